@@ -1,4 +1,4 @@
-"""Questions and answers, and those who answer."""
+"""Questions and answers, and the LLMs that answer."""
 
 from typing import TYPE_CHECKING
 

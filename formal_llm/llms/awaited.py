@@ -1,7 +1,7 @@
-"""Free text from models that are awaited: the protocols of :mod:`formal_llm.llms.generation` with an ``a`` in front.
+"""Protocols of models that write text asynchronously: those of :mod:`formal_llm.llms.generation`, prefixed with ``a``.
 
-A model that waits for others (a network, a server) has them beside those that wait. What an agent needs of a model that
-has none of them is done in a thread, so callers need not distinguish.
+A model that waits for a network or a server has these methods beside the synchronous ones. For a model without them an
+agent calls the synchronous ones in a thread, so asynchronous callers work with any model.
 """
 
 from __future__ import annotations
@@ -14,86 +14,86 @@ from formal_llm.llms.generation import STREAMS, Generated, GeneratedObject, Mess
 from formal_llm.llms.llm import LLM, aanswered
 from formal_llm.llms.schemas import Schema
 
-#: A text as it comes, awaited: its pieces, and last of all the whole, with what it cost.
+#: An asynchronously streamed text: its pieces, and finally the whole text with its usage.
 AsyncStream: TypeAlias = AsyncGenerator[str | Generated]
 
 
 @runtime_checkable
 class AsyncTextLLM(Protocol):
-    """A ``TextLLM`` that can also be awaited. What it raises is the same, here and below."""
+    """A ``TextLLM`` with an asynchronous method, which raises the same errors; so do those below."""
 
     async def agenerate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """As ``generate``, without blocking the event loop."""
+        """Like ``generate``, asynchronously."""
         ...
 
 
 @runtime_checkable
 class AsyncContinuingLLM(Protocol):
-    """A ``ContinuingLLM`` that can also be awaited."""
+    """A ``ContinuingLLM`` with an asynchronous method."""
 
     async def acontinue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """As ``continue_text``, without blocking the event loop."""
+        """Like ``continue_text``, asynchronously."""
         ...
 
 
 @runtime_checkable
 class AsyncObjectLLM(Protocol):
-    """An ``ObjectLLM`` that can also be awaited."""
+    """An ``ObjectLLM`` with an asynchronous method."""
 
     async def agenerate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
     ) -> GeneratedObject:
-        """As ``generate_object``, without blocking the event loop."""
+        """Like ``generate_object``, asynchronously."""
         ...
 
 
 @runtime_checkable
 class AsyncStreamingLLM(Protocol):
-    """A ``StreamingLLM`` that can also be awaited."""
+    """A ``StreamingLLM`` with an asynchronous method."""
 
     def astream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> AsyncStream:
-        """As ``stream``, without blocking the event loop; close it (``aclose``) to stop early."""
+        """Like ``stream``, asynchronously; close the stream with ``aclose`` to stop early."""
         ...
 
 
 @runtime_checkable
 class AsyncStreamingContinuingLLM(Protocol):
-    """A ``StreamingContinuingLLM`` that can also be awaited."""
+    """A ``StreamingContinuingLLM`` with an asynchronous method."""
 
     def astream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> AsyncStream:
-        """As ``stream_continuation``, without blocking the event loop; close it to stop early."""
+        """Like ``stream_continuation``, asynchronously; close the stream with ``aclose`` to stop early."""
         ...
 
 
 async def atold_by(asked: Writing, llm: LLM) -> AsyncStream:
-    """As :meth:`Writing.told_by`: awaited where the model can be, else in threads.
+    """Like :meth:`Writing.told_by`: with the model's asynchronous methods if it has them, else in threads.
 
     Raises:
-        WritesNoText: it writes nothing of this kind.
+        WritesNoText: the model cannot write texts of this kind.
     """
-    import asyncio  # half of what importing this library would take, and most never need it
+    import asyncio  # imported here: it takes half of this library's import time, and is rarely needed
 
     way = asked.way(llm)
     name = STREAMS.get(way[0], "") if way is not None else ""
-    if way is not None and (awaited := getattr(llm, f"a{name}", None)) is not None:
-        async with aclosing(awaited(*way[1], **way[2])) as coming:
-            async for came in coming:
-                yield came
+    if way is not None and (method := getattr(llm, f"a{name}", None)) is not None:
+        async with aclosing(method(*way[1], **way[2])) as stream:
+            async for part in stream:
+                yield part
     elif way is not None and hasattr(llm, name):
         waiting = asked.told_by(llm)
         try:
-            while (came := await asyncio.to_thread(next, waiting, None)) is not None:
-                yield came
+            while (part := await asyncio.to_thread(next, waiting, None)) is not None:
+                yield part
         finally:
             await asyncio.to_thread(waiting.close)
     else:
-        for came in in_one_piece(await aanswered(llm, asked)):
-            yield came
+        for part in in_one_piece(await aanswered(llm, asked)):
+            yield part

@@ -1,12 +1,12 @@
-"""``builtin``: an honest offline stand-in for an LLM. It is not one.
+"""``builtin``: an honest offline stand-in for an LLM, without a language model.
 
-It compares words. Each task word is worth the more, the fewer terminals speak of it (in label or description); a plan
-is worth the words its terminals cover, less a price for each terminal. An option is valued by what it uses at once and
-by the best that its rest still allows, as far as the question's outlook shows. It understands nothing: no negation, no
-order of events but the order in which the task mentions things.
+It compares words. The fewer terminals mention a word of the task (in label or description), the more the word is worth;
+the value of a plan is that of the words its terminals cover, minus a price for each terminal. The value of an option is
+that of its own terminals and of the best continuation that the question's outlook allows. It understands nothing:
+no negation, and no order of events except the order in which the task mentions things.
 
-How alike a word of the task and a terminal are is a :data:`Likeness`. ``builtin`` knows equal stems only.
-``builtin:synonyms`` also knows the synonyms of WordNet, ``builtin:minilm`` also what a sentence encoder finds similar.
+A :data:`Likeness` measures how well terminals match a word of the task. ``builtin`` only compares stems;
+``builtin:synonyms`` also uses the synonyms of WordNet, ``builtin:minilm`` also the similarities of a sentence encoder.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import TypeAlias
 
 from formal_llm.llms.question import Answer, Outlook, Prospect, Question, Term
 
-#: What one more terminal costs; a word that a single terminal speaks of is worth 1.
+#: The price of a terminal; a word that a single terminal mentions is worth 1.
 PRICE = 0.3
-#: For words of the task, as they are written, and terminals: for each terminal how much it speaks of which word, from
-#: 0 to 1, by the place of the word; words that it does not speak of are left out.
+#: Takes words of the task, as they are written, and terminals; returns for each terminal how well it matches each word,
+#: from 0 to 1, by the index of the word; words that do not match are left out.
 Likeness: TypeAlias = Callable[[tuple[str, ...], tuple[Term, ...]], Sequence[Mapping[int, float]]]
-#: Receives the options that are equally good, by their numbers; the first of them is the answer.
+#: Called with the numbers of equally good options; the first of them is the answer.
 OnTie: TypeAlias = Callable[[Question, tuple[int, ...]], None]
 
 _WORD = re.compile(r"[^\W_]+")
@@ -44,7 +44,7 @@ _STOP_WORDS = frozenset([
 
 
 def content_words(text: str) -> tuple[str, ...]:
-    """The words of ``text`` that carry meaning, in order; in small letters, but for names inside a sentence."""
+    """Return the meaningful words of ``text``, in order; in lower case, except names inside a sentence."""
     found = []
     for match in _WORD.finditer(text):
         word, before = match.group(), text[: match.start()].rstrip()
@@ -55,7 +55,7 @@ def content_words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """A word without its endings."""
+    """Return a word without its endings."""
     found = _BRITISH.sub("or", word.casefold())
     while (ending := next((e for e in _SUFFIXES if found.endswith(e) and len(found) - len(e) >= 3), None)) is not None:
         found = found[: -len(ending)]
@@ -64,27 +64,27 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def stems(text: str) -> tuple[str, ...]:
-    """The words of ``text`` that carry meaning, without their endings, in order."""
+    """Return the meaningful words of ``text``, without their endings, in order."""
     return tuple(map(stem, content_words(text)))
 
 
 def told(term: Term) -> str:
-    """The words of a terminal: its name, label and description."""
+    """Return the label and the description of a terminal."""
     return f"{term.label} {term.description}"
 
 
 def equal_stems(words: tuple[str, ...], terms: tuple[Term, ...]) -> list[dict[int, float]]:
-    """A terminal speaks of a word wholly where it has one of its family, and not at all otherwise."""
-    said = [frozenset(stems(told(term))) for term in terms]
-    return [{place: 1.0 for place, word in enumerate(words) if stem(word) in known} for known in said]
+    """Match words by their stems: 1 for each word whose stem occurs in the terminal, otherwise nothing."""
+    known = [frozenset(stems(told(term))) for term in terms]
+    return [{place: 1.0 for place, word in enumerate(words) if stem(word) in stems_here} for stems_here in known]
 
 
 class BuiltinLLM:
-    """Chooses options by the words they share with the task; see the module for what that means.
+    """Chooses options by the words they share with the task; see the module's docstring.
 
     Args:
-        likeness: how much terminals speak of words.
-        on_tie: called with each question whose best options are equally good.
+        likeness: measures how well terminals match words.
+        on_tie: called for each question whose best options are equally good.
     """
 
     def __init__(self, likeness: Likeness = equal_stems, on_tie: OnTie | None = None) -> None:
@@ -92,7 +92,7 @@ class BuiltinLLM:
         self.on_tie = on_tie
 
     def choose(self, question: Question) -> Answer:
-        """The option, or options, of the highest value; the first of equals, which ``on_tie`` receives."""
+        """Choose the option, or the options, of the highest value; the first of equals, after calling ``on_tie``."""
         outlook = question.outlook
         if outlook is None:  # each option uses what its text names
             outlook = Outlook((), tuple(Prospect((Term(option.text, option.text),)) for option in question.options))
@@ -109,9 +109,9 @@ class BuiltinLLM:
 
 
 def worths(question: Question, likeness: Likeness = equal_stems) -> list[float] | None:
-    """What each option is worth by the words it covers, a word of a single terminal being 1; see the module.
+    """Compute the value of each option from the words it covers; a word of a single terminal is worth 1.
 
-    None where it is unknown what options use.
+    Return None if the question has no outlook.
     """
     outlook = question.outlook
     if outlook is None:
@@ -121,29 +121,29 @@ def worths(question: Question, likeness: Likeness = equal_stems) -> list[float] 
 
 
 class _Values:
-    """What terminals are worth for a task at one question."""
+    """The values of terminals for a task at one question."""
 
     def __init__(self, words: tuple[str, ...], outlook: Outlook, likeness: Likeness) -> None:
         terms = {t.name: t for p in outlook.prospects for t in (*p.uses, *(allowed for allowed, _ in p.allows))}
         terms |= {term.name: term for term in outlook.so_far}
-        spoken = likeness(words, tuple(terms.values()))
-        #: For each terminal, by the stem of a word how much it speaks of it.
+        matches = likeness(words, tuple(terms.values()))
+        #: For each terminal how well it matches each stem of the task's words.
         self._spoken: dict[str, dict[str, float]] = {}
-        for name, known in zip(terms, spoken, strict=True):
+        for name, matched in zip(terms, matches, strict=True):
             found = self._spoken[name] = {}
-            for place, share in known.items():
+            for place, share in matched.items():
                 family = stem(words[place])
                 found[family] = max(share, found.get(family, 0.0))
-        speak: Counter[str] = Counter()
+        totals: Counter[str] = Counter()
         for found in self._spoken.values():
-            speak.update(found)
-        self._weight = {family: 1 / max(share, 1.0) for family, share in speak.items()}
+            totals.update(found)
+        self._weight = {family: 1 / max(share, 1.0) for family, share in totals.items()}
         self._covered = self._words(outlook.so_far)
         self._place = {stem(word): place for place, word in enumerate(words)}
         self._backward = outlook.backward
 
     def _words(self, terms: Sequence[Term], covered: Mapping[str, float] | None = None) -> dict[str, float]:
-        """How much terminals together, and what is covered, speak of which words."""
+        """Return how well the terminals together match each stem, starting from ``covered``."""
         found = dict(covered or {})
         for term in terms:
             for family, share in self._spoken[term.name].items():
@@ -154,15 +154,15 @@ class _Values:
         return sum(self._weight[family] * max(share - covered.get(family, 0.0), 0.0) for family, share in words.items())
 
     def wanted(self, prospect: Prospect) -> bool:
-        """Whether what it uses at once pays."""
+        """Return whether the value of an option's own terminals exceeds their price."""
         return self._gain(self._words(prospect.uses), self._covered) > PRICE * len(prospect.uses)
 
     def of(self, prospect: Prospect) -> tuple[float, float, float]:
-        """(worth of the best plan through it, place of what it adds in the task, likeness to the task)."""
+        """Return (value of the best plan with this option, place in the task of what it adds, likeness to the task)."""
         uses = self._words(prospect.uses)
         value = self._gain(uses, self._covered) - PRICE * (len(prospect.uses) + prospect.length)
         covered = self._words(prospect.uses, self._covered)
-        # The best of the rest, greedily: the terminal that adds most for its detour, as long as it pays.
+        # The best continuation, greedily: add the terminal with the largest gain after its price, while there is one.
         rest = [(term, PRICE * detour) for term, detour in prospect.allows if self._spoken[term.name]]
         while rest:
             gain, best = max(

@@ -1,7 +1,7 @@
-"""Wrappers that go by probabilities: one that mends them, and one that asks somebody else where they are low.
+"""Wrappers that use probabilities: one that calibrates them, and one that asks another LLM if they are low.
 
-In provider strings, which nest: ``sure:0.6:calibrated:smollm2.json`` is the model of that file with its temperature,
-and a person wherever its choice then has a probability below 0.6.
+Their provider strings nest: ``sure:0.6:calibrated:smollm2.json`` is the model of that file with its temperature, and a
+person answers whenever the probability of its choice is below 0.6.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from formal_llm.llms.question import Answer, Question
 
 
 class CalibratedLLM(WrapperLLM):
-    """An LLM whose probabilities are put to a temperature: its choices stay what they are.
+    """An LLM whose probabilities are adjusted by a temperature, which does not change its choices.
 
     Args:
-        llm: who answers.
+        llm: the wrapped LLM.
         temperature: see :mod:`formal_llm.llms.calibration`.
 
     Raises:
-        ValueError: the temperature is not above 0.
+        ValueError: the temperature is not positive.
     """
 
     def __init__(self, llm: LLMLike, temperature: float) -> None:
@@ -34,23 +34,23 @@ class CalibratedLLM(WrapperLLM):
 
     @classmethod
     def from_file(cls, path: str | Path) -> CalibratedLLM:
-        """The LLM of a file that ``formal-llm calibrate`` wrote, with what was fitted for it.
+        """Create the LLM of a file that ``formal-llm calibrate`` wrote, with its fitted temperature.
 
         Raises:
             NotationError: the file cannot be read.
-            UnknownProvider: it names no LLM.
+            UnknownProvider: the file names no LLM.
         """
-        read = Calibration.load(path)
-        return cls(read.llm, read.temperature)
+        calibration = Calibration.load(path)
+        return cls(calibration.llm, calibration.temperature)
 
     @property
     def identity(self) -> dict[str, object] | None:
-        """The identity of the other one, and the temperature."""
+        """The identity of the wrapped LLM, and the temperature."""
         known = super().identity
         return None if known is None else {**known, "calibrated": self.temperature}
 
     def choose(self, question: Question) -> Answer:
-        """The answer of the LLM, its probabilities mended."""
+        """Return the answer of the LLM with calibrated probabilities."""
         return self._mended(answered(self.llm, question))
 
     async def _achoose(self, question: Question) -> Answer:
@@ -61,11 +61,11 @@ class CalibratedLLM(WrapperLLM):
         return [self._mended(one) if isinstance(one, Answer) else one for one in outcomes]
 
     def close(self) -> None:
-        """Nothing is open here."""
+        """Do nothing: nothing is open."""
 
     def _mended(self, answer: Answer) -> Answer:
         likely = answer.probabilities
-        # Of several that are chosen each has a probability of its own, which no temperature over all of them mends.
+        # In a selection each option has a probability of its own, to which one temperature does not apply.
         if not likely or len(answer.numbers) != 1:
             return answer
         return replace(
@@ -74,21 +74,21 @@ class CalibratedLLM(WrapperLLM):
 
 
 class SureLLM(WrapperLLM):
-    """An LLM that is only heard where it is sure; a person, or somebody else, answers the other questions.
+    """An LLM that answers only if it is sure; a person, or another LLM, answers the other questions.
 
-    It is sure where what it chose has at least a probability. It is not where its answer comes without probabilities,
-    as those to selections do. The answer records what it would have chosen.
+    It is sure if its choice has at least a given probability, and unsure if its answer has no probabilities, as for
+    selections. The other answerer is informed of what it would have chosen.
 
     Args:
-        llm: who is asked first.
-        least: the least probability of what it chooses, from 0 to 1.
-        other: who answers where it is not sure.
+        llm: the LLM that is asked first.
+        least: the minimum probability of its choice, from 0 to 1.
+        other: the LLM that answers if the first one is not sure.
 
     Attributes:
-        asked, unsure: how many questions there were, and how many went on to the other one.
+        asked, unsure: the number of questions, and of those that the other LLM answered.
 
     Raises:
-        ValueError: the probability is none.
+        ValueError: the probability is not between 0 and 1.
     """
 
     def __init__(self, llm: LLMLike, least: float, other: LLMLike = "person") -> None:
@@ -101,12 +101,12 @@ class SureLLM(WrapperLLM):
 
     @property
     def identity(self) -> dict[str, object] | None:
-        """The identities of both; None where one of them has none, as a person never does."""
+        """The identities of both; None if one of them has none, as a person never does."""
         first, second = super().identity, getattr(self.other, "identity", None)
         return None if first is None or second is None else {**first, "least": self.least, "other": second}
 
     def choose(self, question: Question) -> Answer:
-        """The answer of the LLM, or of the other one."""
+        """Return the answer of the first LLM if it is sure, or else that of the second."""
         answer = answered(self.llm, question)
         again = self._doubted(question, answer)
         return answer if again is None else self._with(answer, answered(self.other, again))
@@ -128,10 +128,10 @@ class SureLLM(WrapperLLM):
         return outcomes
 
     def close(self) -> None:
-        """Nothing is open here."""
+        """Do nothing: nothing is open."""
 
     def _doubted(self, question: Question, answer: Answer) -> Question | None:
-        """The question as the other one is asked it; None where the LLM is sure, or was asked for a text."""
+        """Return the question for the other LLM; None if the first one is sure, or if a text was requested."""
         if isinstance(question, Writing):
             return None
         self.asked += 1
@@ -139,9 +139,9 @@ class SureLLM(WrapperLLM):
         if share is not None and share >= self.least:
             return None
         self.unsure += 1
-        said = "" if share is None else f" (probability {share:.2f})"
+        note = "" if share is None else f" (probability {share:.2f})"
         again = question.again("")
-        hint = f"{self.name} would choose {', '.join(map(str, answer.numbers))}{said}."
+        hint = f"{self.name} would choose {', '.join(map(str, answer.numbers))}{note}."
         if not all(option.text in question.prompt for option in question.options):  # its wording lists none
             hint = "\n".join([*(f"{option.number}: {option.text}" for option in question.options), hint])
         again.complaint = f"{question.complaint}\n{hint}" if question.complaint else hint
@@ -149,5 +149,5 @@ class SureLLM(WrapperLLM):
 
     @staticmethod
     def _with(first: Answer, second: Answer) -> Answer:
-        """The second answer, with what both cost."""
+        """Return the second answer with the usage of both."""
         return replace(second, usage=first.usage + second.usage)

@@ -1,14 +1,14 @@
-"""What a probability of an answer is worth: how often it is right, and a temperature that mends it.
+"""The calibration of probabilities: how often answers are right, and a temperature that adjusts them.
 
-Models are sure of themselves, and small ones more than they should be. Where questions with known right options are
-at hand, this can be measured and mended:
+Models are confident, and small ones more than they should be. With questions whose right options are known, this can be
+measured and corrected:
 
-- The *expected calibration error* (Naeini et al. 2015) sorts answers by the probability of what was chosen into ten
-  bins of equal width. In each, the mean probability stands against the share of right answers; their distance,
-  weighted by the number of answers, is the error (Guo et al. 2017, arXiv 1706.04599, section 2).
-- A *temperature* T makes of the probabilities p the p^(1/T), normalised (section 4.2 there). It changes no choice. It
-  is fitted so that the probability of what is chosen foretells whether it is right: by the least mean logarithmic loss
-  of that. A question may have several right options, so the likelihood of "the" right one would not do.
+- The *expected calibration error* (Naeini et al. 2015) sorts answers by the probability of the chosen option into ten
+  bins of equal width. In each bin the mean probability is compared with the share of right answers; the error is the
+  mean of the differences, weighted by the number of answers (Guo et al. 2017, arXiv 1706.04599, section 2).
+- A *temperature* T replaces the probabilities p by p^(1/T), normalised (section 4.2 there). It changes no choice. It is
+  fitted so that the probability of the chosen option predicts whether it is right, by minimising the mean logarithmic
+  loss of that prediction. The likelihood of "the" right option would not do, since there may be several.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from formal_llm.errors import NotationError
 from formal_llm.llms.question import Answer
 
 BINS = 10
-#: The temperatures that are looked through, evenly by their logarithms; then between the two best neighbours.
+#: The range of the temperatures that are searched, in equal steps of the logarithm, then between the best neighbours.
 LEAST, MOST = 0.05, 50.0
 _STEPS = 200
-#: The least probability that a logarithm is taken of.
+#: The smallest probability whose logarithm is computed.
 _TINY = 1e-12
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The probabilities of the options of a question, and which of them are right.
+    """The probabilities of the options of a question, and which options are right.
 
     Attributes:
-        probabilities: of the options, in their order; they sum to 1.
+        probabilities: those of the options, in their order; they sum to 1.
         right: the numbers of the right options, from 1.
     """
 
@@ -48,28 +48,28 @@ class Judged:
 
     @classmethod
     def of(cls, answer: Answer, right: frozenset[int]) -> Judged | None:
-        """An answer, judged; None where it came without probabilities."""
+        """Create it from an answer; None if the answer has no probabilities."""
         if answer.probabilities is None:
             return None
         return cls(tuple(share for _, share in sorted(answer.probabilities.items())), right)
 
     @property
     def chosen(self) -> int:
-        """The most probable option, of equals the first."""
+        """The number of the most probable option, the first of equals."""
         return max(range(len(self.probabilities)), key=self.probabilities.__getitem__) + 1
 
     @property
     def correct(self) -> bool:
-        """Whether it is right."""
+        """Whether the chosen option is right."""
         return self.chosen in self.right
 
     def sureness(self, temperature: float = 1.0) -> float:
-        """The probability of the chosen option, at a temperature."""
+        """Return the probability of the chosen option at a temperature."""
         return max(tempered(self.probabilities, temperature))
 
 
 def tempered(probabilities: Sequence[float], temperature: float) -> list[float]:
-    """Probabilities at a temperature: each to the power of 1 / T, normalised."""
+    """Return the probabilities at a temperature: each to the power of 1 / T, normalised."""
     top = max(probabilities)
     logs = [(math.log(share) - math.log(top)) / temperature if share > 0 else -math.inf for share in probabilities]
     powers = [math.exp(log) for log in logs]
@@ -79,7 +79,7 @@ def tempered(probabilities: Sequence[float], temperature: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Bin:
-    """The answers whose probability lies in an interval: how many, their mean probability, the share of right ones."""
+    """The answers whose probability lies in an interval: their number, mean probability, and share of right ones."""
 
     low: float
     high: float
@@ -89,7 +89,7 @@ class Bin:
 
 
 def reliability(judged: Sequence[Judged], temperature: float = 1.0) -> list[Bin]:
-    """The bins of some answers; empty ones are left out."""
+    """Return the bins of some answers, without the empty ones."""
     members: dict[int, list[tuple[float, bool]]] = {}
     for one in judged:
         sure = one.sureness(temperature)
@@ -107,7 +107,7 @@ def reliability(judged: Sequence[Judged], temperature: float = 1.0) -> list[Bin]
 
 
 def calibration_error(judged: Sequence[Judged], temperature: float = 1.0) -> float:
-    """The expected calibration error, from 0 to 1.
+    """Compute the expected calibration error, from 0 to 1.
 
     Raises:
         ValueError: there are no answers.
@@ -118,7 +118,7 @@ def calibration_error(judged: Sequence[Judged], temperature: float = 1.0) -> flo
 
 
 def log_loss(judged: Sequence[Judged], temperature: float = 1.0) -> float:
-    """The mean logarithmic loss of the probability of what is chosen as a forecast of whether it is right."""
+    """Compute the mean logarithmic loss of the chosen options' probabilities as predictions of being right."""
     found = []
     for one in judged:
         sure = one.sureness(temperature)
@@ -127,7 +127,7 @@ def log_loss(judged: Sequence[Judged], temperature: float = 1.0) -> float:
 
 
 def fit_temperature(judged: Sequence[Judged]) -> float:
-    """The temperature with the least :func:`log_loss`, from 0.05 to 50; to about six digits.
+    """Find the temperature with the smallest :func:`log_loss`, from 0.05 to 50, to about six digits.
 
     Raises:
         ValueError: there are no answers.
@@ -145,7 +145,7 @@ def fit_temperature(judged: Sequence[Judged]) -> float:
 
 
 def _least(value: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function with one valley between two points is least, by golden sections."""
+    """Find the minimum of a function with a single valley between two points, by golden section search."""
     golden = (math.sqrt(5) - 1) / 2
     while high - low > 1e-7:
         left, right = high - golden * (high - low), low + golden * (high - low)
@@ -156,18 +156,18 @@ def _least(value: Callable[[float], float], low: float, high: float) -> float:
     return (low + high) / 2
 
 
-# -- what was fitted, in a file --------------------------------------------------------------------------------------
+# -- files -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was fitted for an LLM, and how good it is on questions that it was not fitted on.
+    """The temperature fitted for an LLM, and its quality on questions that were not used for fitting.
 
     Attributes:
         llm: its provider string.
-        temperature: what was fitted.
-        fitted_on, measured_on: how many answers.
-        error_before, error_after: the expected calibration error of those that were measured on; None without any.
+        temperature: the fitted temperature.
+        fitted_on, measured_on: the numbers of answers.
+        error_before, error_after: the expected calibration error on the answers for measuring; None without any.
         accuracy: the share of right ones among these.
     """
 
@@ -185,10 +185,10 @@ class Calibration:
 
     @classmethod
     def fit(cls, llm: str, fitting: Sequence[Judged], held_out: Sequence[Judged] = ()) -> Calibration:
-        """What fits some answers, measured on others.
+        """Fit a temperature to some answers and measure it on others.
 
         Raises:
-            ValueError: there is nothing to fit on.
+            ValueError: there are no answers to fit on.
         """
         temperature = fit_temperature(fitting)
         if not held_out:
@@ -204,15 +204,15 @@ class Calibration:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write it into a file, which ``calibrated:FILE`` reads."""
+        """Write the calibration to a file, which ``calibrated:FILE`` reads."""
         Path(path).write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Calibration:
-        """What :meth:`save` wrote.
+        """Read a calibration that :meth:`save` wrote.
 
         Raises:
-            NotationError: the file cannot be read, or is none of these.
+            NotationError: the file cannot be read, or is no calibration.
         """
         text, file = read_text(path), str(path)
         try:

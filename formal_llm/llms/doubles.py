@@ -1,4 +1,4 @@
-"""Simple answerers: functions, chance and scripts, for tests and baselines and as public as the real ones; a person."""
+"""Simple answerers (functions, chance, scripts, a person), for tests and baselines, as public as the real LLMs."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from formal_llm.pictures.visible import visible
 
 
 class FunctionLLM:
-    """Answers with a function of the question; it may return an :class:`Answer`, a number, or text to be read."""
+    """Answers with a function of the question, which returns an :class:`Answer`, a number, or a text to read."""
 
     def __init__(self, function: Callable[[Question], AnswerLike]) -> None:
         self._function = function
 
     def choose(self, question: Question) -> Answer:
-        """What the function returns, checked."""
-        given: object = self._function(question)
-        if inspect.iscoroutine(given):
-            given.close()
+        """Return the function's answer, checked."""
+        returned: object = self._function(question)
+        if inspect.iscoroutine(returned):
+            returned.close()
             raise TypeError("the function returns a coroutine, not an answer; wrap it: AsyncFunctionLLM(function)")
-        return question.check(given)
+        return question.check(returned)
 
 
 class AsyncFunctionLLM:
-    """Answers with an ``async def`` function of the question, so that many questions can be under way at once.
+    """Answers with an ``async def`` function of the question, so that many questions can be asked concurrently.
 
-    Where nothing is awaited (``Planner.plan``), each question is run to its end on an event loop kept for that, one for
-    each thread: what the function opened for one question, such as connections, it finds again at the next.
+    In synchronous code (``Planner.plan``) each question runs to its end on an event loop that is kept for each thread,
+    so whatever the function opened for one question, such as connections, is still there for the next.
     """
 
     def __init__(self, function: Callable[[Question], Awaitable[AnswerLike]]) -> None:
@@ -43,17 +43,17 @@ class AsyncFunctionLLM:
         self._own = threading.local()
 
     async def achoose(self, question: Question) -> Answer:
-        """What the function returns, checked."""
+        """Return the function's answer, checked."""
         return question.check(await self._function(question))
 
     async def aclose(self) -> None:
-        """Nothing is open here; what the function opened is its own."""
+        """Do nothing: whatever the function opened is its own."""
 
     def choose(self, question: Question) -> Answer:
-        """As :meth:`achoose`, for those who do not await.
+        """Like :meth:`achoose`, for synchronous code.
 
         Raises:
-            LLMError: an event loop is running in this thread, and would be held up.
+            LLMError: an event loop is running in this thread, and would be blocked.
         """
         import asyncio
 
@@ -73,19 +73,19 @@ class AsyncFunctionLLM:
 def of_function(
     function: Callable[[Question], AnswerLike] | Callable[[Question], Awaitable[AnswerLike]],
 ) -> FunctionLLM | AsyncFunctionLLM:
-    """The LLM that answers with a function, ``async def`` or not."""
-    # An object is asynchronous where its call is.
+    """Return an LLM that answers with a function, ``async def`` or not."""
+    # An object is asynchronous if its ``__call__`` is.
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return AsyncFunctionLLM(cast("Callable[[Question], Awaitable[AnswerLike]]", function))
     return FunctionLLM(cast("Callable[[Question], AnswerLike]", function))
 
 
-#: How many random selections are tried; after that one is made that is near to the last.
+#: The maximum number of random selections to try; then a legal one near the last is used.
 _DRAWS = 100
 
 
 def _draw_several(question: Question, rng: random.Random) -> Answer:
-    """A random selection to which the question does not object, all equally likely where they are not very rare."""
+    """Draw a selection to which the question does not object; all are equally likely unless they are very rare."""
     count = len(question.options)
     for _ in range(_DRAWS):
         chosen = rng.randrange(1, 1 << count)
@@ -96,13 +96,13 @@ def _draw_several(question: Question, rng: random.Random) -> Answer:
 
 
 class RandomLLM:
-    """Answers at random: one option, or of several any possible selection, all equally likely."""
+    """Answers at random: one option, or any possible selection of several, all equally likely."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)
 
     def choose(self, question: Question) -> Answer:
-        """A random legal answer."""
+        """Return a random legal answer."""
         if question.several:
             return _draw_several(question, self._random)
         return Answer((self._random.randrange(len(question.options)) + 1,))
@@ -113,16 +113,16 @@ class RandomLLM:
 
 
 class WeightedLLM:
-    """Answers with probabilities, as a language model does: the same ones whenever the same question comes.
+    """Answers with probabilities, like a language model: always the same ones for the same question.
 
-    They look random but are a function of the seed and of the question's texts (task, chat, options), so two doubles
-    with one seed are one model, in whatever order they are asked. For each question they are normalised exponential
-    draws: spread evenly over all distributions (a flat Dirichlet distribution), or unevenly with ``sharpness``.
+    They look random, but are a function of the seed and of the question (task, chat, options), so two doubles with the
+    same seed are the same model, in whatever order they are asked. The probabilities are normalised exponential draws:
+    uniform over all distributions (a flat Dirichlet distribution), unless ``sharpness`` is set.
 
     Args:
-        seed: which model this is.
+        seed: identifies the model.
         sharpness: the power to which each draw is raised: 0 makes all options equally probable, 1 is the flat
-            distribution, and the larger it is, the surer the model is of one option.
+            distribution; the larger it is, the surer the model is of one option.
     """
 
     def __init__(self, seed: int = 0, *, sharpness: float = 1.0) -> None:
@@ -130,10 +130,10 @@ class WeightedLLM:
         self._sharpness = sharpness
 
     def choose(self, question: Question) -> Answer:
-        """The most probable option, with the probabilities of all; of several a random selection, without any."""
+        """Return the most probable option with all probabilities; for several a random selection without any."""
         texts = [option.text for option in question.options]
-        said = repr((self._seed, question.task, [tuple(message) for message in question.messages], texts))
-        rng = random.Random(hashlib.sha256(said.encode()).digest())
+        content = repr((self._seed, question.task, [tuple(message) for message in question.messages], texts))
+        rng = random.Random(hashlib.sha256(content.encode()).digest())
         if question.several:
             return _draw_several(question, rng)
         weights = [rng.expovariate(1.0) ** self._sharpness for _ in texts]
@@ -149,7 +149,7 @@ class ScriptedLLM:
         answers: for each question a number, several numbers, text, or an :class:`Answer`.
 
     Attributes:
-        questions: the questions that were asked so far.
+        questions: the questions so far.
     """
 
     def __init__(self, answers: Iterable[AnswerLike]) -> None:
@@ -159,20 +159,20 @@ class ScriptedLLM:
 
     @classmethod
     def from_text(cls, text: str) -> ScriptedLLM:
-        """Answers from text such as ``1,3,2``; ``2+3`` chooses several options at once."""
+        """Read the answers from a text such as ``1,3,2``; ``2+3`` chooses several options at once."""
         return cls([[int(number) for number in part.split("+")] for part in text.split(",")])
 
     def choose(self, question: Question) -> Answer:
-        """The next answer of the script.
+        """Return the next answer of the script.
 
         Raises:
-            InvalidAnswer: the script has no more answers, or this one is not legal here.
+            InvalidAnswer: the script has no more answers, or the next one is not legal here.
         """
         self.questions.append(question)
         try:
             answer = next(self._answers)
         except StopIteration:
-            place = sum(not asked.complaint for asked in self.questions)  # those that are asked again count once
+            place = sum(not asked.complaint for asked in self.questions)  # repeated questions count once
             why = f"the script ended before question {place}"
             if question.complaint and self._problem:
                 why = f"{self._problem}; and the script has no answer after that one, which was for question {place}"
@@ -185,14 +185,14 @@ class ScriptedLLM:
 
 
 class Person:
-    """Shows each question and reads a line for an answer, until one is legal: what is mistyped costs nothing."""
+    """Shows each question and reads lines until one is a legal answer, so typing errors cost nothing."""
 
     def __init__(self, reads: TextIO | None = None, writes: TextIO | None = None) -> None:
         self._reads = reads
         self._writes = writes
 
     def choose(self, question: Question) -> Answer:
-        """The answer that was typed.
+        """Return the answer that the person typed.
 
         Raises:
             LLMError: the input ended.

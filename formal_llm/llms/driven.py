@@ -1,7 +1,6 @@
-"""Driving a generator that asks: what it asks for comes out, answers go in, and what it returns is the result.
+"""Drivers of generators that yield requests, receive answers, and return a result.
 
-So the generator never waits, and it is written once for those who answer at once and for those
-who are awaited::
+The generator itself never waits, so it is written once for synchronous and asynchronous answerers::
 
     def twice():
         first = yield "How many?"
@@ -9,8 +8,8 @@ who are awaited::
 
     driven(twice(), lambda question: 3)    # 6
 
-What is raised in the place of an answer is thrown in where the answer would have come: the generator may ask again, or
-let it pass. What is no ``Exception`` (Ctrl-C, a cancelled task) is not thrown in. The generator is closed in any case.
+An error raised instead of an answer is thrown into the generator, which may repeat the request or let it propagate.
+Only subclasses of ``Exception`` are thrown in, not Ctrl-C or cancelled tasks. The generator is always closed.
 """
 
 from __future__ import annotations
@@ -25,54 +24,54 @@ Result = TypeVar("Result")
 
 
 def driven(steps: Generator[Asked, Given, Result], answer: Callable[[Asked], Given]) -> Result:
-    """What comes of steps whose requests are answered one after the other.
+    """Answer the requests of a generator one after the other and return its result.
 
     Args:
-        steps: the generator, not yet begun.
-        answer: answers one request; what it raises is thrown into the steps.
+        steps: the generator, not started yet.
+        answer: answers one request; its errors are thrown into the generator.
 
     Raises:
-        Exception: what the steps raise, or let pass.
+        Exception: an error that the generator raises or lets propagate.
     """
     with closing(steps):
         try:
-            asked = next(steps)
+            request = next(steps)
             while True:
                 try:
-                    given = answer(asked)
+                    reply = answer(request)
                 except Exception as error:
-                    asked = steps.throw(error)
+                    request = steps.throw(error)
                 else:
-                    asked = steps.send(given)
+                    request = steps.send(reply)
         except StopIteration as end:
             return cast("Result", end.value)
 
 
 async def adriven(steps: Generator[Asked, Given, Result], answer: Callable[[Asked], Awaitable[Given]]) -> Result:
-    """As :func:`driven`, without blocking the event loop while an answer is awaited."""
+    """Like :func:`driven`, with an asynchronous ``answer``."""
     with closing(steps):
         try:
-            asked = next(steps)
+            request = next(steps)
             while True:
                 try:
-                    given = await answer(asked)
+                    reply = await answer(request)
                 except Exception as error:
-                    asked = steps.throw(error)
+                    request = steps.throw(error)
                 else:
-                    asked = steps.send(given)
+                    request = steps.send(reply)
         except StopIteration as end:
             return cast("Result", end.value)
 
 
 def resumed(steps: Generator[Asked, Given, object], came: Given | Exception | None) -> Asked:
-    """One step of a drive, for those who do other things in between: what is asked for after an answer, or an error.
+    """Resume a generator with an answer or an error and return its next request, for custom drivers.
 
     Args:
         steps: the generator.
-        came: the answer, which is sent in; or what was raised in its place, which is thrown in. None begins.
+        came: the answer, which is sent in, or the error raised instead, which is thrown in; None to start.
 
     Raises:
-        StopIteration: the steps have ended; its value is the result.
-        Exception: what the steps raise, or let pass.
+        StopIteration: the generator has ended; the value is its result.
+        Exception: an error that the generator raises or lets propagate.
     """
     return steps.throw(came) if isinstance(came, Exception) else steps.send(cast("Given", came))

@@ -1,12 +1,11 @@
-"""Free text: the second, separate protocol of a language model, and the third, which continues a text.
+"""Free text: the protocols of language models that write text, and of those that continue one.
 
-A plan is chosen and not written, so planning needs it only where a draft is asked for, which the rules are held against
-afterwards. It is for what is written by nature (agents), and for baselines that show what a model plans when nothing
-holds it to the rules.
+Plans are chosen, not written, so planning needs text only for drafts, which are then checked against the rules. Text is
+used where writing is natural (agents), and for baselines that show how a model plans when nothing enforces the rules.
 
-A chat ends with a message of the user, and the model answers. A text that is not closed is another thing: the model
-goes on in the middle of a sentence, ``continue_text("[Thought] I look it")``. Models that run here and servers of one's
-own can do it; hosted chat models refuse it.
+A chat ends with a message of the user, which the model answers. Continuing a text is different: the model writes on in
+the middle of a sentence, ``continue_text("[Thought] I look it")``. Local models and self-hosted servers can do that;
+hosted chat models refuse it.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import Schema, read_object
 from formal_llm.llms.usage import TokenUsage
 
-#: What is asked: one text, as a message of the user, or the messages of a chat.
+#: A request: the messages of a chat, or one text, which stands for a single message of the user.
 Messages: TypeAlias = str | Sequence[Message]
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What a model wrote, without the stop that ended it, and what it cost.
+    """A text that a model wrote, without the stop that ended it.
 
     Attributes:
         text: the text.
-        usage: what it cost.
-        ended: what ended it: a stop; nothing (an empty text) where the model itself did. None where more could come,
-            since the tokens ran out, and where that is not known.
+        usage: the tokens that it cost.
+        ended: the stop that ended it, or an empty text if the model itself ended it. None if the text was cut off at
+            the limit of tokens, or if the reason is not known.
     """
 
     text: str
@@ -42,108 +41,108 @@ class Generated:
 
 @runtime_checkable
 class TextLLM(Protocol):
-    """Anything that writes free text."""
+    """A language model that writes free text."""
 
     def generate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """What comes next in a chat.
+        """Write the next message of a chat.
 
         Args:
-            messages: the chat; a text alone is what the user says.
-            max_tokens: the most tokens that are written (of a model that thinks, thinking counts too).
+            messages: the chat; a single text stands for a message of the user.
+            max_tokens: the maximum number of tokens to write, including those of the model's thinking.
             stop: texts before which the writing ends.
-            temperature: 0 for the most probable text. A model that takes no temperature has its own.
+            temperature: 0 for the most probable text. Models that accept no temperature use their own.
 
         Raises:
-            ProviderError: no answer came.
+            ProviderError: the server gave no answer.
         """
         ...
 
 
 @runtime_checkable
 class ContinuingLLM(Protocol):
-    """Anything that continues a text."""
+    """A language model that continues a text."""
 
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """What comes after a text.
+        """Write the continuation of a text.
 
         Args:
-            prompt: the text, as the model reads it: no chat template is put around it.
-            max_tokens: the most tokens that are written.
+            prompt: the text as the model reads it, without a chat template.
+            max_tokens: the maximum number of tokens to write.
             stop: texts before which the writing ends.
             temperature: 0 for the most probable text.
 
         Returns:
-            What comes; its ``ended`` is known.
+            The continuation; its ``ended`` is known.
 
         Raises:
-            LLMError: no text came.
+            LLMError: the model gave no text.
         """
         ...
 
 
-#: A text as it comes: its pieces, and last of all the whole, with what it cost.
+#: A streamed text: its pieces, and finally the whole text with its usage.
 Stream: TypeAlias = Generator[str | Generated]
 
 
 @runtime_checkable
 class StreamingLLM(Protocol):
-    """A :class:`TextLLM` that also streams a text while it is written."""
+    """A :class:`TextLLM` that can also stream a text while it is written."""
 
     def stream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
-        """As :meth:`TextLLM.generate`, piece by piece; close it to stop early."""
+        """Like :meth:`TextLLM.generate`, piece by piece; close the stream to stop early."""
         ...
 
 
 @runtime_checkable
 class StreamingContinuingLLM(Protocol):
-    """A :class:`ContinuingLLM` that also streams a text while it is written."""
+    """A :class:`ContinuingLLM` that can also stream a text while it is written."""
 
     def stream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
-        """As :meth:`ContinuingLLM.continue_text`, piece by piece; close it to stop early."""
+        """Like :meth:`ContinuingLLM.continue_text`, piece by piece; close the stream to stop early."""
         ...
 
 
 @runtime_checkable
 class ScoringLLM(Protocol):
-    """Anything that determines how probable texts are."""
+    """A language model that reports how probable given texts are."""
 
     def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> Sequence[tuple[float, int]] | None:
-        """How probable each of some texts is as the answer to a chat.
+        """Compute how probable each of the texts is as the answer to a chat.
 
         Args:
-            messages: the chat; a text alone is what the user says.
+            messages: the chat; a single text stands for a message of the user.
             texts: the texts, none of them empty.
 
         Returns:
-            For each text the natural logarithm of its probability, without what ends it, and its number of tokens. None
-            where the server behind the model does not report it.
+            For each text the natural logarithm of its probability, without the token that ends it, and its number of
+            tokens. None if the model's server does not report probabilities.
 
         Raises:
-            LLMError: it could not be asked.
+            LLMError: the model could not be asked.
         """
         ...
 
 
 @runtime_checkable
 class AnswerScoringLLM(Protocol):
-    """Anything that determines how probable whole answers are."""
+    """A language model that reports how probable whole answers are."""
 
     def answer_log_probabilities(self, messages: Messages, texts: Sequence[str]) -> Sequence[tuple[float, int]] | None:
-        """As :meth:`ScoringLLM.log_probabilities`, with the token that ends an answer."""
+        """Like :meth:`ScoringLLM.log_probabilities`, including the token that ends an answer."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedObject:
-    """An object that a model wrote, which keeps its schema; the text that it was read from, and what it cost."""
+    """An object that a model wrote and that satisfies its schema, the text from which it was read, and its usage."""
 
     value: dict[str, object]
     text: str
@@ -151,10 +150,10 @@ class GeneratedObject:
 
     @classmethod
     def read(cls, text: str, schema: Schema, usage: TokenUsage, prompt: str) -> GeneratedObject:
-        """The object in a text, always checked.
+        """Read the object in a text and check it against the schema.
 
         Raises:
-            InvalidAnswer: there is none that keeps the schema; with what was asked and written, and what it cost.
+            InvalidAnswer: the text has no object that satisfies the schema; has the request, the text and the usage.
         """
         try:
             return cls(read_object(text, schema), text, usage)
@@ -164,17 +163,17 @@ class GeneratedObject:
 
 @runtime_checkable
 class ObjectLLM(Protocol):
-    """Anything that writes objects, held to a schema by its own means."""
+    """A language model that writes objects and enforces their schema itself."""
 
     def generate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
     ) -> GeneratedObject:
-        """The object that comes next in a chat, of a schema (:mod:`formal_llm.llms.schemas`); else as a text.
+        """Write the next message of a chat as an object of a schema (:mod:`formal_llm.llms.schemas`).
 
         Raises:
-            InvalidAnswer: what was written does not keep the schema.
-            ProviderError: no answer came.
-            ValueError: the schema is none that is known.
+            InvalidAnswer: the text does not satisfy the schema.
+            ProviderError: the server gave no answer.
+            ValueError: the schema is not supported.
         """
         ...
 
@@ -182,18 +181,18 @@ class ObjectLLM(Protocol):
 class Writing(Question):
     """A request for free text, as a question without options: any text is an answer.
 
-    So a text goes the ways that choices go: what keeps, records, replays or shares out the answers to questions does so
-    with texts.
+    Texts are thus handled like choices: whatever caches, records, replays or distributes answers to questions does the
+    same with texts.
 
     Args:
-        messages, max_tokens, stop, temperature: as of :meth:`TextLLM.generate`.
-        schema: where the text is an object, as of :meth:`ObjectLLM.generate_object`.
+        messages, max_tokens, stop, temperature: see :meth:`TextLLM.generate`.
+        schema: the schema if the text is an object, see :meth:`ObjectLLM.generate_object`.
         task: the task that the text is for.
-        walk: the name of the walk that asks, where several are under way.
+        walk: the name of the walk that asks, if there are several at once.
         continues: whether the last message is a text to continue (:meth:`ContinuingLLM.continue_text`).
 
     Raises:
-        ValueError: there is nothing to continue.
+        ValueError: there are no messages.
     """
 
     __slots__ = ("continues", "max_tokens", "schema", "stop", "temperature")
@@ -210,10 +209,10 @@ class Writing(Question):
         walk: str = "",
         continues: bool = False,
     ) -> None:
-        talk = chat(messages)
-        if not talk:
+        chat_messages = chat(messages)
+        if not chat_messages:
             raise ValueError("there is nothing to go on from")
-        super().__init__(talk[-1].content, (), task=task, messages=talk, walk=walk)
+        super().__init__(chat_messages[-1].content, (), task=task, messages=chat_messages, walk=walk)
         self.max_tokens, self.stop, self.temperature = max_tokens, tuple(stop), temperature
         self.schema = schema
         self.continues = continues
@@ -225,17 +224,17 @@ class Writing(Question):
 
     @property
     def content(self) -> dict[str, object]:
-        """What the writer is shown, and how it shall write, as JSON data."""
-        how = {"max_tokens": self.max_tokens, "stop": list(self.stop), "temperature": self.temperature}
-        # What is not there is left out: what was cached before it could be stays known.
-        more = {**({"continues": True} if self.continues else {}), **({"schema": self.schema} if self.schema else {})}
-        return {**super().content, "writes": {**how, **more}}
+        """What the writer sees, and the settings of the text, as JSON data."""
+        limits = {"max_tokens": self.max_tokens, "stop": list(self.stop), "temperature": self.temperature}
+        # Unset fields are left out, so that answers cached before the fields existed are still found.
+        extra = {**({"continues": True} if self.continues else {}), **({"schema": self.schema} if self.schema else {})}
+        return {**super().content, "writes": {**limits, **extra}}
 
     def check(self, given: object) -> Answer:
-        """The answer that a text is.
+        """Return a text as an answer.
 
         Raises:
-            InvalidAnswer: it is no text.
+            InvalidAnswer: the value is no text.
         """
         if isinstance(given, Answer):
             return given
@@ -243,14 +242,14 @@ class Writing(Question):
             return Answer((), text=given)
         raise InvalidAnswer(f"{type(given).__name__} is no text", [(self.prompt, repr(given))])
 
-    def again(self, problem: str) -> Question:  # noqa: ARG002  # there are no numbers to remind anybody of
-        """The same request."""
+    def again(self, problem: str) -> Question:  # noqa: ARG002  # there are no numbers to describe
+        """Return the request unchanged."""
         return self
 
     def way(self, llm: object) -> tuple[str, tuple[object, ...], dict[str, object]] | None:
-        """By which method a model writes this, and with what it is called; None where it writes nothing of this kind.
+        """Return the name of the model's method that writes this text, and its arguments; None if the model has none.
 
-        Its twin that is awaited has an ``a`` before its name.
+        The name of the asynchronous counterpart has an ``a`` in front.
         """
         how: dict[str, object] = {"max_tokens": self.max_tokens, "temperature": self.temperature}
         if self.continues:
@@ -261,29 +260,29 @@ class Writing(Question):
         return ("generate", (self.messages,), {**how, "stop": self.stop}) if isinstance(llm, TextLLM) else None
 
     def written_by(self, llm: object) -> Answer | None:
-        """What a model writes; None where it writes nothing of this kind."""
+        """Have a model write the text; None if it cannot write texts of this kind."""
         if (way := self.way(llm)) is None:
             return None
-        name, given, how = way
-        return _as_answer(getattr(llm, name)(*given, **how))
+        name, arguments, options = way
+        return _as_answer(getattr(llm, name)(*arguments, **options))
 
     async def awritten_by(self, llm: object) -> Answer | None:
-        """As :meth:`written_by`: awaited where the model can be, else in a thread."""
+        """Like :meth:`written_by`: with the model's asynchronous method if it has one, else in a thread."""
         if (way := self.way(llm)) is None:
             return None
-        name, given, how = way
-        awaited = getattr(llm, f"a{name}", None)
-        if awaited is not None:
-            return _as_answer(await awaited(*given, **how))
-        import asyncio  # half of what importing this library would take, and most never need it
+        name, arguments, options = way
+        method = getattr(llm, f"a{name}", None)
+        if method is not None:
+            return _as_answer(await method(*arguments, **options))
+        import asyncio  # imported here: it takes half of this library's import time, and is rarely needed
 
-        return _as_answer(await asyncio.to_thread(getattr(llm, name), *given, **how))
+        return _as_answer(await asyncio.to_thread(getattr(llm, name), *arguments, **options))
 
     def told_by(self, llm: object) -> Stream:
-        """What a model writes: piece by piece where it can, else in one piece; then the whole.
+        """Stream the text that a model writes: piece by piece if it can, else in one piece; finally the whole.
 
         Raises:
-            WritesNoText: it writes nothing of this kind.
+            WritesNoText: the model cannot write texts of this kind.
         """
         way = self.way(llm)
         stream = getattr(llm, STREAMS.get(way[0], ""), None) if way is not None else None
@@ -299,7 +298,7 @@ class Writing(Question):
         return f"<Writing: {self.prompt[:60]!r}>"
 
 
-#: Which method writes piece by piece what another one writes as a whole.
+#: For each method that writes a whole text the method that streams it.
 STREAMS = {"generate": "stream", "continue_text": "stream_continuation"}
 
 
@@ -308,12 +307,12 @@ def _as_answer(made: Generated | GeneratedObject) -> Answer:
 
 
 def in_one_piece(answer: Answer) -> Stream:
-    """A text that came as a whole, as a stream."""
+    """Turn a whole text into a stream."""
     if answer.text:
         yield answer.text
     yield Generated(answer.text, answer.usage, answer.ended)
 
 
 def chat(messages: Messages) -> tuple[Message, ...]:
-    """The messages of a chat; a text alone is a message of the user."""
+    """Return the messages of a chat; a single text stands for a message of the user."""
     return (Message("user", messages),) if isinstance(messages, str) else tuple(messages)

@@ -1,8 +1,8 @@
-"""Who answers: the LLM protocols, what stands for an LLM, asking with a bounded number of tries, and wrappers.
+"""The LLM protocols, the resolution of provider strings, asking with a bounded number of tries, and wrappers.
 
-An LLM has ``choose``. One that waits for others (a network, a server) may have ``achoose`` as well, so that many
-questions wait at once; one that answers many questions faster together than one by one may have ``choose_many``. What
-drives a walk takes the best that is there.
+An LLM has ``choose``. If it waits for a network or a server, it may also have ``achoose``, so that many questions can
+wait concurrently; if it answers many questions faster together than one by one, it may have ``choose_many``. The
+drivers of walks use the best method that an LLM has.
 """
 
 from __future__ import annotations
@@ -27,52 +27,52 @@ class LLM(Protocol):
     """Anything that answers numbered questions."""
 
     def choose(self, question: Question) -> Answer:
-        """Answer ``question``. May raise ``InvalidAnswer`` for an answer it cannot read: it is then asked again."""
+        """Answer ``question``; raise ``InvalidAnswer`` if the answer cannot be read, so that it is asked again."""
         ...
 
 
 @runtime_checkable
 class AsyncLLM(LLM, Protocol):
-    """An LLM that can also be awaited. What it raises is the same."""
+    """An LLM that also has asynchronous methods, which raise the same errors."""
 
     async def achoose(self, question: Question) -> Answer:
-        """Answer ``question``, without blocking the event loop."""
+        """Answer ``question`` asynchronously."""
         ...
 
     async def aclose(self) -> None:
-        """Free what was opened on the running event loop."""
+        """Free the resources that were opened on the running event loop."""
         ...
 
 
 @runtime_checkable
 class BatchLLM(LLM, Protocol):
-    """An LLM that answers many questions together."""
+    """An LLM that answers many questions in one call."""
 
     def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        """An answer to each question, in order.
+        """Answer each question; the answers are in the order of the questions.
 
-        In the place of an answer that cannot be read stands its ``InvalidAnswer``, and that question is asked again; in
-        the place of one that could not be had, the ``LLMError`` with the reason.
+        An answer that cannot be read is replaced by its ``InvalidAnswer``, and its question is asked again; an answer
+        that could not be obtained is replaced by the ``LLMError`` that gives the reason.
         """
         ...
 
 
-#: What :func:`resolve` takes for an LLM: a provider string, an LLM, or a function that answers, ``async def`` or not.
+#: Whatever :func:`resolve` accepts: a provider string, an LLM, or a function that answers (``async def`` or not).
 LLMLike: TypeAlias = str | LLM | Callable[[Question], AnswerLike] | Callable[[Question], Awaitable[AnswerLike]]
 
 
 class Provider(Protocol):
-    """Makes an LLM of a provider string. Packages offer theirs in the group ``formal_llm.providers``."""
+    """Creates an LLM from a provider string. Packages register theirs in the group ``formal_llm.providers``."""
 
     def __call__(self, rest: str | None, /) -> LLM | None:
-        """The LLM of the text behind the colon (None without a colon); None where that is no form of the provider."""
+        """Return the LLM for the text after the colon (None without a colon), or None if that text is not valid."""
         ...
 
 
-#: The forms of provider strings, and what they stand for.
+#: The forms of provider strings, each with a description.
 PROVIDERS: dict[str, str] = {}
-#: What makes the LLMs of each provider. The module :mod:`formal_llm.llms.providers` fills both tables: what makes LLMs
-#: lies above this one.
+#: The function that creates the LLMs of each provider. The module :mod:`formal_llm.llms.providers`, which imports this
+#: one, fills both tables.
 MAKERS: dict[str, Provider] = {}
 #: The providers of other packages.
 PLUGINS: Plugins[LLM | None] = Plugins(
@@ -82,7 +82,7 @@ PLUGINS: Plugins[LLM | None] = Plugins(
 
 
 def provider_forms() -> dict[str, str]:
-    """The forms of provider strings and what they stand for, those of other packages at the end."""
+    """Return the forms of provider strings with their descriptions; those of other packages come last."""
     other = set(PLUGINS.names())
     return PROVIDERS | {
         f"{one.name}:...": f"of the package {one.package}" for one in PLUGINS.installed() if one.name in other
@@ -90,10 +90,10 @@ def provider_forms() -> dict[str, str]:
 
 
 def check_providers(*llms: str) -> None:
-    """Raise for a provider string whose provider there is not, before any LLM is made: making one may load a model.
+    """Check that all providers exist, before any LLM is created, since creating one may load a model.
 
     Raises:
-        UnknownProvider: there is no such provider.
+        UnknownProvider: a provider does not exist.
     """
     for llm in llms:
         if llm.partition(":")[0] not in {*MAKERS, *PLUGINS.names()}:
@@ -101,21 +101,21 @@ def check_providers(*llms: str) -> None:
 
 
 def resolve(llm: LLMLike) -> LLM:
-    """The LLM that a provider string, a function or an object stands for.
+    """Return the LLM that a provider string, a function or an object denotes.
 
     Raises:
         UnknownProvider: the string names no provider.
-        PluginError: it names one of another package, which cannot be used.
-        MissingKey: a hosted model without its key.
-        TypeError: something else than a string, a function, or an object with ``choose``.
+        PluginError: the string names a provider of another package, which cannot be used.
+        MissingKey: the key of a hosted model is missing.
+        TypeError: the argument is no string, no function, and no object with ``choose``.
     """
     if isinstance(llm, str):
         provider, colon, rest = llm.partition(":")
         behind = rest if colon else None
-        made = MAKERS[provider](behind) if provider in MAKERS else PLUGINS.make(provider, behind)
-        if made is None:
+        provided = MAKERS[provider](behind) if provider in MAKERS else PLUGINS.make(provider, behind)
+        if provided is None:
             raise UnknownProvider(llm, tuple(provider_forms()))
-        return made
+        return provided
     if isinstance(llm, LLM):
         return llm
     if callable(llm):
@@ -123,27 +123,27 @@ def resolve(llm: LLMLike) -> LLM:
     raise TypeError(f"an llm is a provider string, a function, or an object with choose(question); not {llm!r}")
 
 
-#: Questions go out, answers come in (or ``InvalidAnswer`` is thrown in); what is returned at the end is the result.
+#: Yields questions, receives answers (or has ``InvalidAnswer`` thrown into it), and returns the final answer.
 Asking = Generator[Question, Answer, Answer]
 
 
 def attempts(question: Question, tries: int = 3, before_again: Callable[[TokenUsage], None] | None = None) -> Asking:
-    """Ask until the answer is legal, at most ``tries`` times; each time with what was wrong before.
+    """Ask until the answer is legal, at most ``tries`` times; each new question describes the last error.
 
-    A response that cannot be read at all is no fault of the model: then the same question is asked again.
+    A response that cannot be read at all is not the model's fault: the same question is then asked again.
 
-    It asks no LLM by itself: its driver sends the answer in, or throws in the error that came of it.
+    The generator does not ask an LLM itself: its driver sends in the answers, or throws in the errors.
 
     Args:
         question: the question.
-        tries: how often it may be asked.
-        before_again: called before it is asked again, with what the tries cost so far; may raise to put an end to it.
+        tries: the maximum number of times that the question is asked.
+        before_again: called before each repetition with the usage so far; may raise an error to stop.
 
     Returns:
         The answer; its usage covers all tries.
 
     Raises:
-        InvalidAnswer: after the last try, with the transcript of all.
+        InvalidAnswer: the last answer was not legal; the error has the transcript of all tries.
         UnreadableResponse: the response to the last try cannot be read.
     """
     asked = question
@@ -170,17 +170,17 @@ def attempts(question: Question, tries: int = 3, before_again: Callable[[TokenUs
 
 
 def ask(llm: LLM, question: Question, *, tries: int = 3) -> Answer:
-    """Ask until the answer is legal, at most ``tries`` times; what comes back is as of :func:`attempts`.
+    """Ask until the answer is legal, at most ``tries`` times; see :func:`attempts`.
 
     Raises:
-        InvalidAnswer: after the last try, with the transcript of all.
-        LLMError: the LLM could not be asked; its ``usage`` is that of the tries before.
+        InvalidAnswer: the last answer was not legal; the error has the transcript of all tries.
+        LLMError: the LLM could not be asked; the ``usage`` of the error covers the earlier tries.
     """
     return driven(asking(question, tries), llm.choose)
 
 
 def asking(question: Question, tries: int = 3) -> Asking:
-    """As :func:`ask`, without an LLM (sans I/O): questions go out, answers come in."""
+    """Ask like :func:`ask`, as a generator that yields questions and receives answers."""
     vain = TokenUsage()
 
     def note(usage: TokenUsage) -> None:
@@ -197,11 +197,11 @@ def asking(question: Question, tries: int = 3) -> Asking:
 
 
 def answered(llm: LLM, question: Question) -> Answer:
-    """What an LLM answers to a question; of a :class:`~formal_llm.llms.generation.Writing`, what it writes.
+    """Return an LLM's answer to a question; to a :class:`~formal_llm.llms.generation.Writing`, the text that it writes.
 
     Raises:
-        WritesNoText: a text is wanted, and it writes none.
-        LLMError: it could not be asked.
+        WritesNoText: a text is requested, and the LLM writes none.
+        LLMError: the LLM could not be asked.
     """
     if not isinstance(question, Writing) or getattr(llm, "takes_text", False):
         return llm.choose(question)
@@ -215,18 +215,18 @@ def _writes(llm: LLM, answer: Answer | None) -> Answer:
 
 
 async def aanswered(llm: LLM, question: Question) -> Answer:
-    """As :func:`answered`, without blocking the event loop: awaited where the LLM can be, else in a thread."""
+    """Like :func:`answered`, asynchronously: with the LLM's asynchronous methods if it has them, else in a thread."""
     if isinstance(question, Writing) and not getattr(llm, "takes_text", False):
         return _writes(llm, await question.awritten_by(llm))
     if isinstance(llm, AsyncLLM):
         return await llm.achoose(question)
-    import asyncio  # half of what importing this library would take, and most never need it
+    import asyncio  # imported here: it takes half of this library's import time, and is rarely needed
 
     return await asyncio.to_thread(llm.choose, question)
 
 
 def all_answered(llm: BatchLLM, questions: Sequence[Question]) -> list[Answer | LLMError]:
-    """As :func:`answered`, of many questions together; texts are written one after the other."""
+    """Like :func:`answered`, for many questions together; texts are written one after the other."""
     if getattr(llm, "takes_text", False) or not any(isinstance(question, Writing) for question in questions):
         return llm.choose_many(questions)
     choices = [question for question in questions if not isinstance(question, Writing)]
@@ -242,53 +242,53 @@ def _written(llm: LLM, question: Writing) -> Answer | LLMError:
 
 
 class WrapperLLM(ABC):
-    """An LLM in front of another one.
+    """An LLM that wraps another one.
 
-    It has ``choose``; ``achoose`` and ``aclose`` if and only if the other one is an ``AsyncLLM``; ``choose_many`` if
-    and only if it is a ``BatchLLM``; and ``generate``, ``continue_text`` and ``generate_object`` if and only if it is a
-    ``TextLLM``, a ``ContinuingLLM``, an ``ObjectLLM``, with their awaited twins where it has ``achoose``.
+    It has ``choose``; ``achoose`` and ``aclose`` if and only if the wrapped LLM is an ``AsyncLLM``; ``choose_many`` if
+    and only if that is a ``BatchLLM``; and ``generate``, ``continue_text`` and ``generate_object`` if and only if it is
+    a ``TextLLM``, ``ContinuingLLM`` or ``ObjectLLM``, with their asynchronous counterparts if it has ``achoose``.
 
     Attributes:
-        llm: the other one.
-        name: its name: a provider string, where it has one.
+        llm: the wrapped LLM.
+        name: its name: the provider string if there is one.
     """
 
-    #: Its ``choose`` takes a :class:`~formal_llm.llms.generation.Writing`, too.
+    #: Its ``choose`` accepts a :class:`~formal_llm.llms.generation.Writing`, too.
     takes_text = True
 
     def __init__(self, llm: LLMLike) -> None:
         self.llm = resolve(llm)
         self.name: str = llm if isinstance(llm, str) else getattr(self.llm, "name", "") or type(self.llm).__name__
-        # Who drives a walk looks for these names, so they are there only where the other one has them too.
+        # The drivers of walks look for these names, so they exist only if the wrapped LLM has them too.
         texts = Texts(self.choose)
-        given: dict[str, object] = {}
+        methods: dict[str, object] = {}
         if isinstance(self.llm, BatchLLM):
             self._batched = self.llm
-            given["choose_many"] = self._choose_many
+            methods["choose_many"] = self._choose_many
         if isinstance(self.llm, TextLLM):
-            given["generate"] = texts.generate
+            methods["generate"] = texts.generate
         if isinstance(self.llm, ContinuingLLM):
-            given["continue_text"] = texts.continue_text
+            methods["continue_text"] = texts.continue_text
         if isinstance(self.llm, ObjectLLM):
-            given["generate_object"] = texts.generate_object
+            methods["generate_object"] = texts.generate_object
         if isinstance(self.llm, AsyncLLM):
             self._awaited = self.llm
-            written = AsyncTexts(self._achoose)
-            given |= {f"a{name}": getattr(written, f"a{name}") for name in given if name != "choose_many"}
-            given |= {"achoose": self._achoose, "aclose": self.llm.aclose}
-        self.__dict__.update(given)
+            async_texts = AsyncTexts(self._achoose)
+            methods |= {f"a{name}": getattr(async_texts, f"a{name}") for name in methods if name != "choose_many"}
+            methods |= {"achoose": self._achoose, "aclose": self.llm.aclose}
+        self.__dict__.update(methods)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
     @property
     def identity(self) -> dict[str, object] | None:
-        """The identity of the other one, as JSON data; None where it has none."""
+        """What distinguishes the wrapped LLM from others, as JSON data; None if unknown."""
         return getattr(self.llm, "identity", None)
 
     @property
     def wording(self) -> str:
-        """The name of the wording that the other one reads best; empty where any will do."""
+        """The name of the wording that the wrapped LLM reads best; empty if it has no preference."""
         return str(getattr(self.llm, "wording", ""))
 
     @abstractmethod
@@ -297,15 +297,15 @@ class WrapperLLM(ABC):
 
     @abstractmethod
     async def _achoose(self, question: Question) -> Answer:
-        """As :meth:`choose`, of an LLM that is awaited."""
+        """Like :meth:`choose`, for an ``AsyncLLM``."""
 
     @abstractmethod
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        """As :meth:`choose`, of an LLM that is asked many questions together."""
+        """Like :meth:`choose`, for many questions to a ``BatchLLM``."""
 
     @abstractmethod
     def close(self) -> None:
-        """Close the file. The LLM behind is left as it is."""
+        """Close the wrapper's file; the wrapped LLM stays as it is."""
 
     def __enter__(self) -> Self:
         return self
@@ -315,7 +315,7 @@ class WrapperLLM(ABC):
 
 
 def checked(question: Question, outcome: Answer | LLMError) -> Answer | LLMError:
-    """What came back for a question of a batch; an answer that is not legal becomes its ``InvalidAnswer``."""
+    """Return the outcome of one question of a batch; an illegal answer is replaced by its ``InvalidAnswer``."""
     if isinstance(outcome, LLMError):
         return outcome
     try:

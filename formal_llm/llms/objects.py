@@ -1,8 +1,8 @@
-"""Asking for objects: of any model that writes, with one more request where what came back cannot be used.
+"""Requests for objects to any model that writes, with one more request if the answer cannot be used.
 
-A model behind a provider of structured output is held to the schema by that (:class:`ObjectLLM`). A model that writes
-text alone is shown the schema and asked for JSON. In both cases what comes back is checked here. Where it does not keep
-the schema, the model is shown what is wrong and asked once more; then that is an error. Nothing is mended.
+A provider of structured output enforces the schema for its models (:class:`ObjectLLM`). A model that only writes text
+sees the schema and is asked for JSON. In both cases the answer is checked here. If it does not satisfy the schema, the
+model gets the reason and is asked once more; a second failure is an error. Nothing is repaired.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from formal_llm.llms.schemas import Schema, check_schema, portable
 from formal_llm.llms.texts import Texts
 from formal_llm.llms.usage import TokenUsage
 
-#: An LLM that can be asked for an object.
+#: A model that can write objects.
 Writer: TypeAlias = ObjectLLM | TextLLM
-#: Looks at an object beyond its schema: what is wrong with it, in words for the model, or None.
+#: Checks more than the schema: returns what is wrong with an object, in words for the model, or None.
 Check: TypeAlias = Callable[[Mapping[str, object]], "str | None"]
 
-#: The text before the schema for a model that is not held to it.
+#: The instruction before the schema, for models whose provider does not enforce it.
 INSTRUCTION = "Answer with one JSON object that keeps this JSON schema, and with nothing else:"
-#: The text for a model whose object cannot be used.
+#: The message to a model whose object cannot be used.
 REPAIR = "That cannot be used: {problem}. Write the whole JSON object again, with this put right, and nothing else."
-#: How much of what was written a model is shown again.
+#: The maximum number of characters of its answer that a model sees again.
 _SHOWN = 4_000
 
 
@@ -45,27 +45,27 @@ def generate_object(
     check: Check | None = None,
     before_again: Callable[[InvalidAnswer], None] | None = None,
 ) -> GeneratedObject:
-    """The object that a model writes next; it keeps the schema.
+    """Return the object that a model writes next; it satisfies the schema.
 
     Args:
         llm: the model.
-        messages: the chat; a text alone is what the user says.
-        schema: what is asked for, see :mod:`formal_llm.llms.schemas`.
-        max_tokens: as of :meth:`TextLLM.generate`.
-        temperature: as there.
-        tries: how often it may be asked. A response that cannot be read at all is no fault of the model: then the same
-            is asked again.
-        check: tests what the schema cannot express.
-        before_again: called before it is asked again, with what was wrong; may raise to put an end to it.
+        messages: the chat; a single text stands for a message of the user.
+        schema: the schema of the object, see :mod:`formal_llm.llms.schemas`.
+        max_tokens: see :meth:`TextLLM.generate`.
+        temperature: see :meth:`TextLLM.generate`.
+        tries: the maximum number of requests. A response that cannot be read at all is not the model's fault: the same
+            request is then repeated.
+        check: checks what the schema cannot express.
+        before_again: called before each repetition with the error; may raise an error to stop.
 
     Returns:
         The object; its usage covers all tries.
 
     Raises:
-        InvalidAnswer: after the last try, with the transcript of all and what they cost.
-        WritesNoText: the model does not write.
-        ProviderError: no answer came; its ``usage`` is that of the tries before.
-        ValueError: the schema is none that is known.
+        InvalidAnswer: the last answer cannot be used; has the transcript and the usage of all tries.
+        WritesNoText: the model writes no text.
+        ProviderError: the server gave no answer; the ``usage`` of the error covers the earlier tries.
+        ValueError: the schema is not supported.
     """
     steps = object_steps(
         messages, schema, held=isinstance(llm, ObjectLLM), max_tokens=max_tokens, temperature=temperature,
@@ -75,10 +75,10 @@ def generate_object(
 
 
 def written(llm: object, asked: Writing) -> Answer:
-    """What a model writes.
+    """Return the text that a model writes.
 
     Raises:
-        WritesNoText: the model does not write.
+        WritesNoText: the model writes no text.
     """
     answer = asked.written_by(llm)
     if answer is None:
@@ -97,26 +97,26 @@ def object_steps(
     check: Check | None = None,
     before_again: Callable[[InvalidAnswer], None] | None = None,
 ) -> Generator[Writing, Answer, GeneratedObject]:
-    """As :func:`generate_object`, sans I/O: requests come out, answers go in, and errors are thrown in.
+    """Like :func:`generate_object`, as a generator that yields requests and receives answers or errors.
 
-    Where the model is ``held`` to the schema it goes with the request; else it is shown. All else is as there.
+    If the answering model is ``held`` to the schema, it is sent with the request; otherwise it is shown in the chat.
     """
     check_schema(schema)
-    talk = chat(messages)
-    asked, usage = talk, TokenUsage()
+    opening = chat(messages)
+    current, usage = opening, TokenUsage()
     transcript: list[tuple[str, str]] = []
     while True:
         tries -= 1
         try:
-            told = asked if held else with_schema(asked, schema)
-            how = schema if held else None
-            answer = yield Writing(told, max_tokens=max_tokens, temperature=temperature, schema=how)
-            # Every answer is checked.
-            made = GeneratedObject.read(answer.text, schema, answer.usage, told[-1].content)
-            problem = check(made.value) if check is not None else None
+            prompt = current if held else with_schema(current, schema)
+            enforced = schema if held else None
+            answer = yield Writing(prompt, max_tokens=max_tokens, temperature=temperature, schema=enforced)
+            # The answer is checked, whichever model wrote it.
+            generated = GeneratedObject.read(answer.text, schema, answer.usage, prompt[-1].content)
+            problem = check(generated.value) if check is not None else None
             if problem is None:
-                return GeneratedObject(made.value, made.text, usage + made.usage)
-            raise InvalidAnswer(problem, [(asked[-1].content, made.text)], made.usage)
+                return GeneratedObject(generated.value, generated.text, usage + generated.usage)
+            raise InvalidAnswer(problem, [(current[-1].content, generated.text)], generated.usage)
         except InvalidAnswer as error:
             transcript += error.transcript
             usage += error.usage or TokenUsage()
@@ -124,8 +124,8 @@ def object_steps(
                 raise InvalidAnswer(error.problem, transcript, usage) from None
             if before_again is not None:
                 before_again(error)
-            said = error.transcript[-1][1][:_SHOWN] if error.transcript else ""
-            asked = (*talk, *([Message("assistant", said)] if said.strip() else []), _repair(error.problem))
+            text = error.transcript[-1][1][:_SHOWN] if error.transcript else ""
+            current = (*opening, *([Message("assistant", text)] if text.strip() else []), _repair(error.problem))
         except LLMError as error:
             if tries < 1 or not isinstance(error, UnreadableResponse):
                 error.usage = usage + (error.usage or TokenUsage())
@@ -137,39 +137,39 @@ def _repair(problem: str) -> Message:
 
 
 def with_schema(messages: tuple[Message, ...], schema: Schema) -> tuple[Message, ...]:
-    """A chat for a model that is not held to a schema: the last message asks for JSON and shows it."""
+    """Add the schema and a request for JSON to the last message, for a model whose provider does not enforce it."""
     *earlier, last = messages
-    shown = json.dumps(portable(schema, lists=True), ensure_ascii=False)
-    return (*earlier, Message(last.role, f"{last.content}\n\n{INSTRUCTION}\n{shown}"))
+    schema_text = json.dumps(portable(schema, lists=True), ensure_ascii=False)
+    return (*earlier, Message(last.role, f"{last.content}\n\n{INSTRUCTION}\n{schema_text}"))
 
 
 def recorded_object(
     texts: Texts, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
 ) -> GeneratedObject:
-    """The object that was recorded for a chat: of a model that was held to the schema, else of one that was shown it.
+    """Return the object that was recorded for a chat, with or without a provider that enforced the schema.
 
     Raises:
-        InvalidAnswer: what was written did not keep the schema.
-        NotRecorded: there is neither, or not that often.
+        InvalidAnswer: the recorded text does not satisfy the schema.
+        NotRecorded: there is no such recording, or too few of them.
     """
     try:
         return texts.generate_object(messages, schema, max_tokens=max_tokens, temperature=temperature)
     except NotRecorded as error:
-        told = with_schema(chat(messages), schema)
+        with_request = with_schema(chat(messages), schema)
         try:
-            made = texts.generate(told, max_tokens=max_tokens, temperature=temperature)
+            generated = texts.generate(with_request, max_tokens=max_tokens, temperature=temperature)
         except NotRecorded:
             raise error from None
-        return GeneratedObject.read(made.text, schema, made.usage, told[-1].content)
+        return GeneratedObject.read(generated.text, schema, generated.usage, with_request[-1].content)
 
 
 class ObjectFunction:
-    """Writes what a function returns: a double for tests, examples and models of one's own.
+    """Writes the objects that a function returns: a double for tests, examples and custom models.
 
     Args:
-        function: called with the chat and the schema; returns an object, or the text of one. What it returns is checked
-            as that of any model.
-        name: what it is called.
+        function: called with the chat and the schema; returns an object or its text, which is checked like that of any
+            model.
+        name: the name of the model.
 
     Attributes:
         asked: the chats so far.
@@ -184,7 +184,7 @@ class ObjectFunction:
 
     @classmethod
     def scripted(cls, *objects: Mapping[str, object] | str) -> ObjectFunction:
-        """Writes prepared objects in turn, then fails with ``InvalidAnswer``."""
+        """Create a model that writes prepared objects in turn, then fails with ``InvalidAnswer``."""
         left = iter(objects)
 
         def next_one(messages: tuple[Message, ...], _: Schema) -> Mapping[str, object] | str:
@@ -199,16 +199,16 @@ class ObjectFunction:
         messages: Messages,
         schema: Schema,
         *,
-        max_tokens: int = 2048,  # noqa: ARG002  # a function has no use for either
+        max_tokens: int = 2048,  # noqa: ARG002  # the function uses neither
         temperature: float = 0.0,  # noqa: ARG002
     ) -> GeneratedObject:
-        """What the function returns, checked; see :class:`~formal_llm.llms.generation.ObjectLLM`."""
-        talk = chat(messages)
-        self.asked.append(talk)
-        given: object = self._function(talk, schema)
-        if inspect.iscoroutine(given):
-            given.close()
+        """Return the function's object, checked; see :class:`~formal_llm.llms.generation.ObjectLLM`."""
+        chat_messages = chat(messages)
+        self.asked.append(chat_messages)
+        returned: object = self._function(chat_messages, schema)
+        if inspect.iscoroutine(returned):
+            returned.close()
             raise TypeError("the function returns a coroutine, not an object")
-        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=repr)
-        read = sum(len(message.content) for message in talk) // 4
-        return GeneratedObject.read(text, schema, TokenUsage(1, read, len(text) // 4), talk[-1].content)
+        text = returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False, default=repr)
+        size = sum(len(message.content) for message in chat_messages) // 4
+        return GeneratedObject.read(text, schema, TokenUsage(1, size, len(text) // 4), chat_messages[-1].content)

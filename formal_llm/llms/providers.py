@@ -1,7 +1,7 @@
-"""Provider strings: each provider with the forms that it has, what they stand for, and what makes its LLM.
+"""Provider strings: the forms of each provider, their descriptions, and the functions that create the LLMs.
 
-The package imports this module, which fills the tables of :func:`~formal_llm.llms.llm.resolve`, so that every module
-below can be given a provider string. What answers is imported when it is made.
+The package imports this module, which fills the tables of :func:`~formal_llm.llms.llm.resolve`, so that all its modules
+accept provider strings. The module of an LLM is imported only when the LLM is created.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ __all__ = ["PROVIDERS"]
 
 
 def _made(module: str, make: str, *args: object) -> LLM:
-    """The LLM of a class whose module is imported only now: a plan needs one of them, and some need heavy libraries."""
-    made: LLM = attrgetter(make)(import_module(f"formal_llm.llms.{module}"))(*args)
-    return made
+    """Create an LLM, importing its module only now, since only one is needed and some need heavy libraries."""
+    llm: LLM = attrgetter(make)(import_module(f"formal_llm.llms.{module}"))(*args)
+    return llm
 
 
 def _named(module: str, make: str) -> Callable[[str | None], LLM | None]:
-    """Makes the LLM of a class, or of a method of it, by what stands behind the colon."""
+    """Return a function that creates an LLM from the text after the colon; ``make`` names a class or its method."""
     return lambda rest: _made(module, make, rest) if rest else None
 
 
 def _alone(make: Callable[[], LLM]) -> Callable[[str | None], LLM | None]:
-    """Makes the LLM of a provider that has nothing behind a colon."""
+    """Return a function that creates the LLM of a provider without text after a colon."""
     return lambda rest: make() if rest is None else None
 
 
 def _smollm2(rest: str | None) -> LLM:
-    """The model of a package, with the settings that stand behind the colon; scored as was measured to be best."""
+    """Create the model of a package with the settings after the colon; the default scoring is the best one measured."""
     if "scoring=" not in (rest or ""):
         rest = "&".join(filter(None, ["scoring=calibrated", rest]))
     file = import_module("formal_llm.llms.local.smollm2").find_smollm2()
-    made = _made("local.model", "TransformersLLM.from_text", f"{file}?{rest}")
-    made.name = "smollm2"  # type: ignore[attr-defined]  # wherever its file lies
-    return made
+    llm = _made("local.model", "TransformersLLM.from_text", f"{file}?{rest}")
+    llm.name = "smollm2"  # type: ignore[attr-defined]  # independent of where its file is
+    return llm
 
 
 def _sure(rest: str | None) -> LLM | None:
-    """Another LLM where it is sure, and a person elsewhere: ``0.6:LLM``."""
+    """Create an LLM that is used if it is sure, with a person for the other questions: ``0.6:LLM``."""
     least, colon, name = (rest or "").partition(":")
     try:
         share = float(least)
@@ -52,7 +52,7 @@ def _sure(rest: str | None) -> LLM | None:
 
 
 def _scored(rest: str | None) -> LLM | None:
-    """A model on a server, its options scored in a way: ``calibrated:llamacpp:MODEL``."""
+    """Create a model on a server with a way of scoring its options: ``calibrated:llamacpp:MODEL``."""
     scoring, colon, name = (rest or "").partition(":")
     return _made("scored", "ScoredLLM", name, scoring) if scoring and colon and name else None
 

@@ -1,7 +1,7 @@
-"""A question and its answer: all that passes between a planner and the one who answers.
+"""Questions and answers: all that passes between a planner and the LLM or person who answers.
 
-A :class:`Question` is plain data. Its parts that cost something to make, the prompt and the outlook, may be given as
-functions and are made when they are first looked at, so a double that only looks at the number of options is free.
+A :class:`Question` is plain data. Its expensive parts, such as the prompt and the outlook, may be given as functions,
+which are called on first access; so a test double that only uses the number of options pays nothing for them.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.reading import read_numbers
 from formal_llm.llms.usage import NO_TOKENS, TokenUsage
 
-#: What is wrong with a set of option numbers, or an empty text.
+#: Returns what is wrong with a set of option numbers; an empty text if nothing is.
 Objection: TypeAlias = Callable[[tuple[int, ...]], str]
-#: Whether a set of option numbers without objection begins with some numbers, all others being higher than theirs.
+#: Returns whether a set of option numbers without objection begins with the given ones, all others being higher.
 Beginning: TypeAlias = Callable[[tuple[int, ...]], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A terminal as an answerer reads it."""
+    """A terminal as the answerer sees it."""
 
     name: str
     label: str
@@ -31,13 +31,13 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """What choosing an option means for the rest of the plan.
+    """The consequences of choosing an option for the rest of the plan.
 
     Attributes:
-        uses: the terminals that the option puts into the plan at once.
-        allows: the terminals that the plan may still use after it, each with by how many terminals that makes the plan
-            longer than it has to be, at least.
-        length: how many terminals are needed at least to finish after it.
+        uses: the terminals that the option adds to the plan at once.
+        allows: the terminals that the plan may still use afterwards, each with the minimum number of terminals by which
+            it lengthens the plan.
+        length: the minimum number of terminals needed afterwards to finish the plan.
     """
 
     uses: tuple[Term, ...] = ()
@@ -51,7 +51,7 @@ class Outlook:
 
     Attributes:
         so_far: the terminals that the plan has already.
-        prospects: for each option what it means.
+        prospects: the consequences of each option.
         backward: whether the plan is written from its last step to its first.
     """
 
@@ -62,7 +62,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One numbered line of a question; numbers count from 1."""
+    """One numbered line of a question; numbers start at 1."""
 
     number: int
     text: str
@@ -77,16 +77,16 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was chosen.
+    """The chosen options, or a text.
 
     Attributes:
-        numbers: the numbers of the chosen options; one, unless the question asks for several.
-        probabilities: for each option number its probability, where the answerer knows it.
-        text: the answer as it was given, where it was given as text.
-        usage: what it cost.
-        ended: of a text, what ended it, where that is known (:class:`~formal_llm.llms.generation.Generated`).
-        label_mass: of a decision model, the probability that the options had together before they were scaled to 1:
-            where it is low, the model would rather have written something else.
+        numbers: the numbers of the chosen options; exactly one unless the question allows several.
+        probabilities: the probability of each option by its number, if the answerer knows it.
+        text: the answer as it was written, if it was given as text.
+        usage: the tokens that it cost.
+        ended: what ended a text, if known (:class:`~formal_llm.llms.generation.Generated`).
+        label_mass: the total probability that a decision model gave the options before they were scaled to 1; if it is
+            low, the model would rather have answered something else.
     """
 
     numbers: tuple[int, ...]
@@ -98,38 +98,37 @@ class Answer:
 
     @property
     def number(self) -> int:
-        """The one number that was chosen."""
+        """The number of the one chosen option."""
         if len(self.numbers) != 1:
             raise ValueError(f"{len(self.numbers)} numbers were chosen, not one")
         return self.numbers[0]
 
 
-#: What stands for an answer: an :class:`Answer`, a number, several numbers, or text to read (:meth:`Question.check`).
+#: Whatever can be an answer: an :class:`Answer`, a number, several numbers, or a text (:meth:`Question.check`).
 AnswerLike: TypeAlias = Answer | int | Sequence[int] | str
 
 
-#: What of a question may be given as a function.
+#: The fields of a question that may be given as functions.
 _FUNCTIONS = ("_prompt", "_messages", "_outlook")
 
 
 class Question:
     """A numbered choice, as a value: it is compared, hashed, copied and pickled by what it asks and what it accepts.
 
-    What is given as a function is made for that. ``objection`` and ``begins`` are part of the question, so they have to
-    be values too where it is pickled or compared: functions of a module, or frozen dataclasses that can be called.
+    Functions are called for that. ``objection`` and ``begins`` are part of the question, so they must be values too if
+    it is pickled or compared: module-level functions, or callable frozen dataclasses.
 
     Args:
-        prompt: the text of the question, standing alone; or a function that makes it.
-        options: what can be chosen: texts, numbered from 1 in their order, or :class:`Option` values.
-        several: whether any non-empty selection of options is an answer, or exactly one.
+        prompt: the self-contained text of the question, or a function that returns it.
+        options: the options: texts, numbered from 1 in their order, or :class:`Option` values.
+        several: whether any non-empty selection of options is an answer, instead of exactly one option.
         task: the task that the plan is for.
-        messages: what comes before the prompt in a chat (system message, examples, earlier questions and answers), or
-            a function that makes it.
-        outlook: what the options mean for the rest of the plan, or a function that returns it; None where that is
-            unknown.
-        objection: for options that may be chosen one by one but not all together; see :data:`Objection`.
-        begins: with ``objection``: see :data:`Beginning`; where it is left out, this is found by trying sets.
-        walk: the name of the walk that asks, where several are under way.
+        messages: the messages before the prompt in a chat (system message, examples, earlier questions and answers), or
+            a function that returns them.
+        outlook: what the options mean for the rest of the plan, or a function that returns it; None if unknown.
+        objection: excludes combinations of options that may be chosen alone; see :data:`Objection`.
+        begins: belongs to ``objection``, see :data:`Beginning`; by default found by trying sets.
+        walk: the name of the walk that asks, if there are several at once.
     """
 
     __slots__ = (
@@ -151,7 +150,7 @@ class Question:
         walk: str = "",
     ) -> None:
         self._prompt = prompt
-        #: What the functions have made, and what of it is kept.
+        #: The values that the functions returned, and the names of those that are kept.
         self._made: dict[str, Any] = {}
         self._kept: tuple[str, ...] = _FUNCTIONS
         self._held = False
@@ -182,39 +181,39 @@ class Question:
 
     @property
     def outlook(self) -> Outlook | None:
-        """What the options mean for the rest of the plan; None where that is not known."""
+        """What the options mean for the rest of the plan; None if unknown."""
         outlook: Outlook | None = self._get("_outlook")
         return outlook
 
     def _get(self, name: str) -> Any:
-        """What was given, or what was given as a function makes."""
-        given = getattr(self, name)
-        if not callable(given):
-            return given
-        made = self._made.get(name)
-        if made is None:
-            made = given()
+        """Return a field, calling it if it was given as a function."""
+        field = getattr(self, name)
+        if not callable(field):
+            return field
+        value = self._made.get(name)
+        if value is None:
+            value = field()
             if name in self._kept:
-                self._made[name] = made
-        return made
+                self._made[name] = value
+        return value
 
     def let_go(self, *, prompt: bool = True) -> None:
-        """Keep no longer what functions have made: from now on it is made each time that it is looked at.
+        """Stop keeping the values of functions: from now on they are computed at each access.
 
-        For questions that are answered: of a long plan there are many, and each prompt has all the steps before it.
-        The prompt is kept where ``prompt`` is False, and the whole chat where it is held (:meth:`hold`).
+        This is for answered questions: a long plan has many, and each prompt lists all earlier steps. The
+        prompt is kept if ``prompt`` is False, and the whole chat if it is held (:meth:`hold`).
         """
         self._kept = _FUNCTIONS[:2] if self._held else () if prompt else _FUNCTIONS[:1]
         if self._made:
-            self._made = {name: made for name, made in self._made.items() if name in self._kept}
+            self._made = {name: value for name, value in self._made.items() if name in self._kept}
 
     def hold(self) -> None:
-        """The chat is looked at again and again, as in training: it is kept from now on, answered or not."""
+        """Keep the chat from now on, answered or not, since it is read repeatedly, as in training."""
         self._held = True
 
     @property
     def content(self) -> dict[str, object]:
-        """What the answerer is shown, as JSON data: equal for questions that are the same to it."""
+        """What the answerer sees, as JSON data; equal for questions that look the same to it."""
         return {
             "messages": [list(message) for message in self.messages],
             "options": [[option.number, option.text] for option in self.options],
@@ -227,10 +226,10 @@ class Question:
     # -- a value ------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """All that makes the question, as pickle has it for slots; what was given as a function is made."""
-        made = {name: self._get(name) for name in _FUNCTIONS}
-        kept = {"_made": {}, "_kept": _FUNCTIONS, "_held": False}
-        return None, {**self._slots(), **made, "_messages": tuple(made["_messages"]), **kept}
+        """Return the state of the question in pickle's format for slots; functions are replaced by their values."""
+        values = {name: self._get(name) for name in _FUNCTIONS}
+        reset = {"_made": {}, "_kept": _FUNCTIONS, "_held": False}
+        return None, {**self._slots(), **values, "_messages": tuple(values["_messages"]), **reset}
 
     def _slots(self) -> dict[str, object]:
         names = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
@@ -245,10 +244,10 @@ class Question:
     # -- answers ------------------------------------------------------------------------------------------------
 
     def read(self, text: str, *, usage: TokenUsage | None = None) -> Answer:
-        """The answer that ``text`` gives: ``2``, ``2.``, ``Option 2``, ``2: its text``; strictly, never a guess.
+        """Read the answer in ``text``: ``2``, ``2.``, ``Option 2``, ``2: its text``; strictly, without guessing.
 
         Raises:
-            InvalidAnswer: it is no such answer.
+            InvalidAnswer: the text is no such answer.
         """
         try:
             numbers = read_numbers(text, [option.text for option in self.options], several=self.several)
@@ -257,10 +256,10 @@ class Question:
         return Answer(numbers, text=text, usage=usage or NO_TOKENS)
 
     def check(self, given: object) -> Answer:
-        """``given`` as an answer to this question, if it is one of :data:`AnswerLike` and legal.
+        """Return ``given``, one of :data:`AnswerLike`, as a legal answer to this question.
 
         Raises:
-            InvalidAnswer: it does not answer the question.
+            InvalidAnswer: ``given`` does not answer the question.
         """
         if isinstance(given, str):
             given = self.read(given)
@@ -276,12 +275,12 @@ class Question:
             )
         problem = self.problem(answer.numbers)
         if problem:
-            said = answer.text or ", ".join(map(str, answer.numbers))
-            raise InvalidAnswer(problem, [(self.prompt, said)], answer.usage)
+            answer_text = answer.text or ", ".join(map(str, answer.numbers))
+            raise InvalidAnswer(problem, [(self.prompt, answer_text)], answer.usage)
         return answer
 
     def problem(self, numbers: tuple[int, ...]) -> str:
-        """What is wrong with ``numbers`` as an answer; empty when nothing is."""
+        """Return what is wrong with ``numbers`` as an answer; empty if nothing is."""
         last = len(self.options)
         if len(numbers) == 1 and not self.several and _is_number(numbers[0]) and 1 <= numbers[0] <= last:
             return ""
@@ -297,16 +296,16 @@ class Question:
         return self.objection(numbers) if self.objection is not None else ""
 
     def leads_on(self, numbers: tuple[int, ...]) -> bool:
-        """Whether some numbers, lowest first, are a selection without objection, or become one with higher numbers."""
+        """Return whether ascending numbers are a selection without objection, or become one with higher numbers."""
         if self.begins is not None:
             return self.begins(numbers)
         higher = range(numbers[-1] + 1, len(self.options) + 1)
         return not self.problem(numbers) or any(self.leads_on((*numbers, number)) for number in higher)
 
     def nearest(self, wanted: Collection[int]) -> tuple[int, ...]:
-        """A selection without objection that has much of what is wanted and little else, taken from the lowest up.
+        """Return a selection without objection, built upwards, with many of the wanted numbers and few others.
 
-        What is wanted itself where nothing is wrong with it; also where no selection was found.
+        The wanted numbers are returned unchanged if they are legal, or if no legal selection was found.
         """
         numbers = tuple(sorted(wanted))
         if not self.problem(numbers):
@@ -324,14 +323,14 @@ class Question:
         return taken if taken and not self.problem(taken) else numbers
 
     def _after(self, number: int, wanted: Collection[int]) -> list[int]:
-        """The higher numbers, those that are wanted first."""
+        """List the higher numbers, the wanted ones first."""
         return sorted(range(number + 1, len(self.options) + 1), key=lambda later: later not in wanted)
 
     def again(self, problem: str) -> Question:
-        """The same question with a line about what was wrong with the last answer."""
+        """Return the same question with a line that describes what was wrong with the last answer."""
         last = len(self.options)
         wanted = f"numbers from 1 to {last}, separated by commas" if self.several else f"one number from 1 to {last}"
-        question = Question.__new__(Question)  # what was not used yet is not made
+        question = Question.__new__(Question)  # functions not called yet stay uncalled
         for name, value in self._slots().items():
             setattr(question, name, value)
         question.complaint = f"Your last answer could not be used: {problem}. Answer with {wanted}, and nothing else."

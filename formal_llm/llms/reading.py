@@ -1,12 +1,12 @@
-"""Reading an answer that came as text, strictly.
+"""Strict reading of an answer that came as text.
 
-Understood are a number with little around it (``2``, ``2.``, ``(2)``, ``**2**``, ``Option 2``) and a number with the
-text of its option (``2: the output of ...``). Anything else is an error: the first digit of a longer text is no answer.
-A number beside the text of another option is a contradiction, and so an error, too.
+Accepted are a number with little around it (``2``, ``2.``, ``(2)``, ``**2**``, ``Option 2``) and a number with the text
+of its option (``2: the output of ...``). Anything else is an error: the first digit of a longer text is no answer. A
+number with the text of another option is a contradiction, and therefore also an error.
 
-Texts are compared as they stand, signs included: ``C``, ``C++`` and ``C#`` are three texts, ``x > 5`` and ``x < 5`` are
-two. Only where no option reads just so, blanks, the shape of quotation marks, capitals, and then quotation marks around
-the text and a full stop after it make no difference.
+Texts are compared exactly, including punctuation: ``C``, ``C++`` and ``C#`` are three texts, ``x > 5`` and ``x < 5``
+are two. Only if no option matches exactly, white space, the shape of quotation marks and case are ignored, and finally
+also quotation marks around the text and a full stop after it.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from collections.abc import Callable, Sequence
 _FRAME = re.compile(
     r"^(?:(?:the\s+)?(?:answer|choice|option)s?(?:\s+is)?\s*:?\s*)?(?P<rest>.*)$", re.IGNORECASE | re.DOTALL
 )
-#: A number and what follows it: a colon, a dash or a blank parts it from a text.
+#: A number, optionally followed by a text after a colon, a dash or a space.
 _NUMBER = re.compile(
     r"[(\[]?(?P<number>[+-]?\d+)[)\]]?[.)]?(?:(?P<text>\s*(?::\s*|[–—-]\s+)(?P<after>\S.*)|\s+\S.*)|\s*:)?", re.DOTALL
 )
-#: The number, with what stands before it, as Markdown has it in bold or as code.
+#: The number and the words before it, in bold or as code in Markdown.
 _MARKED = re.compile(r"(?P<mark>\*{1,3}|_{1,2}|`)(?P<inner>[^*_`\d]*\d{1,9}[)\].:]*)(?P=mark)(?P<rest>.*)", re.DOTALL)
 _SEVERAL = re.compile(r"\s*(?:,|;|\band\b|\s)\s*(?:and\s+)?", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d+")
 _STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
-#: What may stand around a whole text, on both sides.
+#: The marks that may enclose a whole text.
 _AROUND = ("***", "**", "*", "__", "`", '"', "'")
 
 
 def read_numbers(text: str, options: Sequence[str], *, several: bool = False) -> tuple[int, ...]:
-    """The option numbers, counted from 1, that ``text`` names.
+    """Return the option numbers, counted from 1, that ``text`` names.
 
     Args:
-        text: what was answered.
+        text: the answer.
         options: the texts of the options.
         several: whether more than one number may be given.
 
     Raises:
-        ValueError: the text names no option; the message explains why, for the one who answered.
+        ValueError: the text names no option; the message explains why to the answerer.
     """
-    shown = _unmarked(text.strip())
-    if not shown:
+    bare = _unmarked(text.strip())
+    if not bare:
         raise ValueError("it was empty")
-    rest = _unmarked(_FRAME.fullmatch(shown)["rest"].strip())  # type: ignore[index]  # the pattern matches every text
+    rest = _unmarked(_FRAME.fullmatch(bare)["rest"].strip())  # type: ignore[index]  # the pattern matches every text
     parts = [part for part in _SEVERAL.split(rest.rstrip(".").strip("[]()")) if part] if several else []
     if parts and all(_WHOLE.fullmatch(part) for part in parts):
         return tuple(_in_range(part, options) for part in parts)
@@ -53,22 +53,22 @@ def read_numbers(text: str, options: Sequence[str], *, several: bool = False) ->
     if match is None:
         raise ValueError(f"{_short(text)} is not a number")
     number = _in_range(match["number"], options)
-    # A dash or a colon may part the number from the text, or belong to the text.
-    said = [each for each in dict.fromkeys((match["text"], match["after"])) if each is not None]
-    named = [named_options(each, options) for each in said]
-    if said and match["after"] is None and _WHOLE.fullmatch(said[0].strip()):
+    # A dash or a colon may separate the number from the text, or belong to the text.
+    texts = [each for each in dict.fromkeys((match["text"], match["after"])) if each is not None]
+    matches = [named_options(each, options) for each in texts]
+    if texts and match["after"] is None and _WHOLE.fullmatch(texts[0].strip()):
         raise ValueError(f"{_short(text)} is more than one number")
-    if any(found and number not in found for found in named):
+    if any(found and number not in found for found in matches):
         raise ValueError(f"{_short(text)} is the number of one option with the text of another")
-    if said and not any(named):
+    if texts and not any(matches):
         raise ValueError(f"{_short(text)} is more than a number, and not the number with the text of that option")
     return (number,)
 
 
 def named_options(text: str, options: Sequence[str]) -> tuple[int, ...]:
-    """The numbers, counted from 1, of the options that read like ``text``; more than one where several read alike.
+    """Return the numbers, counted from 1, of the options that match ``text``; several if they read alike.
 
-    They are compared as they stand; where none reads just so, as the description of this module explains.
+    Texts are compared exactly first, then less strictly, as described in the module's docstring.
     """
     for form in _FORMS:
         wanted = form(text)
@@ -95,7 +95,7 @@ _FORMS: tuple[Callable[[str], str], ...] = (str.strip, _spaced, _folded, _loose)
 
 
 def _bare(text: str) -> str:
-    """A text without the marks that stand around all of it."""
+    """Strip the marks that enclose a whole text."""
     for mark in _AROUND:
         inner = text[len(mark) : -len(mark)]
         if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark) and mark not in inner:
@@ -104,14 +104,14 @@ def _bare(text: str) -> str:
 
 
 def _unmarked(text: str) -> str:
-    """A text without marks around it or around the number that it begins with."""
+    """Strip the marks around a text, or around the number at its beginning."""
     text = _bare(text)
     match = _MARKED.fullmatch(text)
     return text if match is None else match["inner"] + match["rest"]
 
 
 def _in_range(digits: str, options: Sequence[str]) -> int:
-    # A number with more digits than any option has is not converted: it may be millions of digits long.
+    # A number with more digits than any option number is not converted: it may be millions of digits long.
     number = int(digits) if len(digits) <= 9 else 0
     if not 1 <= number <= len(options):
         raise ValueError(f"{_short(digits)} is not one of the numbers from 1 to {len(options)}")

@@ -1,10 +1,10 @@
-"""JSON schemas that models are held to: a small part of JSON Schema, and a strict reading of what they wrote.
+"""The supported part of JSON Schema, and a strict reader of the objects that models write.
 
-The part is what providers of structured output have in common, so that a schema means the same everywhere: ``type``
-(one name), ``enum``, ``anyOf``, ``properties`` (all of them required, no others), ``items``, ``$ref`` into ``$defs`` at
-the top, and ``description``. Bounds (``maxLength``, ``minimum``, ...) are checked here, and not sent to those who do
-not know them. What is beyond that is an error before anything is asked, since a keyword that is passed over is a rule
-that does not hold.
+Only keywords that all providers of structured output share are supported, so that a schema means the same everywhere:
+``type`` (one name), ``enum``, ``anyOf``, ``properties`` (all of them required, no others), ``items``, ``$ref`` into
+``$defs`` at the top, and ``description``. Bounds (``maxLength``, ``minimum``, ...) are checked here, and not sent to
+providers that do not support them. Any other keyword is an error before the first request, since a keyword that is
+ignored would be a rule that does not hold.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NoReturn, TypeAlias
 #: A schema as JSON data.
 Schema: TypeAlias = Mapping[str, object]
 
-#: What is longer is not read: no object that is asked for has that many characters.
+#: The maximum number of characters of a text that is read; no requested object is longer.
 MOST_CHARACTERS = 500_000
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float),
@@ -35,10 +35,10 @@ _KNOWN = frozenset((
 
 
 def check_schema(schema: Schema) -> None:
-    """Raise for a schema that is not of the part described above.
+    """Check that a schema uses only the supported keywords.
 
     Raises:
-        ValueError: it is not; the message names the place.
+        ValueError: the schema is not supported; the message names the place.
     """
     if schema.get("type") != "object":
         raise ValueError("a model is asked for an object: the schema has no type 'object' at its top")
@@ -51,10 +51,10 @@ def check_schema(schema: Schema) -> None:
 
 
 def _definitions(schema: Schema) -> Mapping[str, Schema]:
-    given = schema.get("$defs", {})
-    if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
+    definitions = schema.get("$defs", {})
+    if not isinstance(definitions, Mapping) or not all(isinstance(one, Mapping) for one in definitions.values()):
         raise ValueError("$defs is a table of schemas")
-    return given
+    return definitions
 
 
 def _check(schema: object, place: str, definitions: Mapping[str, Schema], *, top: bool = False) -> None:
@@ -102,57 +102,57 @@ def _target(reference: object) -> str:
 
 
 def _reached(schema: object, definitions: Mapping[str, Schema]) -> set[str]:
-    """The definitions that a schema needs, directly or by way of others."""
+    """Return the definitions that a schema needs, directly or indirectly."""
     found: set[str] = set()
     waiting = [schema]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, Mapping):
-            if "$ref" in one and (name := _target(one["$ref"])) not in found:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            if "$ref" in part and (name := _target(part["$ref"])) not in found:
                 found.add(name)
                 waiting.append(definitions.get(name))
-            waiting.extend(one.values())
-        elif isinstance(one, (list, tuple)):
-            waiting.extend(one)
+            waiting.extend(part.values())
+        elif isinstance(part, (list, tuple)):
+            waiting.extend(part)
     return found
 
 
 def closed(properties: Mapping[str, Schema]) -> dict[str, object]:
-    """The schema of an object with exactly these properties."""
+    """Return the schema of an object with exactly these properties."""
     names = list(properties)
     return {"type": "object", "properties": dict(properties), "required": names, "additionalProperties": False}
 
 
 def portable(schema: Schema, *, lists: bool = False) -> dict[str, object]:
-    """The schema without bounds, for providers that do not know them; ``lists``: those of lists stay.
+    """Return the schema without bounds, for providers that do not support them; ``lists`` keeps those of lists.
 
-    They are checked in what comes back all the same.
+    The bounds are still checked when the answer is read.
     """
-    gone = {*_OF_TEXT, *_OF_NUMBER, *(() if lists else _OF_LIST)}
+    removed = {*_OF_TEXT, *_OF_NUMBER, *(() if lists else _OF_LIST)}
 
     def of(one: object, names: bool = False) -> object:
         if isinstance(one, Mapping):
-            kept = {key: value for key, value in one.items() if names or key not in gone}
+            kept = {key: value for key, value in one.items() if names or key not in removed}
             return {key: of(value, not names and key in ("properties", "$defs")) for key, value in kept.items()}
         return [of(part) for part in one] if isinstance(one, (list, tuple)) else one
 
-    made = of(schema)
-    assert isinstance(made, dict)
-    return made
+    result = of(schema)
+    assert isinstance(result, dict)
+    return result
 
 
-# -- what was written -------------------------------------------------------------------------------------------------
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def read_object(text: str, schema: Schema) -> dict[str, object]:
-    """The object that a text holds, which keeps the schema.
+    """Read the object in a text and check that it satisfies the schema.
 
-    Blanks may stand around it, and one fence of Markdown (as chat models write it); and line breaks and the like inside
-    its texts, which JSON wants escaped: they mean themselves. Nothing else is passed over: no words before it, no key
-    that is given twice, no ``NaN``, no half of a surrogate pair.
+    White space and one Markdown fence (which chat models write) may surround it, and its strings may contain line
+    breaks and other characters that JSON requires to be escaped. Nothing else is tolerated: no words before it, no
+    duplicate key, no ``NaN``, no half of a surrogate pair.
 
     Raises:
-        ValueError: there is none; in words for the model that wrote it.
+        ValueError: there is no such object; the message is worded for the model.
     """
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"it has {len(text):,} characters, at most {MOST_CHARACTERS:,} are read")
@@ -181,12 +181,12 @@ def _unfenced(text: str) -> str:
 
 
 def _once(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
-    made: dict[str, object] = {}
+    result: dict[str, object] = {}
     for key, value in pairs:
-        if key in made:
+        if key in result:
             raise ValueError(f"the key {_short(key)} is given twice")
-        made[key] = value
-    return made
+        result[key] = value
+    return result
 
 
 def _no_number(name: str) -> NoReturn:
@@ -194,11 +194,11 @@ def _no_number(name: str) -> NoReturn:
 
 
 def problem_in(value: object, schema: Schema) -> str | None:
-    """What is wrong with a value, the first thing that is found; None where it keeps the schema.
+    """Return the first problem of a value, or None if it satisfies the schema.
 
     Args:
         value: JSON data.
-        schema: as of :func:`check_schema`.
+        schema: see :func:`check_schema`.
     """
     found = _problem(value, schema, _definitions(schema), ())
     if found is None:
@@ -218,10 +218,10 @@ def _problem(value: object, schema: object, definitions: Mapping[str, Schema], p
         found = [_problem(value, one, definitions, place) for one in schema["anyOf"]]
         if None in found:
             return None
-        # The one that came farthest was probably meant.
+        # The alternative that matched farthest was probably intended.
         return max((one for one in found if one is not None), key=lambda one: len(one[0]))
     if "enum" in schema:
-        # By type as well: true is no 1.
+        # Types are compared too: true is not 1.
         if any(type(value) is type(one) and value == one for one in schema["enum"]):
             return None
         return place, f"{_shown(value)} is none of {', '.join(map(str, schema['enum']))}"
@@ -260,11 +260,11 @@ def _object_problem(
 def _out_of_bounds(amount: object, schema: Mapping[str, object], names: tuple[str, str], unit: str) -> str:
     least, most = (schema.get(name) for name in names)
     assert isinstance(amount, (int, float, type(None)))
-    shown = f"{amount} {unit}".strip()
+    described = f"{amount} {unit}".strip()
     if amount is not None and isinstance(least, (int, float)) and amount < least:
-        return f"{shown}, and at least {least} are wanted"
+        return f"{described}, and at least {least} are wanted"
     if amount is not None and isinstance(most, (int, float)) and amount > most:
-        return f"{shown}, and at most {most} are wanted"
+        return f"{described}, and at most {most} are wanted"
     return ""
 
 

@@ -1,7 +1,7 @@
-"""Ways of scoring for models behind servers: ``scored:calibrated:llamacpp:MODEL``.
+"""Ways of scoring options for models on servers: ``scored:calibrated:llamacpp:MODEL``.
 
-The server is asked how probable given texts are; what of it the scores of the options are is that of local models
-(:mod:`formal_llm.llms.scoring`). So the same model gives the same probabilities here and there, up to rounding.
+The server reports how probable given texts are; the scores of the options are computed from that as for local models
+(:mod:`formal_llm.llms.scoring`). So the same model gives the same probabilities in both cases, up to rounding.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.scoring import BY_TEXT, UNLISTED, Reading, Scoring, combined, named, weights
 from formal_llm.llms.usage import TokenUsage
 
-#: The priors that are kept: scores of texts under an unknown task.
+#: The maximum number of priors that are kept: scores of texts for an unknown task.
 _KEPT = 10_000
 
 
 class ScoredLLM(WrapperLLM):
-    """A model on a server, whose options are scored by their probabilities on that server.
+    """A model on a server, whose options are scored by the probabilities that the server reports.
 
-    The most probable option is chosen; of equally probable ones the first. Texts that it is asked for are written by
-    the server as ever. Selections of several options are the server's own, too.
+    The most probable option is chosen, the first of equally probable ones. Requests for texts and selections of several
+    options are passed to the server unchanged.
 
     Args:
-        llm: an adapter that determines how probable answers are: ``vllm:``, ``llamacpp:``.
+        llm: an adapter that reports how probable answers are: ``vllm:``, ``llamacpp:``.
         scoring: see :mod:`formal_llm.llms.scoring`.
 
     Raises:
-        LLMError: it cannot.
-        ValueError: the scoring is none.
+        LLMError: the adapter does not report probabilities.
+        ValueError: the scoring is not valid.
     """
 
     def __init__(self, llm: LLMLike, scoring: Scoring) -> None:
@@ -53,14 +53,14 @@ class ScoredLLM(WrapperLLM):
 
     @property
     def wording(self) -> str:
-        """The wording that it reads best: without a list of options, where they are scored by their texts alone."""
+        """The preferred wording: without a list of options if only their texts are scored."""
         return UNLISTED if BY_TEXT.issuperset(self.scoring) else super().wording
 
     def choose(self, question: Question) -> Answer:
-        """The most probable option, with the probabilities of all.
+        """Return the most probable option with the probabilities of all.
 
         Raises:
-            LLMError: the server does not report them, or could not be asked.
+            LLMError: the server does not report probabilities, or could not be asked.
         """
         if isinstance(question, Writing) or question.several:
             return answered(self.llm, question)
@@ -87,9 +87,9 @@ class ScoredLLM(WrapperLLM):
         return Answer((best,), likely, usage=TokenUsage(asked))
 
     async def _achoose(self, question: Question) -> Answer:
-        import asyncio  # half of what importing this library would take, and most never need it
+        import asyncio  # imported here: it takes half of this library's import time, and is rarely needed
 
-        # The call waits for the server in a thread; other tasks continue.
+        # The requests block while waiting for the server, so they run in a thread.
         return await asyncio.to_thread(self.choose, question)
 
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
@@ -102,4 +102,4 @@ class ScoredLLM(WrapperLLM):
         return found
 
     def close(self) -> None:
-        """Nothing is open here."""
+        """Do nothing: nothing is open."""

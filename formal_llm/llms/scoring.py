@@ -1,24 +1,24 @@
-"""What the score of an option is: ways to ask a model that writes, and how they are put together.
+"""The scores of options: the ways to ask a model that writes, and their combination.
 
 A model may be asked how probable it is that it writes the *number* of an option. Small models have favourite numbers,
-whatever stands behind them. Two things help. The *text* of the option may be scored instead of its number; and a model
-may be asked twice, once in a way that shows what it would have answered anyway:
+whatever the options are. Two things help: to score the *text* of the option instead of its number, and to ask the model
+twice, once to find out what it would have answered anyway:
 
 ``number``
-    The log-probability of the option's number and what ends an answer.
+    The log-probability of the option's number and of the token that ends an answer.
 ``text``
-    That of the option's text and what ends an answer: the sum over its tokens, so long texts score low.
+    The same for the option's text: the sum over its tokens, so long texts score low.
 ``mean``
-    The same divided by the number of tokens.
+    ``text`` divided by the number of tokens.
 ``calibrated``
-    ``text`` less the score of the same text under an unknown task: how much the task speaks for it, its
-    pointwise mutual information with the task (Holtzman et al. 2021, arXiv 2104.08315, section 3).
+    ``text`` minus the score of the same text for an unknown task: its pointwise mutual information with the task
+    (Holtzman et al. 2021, arXiv 2104.08315, section 3).
 ``rotated``
-    The mean of ``number`` over all rotations of the options. Each option stands once in each place, so what a model
-    adds to a place is added to all options alike.
+    The mean of ``number`` over all rotations of the options. Each option takes each place once, so a model's preference
+    for a place affects all options equally.
 
-A mixture is the weighted sum of such scores, each normalised over the options first. Whatever is mixed, the softmax
-over the options stands for their probabilities, and gradients flow through all of it.
+A mixture is the weighted sum of such scores, each normalised over the options first. In any case the softmax over the
+options gives their probabilities, and gradients flow through everything.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from formal_llm.llms.question import Message, Question
 Mode = Literal["number", "text", "mean", "calibrated", "rotated"]
 #: How options are scored: a mode, or several with their weights.
 Scoring: TypeAlias = "Mode | Mapping[Mode, float] | str"
-#: What stands for the task where a text is scored under an unknown one.
+#: The task in whose place a text is scored for ``calibrated``.
 UNKNOWN = "an unknown task"
-#: The modes that need no list of options in a question, and what the wording without one is called.
+#: The modes that need no list of options in a question, and the name of the wording without one.
 BY_TEXT, UNLISTED = frozenset({"text", "mean", "calibrated"}), "unlisted"
 MODES: tuple[str, ...] = get_args(Mode)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A chat, and the answers to it whose log-probabilities are a part of the options' scores.
+    """A chat and answers to it, whose log-probabilities are part of the options' scores.
 
     Attributes:
         messages: the chat.
         answers: the texts of the answers, all different.
-        of: for each option the place of its answer.
-        weight: by what the log-probabilities are multiplied.
+        of: for each option the index of its answer.
+        weight: the factor of the log-probabilities.
         mean: whether each is divided by its number of tokens.
-        prior: whether it is the same for all tasks, and worth keeping.
+        prior: whether it is the same for all tasks, and therefore worth caching.
     """
 
     messages: tuple[Message, ...]
@@ -64,13 +64,13 @@ class Reading:
 
 
 def weights(scoring: Scoring) -> dict[str, float]:
-    """The weight of each mode.
+    """Return the weight of each mode.
 
     Args:
         scoring: a mode; modes with weights; or a text such as ``calibrated+0.5*number``.
 
     Raises:
-        ValueError: what stands there is no mode, no weight, or nothing.
+        ValueError: a part is no mode or no weight, or there are no parts.
     """
     parts: list[tuple[float, str]] = []
     if isinstance(scoring, str):
@@ -96,7 +96,7 @@ def weights(scoring: Scoring) -> dict[str, float]:
 
 
 def readings(question: Question, mode: str) -> list[Reading]:
-    """What is read for one mode; the scores of the options are the sum of what is read.
+    """Return the readings of one mode, whose log-probabilities add up to the scores of the options.
 
     Raises:
         ModelError: the options cannot be rotated, since the prompt does not list them one by one.
@@ -107,7 +107,7 @@ def readings(question: Question, mode: str) -> list[Reading]:
     if mode == "number":
         return [Reading(messages, numbers, tuple(range(count)))]
     if mode == "rotated":
-        # The option with index i stands in place (i - by) of the list that begins with index `by`.
+        # The option with index i is at place (i - by) of the list that begins with index `by`.
         return [
             Reading(_rotated(question, by), numbers, tuple((i - by) % count for i in range(count)), 1 / count)
             for by in range(count)
@@ -121,13 +121,13 @@ def readings(question: Question, mode: str) -> list[Reading]:
         unknown = tuple(
             message._replace(content=message.content.replace(question.task, UNKNOWN)) for message in messages
         )
-        if unknown != messages:  # a prompt without the task is no evidence for or against an option by itself
+        if unknown != messages:  # a prompt without the task cannot reveal a preference for an option
             found.append(Reading(unknown, answers, of, -1.0, prior=True))
     return found
 
 
 def _rotated(question: Question, by: int) -> tuple[Message, ...]:
-    """The chat with the list of options beginning at another one; the numbers stay in their places."""
+    """Return the chat with a rotated list of options; the numbers keep their places."""
     messages = tuple(question.messages)
     if not by:
         return messages
@@ -151,7 +151,7 @@ def _rotated(question: Question, by: int) -> tuple[Message, ...]:
 def combined(
     question: Question, scoring: Mapping[str, float], told: Callable[[Reading], Sequence[tuple[float, int]]]
 ) -> list[float]:
-    """The logarithms of the options' probabilities, by a scorer of whole answers.
+    """Compute the logarithms of the options' probabilities from those of answers.
 
     Args:
         question: the question.
@@ -175,5 +175,5 @@ def _normalised(scores: Sequence[float]) -> list[float]:
 
 
 def named(scoring: Mapping[str, float]) -> str:
-    """A scoring as a text, as :func:`weights` reads it."""
+    """Format a scoring as a text that :func:`weights` reads."""
     return "+".join(name if weight == 1 else f"{weight:g}*{name}" for name, weight in scoring.items())

@@ -1,4 +1,4 @@
-"""Where a text ends: the texts before which the writing of a model stops, for a whole and for what comes in pieces."""
+"""Stops: the texts before which the writing of a model ends, for whole and for streamed texts."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Iterable, Sequence
 
 
 def cut(text: str, stop: Iterable[str]) -> str:
-    """A text up to the first of its stops: for servers that know no stops, or write them out."""
+    """Cut a text at its first stop, for servers that do not support stops, or that include them in the text."""
     found = first_stop(text, stop)
     return text if found is None else text[: found[0]]
 
 
 def first_stop(text: str, stop: Iterable[str]) -> tuple[int, str] | None:
-    """Where the first stop begins in a text, and which it is."""
+    """Return the position of the first stop in a text and the stop itself; None if there is none."""
     places = [(place, one) for one in stop if one and (place := text.find(one)) >= 0]
     return min(places, key=lambda found: found[0], default=None)
 
 
 class Cutter:
-    """Takes a text that comes in pieces, up to the first of its stops: what may be the beginning of one is held back.
+    """Cuts a streamed text at its first stop; holds back what may be the beginning of a stop.
 
     Args:
         stop: the stops.
 
     Attributes:
-        whole: what is certain so far.
-        ended: the stop that ended it; None before.
+        whole: the text that is certain so far.
+        ended: the stop that ended the text; None before.
     """
 
     def __init__(self, stop: Sequence[str]) -> None:
@@ -37,14 +37,14 @@ class Cutter:
         self.ended: str | None = None
 
     def feed(self, piece: str) -> str:
-        """What is certain after one more piece."""
+        """Add a piece and return the text that became certain."""
         text = self._held + piece
         first = max(0, len(text) - self._longest + 1)
         waits = next((at for at in range(first, len(text)) if text[at:] in self._begun), len(text))
         return self._cut(text, waits)
 
     def close(self) -> str:
-        """The rest, when nothing more comes."""
+        """Return the rest of the text at its end."""
         return self._cut(self._held, len(self._held))
 
     def _cut(self, text: str, waits: int) -> str:

@@ -1,6 +1,6 @@
-"""``builtin:synonyms``: words of WordNet that mean the same, from the lexicon that the package ``oyemi`` carries.
+"""``builtin:synonyms``: the synonyms of WordNet, from the lexicon in the package ``oyemi``.
 
-WordNet lists every sense of a word and does not know which one is meant, so a synonym counts less than the word itself.
+WordNet lists all senses of a word without knowing which one is meant, so a synonym counts less than the word itself.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from formal_llm.errors import MissingDependency
 from formal_llm.llms.builtin import content_words, equal_stems, stem, told
 from formal_llm.llms.question import Term
 
-#: How much a terminal speaks of a word of which it has a synonym.
+#: How well a terminal matches a word of which it has a synonym.
 SHARE = 0.6
 
 
 class SynonymLikeness:
-    """As :func:`~formal_llm.llms.builtin.equal_stems`, and a share of that where a terminal has a synonym of the word.
+    """Like :func:`~formal_llm.llms.builtin.equal_stems`; a synonym of the word in a terminal is a partial match.
 
     Args:
-        synonyms: the synonyms of a word; those of WordNet where left out.
+        synonyms: returns the synonyms of a word; by default those of WordNet.
 
     Raises:
         MissingDependency: ``oyemi`` is not installed.
@@ -33,19 +33,19 @@ class SynonymLikeness:
         self._known = lru_cache(maxsize=16_384)(self._families)
 
     def __call__(self, words: tuple[str, ...], terms: tuple[Term, ...]) -> list[dict[int, float]]:
-        """As :data:`~formal_llm.llms.builtin.Likeness`."""
+        """Measure the likeness, see :data:`~formal_llm.llms.builtin.Likeness`."""
         found = equal_stems(words, terms)
         for term, shares in zip(terms, found, strict=True):
-            said = content_words(told(term))
-            own, near = {stem(word) for word in said}, {family for word in said for family in self._known(word)}
+            used = content_words(told(term))
+            own, near = {stem(word) for word in used}, {family for word in used for family in self._known(word)}
             for place, word in enumerate(words):
                 if place not in shares and (stem(word) in near or not own.isdisjoint(self._known(word))):
                     shares[place] = SHARE
         return found
 
     def _families(self, word: str) -> frozenset[str]:
-        """The stems of the synonyms of a word that are one word."""
-        with self._lock:  # one connection to a database
+        """Return the stems of the synonyms of a word that are single words."""
+        with self._lock:  # the database has one connection
             found = self._synonyms(word.casefold())
         return frozenset(stem(one) for one in found if len(content_words(one)) == 1)
 

@@ -1,6 +1,6 @@
-"""Simple writers of text: functions, scripts and chance, for tests and baselines and as public as the real ones.
+"""Simple writers of text (functions, scripts, chance), for tests and baselines, as public as the real LLMs.
 
-Each chats, continues a text, and does both piece by piece; each also answers questions.
+Each writes chat messages and continuations of texts, can stream both, and also answers questions.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from formal_llm.llms.stops import first_stop
 from formal_llm.llms.texts import Texts
 from formal_llm.llms.usage import TokenUsage
 
-#: How many characters count as a token here.
+#: The number of characters that count as a token here.
 TOKEN = 4
 
 
 class FunctionTextLLM:
-    """Writes with a function of the request: the whole text, which is cut to its stops and its tokens.
+    """Writes with a function of the request that returns a text, which is cut at its stops and its token limit.
 
-    Four characters are a token, and so they are counted.
+    Four characters count as a token.
 
     Args:
-        function: the text for a :class:`~formal_llm.llms.generation.Writing`; ``asked.continues`` distinguishes the two
-            kinds , ``asked.prompt`` is the text to continue, or the last message of the user.
-        choose: answers questions; without it, always the first option.
-        piece: how many characters come at a time where the text is streamed.
+        function: returns the text for a :class:`~formal_llm.llms.generation.Writing`, whose ``continues`` distinguishes
+            the two kinds; its ``prompt`` is the text to continue, or the last message of the user.
+        choose: answers questions; by default with the first option.
+        piece: the number of characters in each piece of a streamed text.
     """
 
-    #: Its ``choose`` takes a :class:`~formal_llm.llms.generation.Writing`, too.
+    #: Its ``choose`` accepts a :class:`~formal_llm.llms.generation.Writing`, too.
     takes_text = True
     name = "test:text"
 
@@ -54,7 +54,7 @@ class FunctionTextLLM:
         self.generate, self.continue_text = Texts(self.choose).generate, Texts(self.choose).continue_text
 
     def choose(self, question: Question) -> Answer:
-        """What the function chooses or writes."""
+        """Return the function's answer or text."""
         if not isinstance(question, Writing):
             return self._chooses.choose(question)
         text = self._function(question)
@@ -62,19 +62,19 @@ class FunctionTextLLM:
         found = first_stop(text[:most], question.stop)
         ended = found[1] if found is not None else "" if len(text) <= most else None
         text = text[:most] if found is None else text[: found[0]]
-        read = sum(len(message.content) for message in question.messages)
-        return Answer((), text=text, usage=TokenUsage(1, read // TOKEN, -(-len(text) // TOKEN)), ended=ended)
+        size = sum(len(message.content) for message in question.messages)
+        return Answer((), text=text, usage=TokenUsage(1, size // TOKEN, -(-len(text) // TOKEN)), ended=ended)
 
     def stream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
-        """As ``generate``, piece by piece."""
+        """Like ``generate``, piece by piece."""
         yield from self._pieces(self.generate(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
 
     def stream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
-        """As ``continue_text``, piece by piece."""
+        """Like ``continue_text``, piece by piece."""
         yield from self._pieces(self.continue_text(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature))
 
     def _pieces(self, made: Generated) -> Stream:
@@ -87,9 +87,9 @@ class ScriptedTextLLM(FunctionTextLLM):
     """Writes prepared texts in turn, then fails.
 
     Args:
-        texts: the text for each request; of one with more tokens than are asked for, the rest is lost.
-        answers: the answers to questions, as of :class:`~formal_llm.llms.ScriptedLLM`.
-        piece: as of :class:`FunctionTextLLM`.
+        texts: the text for each request, cut off at the request's limit of tokens.
+        answers: the answers to questions, see :class:`~formal_llm.llms.ScriptedLLM`.
+        piece: see :class:`FunctionTextLLM`.
 
     Attributes:
         requests: the requests for text so far.
@@ -109,13 +109,13 @@ def _next(texts: Iterator[str], requests: list[Writing], asked: Writing) -> str:
 
 
 class RandomTextLLM(FunctionTextLLM):
-    """Writes random words in random number.
+    """Writes a random number of random words.
 
     Args:
         seed: the seed.
-        words: what it strings together: words, markers, halves of markers, blanks.
-        most: how many words a text has at most; the number of each is drawn.
-        piece: as of :class:`FunctionTextLLM`.
+        words: the parts of its texts: words, markers, halves of markers, spaces.
+        most: the maximum number of words in a text.
+        piece: see :class:`FunctionTextLLM`.
     """
 
     def __init__(self, seed: int = 0, words: Sequence[str] = ("so ", "then ", "42 "), *, most: int = 8, piece: int = 3):
@@ -126,11 +126,11 @@ class RandomTextLLM(FunctionTextLLM):
 
 
 class RandomObjectLLM:
-    """Writes random objects that keep their schemas.
+    """Writes random objects that satisfy their schemas.
 
     Args:
         seed: the seed.
-        words: what its texts are made of.
+        words: the words of its texts.
     """
 
     def __init__(self, seed: int = 0, words: Sequence[str] = ("so", "then", "42", "1 + 2", "Rhine")) -> None:
@@ -146,12 +146,12 @@ class RandomObjectLLM:
         max_tokens: int = 2048,  # noqa: ARG002  # its objects are small
         temperature: float = 0.0,  # noqa: ARG002
     ) -> GeneratedObject:
-        """An object; see :class:`~formal_llm.llms.generation.ObjectLLM`."""
-        talk = chat(messages)
+        """Return a random object; see :class:`~formal_llm.llms.generation.ObjectLLM`."""
+        chat_messages = chat(messages)
         definitions: Any = schema.get("$defs", {})
         text = json.dumps(self._value(schema, definitions))
-        read = sum(len(message.content) for message in talk) // TOKEN
-        return GeneratedObject.read(text, schema, TokenUsage(1, read, len(text) // TOKEN), talk[-1].content)
+        size = sum(len(message.content) for message in chat_messages) // TOKEN
+        return GeneratedObject.read(text, schema, TokenUsage(1, size, len(text) // TOKEN), chat_messages[-1].content)
 
     def _value(self, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> object:
         rng = self._rng

@@ -1,4 +1,4 @@
-"""Writing for those who answer questions: a text is asked for as a question without options, and is its answer."""
+"""Free text from LLMs that answer questions: a text is requested as a question without options, and is its answer."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from formal_llm.llms.schemas import Schema
 
 
 class Texts:
-    """Writes by answering :class:`Writing` requests, for an LLM that takes them.
+    """Writes by answering :class:`Writing` requests, for an LLM that accepts them.
 
     Args:
-        choose: answers them.
+        choose: answers the requests.
     """
 
     def __init__(self, choose: Callable[[Question], Answer]) -> None:
@@ -22,32 +22,32 @@ class Texts:
     def generate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """What comes next in a chat, see :meth:`TextLLM.generate`."""
-        made = self._choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
-        return Generated(made.text, made.usage, made.ended)
+        """Write the next message of a chat, see :meth:`TextLLM.generate`."""
+        answer = self._choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
+        return Generated(answer.text, answer.usage, answer.ended)
 
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """What comes after a text, see :meth:`ContinuingLLM.continue_text`."""
-        asked = Writing(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature, continues=True)
-        made = self._choose(asked)
-        return Generated(made.text, made.usage, made.ended)
+        """Write the continuation of a text, see :meth:`ContinuingLLM.continue_text`."""
+        request = Writing(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature, continues=True)
+        answer = self._choose(request)
+        return Generated(answer.text, answer.usage, answer.ended)
 
     def generate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
     ) -> GeneratedObject:
-        """The object that comes next in a chat, see :meth:`ObjectLLM.generate_object`."""
-        asked = Writing(messages, max_tokens=max_tokens, temperature=temperature, schema=schema)
-        made = self._choose(asked)
-        return GeneratedObject.read(made.text, schema, made.usage, asked.prompt)
+        """Write the next message of a chat as an object, see :meth:`ObjectLLM.generate_object`."""
+        request = Writing(messages, max_tokens=max_tokens, temperature=temperature, schema=schema)
+        answer = self._choose(request)
+        return GeneratedObject.read(answer.text, schema, answer.usage, request.prompt)
 
 
 class AsyncTexts:
-    """Writes by answering :class:`Writing` requests, for an LLM that is awaited and takes them; see ``Texts``.
+    """Writes by answering :class:`Writing` requests asynchronously, for an LLM that accepts them; see ``Texts``.
 
     Args:
-        choose: answers them.
+        choose: answers the requests.
     """
 
     def __init__(self, choose: Callable[[Question], Awaitable[Answer]]) -> None:
@@ -56,22 +56,22 @@ class AsyncTexts:
     async def agenerate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """What comes next in a chat."""
-        made = await self._choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
-        return Generated(made.text, made.usage, made.ended)
+        """Write the next message of a chat."""
+        answer = await self._choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
+        return Generated(answer.text, answer.usage, answer.ended)
 
     async def acontinue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """What comes after a text."""
-        asked = Writing(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature, continues=True)
-        made = await self._choose(asked)
-        return Generated(made.text, made.usage, made.ended)
+        """Write the continuation of a text."""
+        request = Writing(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature, continues=True)
+        answer = await self._choose(request)
+        return Generated(answer.text, answer.usage, answer.ended)
 
     async def agenerate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
     ) -> GeneratedObject:
-        """The object that comes next in a chat."""
-        asked = Writing(messages, max_tokens=max_tokens, temperature=temperature, schema=schema)
-        made = await self._choose(asked)
-        return GeneratedObject.read(made.text, schema, made.usage, asked.prompt)
+        """Write the next message of a chat as an object."""
+        request = Writing(messages, max_tokens=max_tokens, temperature=temperature, schema=schema)
+        answer = await self._choose(request)
+        return GeneratedObject.read(answer.text, schema, answer.usage, request.prompt)

@@ -1,4 +1,4 @@
-"""What answers cost: tokens, and money."""
+"""The usage and the cost of answers: tokens, and money."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from operator import add, attrgetter
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """What answers cost.
+    """The requests and tokens that answers cost.
 
     Attributes:
-        requests: requests made; a provider's SDK may have repeated one after passing failures, that is not counted.
-        input_tokens: tokens read, those from the provider's cache included.
-        output_tokens: tokens written, thinking included.
+        requests: the number of requests, without those that a provider's SDK repeated after temporary failures.
+        input_tokens: the tokens read, including those from the provider's cache.
+        output_tokens: the tokens written, including the model's thinking.
         cached_tokens: those of ``input_tokens`` that came from the provider's prompt cache.
-        cache_write_tokens: those of ``input_tokens`` that were put into it.
+        cache_write_tokens: those of ``input_tokens`` that were written to the prompt cache.
     """
 
     requests: int = 0
@@ -34,20 +34,20 @@ class TokenUsage:
         return self.input_tokens + self.output_tokens
 
 
-#: Nothing used.
+#: No tokens.
 NO_TOKENS = TokenUsage()
 _COUNTS = attrgetter(*TokenUsage.__slots__)
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a model's tokens cost, in any currency, per million tokens.
+    """The prices of a model's tokens, in any currency, per million tokens.
 
     Attributes:
-        input: of a token read.
-        output: of a token written.
-        cached: of a token read from the provider's prompt cache; None: as ``input``.
-        cache_write: of a token put into it; None: as ``input``.
+        input: the price of tokens read.
+        output: the price of tokens written.
+        cached: the price of tokens read from the provider's prompt cache; by default that of ``input``.
+        cache_write: the price of tokens written to the prompt cache; by default that of ``input``.
     """
 
     input: float
@@ -61,7 +61,7 @@ class Prices:
                 raise ValueError(f"a price is a number of 0 or more, not {price}")
 
     def cost(self, usage: TokenUsage) -> float:
-        """What ``usage`` costs."""
+        """Compute the cost of ``usage``."""
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.cache_write is None else self.cache_write
         plain = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens

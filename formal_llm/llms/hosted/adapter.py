@@ -1,8 +1,8 @@
-"""Models behind an HTTP interface: what all adapters share.
+"""The common base of all adapters: models behind an HTTP interface.
 
 An adapter defines how a question is sent with its SDK's client, and how the response is read. Sending is written once
-for the client that waits and the one that is awaited, since both take the same call. Retries after passing failures,
-the waits between them, timeouts and connections are the SDK's work and the client's settings.
+for the synchronous and the asynchronous client, since both accept the same call. The SDK handles retries after
+temporary failures, the waits between them, timeouts and connections, according to the client's settings.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     AsyncClient = openai.AsyncOpenAI | anthropic.AsyncAnthropic
 
 
-#: How many requests are in flight through one client, before another is made.
+#: The maximum number of concurrent requests of one client, before another client is created.
 PER_CLIENT = 32
 
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """A client that is awaited, how many requests are in flight through it, and whether it gets no more of them."""
+    """An asynchronous client, the number of its requests in flight, and whether it gets no more of them."""
 
     client: AsyncClient
     in_flight: int = 0
@@ -45,24 +45,24 @@ class Lane:
 
 @dataclass(slots=True, eq=False)
 class _Loop:
-    """The lanes of an event loop, and what closes their clients before the loop ends."""
+    """The lanes of an event loop, and the generator that closes their clients before the loop ends."""
 
     lanes: list[Lane] = field(default_factory=list)
     closing: AsyncGenerator[None, None] | None = None
 
 
 class Lanes:
-    """Clients that are awaited.
+    """A pool of asynchronous clients.
 
-    Connections cannot be shared between event loops, so each has its own clients. They are closed by :meth:`aclose`, or
-    by the loop itself when it ends, as ``asyncio.run`` and ``asyncio.Runner`` end theirs.
+    Connections cannot be shared between event loops, so each loop has its own clients. They are closed by
+    :meth:`aclose`, or when ``asyncio.run`` or ``asyncio.Runner`` ends the loop.
 
-    Within one loop there is more than one client where many requests are in flight: an SDK's client keeps few
-    connections open, and looks through all of them at each request.
+    A loop has more than one client if many requests are in flight: an SDK's client keeps few connections open, and
+    examines all of them at each request.
 
     Args:
-        make: makes a client.
-        given: a client of the user's, the only one then; it stays open.
+        make: creates a client.
+        given: the user's client, which is then the only one and stays open.
     """
 
     def __init__(self, make: Callable[[], AsyncClient], given: AsyncClient | None = None) -> None:
@@ -72,7 +72,7 @@ class Lanes:
 
     @property
     def in_flight(self) -> list[int]:
-        """How many requests are in flight through each client of the running event loop."""
+        """The number of requests in flight of each client of the running event loop."""
         import asyncio
 
         here = self._loops.get(asyncio.get_running_loop())
@@ -80,7 +80,7 @@ class Lanes:
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[AsyncClient]:
-        """The client for a request: the least busy one of the running event loop, or a new one."""
+        """Lend a client for a request: the least busy one of the running event loop, or a new one."""
         lane = await self._lane()
         lane.in_flight += 1
         try:
@@ -91,7 +91,7 @@ class Lanes:
                 await self._close(lane)
 
     async def aclose(self) -> None:
-        """Close the clients of the running event loop, those in use when they are not any more; the user's stays open.
+        """Close the clients of the running event loop, busy ones when they are idle; the user's client stays open.
 
         Later questions get a new one: others on this loop may continue.
         """
@@ -108,9 +108,9 @@ class Lanes:
         here = self._loops.get(loop)
         if here is None:
             for other in [other for other in self._loops if other.is_closed()]:
-                del self._loops[other]  # a client holds its loop, so that neither would ever go by itself
+                del self._loops[other]  # a client refers to its loop, so neither would ever be garbage-collected
             here = self._loops[loop] = _Loop()
-            # A generator that a loop has begun is closed by it when it ends.
+            # An event loop closes the asynchronous generators that were started on it when it ends.
             here.closing = self._closed_at_end(here)
             await anext(here.closing)
         lane = min(here.lanes, key=lambda one: one.in_flight, default=None)
@@ -137,7 +137,7 @@ class Lanes:
             await lane.client.close()
 
 
-#: Why an answer is none, in the words that the model reads when it is asked again.
+#: Why an answer is not valid, in words for the model, which reads them when it is asked again.
 REFUSED = "it was refused"
 CUT_OFF = "it was cut off at the limit of tokens"
 FILTERED = "it was stopped by the content filter"
@@ -148,21 +148,21 @@ class HostedLLM(ABC):
 
     Args:
         name: the provider string, ``provider:MODEL``.
-        client: the SDK's client that waits for an answer, with an HTTP client that keeps to ``bounds``.
-        settings: what else decides about the answers, as JSON data: sampling settings, limits.
-        async_client: a client of the user's to await; None: one is made for each event loop.
-        logprobs: whether token probabilities are asked for; None: until the server refuses them, which is warned of.
-        bounds: what a question may take; None: what the clients of the user's have it.
+        client: the SDK's synchronous client, with an HTTP client that enforces ``bounds``.
+        settings: other settings that affect the answers, as JSON data: sampling settings, limits.
+        async_client: the user's asynchronous client; None to create one for each event loop.
+        logprobs: whether to request token probabilities; None: until the server refuses them, with a warning.
+        bounds: the bounds of a question; None for those of the user's clients.
 
     Attributes:
         settings: those that are not None, and the address.
         asks_logprobs: whether the next request asks for token probabilities.
     """
 
-    #: The environment variables with the key and the address, for messages; empty where there is none.
+    #: The environment variables with the key and the address, for messages; empty if there is none.
     key_variable: ClassVar[str]
     url_variable: ClassVar[str]
-    #: What a model must know to be asked by this adapter, for the message about a refused request.
+    #: What a model must support to be used with this adapter, for the message about a refused request.
     needs: ClassVar[str] = "the model must know structured output"
 
     def __init__(
@@ -190,15 +190,15 @@ class HostedLLM(ABC):
 
     @property
     def identity(self) -> dict[str, object]:
-        """What the same question is answered alike by, as JSON data: the key of an answer cache."""
+        """The settings that determine the answers, as JSON data: part of the key of an answer cache."""
         return {"llm": self.name, **self.settings}
 
     @property
     def client(self) -> Any:
-        """The SDK's client that waits."""
+        """The SDK's synchronous client."""
         if self._process != os.getpid() and self.bounds is not None:
-            # A forked process has its parent's connections, and reads the answers to its parent's questions. The
-            # parent's client is kept, untouched: to close it would be to speak on those connections.
+            # A forked process shares its parent's connections, and would read the answers to its parent's questions.
+            # The parent's client is kept untouched, since closing it would send data on those connections.
             self._parents.append(self._client)
             self._client, self._process = self._make_client(), os.getpid()
         return self._client
@@ -206,13 +206,13 @@ class HostedLLM(ABC):
     # -- asking -------------------------------------------------------------------------------------------------
 
     def choose(self, question: Question) -> Answer:
-        """Answer ``question`` with one request (the SDK repeats it by itself after passing failures).
+        """Answer ``question`` with one request (which the SDK repeats after temporary failures).
 
         Raises:
-            InvalidAnswer: the model answered something else, refused, or did not finish; with what it cost.
-            ProviderError: no answer came: no connection, a refused key, an unknown model, a rate limit.
+            InvalidAnswer: the model answered something else, refused, or did not finish; has the usage.
+            ProviderError: the server gave no answer: no connection, a refused key, an unknown model, a rate limit.
         """
-        _ = question.messages  # made here, outside of the try: what fails in the wording is no failure of the provider
+        _ = question.messages  # computed outside of the try, since an error in the wording is not the provider's
         with self._running():
             while True:
                 asked_logprobs = self.asks_logprobs
@@ -224,7 +224,7 @@ class HostedLLM(ABC):
                     return self._answer(question, response)
 
     async def achoose(self, question: Question) -> Answer:
-        """As :meth:`choose`, without blocking the event loop."""
+        """Like :meth:`choose`, asynchronously."""
         _ = question.messages
         async with self._awaited() as client:
             while True:
@@ -238,22 +238,22 @@ class HostedLLM(ABC):
 
     @asynccontextmanager
     async def _awaited(self) -> AsyncIterator[Any]:
-        """The client for one question that is awaited, within the bounds."""
+        """Open the asynchronous client for one question, within the bounds."""
         async with self._lanes.client() as client:
             with self._running():
                 async with self._in_time(self.bounds.deadline if self.bounds is not None else None):
                     yield client
 
     def _running(self, until: float | None = None) -> AbstractContextManager[None]:
-        """The block is one question, or a part of one that is to end by ``until``."""
+        """Run the block as one question, or as a part of one that must end by ``until``."""
         return self.bounds.running(until) if self.bounds is not None else nullcontext()
 
     @asynccontextmanager
     async def _in_time(self, seconds: float | None) -> AsyncIterator[None]:
-        """The block takes so long at most.
+        """Limit the time of the block.
 
         Raises:
-            ProviderError: it took longer.
+            ProviderError: the block took longer.
         """
         import asyncio
 
@@ -266,17 +266,17 @@ class HostedLLM(ABC):
             raise provider_error(self, OutOfBounds(self.bounds.late())) from error
 
     async def aclose(self) -> None:
-        """Close the connections that were opened on the running event loop; a client of the user's stays open."""
+        """Close the connections opened on the running event loop; the user's client stays open."""
         await self._lanes.aclose()
 
     def _failed(self, error: Exception, asked_logprobs: bool) -> None:
-        """Raise what a failed request means; return if it is worth sending again without asking for probabilities."""
-        # A page that is no JSON, or that is nested too deeply, comes as one of the last two.
+        """Raise the error for a failed request; return if the request should be sent again without probabilities."""
+        # A page that is no JSON, or that is nested too deeply, raises one of the last two.
         if not isinstance(error, (self._sdk_error(), ValueError, RecursionError)):
             raise error
         if not (asked_logprobs and self._may_drop_logprobs and refuses_logprobs(error)):
             raise provider_error(self, error) from error
-        if self.asks_logprobs:  # of many requests that are refused at once, the first one decides
+        if self.asks_logprobs:  # if several requests are refused at once, only the first one warns
             self.asks_logprobs = False
             warnings.warn(
                 f"{self.name} gives no token probabilities ({shown_words(error, self.client)}): it is asked without "
@@ -288,65 +288,65 @@ class HostedLLM(ABC):
         try:
             return self._read(question, response)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            # The SDKs do not check a response: a page of HTML comes through as a string, missing fields stay missing.
+            # The SDKs do not check responses: an HTML page is returned as a string, missing fields stay missing.
             raise provider_error(self, error) from error
 
-    # -- what an adapter knows ----------------------------------------------------------------------------------
+    # -- implemented by adapters --------------------------------------------------------------------------------
 
     @abstractmethod
     def _send(self, client: Any, question: Question) -> Any:
-        """Make the request: the SDK's response, or from a client that is awaited its awaitable."""
+        """Make the request; return the SDK's response, or an awaitable for an asynchronous client."""
 
     @abstractmethod
     def _read(self, question: Question, response: Any) -> Answer:
-        """The answer in the SDK's response.
+        """Read the answer from the SDK's response.
 
         Raises:
-            InvalidAnswer: there is none that is legal; with what it cost.
+            InvalidAnswer: there is no legal answer; has the usage.
         """
 
     @abstractmethod
     def _make_async_client(self) -> AsyncClient:
-        """A client that is awaited, with the settings of ``client``."""
+        """Create an asynchronous client with the settings of ``client``."""
 
     @abstractmethod
     def _make_client(self) -> Client:
-        """A client that waits, with the settings of ``client``."""
+        """Create a synchronous client with the settings of ``client``."""
 
     @abstractmethod
     def _sdk_error(self) -> type[Exception]:
-        """The base of the exceptions of the SDK."""
+        """Return the base class of the SDK's exceptions."""
 
 
 # -- reading ----------------------------------------------------------------------------------------------------
 
 
 def chat_data(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """A chat as JSON data, in the form that all servers know."""
+    """Return a chat as JSON data, in the form that all servers accept."""
     return [message._asdict() for message in messages]
 
 
 def token_count(value: object) -> int:
-    """A number of tokens as a server reports it; what is none counts as 0 (not every server counts)."""
+    """Return a number of tokens as reported by a server; anything else counts as 0, since not all servers count."""
     return value if type(value) is int and 0 <= value < 2**53 else 0
 
 
 def sdk_usage(counted: object, read: str, written: str) -> TokenUsage:
-    """What one request cost, from the object of OpenAI's SDK and the names of its two counts."""
+    """Return the usage of one request, from the object of OpenAI's SDK and the names of its two counts."""
     details = getattr(counted, f"{read}_details", None)
     cached, stored = getattr(details, "cached_tokens", None), getattr(details, "cache_write_tokens", None)
     return token_usage(getattr(counted, read, None), getattr(counted, written, None), cached, stored)
 
 
 def token_usage(read: object, written: object, cached: object = None, cache_written: object = None) -> TokenUsage:
-    """What one request cost, from what a server reports; ``read`` includes the other two."""
+    """Return the usage of one request, from the counts of a server; ``read`` includes the last two."""
     total = token_count(read)
     from_cache = min(token_count(cached), total)
     return TokenUsage(1, total, token_count(written), from_cache, min(token_count(cache_written), total - from_cache))
 
 
 def invalid(question: Question, problem: str, said: str, usage: TokenUsage) -> InvalidAnswer:
-    """The error for an answer that is none."""
+    """Create the error for an answer that is not valid."""
     return InvalidAnswer(problem, [(question.prompt, said)], usage)
 
 
@@ -354,19 +354,19 @@ def invalid(question: Question, problem: str, said: str, usage: TokenUsage) -> I
 
 
 def refuses_logprobs(error: Exception) -> bool:
-    """Whether a server refused a request because it asked for token probabilities.
+    """Return whether a server refused a request because it asked for token probabilities.
 
-    What counts is the server's message: the statuses differ (400, 403; 500 at a local one started without them).
+    The message is examined, since the statuses differ (400, 403; 500 for a local server started without them).
     """
     return isinstance(getattr(error, "status_code", None), int) and "logprob" in _said(error).casefold()
 
 
 def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
-    """What failed and what to do about it, for an exception of an SDK or from reading what came back."""
+    """Create the error for an exception of an SDK or of reading: what failed, and what to do about it."""
     key, url = llm.key_variable, llm.url_variable
     status = getattr(error, "status_code", None)
-    # A connection error's own words are left out: they may quote the request's headers, and the key with them.
-    kind = type(error).__name__  # both SDKs name theirs alike
+    # The text of a connection error is left out: it may quote the request's headers, including the key.
+    kind = type(error).__name__  # both SDKs use the same names
     failure: type[ProviderError] = ProviderError
     if isinstance(error, OutOfBounds):
         what = str(error)
@@ -377,7 +377,7 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
         what = f"the server at {place} cannot be reached, or it hung up; check the network and {url}"
     elif not isinstance(status, int) or status < 400:
         failure = UnreadableResponse
-        # The SDKs report by a plain ValueError what they do not take.
+        # The SDKs raise a plain ValueError for arguments that they do not accept.
         detail = f"{kind}: {error}" if type(error) is ValueError else kind
         what = f"the request could not be made, or what came back cannot be read ({detail}); check {url}"
         what += f" and {key}" if key else ""
@@ -391,12 +391,12 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
         what = f"the server failed, again and again; {_wait(error, llm) or 'try again later'}"
     else:
         what = f"the request was refused; {llm.needs}"
-    said = f" (status {status}: {shown_words(error, llm.client)})" if isinstance(status, int) else ""
-    return failure(f"{llm.name}: {what}{said}", error)
+    server_text = f" (status {status}: {shown_words(error, llm.client)})" if isinstance(status, int) else ""
+    return failure(f"{llm.name}: {what}{server_text}", error)
 
 
 def _wait(error: Exception, llm: HostedLLM) -> str:
-    """How long the server asked to wait, where that was too long to be waited for."""
+    """Describe how long the server asked to wait, if that is too long."""
     response = getattr(error, "response", None)
     wait = getattr(response, "extensions", {}).get("formal_llm.wait")
     if wait is None or llm.bounds is None:
@@ -406,17 +406,17 @@ def _wait(error: Exception, llm: HostedLLM) -> str:
 
 
 def _said(error: Exception) -> str:
-    """The server's own words: one SDK has them as an attribute, others in the body."""
-    said: object = getattr(error, "api_message", None)
+    """Return the server's message: one SDK has it as an attribute, others in the body."""
+    message: object = getattr(error, "api_message", None)
     body = getattr(error, "body", None)
-    while not said and isinstance(body, dict):
-        said = body.get("message") or body.get("detail")
+    while not message and isinstance(body, dict):
+        message = body.get("message") or body.get("detail")
         body = body.get("error")
-    said = said or (body if isinstance(body, str) else None)
-    return " ".join(str(said or error)[:5000].split())
+    message = message or (body if isinstance(body, str) else None)
+    return " ".join(str(message or error)[:5000].split())
 
 
 def shown_words(error: Exception, client: object) -> str:
-    """The server's own words as they may be shown: not all of a flood, and without the key."""
-    said, key = _said(error), getattr(client, "api_key", None)
-    return (said.replace(key, "***") if isinstance(key, str) and len(key) > 7 else said)[:300]
+    """Return the server's message in a form that may be shown: shortened, and without the key."""
+    message, key = _said(error), getattr(client, "api_key", None)
+    return (message.replace(key, "***") if isinstance(key, str) and len(key) > 7 else message)[:300]

@@ -28,32 +28,32 @@ _TOOL = "choose"
 
 
 class AnthropicLLM(StreamedText):
-    """A model that is asked through the messages endpoint, held to a JSON schema with an enum of the option numbers.
+    """A model used through the messages endpoint; a JSON schema with an enum of the option numbers is enforced.
 
-    The schema is that of its output, or that of a strict tool which it is made to use. It has no probabilities, and
-    sampling parameters are never sent: the SDK's call has none.
+    The schema is that of its output, or that of a strict tool which it is forced to use. It has no probabilities, and
+    sampling parameters are never sent, since the SDK's call has none.
 
-    *Prompt caching.* Breakpoints are set by hand, behind the system message and behind the last message before the
-    prompt, since that is what later questions have in common with this one. The SDK's automatic ``cache_control`` marks
-    the last block of the request, which here is the prompt: it differs in every question, so each request would pay
-    for putting it into the cache, and none would find it there. What is too short to be cached costs nothing extra. The
-    schema is part of what is cached, so questions with equally many options share an entry.
+    *Prompt caching.* Breakpoints are set explicitly, after the system message and after the last message before the
+    prompt, since later questions share these messages. The SDK's automatic ``cache_control`` marks the last block of
+    the request, which is the prompt here: it differs in every question, so each request would pay for writing it to the
+    cache, and none would find it there. Texts that are too short to be cached cost nothing extra. The schema is part of
+    the cached text, so questions with the same number of options share an entry.
 
     Args:
         model: the name of the model.
-        base_url, api_key, timeout, max_retries, deadline, max_bytes, client, async_client: how it is reached, see
+        base_url, api_key, timeout, max_retries, deadline, max_bytes, client, async_client: the connection, see
             :class:`~formal_llm.llms.hosted.openai_client.Connection` (here with clients of Anthropic's SDK); by default
-            at ``ANTHROPIC_BASE_URL``, or Anthropic's, with ``ANTHROPIC_API_KEY``, or another credential that the SDK
-            finds.
-        method: ``"schema"``: structured output; ``"tool"``: a strict tool, for models that know only that.
-        max_tokens: the limit on what the model writes. Thinking counts too, and some models think unasked, so it is
-            far more than an answer needs; what is not used costs nothing. Above about 21000 the SDK wants a timeout.
+            at ``ANTHROPIC_BASE_URL``, or Anthropic's address, with ``ANTHROPIC_API_KEY`` or another credential that the
+            SDK finds.
+        method: ``"schema"``: structured output; ``"tool"``: a strict tool, for models that only support that.
+        max_tokens: the maximum number of tokens to write, including thinking. Some models think without being asked, so
+            the default is far more than an answer needs. Above about 21000 the SDK requires a timeout.
         effort: how much effort the model makes (``"low"``, ...); None sends none.
-        cache: how long the cached part of the prompt is kept; None: nothing is cached.
+        cache: how long the cached part of the prompt is kept; None to cache nothing.
 
     Raises:
-        MissingKey: no client and no key was given, and the SDK finds no credential.
-        ProviderError: the address is none, or the SDK found credentials that it cannot use.
+        MissingKey: there is no client and no key, and the SDK finds no credential.
+        ProviderError: the address is not valid, or the SDK found credentials that it cannot use.
     """
 
     key_variable = "ANTHROPIC_API_KEY"
@@ -93,10 +93,10 @@ class AnthropicLLM(StreamedText):
         self.effort = effort
         self.cache = cache
         settings = {"method": method, "max_tokens": max_tokens, "effort": effort}
-        made = client
-        if made is None and async_client is not None:
-            made = _like(async_client, anthropic.Anthropic)
-        elif made is None:
+        sdk_client = client
+        if sdk_client is None and async_client is not None:
+            sdk_client = _like(async_client, anthropic.Anthropic)
+        elif sdk_client is None:
             url = base_url or from_environment(self.url_variable)
             if url is not None:
                 url = checked_address(name, url, self.url_variable)
@@ -105,37 +105,37 @@ class AnthropicLLM(StreamedText):
 
             self.bounds = RequestBounds.of(deadline, max_bytes, timeout)
             try:
-                made = anthropic.Anthropic(http_client=sync_client(anthropic, self.bounds), **given(
+                sdk_client = anthropic.Anthropic(http_client=sync_client(anthropic, self.bounds), **given(
                     base_url=url, api_key=key, timeout=timeout, max_retries=max_retries
                 ))  # fmt: skip
             except anthropic.AnthropicError as error:
                 self.name = name
                 raise adapter.provider_error(self, error) from error
             # The SDK does not report a missing credential before the first request.
-            if not ((made.api_key or "").strip() or made.auth_token or made.credentials):
-                made.close()
+            if not ((sdk_client.api_key or "").strip() or sdk_client.auth_token or sdk_client.credentials):
+                sdk_client.close()
                 raise MissingKey(name, self.key_variable)
-        super().__init__(name, made, settings, async_client=async_client, bounds=self.bounds)
+        super().__init__(name, sdk_client, settings, async_client=async_client, bounds=self.bounds)
 
     def _send(self, client: Any, question: Question) -> Any:
-        told = self._messages(question.messages)
-        request: dict[str, Any] = {"model": self.model, "max_tokens": self.max_tokens, **told}
+        messages = self._messages(question.messages)
+        request: dict[str, Any] = {"model": self.model, "max_tokens": self.max_tokens, **messages}
         description = "Gives the answer to the question: the number of the chosen option, or the numbers."
         return client.messages.create(**request, **self._held(choice_schema(question), description))
 
     def _held(self, schema: Schema | None, description: str) -> dict[str, Any]:
-        """The settings that hold a model to a schema, and its effort."""
+        """Return the arguments that enforce a schema and set the effort."""
         config: dict[str, Any] = {"effort": self.effort} if self.effort else {}
-        held: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         if schema is not None and self.method == "schema":
             config["format"] = {"type": "json_schema", "schema": schema}
         elif schema is not None:
-            held["tools"] = [{"name": _TOOL, "description": description, "input_schema": schema, "strict": True}]
-            held["tool_choice"] = {"type": "tool", "name": _TOOL, "disable_parallel_tool_use": True}
-        return {**held, "output_config": config} if config else held
+            arguments["tools"] = [{"name": _TOOL, "description": description, "input_schema": schema, "strict": True}]
+            arguments["tool_choice"] = {"type": "tool", "name": _TOOL, "disable_parallel_tool_use": True}
+        return {**arguments, "output_config": config} if config else arguments
 
     def _messages(self, messages: tuple[Message, ...]) -> dict[str, Any]:
-        """The chat, with breakpoints behind what later questions have in common with this one."""
+        """Return the chat, with breakpoints after the parts that later questions share."""
         system = "\n\n".join(message.content for message in messages if message.role == "system")
         chat: list[dict[str, Any]] = [*adapter.chat_data([message for message in messages if message.role != "system"])]
         if len(chat) > 1:
@@ -143,12 +143,12 @@ class AnthropicLLM(StreamedText):
         return {**({"system": self._cached(system)} if system else {}), "messages": chat}
 
     def _cached(self, text: str) -> Any:
-        """A text that is kept in the cache together with all that stands before it."""
+        """Mark a text to be cached together with everything before it."""
         # An empty text cannot be marked.
         if self.cache is None or not text.strip():
             return text
-        kept = {"type": "ephemeral"} if self.cache == "5m" else {"type": "ephemeral", "ttl": self.cache}
-        return [{"type": "text", "text": text, "cache_control": kept}]
+        control = {"type": "ephemeral"} if self.cache == "5m" else {"type": "ephemeral", "ttl": self.cache}
+        return [{"type": "text", "text": text, "cache_control": control}]
 
     def _read(self, question: Question, response: Any) -> Answer:
         text, usage = self._read_text(response)
@@ -170,14 +170,14 @@ class AnthropicLLM(StreamedText):
             asked["stop_sequences"] = list(request.stop)
         schema = None if request.schema is None else portable(request.schema)
         asked |= self._held(schema, "Gives the answer, as an object.")
-        if request.streams:  # not compressed, so that it can be bounded as it comes
+        if request.streams:  # not compressed, so that its size can be bounded while streaming
             asked |= {"stream": True, "extra_headers": {"Accept-Encoding": "identity"}}
         return client.messages.create(**asked)
 
     def _read_object(self, response: Any) -> tuple[Any, TokenUsage]:
         text, usage = self._read_text(response)
         used = [block.input for block in response.content if block.type == "tool_use" and block.name == _TOOL]
-        # Given more than once, it is not one object, and the reader reports that.
+        # Several calls are joined to a text that is no single object, so reading it raises an error.
         return ("".join(map(json.dumps, used)) if self.method == "tool" and used else text), usage
 
     def _read_part(self, event: Any, request: TextRequest) -> Part:  # noqa: ARG002
@@ -215,7 +215,7 @@ class AnthropicLLM(StreamedText):
 
 
 def _usage(counted: Any) -> TokenUsage:
-    """What a message cost; what went into the cache or came out of it is not in ``input_tokens``."""
+    """Return the usage of a message; cached tokens, read or written, are not part of ``input_tokens``."""
     cached = token_count(getattr(counted, "cache_read_input_tokens", None))
     stored = token_count(getattr(counted, "cache_creation_input_tokens", None))
     read = token_count(counted.input_tokens) + cached + stored
@@ -223,11 +223,11 @@ def _usage(counted: Any) -> TokenUsage:
 
 
 def _like(client: Any, kind: type[AnthropicClient], http_client: Any = None) -> AnthropicClient:
-    """A client of the other kind (that waits, or is awaited) with the same settings; as of :func:`check_plain`."""
+    """Create a synchronous or asynchronous client with the same settings; see :func:`check_plain`."""
     import anthropic
 
     check_plain(client, anthropic.Anthropic, anthropic.AsyncAnthropic, own=getattr(client, "_middleware", None))
-    # At most one of the three may be given.
+    # At most one of the three credentials may be set.
     key = {"api_key": client.api_key} if client.api_key else given(auth_token=client.auth_token)
     return kind(
         **(key or {"credentials": client.credentials}),
@@ -235,7 +235,7 @@ def _like(client: Any, kind: type[AnthropicClient], http_client: Any = None) -> 
         timeout=client.timeout,
         max_retries=client.max_retries,
         http_client=http_client,
-        # The SDK has no public name for the headers that it was given, without those that it adds by itself.
+        # The SDK has no public name for the user's headers without those that it adds itself.
         default_headers={**client._credential_headers, **client._custom_headers},
         default_query=client._custom_query,
     )

@@ -1,7 +1,7 @@
-"""How long a question to a server may take, and how much may come back.
+"""The bounds of a question to a server: how long it may take, and how much the server may send.
 
-A timeout of an SDK bounds one silence. It does not bound a server that sends a byte every second, asks for a wait
-of a day, or answers with a gigabyte. These bounds do; :mod:`formal_llm.llms.hosted.transport` keeps to them.
+The timeout of an SDK bounds a single silence. It does not help against a server that sends a byte every second, asks to
+wait a day, or answers with a gigabyte. These bounds do; :mod:`formal_llm.llms.hosted.transport` enforces them.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
 
-#: The seconds that a question may take by default.
+#: The default number of seconds that a question may take.
 DEADLINE = 600.0
-#: The bytes that a response may have by default: a thousand times what an answer has.
+#: The default size of a response in bytes: a thousand times that of an answer.
 MAX_BYTES = 16_000_000
 
 _END: ContextVar[float | None] = ContextVar("formal_llm_end", default=None)
 
 
 class OutOfBounds(Exception):
-    """A server took too long, or sent too much; the message names what, and the setting that bounds it."""
+    """A server took too long or sent too much; the message names the setting that bounds it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestBounds:
-    """What a question to a server may take.
+    """The bounds of a question to a server.
 
     Attributes:
-        deadline: seconds for all tries together, with the waits between them.
-        max_bytes: the size of a response, after decompression.
+        deadline: the seconds for all tries together, including the waits between them.
+        max_bytes: the maximum size of a response after decompression.
     """
 
     deadline: float = DEADLINE
@@ -40,25 +40,25 @@ class RequestBounds:
     def of(
         cls, deadline: float | None = None, max_bytes: int | None = None, timeout: float | None = None
     ) -> RequestBounds:
-        """The bounds that settings stand for; by default a server may be silent for the whole ``timeout`` once.
+        """Create the bounds from settings; by default a server may be silent once for the whole ``timeout``.
 
         Raises:
-            ValueError: a bound that nothing can keep to.
+            ValueError: no response can satisfy a bound.
         """
-        made = cls(
+        bounds = cls(
             max(DEADLINE, timeout or 0) if deadline is None else deadline, MAX_BYTES if max_bytes is None else max_bytes
         )
-        if made.deadline <= 0 or made.max_bytes < 1:
-            raise ValueError(f"a deadline is more than 0 seconds, max_bytes counts from 1; not {made}")
-        return made
+        if bounds.deadline <= 0 or bounds.max_bytes < 1:
+            raise ValueError(f"a deadline is more than 0 seconds, max_bytes counts from 1; not {bounds}")
+        return bounds
 
     def end(self) -> float:
-        """When the time of a question is up that begins now."""
+        """Return the time at which a question that begins now must end."""
         return monotonic() + self.deadline
 
     @contextmanager
     def running(self, until: float | None = None) -> Iterator[None]:
-        """The block is one question, or a part of one: its time runs from now on, or to an :meth:`end`."""
+        """Run the block as one question, or as a part of one: its time ends after the deadline, or at ``until``."""
         token = _END.set(self.end() if until is None else until)
         try:
             yield
@@ -66,18 +66,18 @@ class RequestBounds:
             _END.reset(token)
 
     def late(self) -> str:
-        """The message when the time is up."""
+        """Return the message for a question that took too long."""
         return (
             f"no whole answer came within {self.deadline:g} seconds, all tries together; "
             "try again, or give a longer deadline"
         )
 
     def large(self) -> str:
-        """The message when a response is too large."""
+        """Return the message for a response that is too large."""
         return f"the response is larger than {self.max_bytes:,} bytes; check the address, or give more max_bytes"
 
 
 def seconds_left() -> float | None:
-    """How much time the question has that is being asked here; None outside of one. May be negative."""
+    """Return the time left for the current question, which may be negative; None outside of a question."""
     end = _END.get()
     return None if end is None else end - monotonic()

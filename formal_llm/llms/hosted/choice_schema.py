@@ -1,7 +1,7 @@
-"""A choice as structured output: the JSON schema that a model is held to, and the strict reading of what it wrote.
+"""A choice as structured output: its JSON schema, and the strict reader of what the model wrote.
 
-The schema has one field, an enum of the option numbers, so a provider that keeps to it cannot answer with anything
-else. What comes back is still read strictly: no provider is trusted to keep to it.
+The schema has one field, an enum of the option numbers, so a provider that enforces it cannot answer anything else.
+The answer is still read strictly, since no provider is trusted to enforce it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from formal_llm.llms.usage import TokenUsage
 
 
 class Reply(NamedTuple):
-    """What a provider sent back: what the model wrote, and what it cost.
+    """A provider's response: what the model wrote, and its usage.
 
     Attributes:
-        stopped: what kept the model from finishing its answer; empty if nothing did.
+        stopped: what prevented the model from finishing its answer; empty if nothing did.
         logprobs: the token probabilities in the form of OpenAI's chat completions, as plain data.
     """
 
@@ -31,12 +31,12 @@ class Reply(NamedTuple):
 
 
 def choice_schema(question: Question, *, bounded: bool = False) -> dict[str, object]:
-    """The JSON schema of an answer: ``{"choice": n}``, or ``{"choices": [n, ...]}`` where several may be chosen.
+    """Return the JSON schema of an answer: ``{"choice": n}``, or ``{"choices": [n, ...]}`` for several.
 
     Args:
         question: the question.
-        bounded: whether a list is also bounded in its length. Local servers need that, a small model may write on for
-            ever; hosted ones stop by themselves, and not all of them know the keyword.
+        bounded: whether to bound the length of a list. Local servers need that, since a small model may never stop
+            writing; hosted models stop by themselves, and not all of them support the keyword.
     """
     last = len(question.options)
     number: dict[str, object] = {"type": "integer", "enum": list(range(1, last + 1))}
@@ -46,19 +46,19 @@ def choice_schema(question: Question, *, bounded: bool = False) -> dict[str, obj
         value = {"type": "array", "items": number}
         if bounded:
             value |= {"minItems": 1, "maxItems": last}
-    # Strict output, at all providers, wants every field required and no other field allowed.
+    # For strict output all providers require every field and forbid others.
     return {"type": "object", "properties": {key: value}, "required": [key], "additionalProperties": False}
 
 
 def read_reply(question: Question, reply: Reply) -> Answer:
-    """The answer that ``reply`` gives: JSON of the schema, or else what :meth:`Question.read` understands.
+    """Read the answer in ``reply``: JSON of the schema, or else whatever :meth:`Question.read` accepts.
 
     Raises:
-        InvalidAnswer: it gives none; with what it cost.
+        InvalidAnswer: there is no answer; has the usage.
     """
     if reply.stopped:
         raise invalid(question, reply.stopped, _short(reply.text), reply.usage)
-    # No legal answer is longer than all numbers with room for white space; reading a flood would take long.
+    # No legal answer is longer than all numbers with white space; reading a huge text would take long.
     if len(reply.text) > 10_000 + 20 * len(question.options):
         raise invalid(question, "it was far longer than an answer", _short(reply.text), reply.usage)
     try:
@@ -76,9 +76,9 @@ def _key(question: Question) -> str:
 
 
 def _numbers(question: Question, text: str) -> tuple[int, ...] | None:
-    """The numbers in ``text`` if it is JSON of the right shape; whether they are options is not looked at."""
+    """Read the numbers in ``text`` if it is JSON of the right shape; they need not be options."""
     try:
-        # Objects are read as tuples of pairs, so that a field given twice is seen.
+        # Objects are read as tuples of pairs, so that a duplicate field is noticed.
         pairs = json.loads(text, object_pairs_hook=tuple)
     except (ValueError, RecursionError):
         return None
@@ -86,7 +86,7 @@ def _numbers(question: Question, text: str) -> tuple[int, ...] | None:
         return None
     value = pairs[0][1]
     numbers = value if question.several else [value]
-    # ``type`` and not ``isinstance``: true and false are no numbers.
+    # ``type`` instead of ``isinstance``, since true and false are not numbers.
     if not (isinstance(numbers, list) and all(type(number) is int for number in numbers)):
         return None
     return tuple(numbers)

@@ -1,4 +1,4 @@
-"""Models behind an HTTP interface that continue a text, by the completions of vLLM, and of others in its likeness."""
+"""Models behind an HTTP interface that continue a text, with the completions endpoint of vLLM and similar servers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from formal_llm.llms.hosted.text_request import Part, TextRequest
 
 
 class CompletionsLLM(ChatCompletionsLLM, ContinuedText, ScoredText):
-    """A model that is asked through chat completions, and continues a text through ``/completions``."""
+    """A model that uses chat completions, and continues a text through ``/completions``."""
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
         return self._complete(client, request) if request.continues else super()._send_text(client, request)
@@ -25,16 +25,16 @@ class CompletionsLLM(ChatCompletionsLLM, ContinuedText, ScoredText):
 
     def _complete(self, client: Any, request: TextRequest) -> Any:
         asked = given(temperature=request.temperature, stop=list(request.stop) or None)
-        asked |= {"include_stop_str_in_output": True} if request.stop else {}  # which one it was is seen in the text
+        asked |= {"include_stop_str_in_output": True} if request.stop else {}  # the text shows which stop it was
         body = {"model": self.model, "prompt": request.messages[-1].content, "max_tokens": request.max_tokens, **asked}
         return self._post(client, "/completions", {**body, **(STREAMS if request.streams else {}), **self._extra_body})
 
     def _read_completion(self, response: Any, request: TextRequest) -> Part:
-        """The text of a response, or of a part of a streamed one."""
+        """Read the text of a response, or of a part of a streamed one."""
         choices = response["choices"]
         choice = choices[0] if choices or not request.streams else {"text": ""}
-        told, ended = choice.get("stop_reason"), None
+        stop_reason, ended = choice.get("stop_reason"), None
         if choice.get("finish_reason") == "stop":
-            ended = told if told in request.stop else ""
+            ended = stop_reason if stop_reason in request.stop else ""
         usage = counted_usage(response) if response.get("usage") else None
         return Part(choice["text"], ended, usage, last=choice.get("finish_reason") is not None)

@@ -1,4 +1,4 @@
-"""Models on a server of llama.cpp: its own ``llama-server``, or the one of ``llama-cpp-python``."""
+"""Models on a server of llama.cpp: its own ``llama-server``, or that of ``llama-cpp-python``."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from formal_llm.llms.schemas import Schema, portable
 
 
 class LlamaCppLLM(CompletionsLLM):
-    """A model on a llama.cpp server, held to the option numbers by a grammar (GBNF).
+    """A model on a llama.cpp server; a grammar (GBNF) restricts it to the option numbers.
 
-    The text of the answer is one of the numbers and nothing else; where several may be chosen, numbers in ascending
-    order, separated by commas. Probabilities come from those of the tokens; ``llama-cpp-python`` gives them only when
+    The text of the answer is one of the numbers and nothing else; if several may be chosen, numbers in ascending order,
+    separated by commas. Probabilities are computed from those of the tokens; ``llama-cpp-python`` returns them only if
     it was started with ``--logits_all true``, and is asked without them otherwise.
 
-    It continues a text (``continue_text``) by ``/completion``, which reports what ended a text; on a server without
-    that, ``llama-cpp-python``, by ``/completions``, where stops are cut off here. It determines how probable given
-    texts are (``log_probabilities``) where the server knows grammars of tokens (since the end of 2025).
+    It continues a text (``continue_text``) with ``/completion``, which reports what ended the text; on a server without
+    that endpoint, ``llama-cpp-python``, with ``/completions``, where the text is cut at its stops here. It computes the
+    probabilities of given texts (``log_probabilities``) if the server supports token grammars (since the end of 2025).
 
     Args:
-        model: the name of the model; a server with a single model takes any.
+        model: the name of the model; a server with a single model accepts any.
         temperature: the sampling temperature; None: the server's default.
-        max_tokens: the limit on what the model writes and thinks; None sends none.
-        logprobs: whether token probabilities are asked for; None: until the server refuses them.
+        max_tokens: the maximum number of tokens that the model writes and thinks; None sends none.
+        logprobs: whether to request token probabilities; None: until the server refuses them.
         extra_body: further fields of the request, such as ``{"chat_template_kwargs": {"enable_thinking": False}}``.
-        connection: how the server is reached, see ``Connection``; by default at ``LLAMACPP_BASE_URL``, or
-            ``http://localhost:8080/v1``, with the key ``LLAMACPP_API_KEY`` where there is one.
+        connection: the connection to the server, see ``Connection``; by default at ``LLAMACPP_BASE_URL``, or
+            ``http://localhost:8080/v1``, with the key ``LLAMACPP_API_KEY`` if it is set.
 
     Raises:
-        ProviderError: the address is none.
+        ProviderError: the address is not valid.
     """
 
     provider = "llamacpp"
@@ -46,7 +46,7 @@ class LlamaCppLLM(CompletionsLLM):
     url_variable = "LLAMACPP_BASE_URL"
     default_url = "http://localhost:8080/v1"
     needs = "the server must be one of llama.cpp, which knows grammars"
-    choice_limit = "max_tokens"  # the server of llama-cpp-python knows the limit by its older name alone
+    choice_limit = "max_tokens"  # llama-cpp-python only supports the older name
 
     def __init__(
         self,
@@ -69,14 +69,14 @@ class LlamaCppLLM(CompletionsLLM):
         )
 
     def _guarantee(self, question: Question) -> dict[str, Any]:
-        held: dict[str, Any] = {"grammar": grammar(len(question.options), several=question.several)}
+        body: dict[str, Any] = {"grammar": grammar(len(question.options), several=question.several)}
         if self.asks_logprobs and not question.several:
-            # llama.cpp's own name for what is asked for; llama-cpp-python passes over names it does not know.
-            held["n_probs"] = MOST_ALTERNATIVES
-        return {"extra_body": held}
+            # This is llama.cpp's own name; llama-cpp-python ignores names that it does not know.
+            body["n_probs"] = MOST_ALTERNATIVES
+        return {"extra_body": body}
 
     def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
-        # Both servers know a schema by this name; bounds of texts would become grammars that llama.cpp refuses.
+        # Both servers accept a schema in this form; bounds of texts would become grammars that llama.cpp refuses.
         return {"response_format": {"type": "json_object", "schema": portable(schema, lists=True)}}
 
     def _complete(self, client: Any, request: TextRequest) -> Any:
@@ -93,17 +93,17 @@ class LlamaCppLLM(CompletionsLLM):
         return super()._less(error, request)
 
     def _chat_tokens(self, messages: Sequence[Message]) -> list[int]:
-        made = self._post(
+        response = self._post(
             self.client, at_root(self.client.base_url, "/apply-template"), {"messages": chat_data(messages)}
         )
-        return self._tokens(made["prompt"], add_special=True, parse_special=True)
+        return self._tokens(response["prompt"], add_special=True, parse_special=True)
 
     def _answered_tokens(self, answer: str) -> list[int]:
         def written(messages: Sequence[Message]) -> str:
             body = {"messages": chat_data(messages)}
             return str(self._post(self.client, at_root(self.client.base_url, "/apply-template"), body)["prompt"])
 
-        # With a message behind it: a server continues an answer that stands last.
+        # Another message follows the answer, since a server would continue an answer that comes last.
         before, whole = written(SHORT), written([*SHORT, Message("assistant", answer), *SHORT])
         start = before + answer
         if not whole.startswith(start) or whole == start:
@@ -117,20 +117,20 @@ class LlamaCppLLM(CompletionsLLM):
         return tokens_in(self._post(self.client, at_root(self.client.base_url, "/tokenize"), {"content": text, **how}))
 
     def _score(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
-        # The server reports nothing about what it reads. So it writes the text, held to its tokens by a grammar, and
-        # reports how probable each was before the grammar came.
-        held = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
+        # The server reports no probabilities of the prompt. So it writes the text, restricted by a grammar,
+        # and reports how probable each token was before the grammar was applied.
+        rule = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
         asked = {"prompt": [*before], "n_predict": len(tokens), "n_probs": 1, "temperature": 0.0, "cache_prompt": True}
-        made = self._post(self.client, at_root(self.client.base_url, "/completion"), {**asked, "grammar": held})
-        told = made["completion_probabilities"]
-        if [one["id"] for one in told] != [*tokens]:
+        body = self._post(self.client, at_root(self.client.base_url, "/completion"), {**asked, "grammar": rule})
+        probabilities = body["completion_probabilities"]
+        if [one["id"] for one in probabilities] != [*tokens]:
             raise TypeError("the server wrote other tokens than it was held to")
-        return summed([one["logprob"] for one in told], len(tokens))
+        return summed([one["logprob"] for one in probabilities], len(tokens))
 
     def _read_completion(self, response: Any, request: TextRequest) -> Part:
         if "choices" in response:
             return super()._read_completion(response, request)
-        # What ended it: new servers name the kind, older ones have a truth value for each.
+        # What ended the text: new servers name the kind, older ones have a flag for each kind.
         kind = response.get("stop_type") or next(
             (kind for kind in ("word", "eos", "limit") if response.get(f"stopped_{kind}")), None
         )
@@ -142,15 +142,15 @@ class LlamaCppLLM(CompletionsLLM):
 
 
 def grammar(count: int, *, several: bool = False) -> str:
-    """The grammar of an answer, in llama.cpp's notation.
+    """Return the grammar of an answer, in llama.cpp's notation.
 
     Args:
-        count: how many options there are.
+        count: the number of options.
         several: whether any non-empty ascending list of numbers is an answer, or exactly one number.
     """
     if not several:
         return "root ::= " + " | ".join(f'"{number}"' for number in range(1, count + 1))
-    # from-i is a list that begins with i or later; so the rules are as many as the options, not as many as their pairs.
+    # from-i is a list that begins with i or later; so there is one rule for each option, not for each pair of options.
     rules = [
         f'from-{number} ::= "{number}" ("," " "? from-{number + 1})? | from-{number + 1}' for number in range(1, count)
     ]

@@ -1,22 +1,21 @@
-"""Probabilities of options from the token probabilities of a model that wrote the number of one.
+"""The probabilities of options, computed from the token probabilities of a model that wrote the number of one.
 
-A server reports for each token that was written which others could have stood there, the most probable ones, with their
-log-probabilities. Where the number of an answer begins, these others are other numbers, and their shares are the
-probabilities of the options. The rules, all of them on the side of giving none:
+For each written token a server lists the most probable alternatives with their log-probabilities. Where the number of
+an answer begins, the alternatives are other numbers, and their shares are the probabilities of the options. The rules,
+which return nothing in case of doubt:
 
-- A token counts for the option whose number it brings to its end. White space before and after, and the closing of the
-  JSON object, make no difference: variants of one number add up.
-- A token after which the number may still continue ("1" where there is an option 12) is resolved by the next token if
-  it is the one that was written. If it was not, it is unknown what would have followed: no probabilities. It does not
-  continue where every longer number that begins so ("10", "11", "12") is listed as a token of its own beside it: a
-  tokenizer that has these tokens writes those numbers with them.
+- A token counts for the option whose number it completes. White space before and after, and the end of the JSON object,
+  make no difference: variants of one number add up.
+- A token after which the number may continue ("1" if there is an option 12) is resolved by the next token if it is the
+  one that was written. If it is not, its continuation is unknown: no probabilities. The number does not continue if
+  every longer number with this beginning ("10", "11", "12") is listed as a token of its own: a tokenizer that has these
+  tokens writes those numbers with them.
 - Tokens that are no options (white space alone, words, quotation marks) are left out, and the rest is scaled to 1. This
   is what a constrained decoder does, and many servers report the probabilities from before the constraint.
-- Only the most probable tokens are listed. An option that is not among them gets 0 if what is not listed is at most
-  a thousandth (:data:`NEGLIGIBLE`) of what the listed options have together, so that it can have no more than that.
-  Otherwise: no probabilities.
-- The token that was written must be one that counts. It does not where the answer is "02": no probabilities.
-- What is no log-probability (not a number, above 0), or lists that sum to more than 1: no probabilities.
+- Only the most probable tokens are listed. An option that is not among them gets 0 if all tokens that are not listed
+  have together at most a thousandth (:data:`NEGLIGIBLE`) of what the listed options have. Otherwise: no probabilities.
+- The written token must be one that counts. It does not if the answer is "02": no probabilities.
+- A value that is no log-probability (not a number, above 0), or a list that sums to more than 1: no probabilities.
 """
 
 from __future__ import annotations
@@ -29,24 +28,24 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-#: The share of an option that is not listed, relative to those that are, below which it counts as 0.
+#: The share of an option that is not listed, relative to those that are, up to which it counts as 0.
 NEGLIGIBLE = 0.001
-#: How many alternatives are asked for: the most that servers give.
+#: The number of alternatives to request: the maximum that servers return.
 MOST_ALTERNATIVES = 20
-#: By how much rounding may bring a probability, or a sum of some, above 1.
+#: How much a probability, or a sum of probabilities, may exceed 1 by rounding.
 _ROUNDING = 0.01
 
 _DIGITS = re.compile(r"[0-9]*")
-#: How servers write the token that ends a text, where they list it: ``</s>``, ``<|im_end|>``; or as an empty text.
+#: How servers write the token that ends a text, if they list it: ``</s>``, ``<|im_end|>``; or as an empty text.
 _END = re.compile(r"(?:<[^<>\s]+>)?")
 
 
 class Token(NamedTuple):
-    """A token that was written.
+    """A written token.
 
     Attributes:
         text: its text.
-        alternatives: what could have stood there: texts with their log-probabilities, itself included.
+        alternatives: the texts that were possible there with their log-probabilities, including the token itself.
     """
 
     text: str
@@ -54,10 +53,10 @@ class Token(NamedTuple):
 
 
 def read_tokens(entries: object) -> list[Token] | None:
-    """The tokens in the form of OpenAI's chat completions, as plain data; None if they are not in that form.
+    """Read the tokens from plain data in the form of OpenAI's chat completions; None if the form is different.
 
     Args:
-        entries: dictionaries with ``token``, ``logprob`` and ``top_logprobs`` (those of the same form).
+        entries: dictionaries with ``token``, ``logprob`` and ``top_logprobs`` (dictionaries of the same form).
     """
     if not isinstance(entries, list) or not entries:
         return None
@@ -70,7 +69,7 @@ def read_tokens(entries: object) -> list[Token] | None:
             return None
         # A dictionary, since some servers list a token twice.
         pairs = dict.fromkeys(pair for pair in listed if pair is not None)
-        # The token that was written is among them, unless it was not one of the most probable.
+        # The written token is among them, unless it is not one of the most probable.
         if all(text != written[0] for text, _ in pairs):
             pairs[written] = None
         tokens.append(Token(written[0], tuple(pairs)))
@@ -88,15 +87,15 @@ def _pair(entry: object) -> tuple[str, float] | None:
 
 
 def option_probabilities(tokens: Sequence[Token], count: int, text: str) -> dict[int, float] | None:
-    """The probabilities of the options 1 to ``count``, after an answer that chose one of them.
+    """Compute the probabilities of the options 1 to ``count``, after an answer that chose one of them.
 
     Args:
-        tokens: the tokens that were written, in order; what stands before the answer (thoughts) may be among them.
-        count: how many options there are.
+        tokens: the written tokens, in order; they may include thoughts before the answer.
+        count: the number of options.
         text: the answer: its only digits are those of the number.
 
     Returns:
-        For each option its probability; None where that cannot be known.
+        The probability of each option; None if the probabilities cannot be determined.
     """
     number = re.search("[0-9]+", text)
     place = None if number is None else _place(tokens, text.strip(), number.start() - (len(text) - len(text.lstrip())))
@@ -113,10 +112,10 @@ def option_probabilities(tokens: Sequence[Token], count: int, text: str) -> dict
 
 
 def _place(tokens: Sequence[Token], text: str, offset: int) -> tuple[int, int] | None:
-    """The token in which the character of ``text`` at ``offset`` stands, and where in it."""
+    """Return the token that contains the character of ``text`` at ``offset``, and the position in the token."""
     begins = [0, *accumulate(len(token.text) for token in tokens)]
     written = "".join(token.text for token in tokens)
-    # The last two tokens may be those that end the text, which are no part of it.
+    # The last two tokens may end the text, and are then no part of it.
     for end in begins[:-4:-1]:
         kept = written[:end].rstrip()
         if kept.endswith(text):
@@ -128,19 +127,19 @@ def _place(tokens: Sequence[Token], text: str, offset: int) -> tuple[int, int] |
 
 @dataclass(frozen=True)
 class _Shares:
-    """The shares of numbers, from the alternatives to one token after the other along what was written."""
+    """The shares of numbers, from the alternatives to the written tokens, one after the other."""
 
     tokens: Sequence[Token]
     numbers: list[str]
     after: str
 
     def from_token(self, index: int, lead: str, done: str) -> dict[str, float] | None:
-        """The shares of the numbers that begin with ``done``, from the alternatives of one token.
+        """Return the shares of the numbers that begin with ``done``, from the alternatives of one token.
 
         Args:
-            index: the token.
-            lead: what stands in it before the number, without white space.
-            done: the digits of the number that earlier tokens brought.
+            index: the index of the token.
+            lead: its characters before the number, without white space.
+            done: the digits of the number in earlier tokens.
         """
         if index >= len(self.tokens):
             return None
@@ -157,7 +156,7 @@ class _Shares:
             if digits is None:
                 continue
             number = done + digits
-            # A model that has just written the number on, token by token, has shown that it does.
+            # A model that has just continued the number token by token has shown that it does so.
             goes_on = text == token.text and self.next_is_digit(index)
             counts = number in self.numbers and (ended or (self.longer(number) <= whole and not goes_on))
             explained = explained or (text == token.text and (counts or bool(digits and self.longer(number))))
@@ -168,8 +167,8 @@ class _Shares:
                     written, written_share = number, written_share + probability
                 elif probability > 0:
                     return None
-        # What was written is a number in a way that is not followed here, such as 02; or the end of the text, which is
-        # not always listed in a form that can be recognised.
+        # The number is written in a form that is not supported here, such as 02; or the end of the text, which is
+        # not always listed in a recognisable form.
         if not explained or (done in self.numbers and not self.after and done not in shares):
             return None
         covered = set(shares)
@@ -192,15 +191,15 @@ class _Shares:
         return True
 
     def next_is_digit(self, index: int) -> bool:
-        """Whether the token after the one at ``index`` begins with a digit."""
+        """Return whether the token after the one at ``index`` begins with a digit."""
         return index + 1 < len(self.tokens) and self.tokens[index + 1].text[:1] in tuple("0123456789")
 
     def longer(self, number: str) -> set[str]:
-        """The options whose number is longer and begins so."""
+        """Return the options whose number is longer and begins with ``number``."""
         return {other for other in self.numbers if other != number and other.startswith(number)}
 
     def read(self, text: str, lead: str, done: str) -> tuple[str | None, bool]:
-        """The digits that a token brings, and whether it also ends the number; None for one that is no option."""
+        """Return the digits that a token adds (None if it is no option), and whether it also ends the number."""
         rest = text
         for character in lead:
             rest = rest.lstrip()
@@ -213,7 +212,7 @@ class _Shares:
         tail = rest[len(digits) :]
         if not digits and not done:
             return None, False
-        # At the end of the answer stands its own end, or white space, or the token that ends every text.
+        # After the number comes the rest of the answer, white space, or the token that ends every text.
         ended = "".join(tail.split())
         if not tail:
             return (digits, False) if digits else ("", not self.after)
@@ -223,7 +222,7 @@ class _Shares:
 
 
 def _probabilities(alternatives: Iterable[tuple[str, float]]) -> list[tuple[str, float]] | None:
-    """The alternatives with probabilities instead of their logarithms; None if these cannot be ones."""
+    """Replace the logarithms of the alternatives by probabilities; None if they cannot be logarithms of any."""
     found = []
     for text, logprob in alternatives:
         if math.isnan(logprob) or logprob > _ROUNDING:

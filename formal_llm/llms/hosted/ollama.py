@@ -27,27 +27,27 @@ _PORT = 11434
 
 
 class OllamaLLM(OpenAIClientLLM, ContinuedText):
-    """A model on an Ollama server, held to a JSON schema with an enum of the option numbers.
+    """A model on an Ollama server; a JSON schema with an enum of the option numbers is enforced.
 
-    It is asked through Ollama's own ``/api/chat``, since that counts tokens, and reports settings, in its own way; the
-    requests are made by the generic ``post`` of the SDK of OpenAI, so retries, waits and timeouts are the same as
-    everywhere. Probabilities come from those of the tokens; a server too old to give them passes over the wish.
+    It is asked through Ollama's own ``/api/chat``, which counts tokens and takes settings in its own way. The requests
+    are made by the generic ``post`` of OpenAI's SDK, so retries, waits and timeouts are the same as everywhere.
+    Probabilities are computed from those of the tokens; a server too old to return them ignores the request for them.
 
-    It continues a text (``continue_text``) by ``/api/generate``, raw: without the template of the model. The server
-    does not report which stop ended a text, so what it writes is read as it comes, cut here, and not waited for.
+    It continues a text (``continue_text``) with ``/api/generate``, raw: without the template of the model. The server
+    does not report which stop ended a text, so the text is streamed and cut here, without waiting for its end.
 
     Args:
-        model: the name of the model, as ``ollama list`` has it.
+        model: the name of the model, as shown by ``ollama list``.
         temperature: the sampling temperature; None: the model's default.
-        num_predict: the limit on what the model writes and thinks; None sends none.
+        num_predict: the maximum number of tokens that the model writes and thinks; None sends none.
         think: whether, or how long (``"low"``, ...), the model thinks first; None sends nothing.
-        logprobs: whether token probabilities are asked for; None: until the server refuses them.
+        logprobs: whether to request token probabilities; None: until the server refuses them.
         options: further options of the model, such as ``{"num_ctx": 8192, "seed": 1}``.
-        connection: how the server is reached, see ``Connection``; by default at ``OLLAMA_HOST`` (a host, a host with a
-            port, or a URL, without ``/api``), or port 11434 here, with the key ``OLLAMA_API_KEY`` where there is one.
+        connection: the connection to the server, see ``Connection``; by default at ``OLLAMA_HOST`` (a host, a host with
+            a port, or a URL, without ``/api``), or local port 11434, with the key ``OLLAMA_API_KEY`` if it is set.
 
     Raises:
-        ProviderError: the address is none.
+        ProviderError: the address is not valid.
     """
 
     provider = "ollama"
@@ -86,14 +86,14 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
         return self._chat(client, question.messages, body)
 
     def _chat(self, client: Any, messages: Sequence[Message], body: dict[str, Any], *, streams: bool = False) -> Any:
-        """Make the request, with what all requests of this model have."""
+        """Make the request, with the fields that all requests of this model have."""
         asked = {"model": self.model, "messages": chat_data(messages), "stream": streams}
         return self._ask(client, "/api/chat", {**asked, **given(**body, think=self._think)})
 
     def _ask(self, client: Any, path: str, body: dict[str, Any]) -> Any:
         if not body["stream"]:
             return client.post(path, cast_to=object, body=body, options={"headers": self.headers})
-        # What is streamed is bounded as it comes, before it is decompressed; so it is not compressed.
+        # The size of a stream is bounded before decompression, so it must not be compressed.
         options = {"headers": {**self.headers, "Accept-Encoding": "identity"}}
         import openai
 
@@ -109,28 +109,28 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
         stop = None if request.continues else list(request.stop) or None
-        told = given(temperature=request.temperature, stop=stop)
-        options = {**self._options, "num_predict": request.max_tokens, **told}
+        sampling = given(temperature=request.temperature, stop=stop)
+        options = {**self._options, "num_predict": request.max_tokens, **sampling}
         if request.continues:
             prompt = request.messages[-1].content
             body = {"model": self.model, "prompt": prompt, "raw": True, "stream": True, "options": options}
             return self._ask(client, "/api/generate", body)
-        held = None if request.schema is None else portable(request.schema, lists=True)
-        return self._chat(client, request.messages, {"format": held, "options": options}, streams=request.streams)
+        schema = None if request.schema is None else portable(request.schema, lists=True)
+        return self._chat(client, request.messages, {"format": schema, "options": options}, streams=request.streams)
 
     def _written(self, request: TextRequest) -> Generated:
         if not request.continues:
             return super()._written(request)
-        *_, made = self._told(replace(request, streams=True))
-        assert isinstance(made, Generated)
-        return made
+        *_, generated = self._told(replace(request, streams=True))
+        assert isinstance(generated, Generated)
+        return generated
 
     async def _awritten(self, request: TextRequest) -> Generated:
         if not request.continues:
             return await super()._awritten(request)
-        *_, made = [came async for came in self._atold(replace(request, streams=True))]
-        assert isinstance(made, Generated)
-        return made
+        *_, generated = [part async for part in self._atold(replace(request, streams=True))]
+        assert isinstance(generated, Generated)
+        return generated
 
     def _read_part(self, event: Any, request: TextRequest) -> Part:
         if "error" in event:
@@ -138,8 +138,8 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
         text = event["response"] if request.continues else event["message"]["content"]
         if not event.get("done"):
             return Part(text)
-        told = request.continues or not request.stop  # whether a stop of ours may have been what ended it
-        ended = "" if event.get("done_reason") == "stop" and told else None
+        is_end_known = request.continues or not request.stop  # whether the end is known not to be one of the stops
+        ended = "" if event.get("done_reason") == "stop" and is_end_known else None
         return Part(text, ended, token_usage(event.get("prompt_eval_count"), event.get("eval_count")), last=True)
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
@@ -148,15 +148,15 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
 
 
 def host_address(host: str) -> str:
-    """The URL that a value of ``OLLAMA_HOST`` stands for, read as Ollama's own client does.
+    """Return the URL for a value of ``OLLAMA_HOST``, which is read as by Ollama's own client.
 
-    Without a scheme the port is 11434, with one it is the scheme's own. ``0.0.0.0``, with which a server is configured
-    to listen everywhere, stands for this machine.
+    Without a scheme the port is 11434, with one it is that of the scheme. ``0.0.0.0``, which makes a server listen
+    everywhere, denotes this machine.
     """
     scheme, separator, rest = host.strip().rpartition("://")
     place, slash, path = rest.partition("/")
     if separator and not place:
-        return host  # its check will report that it is no address
+        return host  # the later check reports that it is no address
     if place.count(":") > 1 and not place.startswith("["):
         place = f"[{place}]"
     name, colon, port = place.rpartition(":")
@@ -171,7 +171,7 @@ def host_address(host: str) -> str:
 
 @cache
 def json_lines() -> tuple[type[openai.Stream[object]], type[openai.AsyncStream[object]]]:
-    """Streams of the SDK whose events are lines of JSON, the one that waits and the one that is awaited."""
+    """Return stream classes for the SDK whose events are lines of JSON, synchronous and asynchronous."""
     import openai
 
     class Lines(openai.Stream[object]):

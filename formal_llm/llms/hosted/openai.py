@@ -1,4 +1,4 @@
-"""Models of OpenAI, and of servers that speak its chat completions with JSON schemas."""
+"""Models of OpenAI, and of servers that support its chat completions with JSON schemas."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from formal_llm.llms.hosted.decisions import INSTRUCTIONS, MOST_OPTIONS, read_ch
 from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM, Connection
 from formal_llm.llms.question import Answer, Message, Question
 
-#: The models that the decisions endpoint knows, as the SDK's documentation of ``decisions.create`` has it.
+#: The models that the decisions endpoint supports, according to the SDK's documentation of ``decisions.create``.
 DECISION_MODELS = frozenset({"gpt-6-luna"})
-#: The most questions in one request to the decisions endpoint.
+#: The maximum number of questions in one request to the decisions endpoint.
 _MOST_QUESTIONS = 400
 
 
 class OpenAILLM(ChatCompletionsLLM):
-    """A model of OpenAI, asked through the decisions endpoint if that knows it, and through chat completions otherwise.
+    """A model of OpenAI, used through the decisions endpoint if that supports it, otherwise through chat completions.
 
     *Decisions*: the options are the choices of a ``choice`` question, so nothing else can be chosen, and the answer has
     their probabilities. A question with several answers becomes one ``predicate`` question for each option, all in one
-    request. What the endpoint does not take (fewer than 2 or more than 255 options, more than 400 statements) is asked
-    through chat completions.
+    request. Questions beyond the endpoint's limits (fewer than 2 or more than 255 options, more than 400 statements)
+    are asked through chat completions.
 
-    *Chat completions*: a strict JSON schema with an enum of the option numbers. Probabilities come from those of the
-    tokens, where the model gives them.
+    *Chat completions*: a strict JSON schema with an enum of the option numbers. The probabilities are those of the
+    tokens, if the model returns them.
 
     Args:
         model: the name of the model.
         api: ``"decisions"``, ``"chat"``, or ``"auto"``: decisions for the models in ``DECISION_MODELS``.
-        temperature: the sampling temperature in chats; None sends none (many models take none but their own).
-        max_completion_tokens: the limit on what the model writes and thinks in chats; None sends none.
-        logprobs: whether token probabilities are asked for in chats; None: until the server refuses them (models that
-            think do).
-        connection: how the server is reached, see ``Connection``; by default OpenAI's, or the one at
+        temperature: the sampling temperature in chats; None sends none (many models only accept their own).
+        max_completion_tokens: the maximum number of tokens written and thought in chats; None sends none.
+        logprobs: whether to request token probabilities in chats; None: until the server refuses them (as for models
+            that think).
+        connection: the connection to the server, see ``Connection``; by default OpenAI's, or the one at
             ``OPENAI_BASE_URL``, with the key ``OPENAI_API_KEY``.
 
     Raises:
-        MissingKey: no client and no key was given, and ``OPENAI_API_KEY`` is not set.
-        ProviderError: the address is none.
+        MissingKey: there is no client and no key, and ``OPENAI_API_KEY`` is not set.
+        ProviderError: the address is not valid.
     """
 
     provider = "openai"
@@ -85,7 +85,7 @@ class OpenAILLM(ChatCompletionsLLM):
         answers = list(response.answers)
         if any(answer.type == "refusal" for answer in answers):
             raise invalid(question, REFUSED, "", usage)
-        # Answers stand in the order of the questions, with their names.
+        # The answers have the order and the names of the questions.
         asked = [(one["type"], one["name"]) for one in _questions(question)]
         if [(answer.type, answer.name) for answer in answers] != asked:
             raise ValueError("the answers are not those to the questions")
@@ -95,7 +95,7 @@ class OpenAILLM(ChatCompletionsLLM):
         return read_choice(question, answers[0].choice, shares, usage)
 
     def _decides(self, question: Question) -> bool:
-        """Whether the decisions endpoint is asked."""
+        """Return whether the decisions endpoint is used for a question."""
         count = len(question.options)
         return self.api == "decisions" and (
             count <= _MOST_QUESTIONS if question.several else 2 <= count <= MOST_OPTIONS
@@ -107,7 +107,7 @@ class OpenAILLM(ChatCompletionsLLM):
 
 
 def _questions(question: Question) -> list[dict[str, Any]]:
-    """A question in the form of the decisions endpoint."""
+    """Return a question in the form of the decisions endpoint."""
     if question.several:
         return [
             {"type": "predicate", "name": str(option.number), "instructions": statement(option)}
@@ -118,7 +118,7 @@ def _questions(question: Question) -> list[dict[str, Any]]:
 
 
 def _input(message: Message) -> dict[str, Any]:
-    """A message in the form of the decisions endpoint, which wants the texts of the model in parts."""
+    """Return a message in the form of the decisions endpoint, which requires a model's message in parts."""
     content: Any = message.content
     if message.role == "assistant":
         content = [{"type": "output_text", "text": message.content}]

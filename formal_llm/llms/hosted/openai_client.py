@@ -1,8 +1,8 @@
-"""What the adapters share whose requests the SDK of OpenAI makes: clients, and chat completions.
+"""The common base of the adapters that use OpenAI's SDK: clients, and chat completions.
 
-The SDK is also used for servers that are not OpenAI's, and for protocols that are not its own (by its generic
-``post``), so that retries after passing failures, the growing waits between them (a server's ``retry-after`` is kept
-to), timeouts and connections are the same everywhere.
+The SDK is also used for other servers than OpenAI's, and for other protocols (with its generic ``post``), so that
+retries after temporary failures, the growing waits between them (which respect a server's ``retry-after``), timeouts
+and connections are the same everywhere.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 
     OpenAIClient = TypeVar("OpenAIClient", openai.OpenAI, openai.AsyncOpenAI)
 
-#: How a stream is asked for, with what it cost at its end.
+#: The fields that request a stream with the usage at its end.
 STREAMS = {"stream": True, "stream_options": {"include_usage": True}}
 _STOPPED = {"length": CUT_OFF, "content_filter": FILTERED}
 
 
 class Connection(TypedDict, total=False):
-    """How a server is reached: what all adapters take whose requests the SDK of OpenAI makes.
+    """The connection to a server, as all adapters that use OpenAI's SDK take it.
 
     Attributes:
-        base_url: the address of the server; None: from the environment, or the usual one.
+        base_url: the address of the server; None: from the environment, or the default one.
         api_key: the key; None: from the environment.
-        timeout: how many seconds a server may be silent; None: as the SDK has it (ten minutes).
-        max_retries: how often a request is repeated after a passing failure; None: as the SDK has it (twice).
-        deadline: how many seconds a question may take, all tries and waits together; None: 600, or the timeout where
-            that is longer.
-        max_bytes: how large a response may be after decompression; None: 16 million.
-        client: a client of the SDK, instead of these six; it is yours to close, and has bounds of its own.
-        async_client: the same to be awaited; None: one like ``client`` is made for each event loop.
+        timeout: the seconds for which a server may be silent; None: the SDK's default (ten minutes).
+        max_retries: how often a request is repeated after a temporary failure; None: the SDK's default (twice).
+        deadline: the seconds that a question may take, including all tries and waits; None: 600, or the timeout if that
+            is longer.
+        max_bytes: the maximum size of a response after decompression; None: 16 million.
+        client: a client of the SDK, instead of these six settings; you must close it, and it has its own bounds.
+        async_client: an asynchronous client; None: one like ``client`` is created for each event loop.
     """
 
     base_url: str | None
@@ -61,7 +61,7 @@ class Connection(TypedDict, total=False):
 
 
 class OpenAIClientLLM(HostedLLM):
-    """A model that is asked with the SDK of OpenAI.
+    """A model that is used through OpenAI's SDK.
 
     Args:
         model: the name of the model.
@@ -70,14 +70,14 @@ class OpenAIClientLLM(HostedLLM):
 
     Raises:
         MissingKey: the provider needs a key, and there is none.
-        ProviderError: the address is none.
+        ProviderError: the address is not valid.
     """
 
     #: The provider in the provider string.
     provider: ClassVar[str]
     #: The default address of the server; None: that of the SDK.
     default_url: ClassVar[str | None] = None
-    #: Whether there is no answer without a key.
+    #: Whether a key is required.
     needs_key: ClassVar[bool] = False
 
     def __init__(
@@ -110,7 +110,7 @@ class OpenAIClientLLM(HostedLLM):
             client = _like(async_client, openai.OpenAI)
         if client is None:
             key = api_key or (from_environment(self.key_variable) if self.key_variable else None)
-            # Looked at here and not left to the SDK, which is also content with a key for administration alone.
+            # Checked here instead of by the SDK, which also accepts a key for administration alone.
             if key is None and self.needs_key:
                 raise MissingKey(name, self.key_variable)
             url = base_url or from_environment(self.url_variable, self.default_url)
@@ -121,18 +121,18 @@ class OpenAIClientLLM(HostedLLM):
             from formal_llm.llms.hosted.transport import sync_client
 
             bounds = RequestBounds.of(deadline, max_bytes, timeout)
-            # The SDK wants some key; where there is none, the header that it would go into is left out.
+            # The SDK requires some key; if there is none, its header is left out.
             client = openai.OpenAI(http_client=sync_client(openai, bounds), **given(
                 base_url=url, api_key=key or "none", timeout=timeout, max_retries=max_retries
             ))  # fmt: skip
         super().__init__(name, client, settings or {}, async_client=async_client, logprobs=logprobs, bounds=bounds)
 
     def _address(self, url: str) -> str:
-        """The address that a setting stands for."""
+        """Return the address for a setting."""
         return url
 
     def _own_headers(self, key: str | None) -> dict[str, Any]:
-        """The headers for a server that is not OpenAI's: no setting of the environment for OpenAI goes to it."""
+        """Return the headers for another server than OpenAI's, without the environment's settings for OpenAI."""
         from openai import omit
 
         lines = lines_of(os.environ.get("OPENAI_CUSTOM_HEADERS", ""))
@@ -161,7 +161,7 @@ class OpenAIClientLLM(HostedLLM):
 
 
 def _like(client: Any, kind: type[OpenAIClient], http_client: Any = None) -> OpenAIClient:
-    """A client of the other kind (that waits, or is awaited) with the same settings; as of :func:`check_plain`."""
+    """Create a synchronous or asynchronous client with the same settings; see :func:`check_plain`."""
     import openai
 
     own = not getattr(client, "api_key", None) or getattr(client, "workload_identity", None) is not None
@@ -175,23 +175,23 @@ def _like(client: Any, kind: type[OpenAIClient], http_client: Any = None) -> Ope
         timeout=client.timeout,
         max_retries=client.max_retries,
         http_client=http_client,
-        # The SDK has no public name for the headers that it was given, without those that it adds by itself.
+        # The SDK has no public name for the user's headers without those that it adds itself.
         default_headers=client._custom_headers,
         default_query=client._custom_query,
     )
 
 
 class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
-    """A model that is asked through OpenAI's chat completions, with the guarantee that its server knows.
+    """A model used through OpenAI's chat completions, with the guarantee that its server supports.
 
     Args:
         temperature: the sampling temperature; None sends none.
-        max_completion_tokens: the limit on what the model writes and thinks for a choice; None sends none.
+        max_completion_tokens: the maximum number of tokens written and thought for a choice; None sends none.
         extra_body: further fields of each request.
         model, logprobs, connection: see :class:`OpenAIClientLLM`.
     """
 
-    #: The names of the limits on what is written, in choices and as free text: OpenAI's own, or the older one.
+    #: The names of the token limits for choices and for free text: OpenAI's own, or the older one.
     choice_limit: ClassVar[str] = "max_completion_tokens"
     text_limit: ClassVar[str] = "max_tokens"
 
@@ -213,7 +213,7 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
 
     @abstractmethod
     def _guarantee(self, question: Question) -> dict[str, Any]:
-        """The arguments of the request that hold the model to a legal answer."""
+        """Return the arguments of the request that restrict the model to legal answers."""
 
     def _send(self, client: Any, question: Question) -> Any:
         request = {**self._sampling, **self._guarantee(question)}
@@ -222,10 +222,10 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
         return self._create(client, question.messages, request)
 
     def _create(self, client: Any, messages: Sequence[Message], request: dict[str, Any]) -> Any:
-        """Make the request, with what all requests of this model have.
+        """Make the request, with the fields that all requests of this model have.
 
-        It is made by the SDK's generic ``post``: what is sent is the same, but the SDK would look through all types of
-        its own ``create`` at each request and response, which takes longer than all else together.
+        It is made by the SDK's generic ``post``: the request is the same, but the SDK's own ``create`` examines all its
+        types at each request and response, which takes longer than everything else together.
         """
         extra = {**self._extra_body, **request.pop("extra_body", {})}
         body = {"model": self.model, "messages": chat_data(messages), **request, **extra}
@@ -237,7 +237,7 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
             return client.post(path, cast_to=object, body=body, options=options)
         import openai
 
-        # What is streamed is bounded as it comes, before it is decompressed; so it is not compressed.
+        # The size of a stream is bounded before decompression, so it must not be compressed.
         options["headers"] = {**self.headers, "Accept-Encoding": "identity"}
         kind = openai.AsyncStream[object] if isinstance(client, openai.AsyncOpenAI) else openai.Stream[object]
         return client.post(path, cast_to=object, body=body, options=options, stream=True, stream_cls=kind)
@@ -262,17 +262,17 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
         return self._create(client, request.messages, {self.text_limit: request.max_tokens, **asked})
 
     def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
-        """The arguments of the request that hold the model to a schema."""
-        held = {"name": "answer", "strict": True, "schema": portable(schema)}
-        return {"response_format": {"type": "json_schema", "json_schema": held}}
+        """Return the arguments of the request that enforce a schema."""
+        json_schema = {"name": "answer", "strict": True, "schema": portable(schema)}
+        return {"response_format": {"type": "json_schema", "json_schema": json_schema}}
 
     def _read_part(self, event: Any, request: TextRequest) -> Part:
         choice: dict[str, Any] = next(iter(event.get("choices") or ()), {})
         delta = choice.get("delta") or {}
         ended = "" if choice.get("finish_reason") == "stop" and not request.stop else None
         counted = counted_usage(event) if event.get("usage") else None
-        said = delta.get("content") or delta.get("refusal") or ""
-        return Part(said, ended, counted, last=choice.get("finish_reason") is not None)
+        text = delta.get("content") or delta.get("refusal") or ""
+        return Part(text, ended, counted, last=choice.get("finish_reason") is not None)
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         message = response["choices"][0]["message"]
@@ -280,7 +280,7 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
 
 
 def counted_usage(response: dict[str, Any]) -> TokenUsage:
-    """What a response cost, as far as it reports that."""
+    """Return the usage of a response, as far as it is reported."""
     counted = response.get("usage")
     if not isinstance(counted, dict):
         return token_usage(None, None)

@@ -9,35 +9,35 @@ from formal_llm.llms.generation import Messages, chat
 from formal_llm.llms.hosted.adapter import HostedLLM, provider_error
 from formal_llm.llms.question import Message
 
-#: The words of a refusal by a server that is too old for it.
+#: The words in the refusal of a server that is too old to report probabilities.
 _UNKNOWN = ("grammar", "logprob", "echo")
-#: The texts whose tokens are remembered.
+#: The maximum number of texts whose tokens are remembered.
 _KEPT = 10_000
-#: A chat by which it is found what ends an answer.
+#: A chat for finding the token that ends an answer.
 SHORT = (Message("user", "Which?"),)
 
 
 class ScoredText(HostedLLM):
-    """A hosted model that determines the probabilities of texts; the server splits chat and texts into tokens."""
+    """A hosted model that computes the probabilities of given texts; the server splits chats and texts into tokens."""
 
     _end_token: int | None = None
 
     def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]] | None:
-        """For each text the natural logarithm of its probability as the answer to a chat, and its number of tokens.
+        """Return for each text its natural log-probability as the answer to a chat, and its number of tokens.
 
-        Two or three requests, and two for each text. What ends a text does not count.
+        It takes two or three requests, and two for each text. The token that ends a text does not count.
 
         Returns:
-            None where the server does not report it.
+            None if the server does not report probabilities.
 
         Raises:
-            ProviderError: no answer came.
+            ProviderError: the server gave no answer.
             ValueError: a text is empty.
         """
         return self._scored(messages, texts, ended=False)
 
     def answer_log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]] | None:
-        """As :meth:`log_probabilities`, with the token by which the chat template ends an answer: of whole answers."""
+        """Like :meth:`log_probabilities`, including the token with which the chat template ends an answer."""
         return self._scored(messages, texts, ended=True)
 
     def _scored(self, messages: Messages, texts: Sequence[str], *, ended: bool) -> list[tuple[float, int]] | None:
@@ -59,7 +59,7 @@ class ScoredText(HostedLLM):
                 raise
 
     def _tokens_of(self, text: str) -> list[int]:
-        """As :meth:`_text_tokens`, of which the last are remembered: options come again and again."""
+        """Like :meth:`_text_tokens`, with a cache, since the same options come repeatedly."""
         known = self._known_tokens.get(text)
         if known is None:
             if len(self._known_tokens) >= _KEPT:
@@ -68,10 +68,10 @@ class ScoredText(HostedLLM):
         return known
 
     def _end(self) -> list[int]:
-        """The token that ends an answer, asked for once.
+        """Return the token that ends an answer, requested once.
 
         Raises:
-            KeyError: the template does not write an answer where the model would write it.
+            KeyError: the template does not put an answer where the model would write it.
         """
         if self._end_token is None:
             self._end_token = self._answered_tokens("1")[0]
@@ -83,37 +83,37 @@ class ScoredText(HostedLLM):
         return known
 
     def _score_all(self, before: Sequence[int], texts: Sequence[Sequence[int]]) -> list[tuple[float, int]]:
-        """As :meth:`_score`, of several texts behind the same chat."""
+        """Like :meth:`_score`, for several texts after the same chat."""
         return [self._score(before, tokens) for tokens in texts]
 
     @abstractmethod
     def _answered_tokens(self, answer: str) -> list[int]:
-        """What a chat template writes behind an answer, as tokens."""
+        """Return the tokens that a chat template writes after an answer."""
 
     @abstractmethod
     def _chat_tokens(self, messages: Sequence[Message]) -> list[int]:
-        """The tokens of a chat, up to where the answer begins."""
+        """Return the tokens of a chat, up to the beginning of the answer."""
 
     @abstractmethod
     def _text_tokens(self, text: str) -> list[int]:
-        """The tokens of a text alone."""
+        """Return the tokens of a text alone."""
 
     @abstractmethod
     def _score(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
-        """The logarithm of the probability of tokens behind others, and their number."""
+        """Return the log-probability of tokens after others, and their number."""
 
 
 def _cannot(error: Exception) -> bool:
-    """Whether a server refused since it does not know what it is asked for."""
-    status, said = getattr(error, "status_code", None), str(error).casefold()
-    return status in (404, 405) or (status in (400, 422, 500, 501) and any(word in said for word in _UNKNOWN))
+    """Return whether a server refused a request because it does not support it."""
+    status, message = getattr(error, "status_code", None), str(error).casefold()
+    return status in (404, 405) or (status in (400, 422, 500, 501) and any(word in message for word in _UNKNOWN))
 
 
 def behind(tokens: Sequence[int], before: Sequence[int], answer: Sequence[int]) -> list[int]:
-    """The tokens behind a chat and the answer to it.
+    """Return the tokens after a chat and the answer to it.
 
     Raises:
-        KeyError: they do not stand there.
+        KeyError: the tokens do not begin with the chat and the answer.
     """
     start = [*before, *answer]
     if [*tokens[: len(start)]] != start or len(tokens) == len(start):
@@ -122,20 +122,20 @@ def behind(tokens: Sequence[int], before: Sequence[int], answer: Sequence[int]) 
 
 
 def at_root(base_url: object, path: str) -> str:
-    """The address of a path of a server that is not below the version of OpenAI's protocol."""
+    """Return the address of a server's path that is not below the version of OpenAI's protocol."""
     return str(base_url).rstrip("/").removesuffix("/v1") + path
 
 
 def tokens_in(response: Mapping[str, Iterable[int]]) -> list[int]:
-    """The tokens that a server made of a text."""
+    """Return the tokens in a server's response."""
     return [int(token) for token in response["tokens"]]
 
 
 def summed(told: Sequence[float | None], count: int) -> tuple[float, int]:
-    """The sum of the logarithms of tokens, and their number.
+    """Return the sum of the tokens' logarithms, and their number.
 
     Raises:
-        TypeError: there are others than wanted.
+        TypeError: the number of logarithms is wrong, or one is missing.
     """
     if len(told) != count or any(one is None for one in told):
         raise TypeError(f"the server told {len(told)} of {count} tokens")

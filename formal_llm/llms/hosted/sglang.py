@@ -1,4 +1,4 @@
-"""Models on an SGLang server, asked by its decisions endpoint, ``/v1/decisions``."""
+"""Models on an SGLang server, used through its decisions endpoint, ``/v1/decisions``."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.question import Answer, Option, Question
 from formal_llm.llms.usage import TokenUsage
 
-#: The most options of one question: each has a letter.
+#: The maximum number of options of one question: each has a letter.
 MOST_LETTERS = 26
-#: The most questions with several answers, each a question of its own.
+#: The maximum number of options of a question with several answers, each of which is a question of its own.
 _MOST_STATEMENTS = 128
 _GROUPS = "Which of these groups has the option that answers the last question?"
 
 
 class SGLangLLM(OpenAIClientLLM):
-    """A chat model on an SGLang server: it gives probabilities of the options, and writes nothing.
+    """A chat model on an SGLang server, which returns probabilities of the options and writes no text.
 
-    The options go with their numbers as names and their texts as descriptions. The endpoint takes 26 of them. More are
-    asked for on two levels, in one request: in which group the option is, and for each group which of its options. The
-    probability of an option is that of its group times that within its group, so up to 676 options have one. A question
-    with several answers becomes one question of yes or no for each option.
+    The options are sent with their numbers as names and their texts as descriptions. The endpoint accepts 26 of them.
+    More options are split into groups, and one request asks for the group and, for each group, for the option in it.
+    The probability of an option is that of its group times that within its group, so up to 676 options are possible. A
+    question with several answers becomes one yes-or-no question for each option.
 
-    The server's probabilities are not calibrated, by its own words (see ``formal-llm calibrate``). ``label_mass`` is
-    kept with the answer: what the options had together before they were scaled to 1; on two levels the least of those
-    that led to it. A refusal is reported.
+    According to the server's documentation its probabilities are not calibrated (see ``formal-llm calibrate``). The
+    answer has a ``label_mass``: the sum of the options' probabilities before they were scaled to 1; with groups, the
+    smaller one of the two questions that led to it. A refusal is an error.
 
     Args:
-        model: the name of the model, as the server has it.
-        connection: how the server is reached, see ``Connection``; by default at ``SGLANG_BASE_URL`` (without
-            ``/v1/decisions``), or ``http://localhost:30000``, with the key ``SGLANG_API_KEY`` where there is one.
+        model: the name of the model on the server.
+        connection: the connection to the server, see ``Connection``; by default at ``SGLANG_BASE_URL`` (without
+            ``/v1/decisions``), or ``http://localhost:30000``, with the key ``SGLANG_API_KEY`` if it is set.
 
     Raises:
-        ProviderError: the address is none.
+        ProviderError: the address is not valid.
     """
 
     provider = "sglang"
@@ -65,8 +65,8 @@ class SGLangLLM(OpenAIClientLLM):
             counted.get("input_tokens", counted.get("prompt_tokens")),
             counted.get("output_tokens", counted.get("completion_tokens")),
         )
-        told = response["answers"]
-        answers = dict(told) if isinstance(told, dict) else {one["id"]: one for one in told}
+        listed = response["answers"]
+        answers = dict(listed) if isinstance(listed, dict) else {one["id"]: one for one in listed}
         if any(one["type"] == "refusal" for one in answers.values()):
             raise invalid(question, REFUSED, "", usage)
         if question.several:
@@ -80,9 +80,9 @@ class SGLangLLM(OpenAIClientLLM):
 
 
 def _groups(options: Sequence[Option]) -> list[tuple[Option, ...]]:
-    """The options in as few groups of at most 26 as there can be, of like size."""
-    many = -(-len(options) // MOST_LETTERS)
-    ends = [len(options) * part // many for part in range(many + 1)]
+    """Split the options into the smallest number of groups of at most 26 and similar size."""
+    count = -(-len(options) // MOST_LETTERS)
+    ends = [len(options) * part // count for part in range(count + 1)]
     return [tuple(options[begin:end]) for begin, end in pairwise(ends)]
 
 
@@ -94,7 +94,7 @@ def _questions(question: Question) -> list[dict[str, Any]]:
     within = [[{"name": str(option.number), "description": option.text} for option in group] for group in groups]
     if len(groups) == 1:
         return [_asked("choice", INSTRUCTIONS, within[0])]
-    # A group of one needs no question; there is none, since groups are of like size and 27 options make 13 and 14.
+    # A group of one would need no question, but groups have similar sizes: 27 options are split into 13 and 14.
     texts = ["; ".join(option.text for option in group) for group in groups]
     outer = [{"name": f"g{place}", "description": text} for place, text in enumerate(texts, 1)]
     return [_asked("group", _GROUPS, outer)] + [
@@ -107,19 +107,19 @@ def _asked(name: str, words: str, options: list[dict[str, str]]) -> dict[str, An
 
 
 def _shares(answer: Mapping[str, Any]) -> dict[object, object]:
-    """The probabilities of an answer by the names of options: sent as an object, or as a list of pairs."""
-    told = answer.get("probabilities")
-    if isinstance(told, dict):
-        return dict(told)
-    if not isinstance(told, list):
+    """Return the probabilities of an answer by the names of options, from an object or a list of pairs."""
+    listed = answer.get("probabilities")
+    if isinstance(listed, dict):
+        return dict(listed)
+    if not isinstance(listed, list):
         return {}
-    return {one.get("name", one.get("value")): one.get("probability") for one in told}
+    return {one.get("name", one.get("value")): one.get("probability") for one in listed}
 
 
 def _from_groups(
     question: Question, groups: Sequence[Sequence[Option]], answers: Mapping[str, Any], usage: TokenUsage
 ) -> Answer:
-    """The answer on two levels."""
+    """Combine the answers on two levels."""
     outer = _shares(answers["group"])
     shares: dict[object, object] = {}
     for place, group in enumerate(groups, 1):

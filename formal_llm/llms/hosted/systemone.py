@@ -1,4 +1,4 @@
-"""Decision models on a server that speaks System One."""
+"""Decision models on a server that implements the System One protocol."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from formal_llm.llms.question import Answer, Question
 
 
 class SystemOneLLM(OpenAIClientLLM):
-    """A decision model behind the System One protocol: it gives probabilities of the options, and writes nothing.
+    """A decision model behind the System One protocol: it returns probabilities of the options and writes no text.
 
     The options are the criteria of a ``choice`` question. A question with several answers becomes one ``noul`` question
-    (how likely is it?) for each option, all in one request. Requests are made by the generic ``post`` of the SDK of
-    OpenAI, so retries, waits and timeouts are the same as everywhere.
+    (how likely is it?) for each option, all in one request. Requests are made by the generic ``post`` of OpenAI's SDK,
+    so retries, waits and timeouts are the same as everywhere.
 
     Args:
-        model: the name of the model, as the server has it.
-        connection: how the server is reached, see ``Connection``; by default at ``SYSTEMONE_BASE_URL`` (without
-            ``/v1/systemone``), or ``http://localhost:8093``, with the key ``SYSTEMONE_API_KEY`` where there is one, in
-            both headers that servers look at.
+        model: the name of the model on the server.
+        connection: the connection to the server, see ``Connection``; by default at ``SYSTEMONE_BASE_URL`` (without
+            ``/v1/systemone``), or ``http://localhost:8093``, with the key ``SYSTEMONE_API_KEY`` if it is set, which is
+            sent in both headers that servers read.
 
     Raises:
-        ProviderError: the address is none.
+        ProviderError: the address is not valid.
     """
 
     provider = "systemone"
@@ -38,7 +38,7 @@ class SystemOneLLM(OpenAIClientLLM):
         super().__init__(model, **connection)
 
     def _own_headers(self, key: str | None) -> dict[str, Any]:
-        # Some servers read one header, some the other.
+        # Some servers read the one header, some the other.
         return {**super()._own_headers(key), **({"X-API-Key": key} if key else {})}
 
     def _send(self, client: Any, question: Question) -> Any:
@@ -59,12 +59,12 @@ class SystemOneLLM(OpenAIClientLLM):
             return read_several(question, found, usage)
         answer = _typed(answers["choice"], "choice")
         shares = answer.get("probabilities")
-        told = read_choice(question, answer["choice"], shares if isinstance(shares, dict) else {}, usage)
-        return with_mass(told, answer.get("label_mass"))
+        chosen = read_choice(question, answer["choice"], shares if isinstance(shares, dict) else {}, usage)
+        return with_mass(chosen, answer.get("label_mass"))
 
 
 def _state(question: Question) -> dict[str, Any]:
-    """What the model judges by. The question stands first: what is too long for a model is cut off at its end."""
+    """Return what the model judges by; the question comes first, since too long texts are cut off at the end."""
     earlier = chat_data(question.messages[:-1])
     return {"question": question.prompt, **({"earlier messages": earlier} if earlier else {})}
 

@@ -1,7 +1,7 @@
-"""Free text and objects from models behind an HTTP interface: what the adapters that write share.
+"""Free text and objects from models behind an HTTP interface: the common base of the adapters that write.
 
-Waiting and awaited, whole and piece by piece differ in how a response is waited for, and in nothing else: what is sent,
-what to do when it is refused, and how what comes is read are written once.
+Synchronous and asynchronous, whole and streamed texts only differ in how the response is awaited: the requests, the
+handling of refusals, and the reading of responses are written once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from formal_llm.llms.schemas import Schema, check_schema
 from formal_llm.llms.stops import Cutter, first_stop
 from formal_llm.llms.usage import TokenUsage
 
-#: How many more parts of a stream are read for what it cost, where a stop ended it.
+#: How many more parts of a stream are read to find its usage, after a stop ended it.
 _MORE = 3
 
 
@@ -32,51 +32,51 @@ class HostedText(HostedLLM):
     def generate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """What the model writes next, with one request (the SDK repeats it by itself after passing failures).
+        """Write the next message of a chat, with one request (which the SDK repeats after temporary failures).
 
-        A model that refuses a temperature, or stops, is asked again without: stops are then cut off here, and that it
-        takes no temperature is warned of.
+        A model that refuses a temperature, or stops, is asked again without them: the text is then cut at its stops
+        here, and a warning is issued for the temperature.
 
         Raises:
-            ProviderError: no answer came: no connection, a refused key, an unknown model, a rate limit.
+            ProviderError: the server gave no answer: no connection, a refused key, an unknown model, a rate limit.
         """
         return self._written(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
 
     async def agenerate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """As :meth:`generate`, without blocking the event loop."""
+        """Like :meth:`generate`, asynchronously."""
         return await self._awritten(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
 
     def generate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
     ) -> GeneratedObject:
-        """The object that the model writes next, held to a schema by its provider and checked here.
+        """Write the next message of a chat as an object; the provider enforces the schema, which is also checked here.
 
-        The bounds of texts and numbers in the schema are checked here alone: not all providers know them.
+        The bounds of texts and numbers in the schema are only checked here, since not all providers support them.
 
         Raises:
-            InvalidAnswer: what was written does not keep the schema: it was cut off, refused, or its provider did not
-                hold it.
-            ProviderError: no answer came; also where the model knows no structured output.
-            ValueError: the schema is none that is known (:mod:`formal_llm.llms.schemas`).
+            InvalidAnswer: the text does not satisfy the schema: it was cut off, refused, or the provider did not
+                enforce the schema.
+            ProviderError: the server gave no answer, or the model does not support structured output.
+            ValueError: the schema is not supported (:mod:`formal_llm.llms.schemas`).
         """
         check_schema(schema)
-        made = self._written(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
-        return GeneratedObject.read(made.text, schema, made.usage, chat(messages)[-1].content)
+        generated = self._written(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
+        return GeneratedObject.read(generated.text, schema, generated.usage, chat(messages)[-1].content)
 
     async def agenerate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
     ) -> GeneratedObject:
-        """As :meth:`generate_object`, without blocking the event loop."""
+        """Like :meth:`generate_object`, asynchronously."""
         check_schema(schema)
-        made = await self._awritten(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
-        return GeneratedObject.read(made.text, schema, made.usage, chat(messages)[-1].content)
+        generated = await self._awritten(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
+        return GeneratedObject.read(generated.text, schema, generated.usage, chat(messages)[-1].content)
 
-    # -- as a whole ---------------------------------------------------------------------------------------------
+    # -- whole texts --------------------------------------------------------------------------------------------
 
     def _written(self, request: TextRequest) -> Generated:
-        """What the model writes, and what it cost."""
+        """Return the text that the model writes, and its usage."""
         with self._running():
             response = self._opened(request)
         return self._whole(response, request)
@@ -101,18 +101,18 @@ class HostedText(HostedLLM):
                 request = self._less(error, request)
 
     def _less(self, error: Exception, request: TextRequest) -> TextRequest:
-        """The request to make after one that failed, less what was refused.
+        """Return the request to make after a failed one, without the setting that was refused.
 
         Raises:
-            ProviderError: nothing else can be tried.
+            ProviderError: no other setting can be left out.
         """
-        less = without_what_was_refused(error, request)
-        if less is None:
+        reduced = without_what_was_refused(error, request)
+        if reduced is None:
             self._failed(error, False)
             raise error
-        if less.temperature != request.temperature:
+        if reduced.temperature != request.temperature:
             warnings.warn(f"{self.name} takes no temperature; it writes at its own", stacklevel=4)
-        return less
+        return reduced
 
     def _whole(self, response: Any, request: TextRequest) -> Generated:
         part = self._reads(self._read_whole, response, request)
@@ -121,10 +121,10 @@ class HostedText(HostedLLM):
         return Generated(text, part.usage or token_usage(None, None), ended)
 
     def _reads(self, read: Callable[[Any, TextRequest], Part], came: Any, request: TextRequest) -> Part:
-        """The contents of a response, or of a part of a stream.
+        """Read a response, or a part of a stream.
 
         Raises:
-            ProviderError: it cannot be read.
+            ProviderError: the response cannot be read.
         """
         try:
             part = read(came, request)
@@ -134,33 +134,33 @@ class HostedText(HostedLLM):
             raise provider_error(self, error) from error
         return part
 
-    # -- piece by piece -----------------------------------------------------------------------------------------
+    # -- streamed texts -----------------------------------------------------------------------------------------
 
     def _told(self, request: TextRequest) -> Stream:
-        """What a request writes, piece by piece, and then the whole.
+        """Stream the text of a request, and finally the whole.
 
         Raises:
-            ProviderError: no answer came, or it broke off.
+            ProviderError: there was no answer, or it broke off.
         """
-        coming = _Coming(self, request)
+        stream_state = _Coming(self, request)
         end = self.bounds.end() if self.bounds is not None else None
         with self._running(end):
             response = self._opened(request)
         try:
             events = iter(response)
-            while not coming.enough:
-                with self._running(end), self._told_errors():  # the caller may do anything in between
+            while not stream_state.enough:
+                with self._running(end), self._told_errors():  # the caller may do anything between the pieces
                     if (event := next(events, None)) is None:
                         break
-                if piece := coming.take(event):
+                if piece := stream_state.take(event):
                     yield piece
         finally:
             response.close()
-        yield from coming.close()
+        yield from stream_state.close()
 
     async def _atold(self, request: TextRequest) -> AsyncStream:
-        """As :meth:`_told`, without blocking the event loop."""
-        coming = _Coming(self, request)
+        """Like :meth:`_told`, asynchronously."""
+        stream_state = _Coming(self, request)
         end = self.bounds.end() if self.bounds is not None else None
 
         @asynccontextmanager
@@ -174,58 +174,58 @@ class HostedText(HostedLLM):
                 response = await self._aopened(client, request)
             try:
                 events = aiter(response)
-                while not coming.enough:
+                while not stream_state.enough:
                     async with part():
                         if (event := await anext(events, None)) is None:
                             break
-                    if piece := coming.take(event):
+                    if piece := stream_state.take(event):
                         yield piece
             finally:
                 await response.close()
-        for last in coming.close():
+        for last in stream_state.close():
             yield last
 
     @contextmanager
     def _told_errors(self) -> Iterator[None]:
-        """What goes wrong while a stream is read, as an error of ours."""
-        import httpx2  # comes with the SDKs, which are imported when a model is made
+        """Convert the errors of reading a stream to errors of this library."""
+        import httpx2  # installed with the SDKs, which are imported when a model is created
 
         try:
             yield
         except ProviderError:
             raise
-        except httpx2.RequestError as error:  # not all SDKs wrap it in an error of their own
+        except httpx2.RequestError as error:  # not all SDKs convert it
             raise provider_error(self, error) from error
         except Exception as error:
             self._failed(error, False)
             raise
 
-    # -- what an adapter knows ----------------------------------------------------------------------------------
+    # -- implemented by adapters --------------------------------------------------------------------------------
 
     @abstractmethod
     def _read_part(self, event: Any, request: TextRequest) -> Part:
-        """The contents of a part of the SDK's stream."""
+        """Read a part of the SDK's stream."""
 
     def _read_whole(self, response: Any, request: TextRequest) -> Part:
-        """The contents of the SDK's response."""
+        """Read the SDK's response."""
         text, usage = self._read_text(response) if request.schema is None else self._read_object(response)
         return Part(text, None, usage)
 
     @abstractmethod
     def _send_text(self, client: Any, request: TextRequest) -> Any:
-        """Make the request: the SDK's response, or from a client that is awaited its awaitable."""
+        """Make the request; return the SDK's response, or an awaitable for an asynchronous client."""
 
     @abstractmethod
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
-        """The text in the SDK's response, empty where the model wrote none, and what it cost."""
+        """Return the text in the SDK's response, empty if the model wrote none, and the usage."""
 
     def _read_object(self, response: Any) -> tuple[Any, TokenUsage]:
-        """As :meth:`_read_text`, of a request with a schema."""
+        """Like :meth:`_read_text`, for a request with a schema."""
         return self._read_text(response)
 
 
 class _Coming:
-    """A text that is streamed, as far as it has come."""
+    """The state of a text that is being streamed."""
 
     def __init__(self, llm: HostedText, request: TextRequest) -> None:
         self._llm, self._request = llm, request
@@ -237,11 +237,11 @@ class _Coming:
 
     @property
     def enough(self) -> bool:
-        """Whether nothing more is to be read: where the server ended it too, what it cost comes right behind."""
+        """Whether nothing more is to be read; after a stop only the usage is read, if the server sends it soon."""
         return self._more > _MORE
 
     def take(self, event: Any) -> str:
-        """What is certain after one more part."""
+        """Add a part of the stream and return the text that became certain."""
         part = self._llm._reads(self._llm._read_part, event, self._request)
         self._usage += part.usage or TokenUsage()
         self._ended = self._ended if part.ended is None else part.ended
@@ -251,7 +251,7 @@ class _Coming:
         return piece
 
     def close(self) -> Iterator[str | Generated]:
-        """The rest, and the whole.
+        """Yield the rest, and the whole.
 
         Raises:
             ProviderError: the stream broke off.
@@ -266,51 +266,51 @@ class _Coming:
 
 
 class StreamedText(HostedText):
-    """A hosted model that also streams a text while it is written (``StreamingLLM``)."""
+    """A hosted model that can also stream a text while it is written (``StreamingLLM``)."""
 
     def stream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
-        """As :meth:`generate`, piece by piece; what is closed is not read to its end.
+        """Like :meth:`generate`, piece by piece; a stream that is closed is not read to its end.
 
         Raises:
-            ProviderError: no answer came, or it broke off.
+            ProviderError: there was no answer, or it broke off.
         """
         yield from self._told(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
 
     def astream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> AsyncStream:
-        """As :meth:`stream`, without blocking the event loop."""
+        """Like :meth:`stream`, asynchronously."""
         return self._atold(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
 
 
 class ContinuedText(StreamedText):
-    """A hosted model that also continues a text (``ContinuingLLM``)."""
+    """A hosted model that can also continue a text (``ContinuingLLM``)."""
 
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """What comes after a text, see :class:`~formal_llm.llms.generation.ContinuingLLM`; with one request.
+        """Continue a text with one request, see :class:`~formal_llm.llms.generation.ContinuingLLM`.
 
         Raises:
-            ProviderError: no text came.
+            ProviderError: the server gave no text.
         """
         return self._written(TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, continues=True))
 
     async def acontinue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """As :meth:`continue_text`, without blocking the event loop."""
+        """Like :meth:`continue_text`, asynchronously."""
         return await self._awritten(TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, continues=True))
 
     def stream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
-        """As :meth:`continue_text`, piece by piece; what is closed is not read to its end.
+        """Like :meth:`continue_text`, piece by piece; a stream that is closed is not read to its end.
 
         Raises:
-            ProviderError: no text came, or it broke off.
+            ProviderError: there was no text, or it broke off.
         """
         yield from self._told(
             TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, streams=True, continues=True)
@@ -319,7 +319,7 @@ class ContinuedText(StreamedText):
     def astream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> AsyncStream:
-        """As :meth:`stream_continuation`, without blocking the event loop."""
+        """Like :meth:`stream_continuation`, asynchronously."""
         return self._atold(
             TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, streams=True, continues=True)
         )

@@ -1,4 +1,4 @@
-"""A request for text to a server, and the parts in which what it writes comes."""
+"""A request for text to a server, and the parts of a streamed response."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from formal_llm.llms.usage import TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class TextRequest:
-    """What is asked for; without ``stop`` and ``temperature`` (None) where the server takes none.
+    """A request for text; ``stop`` and ``temperature`` (None) are empty if the server accepts none.
 
     Attributes:
-        streams: whether it shall come piece by piece.
+        streams: whether to stream the text.
         continues: whether the one message is a text to continue.
-        schema: what the text is to keep, where it is an object.
+        schema: the schema that the text must satisfy, if it is an object.
     """
 
     messages: tuple[Message, ...]
@@ -34,13 +34,13 @@ class TextRequest:
 
 
 class Part(NamedTuple):
-    """A part of what a server streams.
+    """A part of a server's stream.
 
     Attributes:
-        text: what was written.
-        ended: what ended it, as of a :class:`~formal_llm.llms.generation.Generated`.
-        usage: what it cost, where this part reports it.
-        last: whether nothing comes after it but what it cost.
+        text: the text.
+        ended: what ended it, see :class:`~formal_llm.llms.generation.Generated`.
+        usage: the usage, if this part reports it.
+        last: whether only the usage may follow.
     """
 
     text: str = ""
@@ -50,12 +50,12 @@ class Part(NamedTuple):
 
 
 def without_what_was_refused(error: Exception, request: TextRequest) -> TextRequest | None:
-    """The request less a setting that the server refused; None where it refused something else."""
+    """Return the request without a setting that the server refused; None if it refused something else."""
     if getattr(error, "status_code", None) not in (400, 422):
         return None
-    said = str(error).casefold()
-    if request.temperature is not None and "temperature" in said:
+    message = str(error).casefold()
+    if request.temperature is not None and "temperature" in message:
         return replace(request, temperature=None)
-    if request.stop and "stop" in said:
+    if request.stop and "stop" in message:
         return replace(request, stop=())
     return None

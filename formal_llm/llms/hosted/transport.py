@@ -1,11 +1,11 @@
-"""The HTTP clients inside the clients of the SDKs: the SDK's own kind, held to bounds.
+"""The HTTP clients inside the clients of the SDKs: of the SDK's own kind, with bounds.
 
-Everything that comes from a server passes here, whatever the provider. A response is read up to its bound, after
-decompression and part by part, so that neither a flood nor a bomb fills the memory. A client that waits cuts each wait
-for the network to the time that is left, so that not even single bytes prolong it; one that is awaited is cancelled
-from outside. A wait that a server asks for is passed on to the SDK only where it fits into the time.
+All data from servers passes through here, whatever the provider. A response is read up to its bound, after
+decompression and part by part, so that neither a flood nor a decompression bomb fills the memory. A synchronous client
+limits each wait for the network to the time left, so that not even single bytes prolong it; an asynchronous one is
+cancelled from outside. A wait that a server requests is only passed on to the SDK if it fits into the time left.
 
-Clients that are awaited use aiohttp where it is installed (the extra ``aiohttp``): it takes less of the processor.
+Asynchronous clients use aiohttp if it is installed (the extra ``aiohttp``), since it needs less processor time.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ import httpx2
 
 from formal_llm.llms.hosted.bounds import OutOfBounds, RequestBounds, seconds_left
 
-#: The header with the seconds that a server asks to wait.
+#: The extension of a response with the seconds that its server asked to wait.
 WAIT = "formal_llm.wait"
 #: Seconds beyond which an SDK may refuse to wait by itself.
 _LONG = 120
-#: A time so short that nothing is begun any more.
+#: The time left, in seconds, up to which nothing is started any more.
 _SHORTEST = 0.001
 
 
 def sync_client(sdk: ModuleType, bounds: RequestBounds) -> Any:
-    """An HTTP client that waits, for a client of the SDK."""
-    made = _classes(sdk)[0](verify=_certificates())
-    made.bounds = bounds
-    return made
+    """Create a synchronous HTTP client for a client of the SDK."""
+    client = _classes(sdk)[0](verify=_certificates())
+    client.bounds = bounds
+    return client
 
 
 def async_client(sdk: ModuleType, bounds: RequestBounds) -> Any:
-    """An HTTP client that is awaited, for a client of the SDK."""
-    made = _classes(sdk)[1](verify=_certificates())
-    made.bounds = bounds
-    return made
+    """Create an asynchronous HTTP client for a client of the SDK."""
+    client = _classes(sdk)[1](verify=_certificates())
+    client.bounds = bounds
+    return client
 
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Whom to trust: read once, since it takes longer than many a request."""
+    """Load the trusted certificates, only once, since it takes longer than many requests."""
     return httpx2.create_ssl_context()
 
 
 class Bounded:
-    """What the HTTP clients have that keep to bounds."""
+    """The common base of the HTTP clients with bounds."""
 
     bounds: RequestBounds
-    #: The class of what is raised: also an error of the SDK, which it passes on as it is and does not try again.
+    #: The class of the errors: also an error of the SDK, so that the SDK propagates it without another try.
     error: type[OutOfBounds]
 
     def _over(self, said: str) -> OutOfBounds:
@@ -70,7 +70,7 @@ class Bounded:
             raise self._over(self.bounds.late())
 
     def _heard(self, response: httpx2.Response) -> None:
-        """Put in order how long a server asks to wait, which may be anything; what does not fit is not waited for."""
+        """Limit the wait that a server requests, which may be anything; a wait that does not fit is removed."""
         if response.status_code < 400:
             return
         wait = retry_after(response.headers)
@@ -86,7 +86,7 @@ class Bounded:
                 response.extensions[WAIT] = wait
 
     def _fits(self, response: httpx2.Response) -> bool:
-        """Whether it is known beforehand that a response is within its bound."""
+        """Return whether a response is known in advance to be within its bound."""
         length = response.headers.get("content-length", "")
         plain = "content-encoding" not in response.headers and length.isascii() and length.isdigit()
         return plain and len(length) < 16 and int(length) <= self.bounds.max_bytes
@@ -142,7 +142,7 @@ class _Waiting(Bounded):
 
 
 class _Counted(httpx2.SyncByteStream):
-    """What a server streams, up to the bound of its size."""
+    """The stream of a server, up to the bound of its size."""
 
     def __init__(self, stream: Any, client: Bounded) -> None:
         self._stream = stream
@@ -163,7 +163,7 @@ class _Counted(httpx2.SyncByteStream):
 
 
 class _AsyncCounted(httpx2.AsyncByteStream):
-    """The same, of a client that is awaited."""
+    """The same for an asynchronous client."""
 
     def __init__(self, stream: Any, client: Bounded) -> None:
         self._stream = stream
@@ -211,20 +211,20 @@ class _Awaited(Bounded):
 
 @cache
 def _classes(sdk: ModuleType) -> tuple[type[Any], type[Any]]:
-    """The HTTP clients for an SDK, the one that waits and the one that is awaited."""
+    """Create the HTTP client classes for an SDK, synchronous and asynchronous."""
     base = sdk.OpenAIError if sdk.__name__ == "openai" else sdk.AnthropicError
     error = type("OutOfBounds", (OutOfBounds, base), {})
-    awaited = sdk.DefaultAioHttpClient if has_aiohttp() else sdk.DefaultAsyncHttpxClient
+    async_base = sdk.DefaultAioHttpClient if has_aiohttp() else sdk.DefaultAsyncHttpxClient
     return (
         type("BoundedClient", (_Waiting, sdk.DefaultHttpxClient), {"error": error}),
-        type("BoundedAsyncClient", (_Awaited, awaited), {"error": error}),
+        type("BoundedAsyncClient", (_Awaited, async_base), {"error": error}),
     )
 
 
 def _whole(response: httpx2.Response, parts: list[bytes]) -> httpx2.Response:
-    """A response whose body has been read and decoded."""
-    told = ("content-encoding", "content-length", "transfer-encoding")
-    headers = [(name, value) for name, value in response.headers.multi_items() if name not in told]
+    """Create a response whose body has been read and decoded."""
+    outdated = ("content-encoding", "content-length", "transfer-encoding")
+    headers = [(name, value) for name, value in response.headers.multi_items() if name not in outdated]
     return httpx2.Response(
         response.status_code, headers=headers, content=b"".join(parts), request=response.request,
         extensions=response.extensions, history=response.history,
@@ -232,7 +232,7 @@ def _whole(response: httpx2.Response, parts: list[bytes]) -> httpx2.Response:
 
 
 def retry_after(headers: httpx2.Headers) -> float | None:
-    """The seconds that a server asks to wait, as a number, a date, or its own header; None where there is none."""
+    """Return the seconds that a server asks to wait, from a number, a date, or its own header; None if unset."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             seconds = float(headers.get(name, "")) / unit
@@ -251,7 +251,7 @@ def retry_after(headers: httpx2.Headers) -> float | None:
 
 
 def _cut(timeout: float | None, late: type[Exception] = httpcore2.ReadTimeout) -> float | None:
-    """A timeout, cut to the time that is left; raises where there is none, also if what is waited for is there."""
+    """Limit a timeout to the time left; raise an error if there is none, even if the data is already there."""
     left = seconds_left()
     if left is None:
         return timeout
@@ -261,7 +261,7 @@ def _cut(timeout: float | None, late: type[Exception] = httpcore2.ReadTimeout) -
 
 
 class _Punctual(httpcore2.NetworkBackend):
-    """A network whose waits end with the question that is being asked."""
+    """A network backend whose waits end with the current question."""
 
     def __init__(self, network: httpcore2.NetworkBackend) -> None:
         self._network = network
@@ -316,7 +316,7 @@ class _PunctualStream(httpcore2.NetworkStream):
 
 @cache
 def has_aiohttp() -> bool:
-    """Whether aiohttp is there; where it is not, the log records once what that costs."""
+    """Return whether aiohttp is installed; if it is not, log once what that costs."""
     try:
         import aiohttp  # noqa: F401
     except ImportError:
@@ -329,7 +329,7 @@ def has_aiohttp() -> bool:
 
 
 class _as_httpx:  # noqa: N801  # used like a function
-    """Errors of aiohttp as those of httpx2, which the SDKs know. The transport in between knows not all of them."""
+    """Converts errors of aiohttp to those of httpx2, which the SDKs know; the transport misses some of them."""
 
     def __enter__(self) -> None: ...
 

@@ -14,23 +14,23 @@ from formal_llm.llms.schemas import Schema, portable
 
 
 class VLLM(CompletionsLLM):
-    """A model on a vLLM server (0.11 or newer), held to the option numbers by structured output.
+    """A model on a vLLM server (0.11 or newer); structured output restricts it to the option numbers.
 
-    The text of the answer is one of the numbers and nothing else; where several may be chosen, a JSON list of them.
-    Probabilities come from those of the tokens. It continues a text, too (``continue_text``), and
-    determines how probable given texts are (``log_probabilities``).
+    The text of the answer is one of the numbers and nothing else; if several may be chosen, a JSON list of them.
+    Probabilities are computed from those of the tokens. It also continues texts (``continue_text``) and computes
+    the probabilities of given texts (``log_probabilities``).
 
     Args:
-        model: the name of the model, as the server has it.
+        model: the name of the model on the server.
         temperature: the sampling temperature; None: the server's default.
-        max_completion_tokens: the limit on what the model writes and thinks; None sends none.
-        logprobs: whether token probabilities are asked for; None: until the server refuses them.
+        max_completion_tokens: the maximum number of tokens that the model writes and thinks; None sends none.
+        logprobs: whether to request token probabilities; None: until the server refuses them.
         extra_body: further fields of the request, such as ``{"chat_template_kwargs": {"enable_thinking": False}}``.
-        connection: how the server is reached, see ``Connection``; by default at ``VLLM_BASE_URL``, or
-            ``http://localhost:8000/v1``, with the key ``VLLM_API_KEY`` where there is one.
+        connection: the connection to the server, see ``Connection``; by default at ``VLLM_BASE_URL``, or
+            ``http://localhost:8000/v1``, with the key ``VLLM_API_KEY`` if it is set.
 
     Raises:
-        ProviderError: the address is none.
+        ProviderError: the address is not valid.
     """
 
     provider = "vllm"
@@ -41,10 +41,10 @@ class VLLM(CompletionsLLM):
 
     def _guarantee(self, question: Question) -> dict[str, Any]:
         if question.several:
-            held: dict[str, Any] = {"json": choice_schema(question, bounded=True)}
+            output: dict[str, Any] = {"json": choice_schema(question, bounded=True)}
         else:
-            held = {"choice": [str(option.number) for option in question.options]}
-        return {"extra_body": {"structured_outputs": held}}
+            output = {"choice": [str(option.number) for option in question.options]}
+        return {"extra_body": {"structured_outputs": output}}
 
     def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
         return {"extra_body": {"structured_outputs": {"json": portable(schema, lists=True)}}}
@@ -70,14 +70,14 @@ class VLLM(CompletionsLLM):
         return found
 
     def _score_all(self, before: Sequence[int], texts: Sequence[Sequence[int]]) -> list[tuple[float, int]]:
-        # In one request: what the prompts share the server reads once. It reports what it reads; the one token that
-        # it has to write is left out.
+        # In one request, since the server reads the shared part of the prompts once. It reports the probabilities of
+        # the prompts; the one token that it has to write is left out.
         asked = {"max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0.0}
         prompts = [[*before, *tokens] for tokens in texts]
         prompt = prompts[0] if len(prompts) == 1 else prompts
-        made = self._post(self.client, "/completions", {"model": self.model, "prompt": prompt, **asked})
-        choices = sorted(made["choices"], key=lambda choice: choice.get("index", 0))
+        response = self._post(self.client, "/completions", {"model": self.model, "prompt": prompt, **asked})
+        choices = sorted(response["choices"], key=lambda choice: choice.get("index", 0))
         if len(choices) != len(texts):
             raise TypeError(f"the server told {len(choices)} of {len(texts)} texts")
-        told = [choice["logprobs"]["token_logprobs"][len(before) :] for choice in choices]
-        return [summed(logs[: len(tokens)], len(tokens)) for logs, tokens in zip(told, texts, strict=True)]
+        token_logs = [choice["logprobs"]["token_logprobs"][len(before) :] for choice in choices]
+        return [summed(logs[: len(tokens)], len(tokens)) for logs, tokens in zip(token_logs, texts, strict=True)]

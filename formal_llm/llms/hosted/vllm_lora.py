@@ -1,14 +1,13 @@
-"""A vLLM server that is given LoRA adapters while it runs, and asked what they find probable.
+"""A vLLM server that loads LoRA adapters while it runs, and that computes probabilities with them.
 
-vLLM takes an adapter by the path of a folder that it can read (``POST /v1/load_lora_adapter``), where it was started
-as :data:`START` shows. From then on the adapter's name is the name of a model. What it has read is kept under that
-name: an adapter that is replaced under its name would continue with keys and values of the old one. So each name is
-    used once.
+vLLM loads an adapter from a folder that it can read (``POST /v1/load_lora_adapter``), if it was started as in
+:data:`START`. From then on the adapter's name is the name of a model. Its cached keys and values belong to that name:
+an adapter that replaced another one of the same name would use those of the old one. So each name is used only once.
 
-How probable tokens are is asked in one of two ways. Servers since 2026-07 report it for the very tokens that are named
-(``logprob_token_ids``, up to 128 of them), and read what texts share once. Older ones report it for the tokens of a
-text that they are sent (``echo``), for which they read the whole text anew; what a server can is found out by the first
-request. Both are the model's own probabilities, before any temperature.
+There are two ways to request the probabilities of tokens. Servers since 2026-07 report those of given tokens
+(``logprob_token_ids``, up to 128 of them), and read the shared part of texts once. Older ones report those of the
+tokens of a given text (``echo``), for which they read the whole text again. The first request determines which way the
+server supports. Both return the model's own probabilities, before any temperature.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from formal_llm.llms.hosted.adapter import provider_error, shown_words
 from formal_llm.llms.hosted.settings import plain_address
 from formal_llm.llms.hosted.vllm import VLLM
 
-#: A text as its tokens.
+#: A text, as its tokens.
 Text: TypeAlias = tuple[int, ...]
-#: What is wanted to be known: for each text, of which next tokens.
+#: The requested probabilities: for each text, the next tokens.
 Wanted: TypeAlias = Mapping[Text, Collection[int]]
 
-#: How a server is started that takes adapters.
+#: The command that starts a server which accepts adapters.
 START = (
     "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve MODEL --enable-lora --max-lora-rank RANK --max-loras 2 "
     "--api-server-count 1"
 )
-#: The most tokens whose probabilities vLLM reports by their numbers.
+#: The maximum number of tokens whose probabilities vLLM reports by their ids.
 _MOST_NAMED = 128
-#: How many requests are under way together, and how many tokens of texts each has: of an echo each token comes back.
+#: The number of concurrent requests, and the number of tokens of texts in each; an echo returns each token.
 _AT_ONCE = 4
 _TOKENS, _ECHOED = 65_536, 16_384
 #: The logarithm that vLLM writes for a probability of 0.
@@ -43,17 +42,17 @@ _NONE = -9_999.0
 
 
 class LoRAServer(VLLM):
-    """A vLLM server and the adapters on it.
+    """A vLLM server with its adapters.
 
     Args:
-        url: its address, such as ``http://localhost:8000``; None: that of ``VLLM_BASE_URL``, or port 8000 here.
-        timeout, max_retries: see ``Connection``; the key is ``VLLM_API_KEY`` where there is one.
+        url: its address, such as ``http://localhost:8000``; None: that of ``VLLM_BASE_URL``, or local port 8000.
+        timeout, max_retries: see ``Connection``; the key is ``VLLM_API_KEY`` if it is set.
 
     Attributes:
-        names_tokens: whether it reports tokens by their numbers; None until it was asked.
+        names_tokens: whether it reports probabilities of tokens by their ids; None before the first request.
 
     Raises:
-        ProviderError: the address is none.
+        ProviderError: the address is not valid.
     """
 
     def __init__(self, url: str | None = None, *, timeout: float | None = None, max_retries: int | None = None) -> None:
@@ -67,66 +66,66 @@ class LoRAServer(VLLM):
     # -- adapters ---------------------------------------------------------------------------------------------------
 
     def models(self) -> dict[str, str]:
-        """The names of what it answers as, each with that of the model that it is an adapter of; empty for models.
+        """Return the models and adapters of the server, each with the name of its base model; empty for models.
 
         Raises:
-            ProviderError: it cannot be reached, or answers something else.
+            ProviderError: the server cannot be reached, or its answer is not valid.
         """
         with self._running():
             try:
-                told = self.client.get("/models", cast_to=object, options={"headers": self.headers})
-                return {str(one["id"]): str(one.get("parent") or "") for one in told["data"]}
+                response = self.client.get("/models", cast_to=object, options={"headers": self.headers})
+                return {str(one["id"]): str(one.get("parent") or "") for one in response["data"]}
             except Exception as error:
                 raise provider_error(self, error) from error
 
     def check(self) -> None:
-        """Raise where it takes no adapters while it runs.
+        """Check that the server accepts adapters while it runs.
 
         Raises:
-            ProviderError: it does not, or cannot be reached; the message shows how to start it.
+            ProviderError: it does not, or cannot be reached; the message explains how to start it.
         """
         self.models()
         self.unload("formal-llm-is-anybody-there")
 
     def load(self, name: str, folder: str | Path, rank: int | None = None) -> None:
-        """Have it answer as an adapter from now on.
+        """Load an adapter, which is a model of the server from now on.
 
         Args:
-            name: of the adapter; one that was never used on this server.
-            folder: with the adapter in the format of peft, as the server sees it.
-            rank: of the adapter, for the message where it is too large.
+            name: the name of the adapter, which was never used on this server.
+            folder: the folder of the adapter in peft's format, as a path on the server.
+            rank: the rank of the adapter, for the message if it is too large.
 
         Raises:
-            ProviderError: it refuses; the message shows what to do.
+            ProviderError: the server refuses; the message explains what to do.
         """
         with self._running():
             try:
                 self._post(self.client, "/load_lora_adapter", {"lora_name": name, "lora_path": str(folder)})
             except Exception as error:
-                said = shown_words(error, self.client)
-                if "already been loaded" in said:  # by a request whose answer was lost: the name is used once
+                message = shown_words(error, self.client)
+                if "already been loaded" in message:  # by a request whose answer was lost, since each name is used once
                     return
-                raise self._refusal(error, said, folder, rank) from error
+                raise self._refusal(error, message, folder, rank) from error
 
     def unload(self, name: str) -> None:
-        """Have it forget an adapter; one that it does not know is forgotten already.
+        """Unload an adapter; an unknown one counts as unloaded.
 
         Raises:
-            ProviderError: it cannot be reached, or takes no adapters.
+            ProviderError: the server cannot be reached, or accepts no adapters.
         """
         with self._running():
             try:
                 self._post(self.client, "/unload_lora_adapter", {"lora_name": name})
             except Exception as error:
-                said = shown_words(error, self.client)
-                if getattr(error, "status_code", None) in (400, 404) and "adapter" in said.casefold():
+                message = shown_words(error, self.client)
+                if getattr(error, "status_code", None) in (400, 404) and "adapter" in message.casefold():
                     return
-                raise self._refusal(error, said) from error
+                raise self._refusal(error, message) from error
 
     def _refusal(
         self, error: Exception, said: str, folder: str | Path | None = None, rank: int | None = None
     ) -> ProviderError:
-        """What a failed request about adapters means, and what to do."""
+        """Create the error for a failed request about adapters, with what to do."""
         status, words = getattr(error, "status_code", None), said.casefold()
         if status == 404 and "adapter" not in words:
             what = f"the server takes no adapters while it runs; start it with {START}"
@@ -148,14 +147,14 @@ class LoRAServer(VLLM):
     # -- probabilities ----------------------------------------------------------------------------------------------
 
     def next_tokens(self, model: str, wanted: Wanted) -> dict[Text, dict[int, float]]:
-        """The natural logarithms of the probabilities of tokens behind texts.
+        """Return the natural logarithms of the probabilities of tokens after texts.
 
         Args:
             model: the name of the model or adapter.
-            wanted: for each text, of which next tokens.
+            wanted: for each text, the next tokens.
 
         Raises:
-            ProviderError: no answer came, or one without them; the model is not there (the cause has the status 404).
+            ProviderError: there was no answer, or one without them; or there is no such model (cause: status 404).
         """
         found: dict[Text, dict[int, float]] = {text: {} for text in wanted}
         if self.names_tokens is not False:
@@ -195,7 +194,7 @@ class LoRAServer(VLLM):
                         found[row[:end]][row[end]] = logs[end]
 
     def _together(self, ask: Any, requests: Sequence[Wanted]) -> Iterator[Any]:
-        """The answers to some requests, a few of which are under way together."""
+        """Yield the answers to some requests, a few of which are made concurrently."""
         if len(requests) < 2:
             yield from map(ask, requests)
             return
@@ -203,59 +202,59 @@ class LoRAServer(VLLM):
             yield from pool.map(ask, requests)
 
     def _named_ones(self, model: str, wanted: Wanted, into: dict[Text, dict[int, float]]) -> bool:
-        """Ask of tokens by their numbers; whether the server knows how to answer that."""
+        """Request the probabilities of tokens by their ids; return whether the server supports that."""
         numbers = sorted({token for tokens in wanted.values() for token in tokens})
         more = {"logprob_token_ids": numbers, "return_tokens_as_token_ids": True}
         try:
-            told = self._completed(model, list(wanted), more, "top_logprobs")
+            listed = self._completed(model, list(wanted), more, "top_logprobs")
         except ProviderError as error:
             if "logprob_token_ids" in str(error):
                 return False
             raise
-        for text, (top, *_) in zip(wanted, told, strict=True):
+        for text, (top, *_) in zip(wanted, listed, strict=True):
             names = {f"token_id:{token}": token for token in wanted[text]}
             if not isinstance(top, dict) or not names.keys() <= top.keys():
-                return False  # an older server: it has left out what it does not know
+                return False  # an older server, which ignores unknown fields
             into[text] = {token: top[name] for name, token in names.items()}
         return True
 
     def _echoed(self, model: str, rows: list[Text]) -> dict[Text, list[float]]:
-        """For each text the logarithms of its tokens, each behind those before it; that of the first is none."""
-        told = self._completed(model, rows, {"echo": True}, "token_logprobs")
-        for row, logs in zip(rows, told, strict=True):
+        """Return for each text the logarithms of its tokens, each given those before it; None for the first one."""
+        token_logs = self._completed(model, rows, {"echo": True}, "token_logprobs")
+        for row, logs in zip(rows, token_logs, strict=True):
             if len(logs) < len(row):
                 raise ProviderError(f"{self.name}: it told of {len(logs)} of {len(row)} tokens")
-        return dict(zip(rows, told, strict=True))
+        return dict(zip(rows, token_logs, strict=True))
 
     def _completed(self, model: str, texts: Sequence[Text], more: Mapping[str, object], field: str) -> list[list[Any]]:
-        """A field of the probabilities that the server reports with each text: a list with something in it."""
+        """Return a field of the probabilities that the server reports with each text: a non-empty list."""
         body = {"model": model, "prompt": [list(text) for text in texts], "max_tokens": 1, "temperature": 1.0}
         with self._running():
             try:
-                made = self._post(self.client, "/completions", {**body, "logprobs": 1, **more})
-                choices = sorted(made["choices"], key=lambda choice: choice["index"])
+                response = self._post(self.client, "/completions", {**body, "logprobs": 1, **more})
+                choices = sorted(response["choices"], key=lambda choice: choice["index"])
                 if len(choices) != len(texts):
                     raise TypeError(f"{len(choices)} answers to {len(texts)} texts")
-                told = [choice["logprobs"][field] for choice in choices]
-                if not all(isinstance(listed, list) and listed for listed in told):
+                fields = [choice["logprobs"][field] for choice in choices]
+                if not all(isinstance(listed, list) and listed for listed in fields):
                     raise TypeError(f"{field} is a list")
-                return told
+                return fields
             except Exception as error:
                 raise provider_error(self, error) from error
 
 
 def _is_log(told: object) -> bool:
-    """Whether it is the logarithm of a probability above 0, but for rounding."""
+    """Return whether a value is the logarithm of a probability above 0, up to rounding."""
     return isinstance(told, (int, float)) and not isinstance(told, bool) and _NONE < told <= 0.01
 
 
 def _named(wanted: Wanted) -> Iterator[Wanted]:
-    """Requests for the probabilities of tokens, which all texts of a request have in common: those alike together."""
-    alike = sorted(wanted, key=lambda text: sorted(wanted[text]))
+    """Split into requests whose texts share a list of tokens; texts with similar tokens come together."""
+    ordered = sorted(wanted, key=lambda text: sorted(wanted[text]))
     part: dict[Text, Collection[int]] = {}
     numbers: set[int] = set()
     size = 0
-    for text in alike:
+    for text in ordered:
         more = numbers | set(wanted[text])
         if part and (len(more) > _MOST_NAMED or size + len(text) > _TOKENS):
             yield part
@@ -266,14 +265,14 @@ def _named(wanted: Wanted) -> Iterator[Wanted]:
 
 
 def _whole(wanted: Wanted) -> list[Text]:
-    """The longest texts that have all wanted tokens in them."""
+    """Return the longest texts, which contain all requested tokens."""
     rows = sorted((*text, token) for text, tokens in wanted.items() for token in tokens)
-    # In this order what begins with a row comes right behind it.
+    # In this order a text that begins with a row comes directly after it.
     return [row for row, after in zip(rows, [*rows[1:], ()], strict=True) if after[: len(row)] != row]
 
 
 def _cut(texts: Iterable[Text], most: int) -> Iterator[list[Text]]:
-    """Texts in parts of a number of tokens; a single one may have more."""
+    """Split texts into parts of at most ``most`` tokens; a single text may have more."""
     part: list[Text] = []
     size = 0
     for text in texts:

@@ -1,1 +1,1 @@
-"""Models on this machine: loading them, and the probabilities that they give to the options of questions."""
+"""Local models: loading them, and computing the probabilities of a question's options."""

@@ -1,4 +1,4 @@
-"""Trained adapters put into the model that a provider string names."""
+"""Trained adapters on the model that a provider string names."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from formal_llm.llms.local.smollm2 import find_smollm2
 
 
 def with_adapter(llm: str, folder: Path) -> LLM:
-    """The model of a provider string with adapters that were trained on it.
+    """Load the model of a provider string with adapters that were trained on it.
 
     Args:
         llm: ``minilm``, ``encoder:MODEL``, ``smollm2``, ``transformers:MODEL``, the last two with settings.
-        folder: of the adapters, such as ``RUN/best``.
+        folder: the folder of the adapters, such as ``RUN/best``.
 
     Raises:
         ResourceNotFound: there are no adapters in the folder.
-        ModelError: the LLM is no model that runs here, or the adapters were trained on another one.
+        ModelError: the LLM is no local model, or the adapters were trained on another one.
     """
     base = base_of(str(folder))
     if base is None:
@@ -42,10 +42,10 @@ def with_adapter(llm: str, folder: Path) -> LLM:
 
 
 def fingerprint(folder: Path) -> str:
-    """Six digits that distinguish the adapters in a folder from others.
+    """Return six digits that identify the adapters in a folder.
 
     Raises:
-        ResourceNotFound: there are none.
+        ResourceNotFound: there are no adapters.
     """
     file = folder / "adapter_model.safetensors"
     if not file.is_file():

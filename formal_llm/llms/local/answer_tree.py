@@ -1,8 +1,8 @@
 """The prefix tree of the answers to a question, as tokens.
 
-The answers ``1``, ``2`` ... ``12`` are written by a model as one or more tokens each, and then as what ends an answer.
-What answers have in common at their beginning has to be looked at once: this is the tree of those beginnings. The
-probability of an answer is the product of the probabilities of its tokens, each given those before it.
+A model writes each of the answers ``1``, ``2`` ... ``12`` as one or more tokens, followed by the token that ends it.
+Prefixes that answers share only need to be evaluated once; this is the tree of these prefixes. The probability of an
+answer is the product of the probabilities of its tokens, each given those before it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-#: The place at the end of the prompt, before any token of an answer.
+#: The node at the end of the prompt, before any token of an answer.
 ROOT = -1
 
 
@@ -19,15 +19,15 @@ ROOT = -1
 class AnswerTree:
     """Answers as paths in a tree of tokens.
 
-    Inner nodes are the beginnings of answers that continue; they are numbered in depth-first order, so that the nodes
-    below node ``i`` are those from ``i + 1`` up to ``ends[i]``, which is not one of them.
+    The inner nodes are the proper prefixes of answers, numbered in depth-first order, so that the nodes below node
+    ``i`` are those from ``i + 1`` up to, but without, ``ends[i]``.
 
     Attributes:
         tokens: the last token of each inner node.
         parents: the node before each inner node; :data:`ROOT` at the end of the prompt.
-        depths: how many tokens of an answer each inner node has; 1 for the first.
+        depths: the number of an answer's tokens up to each inner node; 1 for the first.
         ends: for each inner node the number after its last descendant.
-        paths: for each answer its steps: the node (or :data:`ROOT`) at which the model is looked at, and the token.
+        paths: for each answer its steps: the node (or :data:`ROOT`) whose logits are read, and the token.
     """
 
     tokens: tuple[int, ...]
@@ -38,13 +38,13 @@ class AnswerTree:
 
     @classmethod
     def of(cls, answers: Sequence[Sequence[int]]) -> AnswerTree:
-        """The tree of some answers.
+        """Create the tree of some answers.
 
         Args:
-            answers: for each its tokens, with those that end it.
+            answers: the tokens of each answer, including those that end it.
 
         Raises:
-            ValueError: an answer has no token, is given twice, or is the beginning of another one.
+            ValueError: an answer has no token, occurs twice, or is a prefix of another one.
         """
         leaves = {tuple(answer) for answer in answers}
         if len(leaves) < len(answers):
@@ -52,7 +52,7 @@ class AnswerTree:
         inner = {answer[:length] for answer in leaves for length in range(1, len(answer))}
         if () in leaves or inner & leaves:
             raise ValueError("an answer is empty, or the beginning of another one")
-        order = sorted(inner)  # a beginning sorts before what continues it: depth first
+        order = sorted(inner)  # a prefix sorts before its continuations, which is depth-first order
         number = {prefix: index for index, prefix in enumerate(order)}
         number[()] = ROOT
         ends = list(range(1, len(order) + 1))
@@ -73,7 +73,7 @@ class AnswerTree:
 
     @cached_property
     def rows(self) -> tuple[tuple[int, ...], ...]:
-        """The longest beginnings, as nodes: every inner node is in one of them, for models that read rows of tokens."""
+        """The longest prefixes, as nodes: they contain every inner node, for models that read rows of tokens."""
         starts = set(self.parents)
         found = []
         for node in range(len(self.tokens)):

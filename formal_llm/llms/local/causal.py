@@ -33,30 +33,30 @@ if TYPE_CHECKING:
     from formal_llm.llms.local.prefix_cache import Layers
 
 Packing = Literal["auto", "on", "off"]
-#: The tokens that are left to read with a trunk, of those in rows without it, up to which it is worth its passes.
+#: The maximum share of tokens left to read with a trunk, relative to rows without it, for which a trunk is used.
 _WORTH = 0.85
-#: What some models do with the logits behind their last layer, by the names in their configs.
+#: How some models scale the logits after their last layer, by the names in their configs.
 _SCALINGS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
-#: How many empty places the trial puts between what is kept and what is read: more than rows are wide, as a rule.
+#: The number of empty places that the trial puts between cached and read tokens, which usually exceeds a row's width.
 _SPREAD = 1_024
 
 
 class CausalScorer(PromptScorer):
-    """A decoder that scores whole answers: the number of an option and what ends it.
+    """A decoder that scores whole answers: the number of an option and the token that ends it.
 
-    Prompts are packed into rows in which each common beginning is read once (:mod:`~formal_llm.llms.local.packing`),
-    and keys and values of what was read before are kept for later questions. A model whose attention cannot be
-    controlled what to look at (linear attention, some position codes) is found out by a trial when it is loaded, which
-    is warned of; its prompts are read one by one, padded on the right, which costs time and changes no answer.
+    Prompts are packed into rows in which each common prefix is read once (:mod:`~formal_llm.llms.local.packing`), and
+    keys and values are kept for later questions. Models whose attention cannot be masked freely (linear attention, some
+    position encodings) are detected by a trial when they are loaded, with a warning; their prompts are read one by one,
+    padded on the right, which takes more time and does not change the answers.
 
     Args:
         model: an ``AutoModelForCausalLM``.
-        renderer: puts questions as tokens.
+        renderer: converts questions to tokens.
         cache_bytes: the memory for keys and values between calls; 0 for none.
-        row_tokens: how many tokens are packed into one row.
-        batch_tokens: how many tokens are read in one pass: the bound on the memory that a pass takes; None: as many as
-            suit the device.
-        packing: ``"auto"``: as the trial decides; ``"on"`` and ``"off"`` leave it out.
+        row_tokens: the maximum number of tokens in one row.
+        batch_tokens: the maximum number of tokens in one pass, which bounds its memory; None: a suitable number for the
+            device.
+        packing: ``"auto"``: depending on the trial; ``"on"`` and ``"off"`` skip the trial.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class CausalScorer(PromptScorer):
         self.cache = PrefixCache(cache_bytes) if cache_bytes else None
         text_config = model.config.get_text_config()
         self._scaling = {name: getattr(text_config, name, None) for name in _SCALINGS}
-        self._spread = 0  # how many more places than needed are between past tokens and those that are read
+        self._spread = 0  # the number of empty places between past tokens and those that are read
         self.packs = packing == "on"
         self.reach = Reach(model, self._states, trials=packing == "auto")
         if packing == "auto":
@@ -90,14 +90,14 @@ class CausalScorer(PromptScorer):
                 )
 
     def forget(self) -> None:
-        """Forget what was computed: the weights have changed."""
+        """Forget all computed values, since the weights have changed."""
         super().forget()
         if self.cache is not None:
             self.cache.clear()
 
     @contextmanager
     def keeping_graphs(self, most: int) -> Iterator[None]:
-        """As :meth:`Scorer.keeping_graphs`; nothing is kept with ``most`` 0."""
+        """Like :meth:`Scorer.keeping_graphs`; nothing is kept if ``most`` is 0."""
         self.forget()
         self.graphs = KeptGraphs(most, list(self.model.parameters())) if most else None
         try:
@@ -106,7 +106,7 @@ class CausalScorer(PromptScorer):
             self.graphs = None
 
     def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
-        """For each prompt the log-probabilities of its answers, as the model would write them."""
+        """Return for each prompt the log-probabilities with which the model would write its answers."""
         import torch
 
         cache = None if torch.is_grad_enabled() else self.cache
@@ -141,7 +141,7 @@ class CausalScorer(PromptScorer):
     def _packed(
         self, prompts: Sequence[Prompted], cache: PrefixCache | None
     ) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """For each pass the prompts in it, and the logits where their trees are looked at."""
+        """Yield for each pass its prompts, and the logits at the nodes of their answer trees."""
         import torch
 
         plain = [PackablePrompt(np.asarray(prompt.tokens, dtype=np.int64), prompt.tree) for prompt in prompts]
@@ -153,23 +153,23 @@ class CausalScorer(PromptScorer):
         for batch in self._passes(plain):
             members = [index for row in batch for index in row]
             tokens = sum(len(plain[index].tokens) for index in members)
-            begun = graphs is not None and graphs.begin(tokens)
-            kept = graphs if begun else cache
-            if kept is not None:  # looked up for each pass: making room moves things
-                kept.make_room(tokens)
+            keeps_graph = graphs is not None and graphs.begin(tokens)
+            storage = graphs if keeps_graph else cache
+            if storage is not None:  # looked up for each pass, since making room moves slots
+                storage.make_room(tokens)
                 for index in members:
                     one = plain[index]
-                    slots = kept.find(one.tokens)[: len(one.tokens) - 1]  # the last token has to be looked at
+                    slots = storage.find(one.tokens)[: len(one.tokens) - 1]  # the logits of the last token are needed
                     plain[index] = PackablePrompt(one.tokens, one.tree, len(slots), slots)
             rows = [[plain[index] for index in row] for row in batch]
-            with graphs.reading() if graphs is not None and begun else nullcontext():
-                logits = self._looked(rows, trunk if kept is None else kept, keeps=kept)
+            with graphs.reading() if graphs is not None and keeps_graph else nullcontext():
+                logits = self._looked(rows, trunk if storage is None else storage, keeps=storage)
             yield members, logits
 
     def _looked(
         self, rows: Sequence[Sequence[PackablePrompt]], past: PrefixCache | Trunk | None, *, keeps: PrefixCache | None
     ) -> torch.Tensor:
-        """One pass, of which ``keeps`` keeps what it reads: the logits where the trees of prompts are looked at."""
+        """Run one pass, whose keys and values go to ``keeps``; return the logits at the nodes of the answer trees."""
         import torch
 
         written = [write_row(row) for row in rows]
@@ -182,7 +182,7 @@ class CausalScorer(PromptScorer):
         return self._logits(states)
 
     def _with_trunk(self, prompts: Sequence[PackablePrompt]) -> tuple[Trunk | None, list[PackablePrompt]]:
-        """Read what prompts share, where that saves enough; the prompts then know where it lies."""
+        """Read the shared prefixes, if that saves enough; return the prompts with the places of these."""
         shared = shared_beginnings([prompt.tokens for prompt in prompts])
         paths = [PackablePrompt(path, AnswerTree((), (), (), (), ())) for path in shared.paths]
         left = sum(len(one.tokens) + len(one.tree.tokens) for one in prompts) - sum(shared.known)
@@ -204,7 +204,7 @@ class CausalScorer(PromptScorer):
         ]
 
     def _passes(self, prompts: Sequence[PackablePrompt]) -> Iterator[list[list[int]]]:
-        """Which prompts are read in which row of which pass."""
+        """Yield for each pass its rows, as indices of prompts."""
         rows = sorted_rows(prompts, self.row_tokens)
         lengths = [sum(len(prompts[i].tokens) + len(prompts[i].tree.tokens) for i in row) for row in rows]
         for batch in batches(by_length(lengths), lengths, self.batch_tokens):
@@ -213,12 +213,12 @@ class CausalScorer(PromptScorer):
     def _read(
         self, rows: Sequence[PackedRow], past: PrefixCache | Trunk | None, *, keep: bool
     ) -> tuple[torch.Tensor, Layers]:
-        """One pass: the last hidden states ``[rows, tokens, width]``; and with ``keep`` the keys and values.
+        """Run one pass; return the last hidden states ``[rows, tokens, width]`` and, if ``keep``, keys and values.
 
         Args:
-            rows: what is read.
-            past: where their past tokens lie.
-            keep: whether keys and values of what was read are wanted.
+            rows: the rows to read.
+            past: the storage of their past tokens.
+            keep: whether to return keys and values.
         """
         import torch
         from transformers import DynamicCache
@@ -235,46 +235,46 @@ class CausalScorer(PromptScorer):
                 line[: len(part)] = part
             return torch.from_numpy(table).to(device)
 
-        # What is padding has no descendant (it ends before it begins), so that nothing attends to it; and it attends to
-        # the root, since attention to nothing has no value.
+        # Padding has no descendants (it ends before it begins), so that nothing attends to it; and it attends to the
+        # root, since attention to nothing is undefined.
         order = padded([row.order for row in rows], read, 0)[:, :, None]
         begins = [padded([row.past_order for row in rows], before, 1), padded([row.order for row in rows], read, 1)]
         ends = [padded([row.past_ends for row in rows], before, 0), padded([row.ends for row in rows], read, 0)]
         mask = ((torch.cat(begins, 1)[:, None] <= order) & (order < torch.cat(ends, 1)[:, None]))[:, None]
-        # SDPA alone takes a mask of truth values, and on a CPU turns it into numbers anew in each layer.
+        # Only SDPA accepts a boolean mask, and on a CPU it converts the mask to numbers again in each layer.
         if getattr(self.model.config, "_attn_implementation", "") != "sdpa" or device.type == "cpu":
             mask = torch.zeros(mask.shape, dtype=self.model.dtype, device=device).masked_fill_(
                 ~mask, torch.finfo(self.model.dtype).min
             )
-        kept = DynamicCache() if keep or past is not None else None
-        if kept is not None and past is not None and before:
+        key_values = DynamicCache() if keep or past is not None else None
+        if key_values is not None and past is not None and before:
             slots = padded([row.past_slots for row in rows], before, 0)
             for layer in range(past.layers):
-                kept.update(*past.gather(layer, slots), layer)
+                key_values.update(*past.gather(layer, slots), layer)
         hidden = self.model.base_model(
             input_ids=padded([row.ids for row in rows], read, 0),
             position_ids=padded([row.positions for row in rows], read, 0),
             attention_mask=mask,
-            past_key_values=kept,
-            use_cache=kept is not None,
+            past_key_values=key_values,
+            use_cache=key_values is not None,
         ).last_hidden_state
-        if kept is None or not keep:
+        if key_values is None or not keep:
             return hidden, []
-        return hidden, [(layer.keys[:, :, before:], layer.values[:, :, before:]) for layer in kept.layers]
+        return hidden, [(layer.keys[:, :, before:], layer.values[:, :, before:]) for layer in key_values.layers]
 
     def _states(self, texts: Sequence[Sequence[int]]) -> list[torch.Tensor]:
-        """For each text of a packed row the last hidden states of the tokens that no earlier one shares with it."""
+        """Return for each text of a packed row the last hidden states of its tokens not shared with earlier ones."""
         end = AnswerTree.of([[0]])
         row = write_row([PackablePrompt(np.asarray(text, dtype=np.int64), end) for text in texts])
         counted = self.tokens_read
         hidden, _ = self._read([row], None, keep=False)
-        self.tokens_read = counted  # trials are no questions
+        self.tokens_read = counted  # trials do not count
         return [hidden[0, own.tolist()] for own in row.own]
 
     # -- one by one ---------------------------------------------------------------------------------------------
 
     def _padded(self, prompts: Sequence[Prompted]) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """As :meth:`_packed`, padded on the right: each prompt with each of its longest answer beginnings is a row."""
+        """Like :meth:`_packed`, but each prompt with each of its longest answer prefixes is a right-padded row."""
         import torch
         from torch.nn.utils.rnn import pad_sequence
 

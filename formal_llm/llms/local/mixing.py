@@ -1,8 +1,8 @@
-"""The weights of a mixture of ways to score, fitted on questions of which the right options are known.
+"""The weights of a mixture of scoring modes, fitted on questions whose right options are known.
 
-A mixture adds log-probabilities with weights, so it is a log-linear model of a few numbers. They are fitted by the
-likelihood of a right option. Where each question has one right option this is a convex problem (a conditional logit
-model, McFadden 1974); where some have several it nearly is. What the weights sum to is a temperature at the same time.
+A mixture adds log-probabilities with weights, so it is a log-linear model with a few parameters. They are fitted by the
+likelihood of a right option. If each question has one right option, this is a convex problem (a conditional logit
+model, McFadden 1974); if some have several, it nearly is. The sum of the weights also acts as a temperature.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from collections.abc import Collection, Sequence
 from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.question import Question
 
-#: A way whose weight is a smaller share of the largest one is left out.
+#: The minimum weight of a mode, as a share of the largest one; modes below it are left out.
 _SMALL = 0.02
-#: How much the squares of weights count: enough that questions which are all answered rightly have a best weight.
+#: The factor of the squared weights, which ensures an optimum even if all questions are answered rightly.
 _RIDGE = 1e-3
 
 
 def fit_weights(
     scorer: PromptScorer, questions: Sequence[Question], right: Sequence[Collection[int]], modes: Sequence[str]
 ) -> dict[str, float]:
-    """The weights with which some ways of scoring foretell the right options best; rounded to three digits.
+    """Return the weights of scoring modes that predict the right options best, rounded to three digits.
 
     Args:
         scorer: the model.
         questions: questions of exactly one option each.
-        right: for each the numbers of its right options, at least one.
-        modes: the ways, see :mod:`~formal_llm.llms.scoring`.
+        right: for each question the numbers of its right options, at least one.
+        modes: the modes, see :mod:`~formal_llm.llms.scoring`.
 
     Returns:
-        The weights of those that help; never none.
+        The weights of the modes that help; at least one.
 
     Raises:
-        ValueError: there are no questions, or no ways.
+        ValueError: there are no questions, or no modes.
         LLMError: a question is too long for the model.
     """
     import torch
@@ -51,9 +51,9 @@ def fit_weights(
     scores = torch.stack(tables, dim=-1)  # [questions, most options, ways]
     there = torch.isfinite(scores[..., 0])
     scores = scores.masked_fill(~there[..., None], 0.0)
-    good = torch.zeros_like(there)
+    hits = torch.zeros_like(there)
     for line, numbers in enumerate(right):
-        good[line, [number - 1 for number in numbers]] = True
+        hits[line, [number - 1 for number in numbers]] = True
     raw = torch.full((len(modes),), 0.0, dtype=torch.double, requires_grad=True)
     search = torch.optim.LBFGS([raw], max_iter=200, line_search_fn="strong_wolfe")
 
@@ -61,7 +61,7 @@ def fit_weights(
         search.zero_grad()
         weights = torch.nn.functional.softplus(raw)  # above 0
         logs = torch.log_softmax((scores @ weights).masked_fill(~there, -torch.inf), dim=-1)
-        value = _RIDGE * weights.square().sum() - torch.logsumexp(logs.masked_fill(~good, -torch.inf), dim=-1).mean()
+        value = _RIDGE * weights.square().sum() - torch.logsumexp(logs.masked_fill(~hits, -torch.inf), dim=-1).mean()
         value.backward()
         return value
 

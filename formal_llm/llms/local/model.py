@@ -1,4 +1,4 @@
-"""Models that write, run here with transformers: ``transformers:MODEL``."""
+"""Local models that write, with transformers: ``transformers:MODEL``."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
-#: What stands for the bytes of a sign that is not whole yet.
+#: The placeholder for the bytes of an incomplete character.
 _NOT_WHOLE = "\ufffd"
-#: How many of the tokens before it decide how a text begins.
+#: The number of preceding tokens that affect the beginning of a text.
 _CONTEXT = 16
 
 
@@ -40,7 +40,7 @@ class _Closed(Exception):
 
 
 class TokenStream:
-    """Takes tokens from transformers as they are written (a *streamer*)."""
+    """Receives tokens from transformers as they are written (a *streamer*)."""
 
     def __init__(self) -> None:
         self.tokens: queue.SimpleQueue[list[int] | BaseException | None] = queue.SimpleQueue()
@@ -48,7 +48,7 @@ class TokenStream:
         self._prompt = True
 
     def put(self, value: Any) -> None:
-        """One more token; the prompt comes first, and is no part of the text."""
+        """Add a token; the first call passes the prompt, which is no part of the text."""
         if self.closed.is_set():
             raise _Closed
         if not self._prompt:
@@ -56,7 +56,7 @@ class TokenStream:
         self._prompt = False
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """Do nothing at the end of the tokens."""
 
 
 def written_pieces(
@@ -65,13 +65,13 @@ def written_pieces(
     before: Sequence[int],
     new: list[int],
 ) -> Generator[str]:
-    """The pieces of a text as a model writes it.
+    """Yield the pieces of a text while a model writes it.
 
     Args:
-        write: has the model write its tokens into a stream.
-        tokenizer: of the model.
+        write: makes the model write its tokens into a stream.
+        tokenizer: the tokenizer of the model.
         before: the tokens before the text, as the model reads them.
-        new: gets the tokens that are written.
+        new: receives the written tokens.
     """
     stream = TokenStream()
 
@@ -87,26 +87,26 @@ def written_pieces(
 
     thread = threading.Thread(target=work, name="formal_llm stream", daemon=True)
     thread.start()
-    told = ""
+    yielded = ""
     try:
-        while (came := stream.tokens.get()) is not None:
-            if isinstance(came, BaseException):
-                raise came
-            new += came
+        while (received := stream.tokens.get()) is not None:
+            if isinstance(received, BaseException):
+                raise received
+            new += received
             text = after(tokenizer, before, new).rstrip(_NOT_WHOLE)
-            if text.startswith(told) and text != told:
-                yield text[len(told) :]
-                told = text
+            if text.startswith(yielded) and text != yielded:
+                yield text[len(yielded) :]
+                yielded = text
         whole = after(tokenizer, before, new)
-        if whole.startswith(told) and whole != told:
-            yield whole[len(told) :]
+        if whole.startswith(yielded) and whole != yielded:
+            yield whole[len(yielded) :]
     finally:
         stream.closed.set()
         thread.join()
 
 
 def after(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], new: Sequence[int]) -> str:
-    """The text of new tokens behind others: some tokenizers drop a blank where a text begins."""
+    """Return the text of new tokens after others, since some tokenizers drop a space at the beginning of a text."""
     before = before[-_CONTEXT:]
     first = str(tokenizer.decode(list(before), skip_special_tokens=True)) if before else ""
     whole = str(tokenizer.decode([*before, *new], skip_special_tokens=True))
@@ -116,7 +116,7 @@ def after(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], new: Sequen
 
 
 def open_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
-    """The tokens of a text that is not closed: with what begins texts, and without what ends them."""
+    """Return the tokens of a text to continue: with the beginning token of texts, and without the end token."""
     ids = [int(one) for one in tokenizer(text)["input_ids"]]
     if ids and ids[-1] in (tokenizer.eos_token_id, tokenizer.sep_token_id) and ids[-1] != tokenizer.bos_token_id:
         ids.pop()
@@ -124,29 +124,29 @@ def open_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
     return ids or [int(begins or 0)]
 
 
-#: Changes scores: from the tokens so far, a row for each text, and a row of scores for each, to such rows of scores.
+#: Changes scores: takes the tokens so far and the scores, one row for each text, and returns the new scores.
 Processor: TypeAlias = "Callable[[torch.Tensor, torch.Tensor], torch.Tensor]"
-#: What else than settings of texts a provider string may have.
+#: The settings that a provider string may have besides :class:`TextSettings`.
 _IN_TEXTS = {"dtype", "device", "local_files_only"}
 
 
 class TransformersLLM(LocalLLM):
-    """A causal (LLaMA, Qwen ...) or encoder-decoder (T5 ...) model, run here with transformers.
+    """A local causal (LLaMA, Qwen ...) or encoder-decoder (T5 ...) model, run with transformers.
 
-    The probability of an option is that of its whole answer, the number and what ends it, among the legal answers:
-    nothing is generated, and 1 and 12 are distinguished. Other ways to score options are selected by ``scoring``. What
-    questions share is read once (see :class:`~formal_llm.llms.local.causal.CausalScorer`).
+    The probability of an option is that of its whole answer, the number and the token that ends it, among the legal
+    answers: nothing is generated, and 1 and 12 are distinguished. ``scoring`` selects other ways to score options. The
+    shared parts of questions are read once (see :class:`~formal_llm.llms.local.causal.CausalScorer`).
 
     Args:
         model: a folder, or a name on the hub; or the folder of trained adapters, such as ``RUN/final``.
         device, dtype, device_map, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
-        settings: how it is asked: ``style``, ``cue``, ``template_settings``, ``cache_bytes``, ``row_tokens``,
-            ``batch_tokens``, ``packing``; see :class:`TextSettings`. Adapters are scored as they were trained where
-            ``scoring`` is left out.
+        settings: ``style``, ``cue``, ``template_settings``, ``cache_bytes``, ``row_tokens``, ``batch_tokens``,
+            ``packing``, ``scoring``; see :class:`TextSettings`. The default scoring of adapters is that of their
+            training.
 
     Raises:
         MissingDependency: torch or transformers are not installed.
-        ResourceNotFound, ModelError: there is no such model, or it cannot be used.
+        ResourceNotFound, ModelError: the model does not exist, or it cannot be used.
     """
 
     provider = "transformers"
@@ -178,56 +178,56 @@ class TransformersLLM(LocalLLM):
         name: str = "",
         **settings: Unpack[TextSettings],
     ) -> TransformersLLM:
-        """An LLM of a model that is loaded already.
+        """Create an LLM from a model that is already loaded.
 
         Args:
             model: an ``AutoModelForCausalLM`` or ``AutoModelForSeq2SeqLM``.
             tokenizer: its tokenizer.
-            name: what it is called: it should change whenever its weights do.
-            settings: how it is asked; see :class:`TextSettings`.
+            name: its name, which should change whenever its weights do.
+            settings: see :class:`TextSettings`.
         """
-        made = cls.__new__(cls)
+        llm = cls.__new__(cls)
         scorer = text_scorer(model, tokenizer, **settings)
-        LocalLLM.__init__(made, scorer, name, answered_by(scorer))
-        return made
+        LocalLLM.__init__(llm, scorer, name, answered_by(scorer))
+        return llm
 
     @classmethod
     def from_text(cls, text: str) -> TransformersLLM:
-        """The LLM of a provider string's second half, such as ``models/qwen3?enable_thinking=false&dtype=bfloat16``.
+        """Create an LLM from a provider string's second half: ``models/qwen3?enable_thinking=false&dtype=bfloat16``.
 
-        Behind the question mark stand ``dtype``, ``device``, ``local_files_only``, settings of :class:`TextSettings`,
-        and what the chat template reads, by its own names.
+        After the question mark come ``dtype``, ``device``, ``local_files_only``, settings of :class:`TextSettings`, and
+        the chat template's own settings.
 
         Raises:
-            ValueError: what stands there is no setting.
-            MissingDependency, ResourceNotFound, ModelError: as of the class; also for a name that the chat template
-                does not read.
+            ValueError: a part is no setting.
+            MissingDependency, ResourceNotFound, ModelError: see the class; also raised for a name that the chat
+                template does not read.
         """
         model, settings = model_and_settings(text)
         own = _IN_TEXTS | TextSettings.__annotations__.keys()
         template = {name: settings.pop(name) for name in list(settings) if name not in own}
         if template:
             settings["template_settings"] = template
-        return cls(model, **settings)  # type: ignore[arg-type]  # what a setting may be is looked at where it is used
+        return cls(model, **settings)  # type: ignore[arg-type]  # their values are checked where they are used
 
     @property
     def wording(self) -> str:
-        """The wording that it reads best: without a list of options, where they are scored by their texts alone."""
+        """The preferred wording: without a list of options if only their texts are scored."""
         assert isinstance(self.scorer, PromptScorer)
         return UNLISTED if BY_TEXT.issuperset(self.scorer.scoring) else ""
 
     @property
     def renderer(self) -> Renderer:
-        """What puts questions as tokens."""
+        """The renderer that converts questions to tokens."""
         assert isinstance(self.scorer, PromptScorer)
         return self.scorer.renderer
 
     def generate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """What comes next in a chat, see :class:`~formal_llm.llms.generation.TextLLM`.
+        """Write the next message of a chat, see :class:`~formal_llm.llms.generation.TextLLM`.
 
-        Above a temperature of 0 it is drawn from torch's random numbers.
+        With a temperature above 0 the text is drawn with torch's random numbers.
 
         Raises:
             LLMError: the chat is too long for the model.
@@ -240,10 +240,10 @@ class TransformersLLM(LocalLLM):
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """What comes after a text, see :class:`~formal_llm.llms.generation.ContinuingLLM`; no template is put round it.
+        """Continue a text without a template, see :class:`~formal_llm.llms.generation.ContinuingLLM`.
 
         Raises:
-            LLMError: the text is too long for the model; an encoder-decoder model, which does not continue a text.
+            LLMError: the text is too long for the model, or the model is an encoder-decoder, which continues no texts.
         """
         ids = self._prompt_ids(prompt)
         _, new = self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
@@ -253,7 +253,7 @@ class TransformersLLM(LocalLLM):
     def stream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
-        """As :meth:`generate`, piece by piece; one that is closed writes no further."""
+        """Like :meth:`generate`, piece by piece; closing the stream stops the writing."""
         ids = self.renderer.tokens(chat(messages))
         before = [] if self.renderer.style == "seq2seq" else ids
         yield from self._stream(ids, before, max_tokens, stop, temperature)
@@ -261,7 +261,7 @@ class TransformersLLM(LocalLLM):
     def stream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
-        """As :meth:`continue_text`, piece by piece; one that is closed writes no further."""
+        """Like :meth:`continue_text`, piece by piece; closing the stream stops the writing."""
         ids = self._prompt_ids(prompt)
         yield from self._stream(ids, ids, max_tokens, stop, temperature)
 
@@ -292,7 +292,7 @@ class TransformersLLM(LocalLLM):
         return open_tokens(self.scorer.tokenizer, prompt)
 
     def _ended(self, new: Sequence[int], text: str, stop: Sequence[str]) -> str | None:
-        """What ended a text, as of :class:`~formal_llm.llms.generation.Generated`."""
+        """Return what ended a text, see :class:`~formal_llm.llms.generation.Generated`."""
         found = first_stop(text, stop)
         if found is not None:
             return found[1]
@@ -310,18 +310,18 @@ class TransformersLLM(LocalLLM):
         processor: Processor | None = None,
         beams: int = 1,
     ) -> tuple[int, list[int]]:
-        """As :meth:`generate`, in tokens: how many were read, and those that were written, with what ends them.
+        """Like :meth:`generate`, in tokens: return how many were read, and the written ones, including the final one.
 
         Args:
-            messages: the chat; a text alone is what the user says.
-            max_tokens: the most tokens that are written.
+            messages: the chat; a single text stands for a message of the user.
+            max_tokens: the maximum number of tokens to write.
             stop: texts after which the writing ends.
             temperature: 0 for the most probable tokens.
-            processor: changes the scores of the next tokens, given those so far: a mask, for example.
-            beams: how many texts are followed side by side; 1 for one text, token by token.
+            processor: changes the scores of the next tokens, given those so far, for example as a mask.
+            beams: the number of beams; 1 for a single text.
 
         Raises:
-            LLMError: the chat is too long for the model; or of the processor.
+            LLMError: the chat is too long for the model, or the processor raised the error.
         """
         return self._write(
             self.renderer.tokens(chat(messages)), max_tokens=max_tokens, stop=stop, temperature=temperature,
@@ -343,14 +343,14 @@ class TransformersLLM(LocalLLM):
 
         model, renderer, tokenizer = self.scorer.model, self.renderer, self.scorer.tokenizer
         two_parts = renderer.style == "seq2seq"
-        how: dict[str, object] = (
+        options: dict[str, object] = (
             {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
         )
-        how |= {"logits_processor": [processor]} if processor is not None else {}
-        how |= {"num_beams": beams} if beams > 1 else {}
-        how |= {"streamer": streamer} if streamer is not None else {}
+        options |= {"logits_processor": [processor]} if processor is not None else {}
+        options |= {"num_beams": beams} if beams > 1 else {}
+        options |= {"streamer": streamer} if streamer is not None else {}
         if stop:
-            how |= {"stop_strings": list(stop), "tokenizer": tokenizer}
+            options |= {"stop_strings": list(stop), "tokenizer": tokenizer}
         padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
         if renderer.longest is not None and not two_parts:
             if len(ids) >= renderer.longest:
@@ -363,15 +363,15 @@ class TransformersLLM(LocalLLM):
                 attention_mask=torch.ones_like(prompt),
                 max_new_tokens=max_tokens,
                 pad_token_id=padding,
-                **how,
+                **options,
             )
         return len(ids), written[0, 1 if two_parts else len(ids) :].tolist()  # without the decoder's start token
 
     def score(self, messages: Messages, continuation: str) -> float:
-        """The natural logarithm of the probability that exactly ``continuation`` comes next, without what ends it.
+        """Return the natural log-probability that exactly ``continuation`` comes next, without the token that ends it.
 
         Args:
-            messages: the chat; a text alone is what the user says.
+            messages: the chat; a single text stands for a message of the user.
             continuation: the text, at least one token long.
 
         Raises:
@@ -381,10 +381,10 @@ class TransformersLLM(LocalLLM):
         return self._scored(messages, continuation)[0]
 
     def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
-        """As :meth:`score`, of several texts, each with its number of tokens.
+        """Like :meth:`score`, for several texts, each with its number of tokens.
 
         Raises:
-            LLMError, ValueError: as there.
+            LLMError, ValueError: see :meth:`score`.
         """
         return [self._scored(messages, text) for text in texts]
 

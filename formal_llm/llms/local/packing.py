@@ -1,13 +1,13 @@
-"""Many prompts in few rows: what they share is read once.
+"""Packing of many prompts into few rows, so that their common prefixes are read once.
 
-Prompts of plans begin alike: the questions of one walk grow from one to the next, and walks for one task ask similar
-questions. Sorted, each prompt shares its longest beginning with its neighbour, so a row of neighbours is a prefix tree
-written out in depth-first order. The model reads the row at once; a token attends to those that lie on its own path
-from the root, and its position is its depth. So the model computes what it would have computed for each prompt alone.
-The answers hang at the ends of their prompts in the same row.
+Prompts of plans begin alike: the questions of one walk extend each other, and walks for one task ask similar questions.
+If the prompts are sorted, each shares its longest prefix with a neighbour, so a row of neighbours is a prefix tree in
+depth-first order. The model reads the row at once; a token attends to those on its own path from the root, and its
+position is its depth. So the model computes the same as for each prompt alone. The answers follow the ends of their
+prompts in the same row.
 
-Of a tree in depth-first order, node ``a`` lies on the path to ``b`` exactly when ``a <= b < end(a)``, with ``end(a)``
-the number after the last descendant of ``a``: that makes the attention mask two comparisons.
+In a tree in depth-first order, node ``a`` lies on the path to ``b`` exactly if ``a <= b < end(a)``, with ``end(a)`` the
+number after the last descendant of ``a``: so the attention mask takes two comparisons.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ NO_IDS: Ids = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True, eq=False)
 class PackablePrompt:
-    """A prompt on its way into a row.
+    """A prompt before it is packed into a row.
 
     Attributes:
         tokens: its tokens.
         tree: its answers.
-        known: how many of its first tokens have their keys and values in a cache; at most all.
-        slots: where, for those.
+        known: the number of its first tokens whose keys and values are in a cache.
+        slots: the slots of these tokens.
     """
 
     tokens: Ids
@@ -47,16 +47,16 @@ class PackablePrompt:
 
 @dataclass(frozen=True, eq=False)
 class PackedRow:
-    """Some prompts as one row. Past tokens are those that are in the cache; the others are read by the model.
+    """Some prompts as one row. Past tokens are those in the cache; the model reads the others.
 
     Attributes:
         ids: the tokens that are read.
         positions: their positions.
         order, ends: their depth-first number, and the number after their last descendant.
-        past_slots: where the past tokens lie in the cache.
-        past_order, past_ends: as for the tokens that are read.
-        looks: for each prompt the places in ``ids`` of its last token and of its inner answer nodes.
-        own: for each prompt the places in ``ids`` of those of its tokens that no earlier prompt of the row has read.
+        past_slots: the slots of the past tokens in the cache.
+        past_order, past_ends: the same numbers for the past tokens.
+        looks: for each prompt the indices in ``ids`` of its last token and of its inner answer nodes.
+        own: for each prompt the indices in ``ids`` of its tokens that no earlier prompt of the row contains.
     """
 
     ids: Ids
@@ -71,21 +71,21 @@ class PackedRow:
 
 
 def common(one: Ids, other: Ids) -> int:
-    """The length of the longest common beginning."""
+    """Return the length of the longest common prefix."""
     length = min(len(one), len(other))
     differ = one[:length] != other[:length]
     return int(differ.argmax()) if differ.any() else length
 
 
 def sortable(tokens: Ids) -> bytes:
-    """Bytes that sort as the tokens do."""
+    """Return bytes that sort like the tokens."""
     return tokens.astype(">i8").tobytes()
 
 
 def sorted_rows(prompts: Sequence[PackablePrompt], row_tokens: int) -> list[list[int]]:
-    """Which prompts go into which row: neighbours in their order, as long as a row has at most ``row_tokens`` tokens.
+    """Distribute prompts over rows: neighbours in sorted order, with at most ``row_tokens`` tokens in a row.
 
-    A prompt that alone has more gets a row of its own. What is in the cache counts too, since it is attended to.
+    A longer prompt gets a row of its own. Cached tokens count too, since they are attended to.
     """
     by_text = sorted(range(len(prompts)), key=lambda index: sortable(prompts[index].tokens))
     rows: list[list[int]] = []
@@ -105,7 +105,7 @@ def sorted_rows(prompts: Sequence[PackablePrompt], row_tokens: int) -> list[list
 
 
 def packed_tokens(prompts: Sequence[PackablePrompt], row_tokens: int) -> int:
-    """How many tokens the rows of some prompts have, answers and past ones included."""
+    """Count the tokens in the rows of some prompts, including answers and past tokens."""
     count = 0
     for row in sorted_rows(prompts, row_tokens):
         before = NO_IDS
@@ -116,11 +116,11 @@ def packed_tokens(prompts: Sequence[PackablePrompt], row_tokens: int) -> int:
 
 
 def slots_along(prompts: Sequence[PackablePrompt], fresh: Sequence[Ids]) -> Iterator[Ids]:
-    """For each prompt of a row the slots of all its tokens.
+    """Yield for each prompt of a row the slots of all its tokens.
 
     Args:
-        prompts: of one row, sorted as it is.
-        fresh: for each the slots of those of its tokens that it was the first to read (:attr:`PackedRow.own`).
+        prompts: the prompts of one row, in its order.
+        fresh: for each prompt the slots of the tokens that no earlier prompt contains (:attr:`PackedRow.own`).
     """
     path = before = NO_IDS
     for prompt, own in zip(prompts, fresh, strict=True):
@@ -132,15 +132,15 @@ def slots_along(prompts: Sequence[PackablePrompt], fresh: Sequence[Ids]) -> Iter
 
 
 def write_row(prompts: Sequence[PackablePrompt]) -> PackedRow:
-    """The row of some prompts, which come sorted by their tokens."""
+    """Create the row of some prompts, which are sorted by their tokens."""
     ends = np.zeros(sum(len(p.tokens) + len(p.tree.tokens) for p in prompts), dtype=np.int64)
     ids, positions, orders, past_orders, past_slots, looks, own = [], [], [], [], [], [], []
-    count = read = 0  # nodes numbered so far, past ones included; tokens that are read
-    path_order = path_place = NO_IDS  # the depth-first number and the place of each node on the current path
+    count = read = 0  # the number of nodes so far, including past ones; the number of tokens that are read
+    path_order = path_place = NO_IDS  # the depth-first number and the index of each node on the current path
     before = NO_IDS
     for prompt in prompts:
         shared, length, tree = common(before, prompt.tokens), len(prompt.tokens), prompt.tree
-        ends[path_order[shared:]] = count  # nodes that this prompt does not go through are complete
+        ends[path_order[shared:]] = count  # nodes that are not on the path of this prompt are complete
         past = max(prompt.known - shared, 0)
         new, inner = length - shared - past, len(tree.tokens)
         order, nodes = np.split(np.arange(count, count + past + new + inner), [past + new])

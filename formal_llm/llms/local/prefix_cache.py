@@ -1,13 +1,13 @@
-"""Keys and values of what prompts have in common, which is read once.
+"""A cache of the keys and values of common prefixes, which are read once.
 
-What a decoder computes for a token depends on the tokens before it alone, so what was computed for a beginning holds
-for every prompt with that beginning (Kwon et al. 2023, arXiv 2309.06180, share it by pages; Zheng et al. 2023, arXiv
-2312.07104, by a radix tree). Here the prompts lie sorted, so the longest known beginning of a new one is shared with
-one of its two neighbours.
+What a decoder computes for a token depends only on the tokens before it, so the values of a prefix are valid for all
+prompts with that prefix (Kwon et al. 2023, arXiv 2309.06180, share them by pages; Zheng et al. 2023, arXiv 2312.07104,
+by a radix tree). Here the prompts are sorted, so the longest known prefix of a new one is shared with one of its two
+neighbours.
 
-With a gradient, where graphs are not kept (:mod:`~formal_llm.llms.local.kept_graphs`), nothing stays from pass to pass:
-the keys and values belong to one graph. Then what at least two prompts share, the trunk, is read first, and each prompt
-only from where it leaves the trunk. The gradient flows back through the keys and values that its tokens attended to.
+With gradients, unless graphs are kept (:mod:`~formal_llm.llms.local.kept_graphs`), nothing is kept between passes,
+since the keys and values belong to one graph. Then the trunk, the prefixes that at least two prompts share, is read
+first, and each prompt only from where it leaves the trunk. The gradient flows back through the trunk's keys and values.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _FIRST = 1_024
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Where lies what a pass has read: token ``columns[i]`` of row ``lines[i]`` has the slot ``slots[i]``."""
+    """The storage of what a pass has read: token ``columns[i]`` of row ``lines[i]`` has the slot ``slots[i]``."""
 
     slots: Ids
     lines: Ids
     columns: Ids
 
     def of(self, read: torch.Tensor) -> torch.Tensor:
-        """Of what was read, ``[rows, heads, tokens, size]``, what is kept: ``[slots, heads, size]``."""
+        """Select the stored part ``[slots, heads, size]`` of ``read``, ``[rows, heads, tokens, size]``."""
         import torch
 
         return read[torch.from_numpy(self.lines).to(read.device), :, torch.from_numpy(self.columns).to(read.device)]
 
     def spread(self, table: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-        """What a table has at the slots, in the places of ``like``; 0 in places that were not kept."""
+        """Return a table's values at the slots, in a tensor like ``like``; 0 in places that were not stored."""
         import torch
 
         found = torch.zeros_like(like)
@@ -61,8 +61,8 @@ class PrefixCache:
     """Keys and values by token, in one growing table for each layer.
 
     Args:
-        max_bytes: what the tables may take. Where they would take more, the prompts that were not used for the longest
-            time are forgotten.
+        max_bytes: the maximum size of the tables. If they would exceed it, the least recently used prompts are
+            forgotten.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -75,16 +75,16 @@ class PrefixCache:
         self._time = 0
 
     def __len__(self) -> int:
-        """How many tokens are kept."""
+        """Return the number of tokens that are kept."""
         return self._taken
 
     @property
     def bytes_per_token(self) -> int:
-        """What one token takes; 0 before the first is kept."""
+        """The size of one token in bytes; 0 before the first one is kept."""
         return sum(t.element_size() * t.shape[1] * t.shape[2] for pair in self._tables for t in pair)
 
     def clear(self) -> None:
-        """Forget everything: the weights have changed."""
+        """Forget everything, since the weights have changed."""
         self._tables.clear()
         self._texts.clear()
         self._slots.clear()
@@ -92,11 +92,11 @@ class PrefixCache:
         self._taken = 0
 
     def tick(self) -> None:
-        """A new batch begins; what it uses counts as used now."""
+        """Begin a new batch, whose prompts count as the most recently used ones."""
         self._time += 1
 
     def find(self, tokens: Ids) -> Ids:
-        """The slots of the longest beginning of ``tokens`` that is kept."""
+        """Return the slots of the longest known prefix of ``tokens``."""
         place = bisect_left(self._texts, sortable(tokens))
         best, found = 0, b""
         for neighbour in self._texts[max(place - 1, 0) : place + 1]:
@@ -109,18 +109,18 @@ class PrefixCache:
         return self._slots[found][:best]
 
     def gather(self, layer: int, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values ``[rows, heads, tokens, size]`` at slots ``[rows, tokens]``."""
+        """Return keys and values ``[rows, heads, tokens, size]`` at slots ``[rows, tokens]``."""
         keys, values = self._tables[layer]
         slots = slots.to(keys.device)
         return keys[slots].transpose(1, 2), values[slots].transpose(1, 2)
 
     @property
     def layers(self) -> int:
-        """How many layers there are tables for."""
+        """The number of layers with tables."""
         return len(self._tables)
 
     def make_room(self, many: int) -> None:
-        """Forget prompts, if that is what it takes to keep ``many`` more tokens. Slots found before are void then."""
+        """Forget prompts if necessary to keep ``many`` more tokens, which makes slots found earlier invalid."""
         most = self._most
         if self._taken + many > most:
             self._forget(min(most // 2, most - many))
@@ -128,26 +128,26 @@ class PrefixCache:
     def keep(
         self, rows: Sequence[PackedRow], prompts: Sequence[Sequence[PackablePrompt]], layers: Layers
     ) -> Kept | None:
-        """Keep what a pass has read of the prompts in its rows; None where that does not fit.
+        """Keep what a pass has read of the prompts in its rows; return None if it does not fit.
 
         Args:
-            rows: what was read.
-            prompts: of each row.
-            layers: for each layer its keys and values; the first tables are made like them.
+            rows: the rows that were read.
+            prompts: the prompts of each row.
+            layers: the keys and values of each layer; the first tables are created like them.
         """
         import torch
 
-        many = [sum(len(own) for own in row.own) for row in rows]
-        slots = self.take(sum(many), layers)
+        counts = [sum(len(own) for own in row.own) for row in rows]
+        slots = self.take(sum(counts), layers)
         if slots is None:
             return None
         columns = np.concatenate([own for row in rows for own in row.own])
-        kept = Kept(slots, np.repeat(np.arange(len(rows)), many), columns)
+        kept = Kept(slots, np.repeat(np.arange(len(rows)), counts), columns)
         with torch.no_grad():
             for layer, (keys, values) in enumerate(layers):
                 self.fill(layer, torch.from_numpy(slots), kept.of(keys), kept.of(values))
         begin = 0
-        for row, members, count in zip(rows, prompts, many, strict=True):
+        for row, members, count in zip(rows, prompts, counts, strict=True):
             own = np.cumsum([len(own) for own in row.own])[:-1]
             fresh = np.split(slots[begin : begin + count], own)
             for member, path in zip(members, slots_along(members, fresh), strict=True):
@@ -156,7 +156,7 @@ class PrefixCache:
         return kept
 
     def take(self, many: int, layers: Layers) -> Ids | None:
-        """Slots for ``many`` new tokens; None where they do not fit. The first tables are made like ``layers``."""
+        """Return slots for ``many`` new tokens, or None if they do not fit; the first tables are like ``layers``."""
         if not self._tables:
             self._tables = [
                 (k.new_empty(0, k.shape[1], k.shape[3]), v.new_empty(0, v.shape[1], v.shape[3])) for k, v in layers
@@ -175,18 +175,18 @@ class PrefixCache:
 
     @property
     def _most(self) -> int:
-        """How many tokens may be kept."""
+        """The maximum number of tokens."""
         return self.max_bytes // self.bytes_per_token if self._tables else self.max_bytes
 
     def fill(self, layer: int, slots: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> None:
-        """Keep keys and values ``[tokens, heads, size]`` at their slots."""
+        """Store keys and values ``[tokens, heads, size]`` at their slots."""
         table = self._tables[layer]
         place = slots.to(table[0].device)
         table[0][place] = keys
         table[1][place] = values
 
     def add(self, tokens: Ids, slots: Ids) -> None:
-        """Remember a prompt whose tokens all have their slots."""
+        """Remember a prompt whose tokens all have slots."""
         text = sortable(tokens)
         if text not in self._slots:
             insort(self._texts, text)
@@ -194,7 +194,7 @@ class PrefixCache:
         self._used[text] = self._time
 
     def _forget(self, keep: int) -> None:
-        """Keep the prompts used last, as many as have at most ``keep`` tokens together."""
+        """Keep only the most recently used prompts that have at most ``keep`` tokens together."""
         import torch
 
         kept: list[bytes] = []
@@ -219,7 +219,7 @@ class PrefixCache:
 
 
 def _enlarged(table: torch.Tensor, size: int, taken: int) -> torch.Tensor:
-    """A larger table with what is taken of a smaller one; memory that is not used yet is not touched."""
+    """Create a larger table with the used part of a smaller one, without touching unused memory."""
     larger = table.new_empty(size, *table.shape[1:])
     larger[:taken] = table[:taken]
     return larger
@@ -230,17 +230,17 @@ def _compacted(table: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
     return table
 
 
-# -- with a gradient ---------------------------------------------------------------------------------------------------
+# -- with gradients ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class SharedBeginnings:
-    """The beginnings that prompts share.
+    """The prefixes that prompts share.
 
     Attributes:
-        paths: the longest of them, sorted; each other one is the beginning of one of these.
-        of: for each prompt the path that its shared beginning lies on; 0 where it shares nothing.
-        known: for each prompt the length of its shared beginning.
+        paths: the longest of them, sorted; each other one is a prefix of one of these.
+        of: for each prompt the path that contains its shared prefix; 0 if it shares nothing.
+        known: for each prompt the length of its shared prefix.
     """
 
     paths: tuple[Ids, ...]
@@ -249,9 +249,9 @@ class SharedBeginnings:
 
 
 def shared_beginnings(prompts: Sequence[Ids]) -> SharedBeginnings:
-    """What each prompt shares with any other one: with a neighbour, when they are sorted.
+    """Find the prefix that each prompt shares with any other one, which is a neighbour in sorted order.
 
-    A prompt's last token never counts, since the model is looked at there.
+    A prompt's last token never counts, since its logits are needed.
 
     Args:
         prompts: the tokens of distinct prompts, at least one each.
@@ -274,7 +274,7 @@ def shared_beginnings(prompts: Sequence[Ids]) -> SharedBeginnings:
 
 
 class Trunk:
-    """Keys and values of tokens that were read with a gradient, by slot."""
+    """Keys and values of tokens that were read with gradients, by slot."""
 
     def __init__(self) -> None:
         self._parts: list[list[tuple[torch.Tensor, torch.Tensor]]] = []  # by layer
@@ -283,11 +283,11 @@ class Trunk:
 
     @property
     def layers(self) -> int:
-        """How many layers there are."""
+        """The number of layers."""
         return len(self._parts)
 
     def add(self, layers: Layers) -> int:
-        """Take what a pass has read, for each layer keys and values ``[rows, heads, tokens, size]``.
+        """Add the keys and values ``[rows, heads, tokens, size]`` of each layer of a pass.
 
         Returns:
             The first slot; token ``t`` of row ``r`` has the slot ``first + r * tokens + t``.
@@ -302,7 +302,7 @@ class Trunk:
         return first
 
     def gather(self, layer: int, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values ``[rows, heads, tokens, size]`` at slots ``[rows, tokens]``."""
+        """Return keys and values ``[rows, heads, tokens, size]`` at slots ``[rows, tokens]``."""
         import torch
 
         if not self._tables:

@@ -1,14 +1,14 @@
-"""How long a prompt may be that is read in a packed row.
+"""The maximum length of a prompt that is read in a packed row.
 
-In a packed row the mask alone decides what a token attends to. Layers that see only the last tokens (GPT-Neo, Mistral,
-Gemma 3) would see more there than they do alone, so a prompt has to fit into the smallest window. Two things bound its
-length, and each can only make it shorter:
+In a packed row the mask alone determines what a token attends to. Layers that only see the last tokens (GPT-Neo,
+Mistral, Gemma 3) would see more there than otherwise, so a prompt must fit into the smallest window. Two things bound
+its length, each of which can only make it shorter:
 
-- what the config of the model declares, under any of the names that models have for it;
-- a trial at the length itself: what the model makes of two texts in a packed row and alone. It finds a window that no
-  name tells of. Lengths double from trial to trial, up to the longest prompt that comes.
+- the window that the config of the model declares, under any of the usual names;
+- a trial at the length itself, which compares two texts in a packed row and alone. It finds a window that the config
+  does not declare. Lengths double from trial to trial, up to the longest prompt that occurs.
 
-Where a trial does not go well, every prompt is read by itself. That takes more time and changes no answer.
+If a trial fails, every prompt is read by itself, which takes more time and does not change the answers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedConfig, PreTrainedModel
 
-    #: Reads sorted texts in one packed row: of each the last hidden states of the tokens it shares with no earlier one.
+    #: Reads sorted texts in one packed row; returns for each the last hidden states of tokens not in earlier ones.
     ReadsPacked: TypeAlias = Callable[[Sequence[Sequence[int]]], list[torch.Tensor]]
 
 #: Names of settings that bound how far back a layer sees: ``sliding_window``, ``window_size``, ``keep_window_size``,
@@ -45,27 +45,27 @@ if TYPE_CHECKING:
 _WINDOW = re.compile(
     r"window|(attention|attn)_(chunk|span|block)|local_(attention|attn|radius|size)|index_(topk|block)|^(block|chunk)_size$"
 )
-#: Names that look alike and count something else: layers, heads, blocks, places of layers.
+#: Similar names with other meanings: numbers of layers, heads, blocks, indices of layers.
 _OTHER = re.compile(r"^(num|use|max)_|(layers|heads|blocks|indexes|indices)$|pattern|kernel|probs|dropout|theta")
-#: The length of the first trial; up to it the trial of :mod:`~formal_llm.llms.local.reach` is enough.
+#: The length of the first trial; for shorter prompts the trial of :mod:`~formal_llm.llms.local.reach` suffices.
 _FIRST = 16
-#: How far the last hidden states of the two ways may be apart, relative to their length. Rounding in float32 is some
-#: 1e-6; a window that hides half of a text is far above 1e-2.
+#: The maximum relative difference between the last hidden states of the two ways. Rounding in float32 is about 1e-6; a
+#: window that hides half of a text causes far more than 1e-2.
 _APART = 1e-4
 _APART_IN_HALF_PRECISION = 5e-2
 
 
 def declared_window(config: PreTrainedConfig) -> int | None:
-    """The smallest window that a config speaks of, whether or not a layer uses it; None where it has none."""
+    """Return the smallest window in a config, whether or not a layer uses it; None if there is none."""
     text = config.get_text_config()
-    told = {name: getattr(text, name, None) for name in dir(type(text)) if isinstance(name, str) and _is_window(name)}
-    return min((*_sizes(text.to_dict()), *(size for value in told.values() for size in _numbers(value))), default=None)
+    own = {name: getattr(text, name, None) for name in dir(type(text)) if isinstance(name, str) and _is_window(name)}
+    return min((*_sizes(text.to_dict()), *(size for value in own.values() for size in _numbers(value))), default=None)
 
 
 def _sizes(settings: Mapping[object, object]) -> Iterator[int]:
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            if "model_type" not in value:  # settings of single layers, not another model's
+            if "model_type" not in value:  # settings of layers, not of another model
                 yield from _sizes(value)
         elif isinstance(name, str) and _is_window(name):
             yield from _numbers(value)
@@ -84,15 +84,15 @@ def _numbers(value: object) -> Iterator[int]:
 
 
 class Reach:
-    """Decides whether prompts of a length may be packed.
+    """Decides which lengths of prompts may be packed.
 
     Args:
         model: an ``AutoModelForCausalLM``; a trial leaves it as it is.
         packed: reads texts in one packed row, see :data:`ReadsPacked`.
-        trials: whether lengths are tried; else only what the config declares counts.
+        trials: whether to try lengths; otherwise only the config counts.
 
     Attributes:
-        window: the smallest window that the config declares; None where it declares none.
+        window: the smallest window that the config declares; None if it declares none.
     """
 
     def __init__(
@@ -110,16 +110,16 @@ class Reach:
         self._ended = False
 
     def covers(self, length: int, longest: int | None = None) -> bool:
-        """Whether a prompt of a number of tokens, its answers included, may be packed.
+        """Return whether a prompt of this length, including its answers, may be packed.
 
         Args:
-            length: of the prompt.
-            longest: how many tokens the model reads; a trial is not longer.
+            length: the number of tokens.
+            longest: the maximum number of tokens that the model reads, which bounds the trials.
         """
         if self.window is not None and length > self.window:
             return False
         while self._trials and length > self._tried and not self._ended:
-            # Always the same steps, whatever comes first: a run that is resumed has to pack as it did before.
+            # The steps do not depend on the first length, since a resumed run must pack as before.
             size = min([2 * self._tried, *(most for most in (self.window, longest) if most and most >= length)])
             self._ended = not self._same(size)
             if self._ended:
@@ -135,13 +135,13 @@ class Reach:
         return length <= self._tried or not self._trials
 
     def _same(self, size: int) -> bool:
-        """Whether two texts of a number of tokens give the same in one packed row and alone."""
+        """Return whether two texts of this length give the same states in one packed row and alone."""
         import torch
 
         table = self._model.get_input_embeddings().weight
-        # They have one half in common and then go two ways. Each half is one token over and over: what a window hides
-        # is then unlike what it shows. In the row the second way lies behind the first one, so a model that counts
-        # places of the row and not positions shows as well.
+        # The texts share one half and differ in the other. Each half repeats one token, so that what a window hides
+        # differs from what it shows. In the row the second branch follows the first one, so a model that counts places
+        # in the row instead of positions is detected as well.
         half, (low, middle, high) = size // 2, sorted({token % len(table) for token in (7, 11, 13)})
         texts = [[low] * half + [other] * (size - half) for other in (middle, high)]
         read = torch.tensor(texts, device=table.device)
@@ -150,7 +150,7 @@ class Reach:
                 input_ids=read, attention_mask=torch.ones_like(read), use_cache=False
             ).last_hidden_state
             if not alone.isfinite().all():
-                return True  # whichever way it is read, its answers are no numbers, which is reported
+                return True  # its answers are no numbers in either case, which is reported elsewhere
             apart = 0.0
             for packed, plain in zip(self._packed(texts), alone, strict=True):
                 plain = plain[-len(packed) :].float()
@@ -161,7 +161,7 @@ class Reach:
 
 @contextmanager
 def _evaluated(model: PreTrainedModel) -> Iterator[None]:
-    """Without dropout; each module is as it was afterwards, since a policy trains only some of them."""
+    """Disable dropout within the block and restore each module, since a policy trains only some of them."""
     training = [module for module in model.modules() if module.training]
     model.eval()
     try:
@@ -179,11 +179,11 @@ def why_not_packed(
     packed: Callable[[Sequence[Prompted], PrefixCache], Passes],
     alone: Callable[[Sequence[Prompted]], Passes],
 ) -> str:
-    """Why a model cannot be read in packed rows; empty where they give what it gives for each prompt alone.
+    """Return why a model cannot be read in packed rows; empty if they give the same as each prompt alone.
 
     Args:
-        model: an ``AutoModelForCausalLM``; it is left as it is.
-        packed: reads prompts in packed rows, with a cache of beginnings.
+        model: an ``AutoModelForCausalLM``, which is left unchanged.
+        packed: reads prompts in packed rows, with a cache of prefixes.
         alone: reads each prompt by itself.
     """
     import torch
@@ -200,14 +200,14 @@ def why_not_packed(
         with torch.no_grad():
             plain = dict(_by_prompt(alone(prompts), tree))
             cache = PrefixCache(1 << 24)
-            for _ in range(2):  # the second time with what the first one kept
+            for _ in range(2):  # the second time with the cache of the first one
                 cache.tick()
                 for index, logits in _by_prompt(packed(prompts, cache), tree):
                     off = float((logits.float() - plain[index].float()).abs().max())
                     scale = float(plain[index].float().abs().max().clamp(min=1e-3))
                     if not off <= scale * (1e-3 if logits.dtype == torch.float32 else 5e-2):
                         return f"its logits are off by {off:.2g} then"
-    except (ValueError, NotImplementedError) as error:  # so models refuse what they cannot do
+    except (ValueError, NotImplementedError) as error:  # raised by models for what they do not support
         return f"it refuses to ({error})"
     finally:
         model.train(training)
@@ -215,7 +215,7 @@ def why_not_packed(
 
 
 def _why_not_by_its_looks(model: PreTrainedModel) -> str:
-    """What a model lacks that packed rows need; empty where nothing can be seen."""
+    """Return what a model lacks for packed rows, judging by its signature; empty if nothing is found."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
@@ -233,7 +233,7 @@ def _why_not_by_its_looks(model: PreTrainedModel) -> str:
 
 
 def _by_prompt(passes: Passes, tree: AnswerTree) -> Iterator[tuple[int, torch.Tensor]]:
-    """The logits of each prompt, where all have one tree."""
+    """Yield the logits of each prompt, all of which have the same tree."""
     size = 1 + len(tree.tokens)
     for chosen, logits in passes:
         for place, index in enumerate(chosen):

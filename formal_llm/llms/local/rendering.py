@@ -1,8 +1,8 @@
-"""How a question is put to a model as tokens, and how its answers are written.
+"""Rendering: how a question is presented to a model as tokens, and how its answers are written.
 
-A tokenizer with a chat template gets the chat; any other one a plain text that ends with a cue (``Answer:``). What
-comes after is the number of an option and what ends an answer: in a chat what the template puts after a message, in an
-encoder-decoder model its end token, in a plain text the end of the line.
+A tokenizer with a chat template gets the chat, any other one a plain text that ends with a cue (``Answer:``). Then
+comes the number of an option and the token that ends an answer: in a chat the one that the template puts after a
+message, in an encoder-decoder model its end token, in a plain text the end of the line.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Style = Literal["chat", "plain", "seq2seq"]
-#: What stands for a message while the pieces of a template around it are looked for.
+#: The placeholder of a message, for finding the pieces of a template around it.
 _MARK = "\u27e6Message {}\u27e7"
-#: How many texts are kept with their tokens.
+#: The maximum number of texts that are kept with their tokens.
 _KEPT = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Prompted:
-    """A question as a model reads it: the tokens of the prompt, and the tree of the answers in their order."""
+    """A question as a model reads it: the tokens of the prompt, and the tree of the answers, in their order."""
 
     tokens: tuple[int, ...]
     tree: AnswerTree
 
 
 class Renderer:
-    """Puts questions as tokens.
+    """Converts questions to tokens.
 
     Args:
-        tokenizer: of transformers.
+        tokenizer: a tokenizer of transformers.
         style: ``"chat"`` for the tokenizer's chat template, ``"plain"`` for a plain text that the model continues,
             ``"seq2seq"`` for a text that an encoder reads.
-        cue: what stands at the end of a plain prompt.
-        longest: how many tokens the model can read, answer included; None where there is no bound.
-        template_settings: passed to the chat template, such as ``{"enable_thinking": False}``.
+        cue: the end of a plain prompt.
+        longest: the maximum number of tokens that the model reads, including the answer; None without a bound.
+        template_settings: the settings of the chat template, such as ``{"enable_thinking": False}``.
 
     Raises:
-        ModelError: the template cannot be used or does not read a setting, or the tokenizer cannot distinguish numbers.
+        ModelError: the template cannot be used or does not read a setting, or numbers have the same tokens.
     """
 
     def __init__(
@@ -69,38 +69,38 @@ class Renderer:
         self._trees: OrderedDict[tuple[str, ...], AnswerTree] = OrderedDict()
         self._check_settings()
         self._tail, self._opening, self._separator, self._ending = self._surroundings()
-        self.tree(("1", "2"))  # a tokenizer that cannot be used is reported now, not at the first question
+        self.tree(("1", "2"))  # reports an unusable tokenizer now instead of at the first question
 
     # -- texts --------------------------------------------------------------------------------------------------
 
     def text(self, messages: Sequence[Message]) -> str:
-        """The whole prompt for a chat whose last message is the question."""
+        """Return the whole prompt for a chat whose last message is the question."""
         if self.style == "chat":
             pieces = self._around(tuple(message.role for message in messages))
             parts = [pieces[0]]
             for message, piece in zip(messages, pieces[1:], strict=True):
                 parts += (message.content.strip(), piece)
             return "".join(parts)
-        said = "".join(
+        plain = "".join(
             f" {message.content.strip()}\n\n" if message.role == "assistant"
             else f"{message.content.strip()}\n{self.cue}" if message.role == "user"
             else f"{message.content.strip()}\n\n"
             for message in messages
         )  # fmt: skip
-        return said.removesuffix(f"\n{self.cue}") if self.style == "seq2seq" and len(messages) == 1 else said
+        return plain.removesuffix(f"\n{self.cue}") if self.style == "seq2seq" and len(messages) == 1 else plain
 
     def _around(self, roles: tuple[str, ...]) -> list[str]:
-        """What a chat template puts before, between and after messages of these roles.
+        """Return the pieces of a chat template before, between and after messages of these roles.
 
-        A template costs as much time as a small model, so it is rendered once for each row of roles.
+        A template takes as much time as a small model, so it is rendered once for each sequence of roles.
         """
         if roles not in self._pieces:
             marks = [_MARK.format(place) for place in range(len(roles))]
-            said = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
-            asked = roles[-1] != "assistant"
-            pieces = _split(self._template(said, add_generation_prompt=asked), marks)
+            placeholders = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
+            prompts = roles[-1] != "assistant"
+            pieces = _split(self._template(placeholders, add_generation_prompt=prompts), marks)
             if pieces is None and roles[0] == "system" and len(roles) > 1:
-                pieces = _split(self._template(_merged(said), add_generation_prompt=asked), marks)
+                pieces = _split(self._template(_merged(placeholders), add_generation_prompt=prompts), marks)
             if pieces is None:
                 raise ModelError(
                     f"the chat template of {self._name} leaves out, repeats or changes a message; use style='plain'"
@@ -112,8 +112,8 @@ class Renderer:
         settings: dict[str, Any] = {"add_generation_prompt": add_generation_prompt, **self.template_settings}
         try:
             return str(self.tokenizer.apply_chat_template(said, tokenize=False, **settings))
-        except Exception as error:  # a template is a program; it may raise anything
-            if said[0]["role"] == "system" and len(said) > 1:  # many know no system message
+        except Exception as error:  # a template is a program, which may raise anything
+            if said[0]["role"] == "system" and len(said) > 1:  # many templates support no system message
                 return self._template(_merged(said), add_generation_prompt=add_generation_prompt)
             raise ModelError(
                 f"the chat template of {self._name} cannot be used ({error}); use style='plain'"
@@ -122,18 +122,18 @@ class Renderer:
     # -- tokens -------------------------------------------------------------------------------------------------
 
     def prompt(self, question: Question) -> Prompted:
-        """A question of exactly one option with the numbers of its options as answers, as tokens.
+        """Return a question of exactly one option as tokens, with the numbers of its options as answers.
 
         Raises:
-            LLMError: it is longer than what the model can read.
+            LLMError: the question is too long for the model.
         """
         return self.answered(question.messages, tuple(map(str, range(1, len(question.options) + 1))))
 
     def answered(self, messages: Sequence[Message], answers: tuple[str, ...]) -> Prompted:
-        """A chat and the answers to it, as tokens.
+        """Return a chat and the answers to it, as tokens.
 
         Raises:
-            LLMError: it is longer than what the model can read.
+            LLMError: the chat is too long for the model.
             ModelError: two of the answers have the same tokens.
         """
         tree = self.tree(answers)
@@ -147,7 +147,7 @@ class Renderer:
         return Prompted(tokens, tree)
 
     def tokens(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """The tokens of a chat up to where the model continues."""
+        """Return the tokens of a chat up to where the model continues."""
         return self._tokens(self.text(messages))
 
     def _tokens(self, text: str) -> tuple[int, ...]:
@@ -155,7 +155,7 @@ class Renderer:
         if known is None:
             ids = self._encode(text, special=self.style != "chat")
             if self.style == "plain" and ids and ids[-1] == self.tokenizer.eos_token_id:
-                del ids[-1]  # some tokenizers end every text; this one continues
+                del ids[-1]  # some tokenizers end every text, but this one continues
             known = self._ids[text] = tuple(ids)
             if len(self._ids) > _KEPT:
                 self._ids.popitem(last=False)
@@ -164,7 +164,7 @@ class Renderer:
         return known
 
     def tree(self, answers: tuple[str, ...]) -> AnswerTree:
-        """The tree of some answers.
+        """Return the tree of some answers.
 
         Raises:
             ModelError: two of them have the same tokens.
@@ -180,7 +180,7 @@ class Renderer:
         return known
 
     def answer_tokens(self, text: str) -> tuple[int, ...]:
-        """The tokens of an answer where the prompt ends, with those that end it."""
+        """Return the tokens of an answer after the prompt, including those that end it."""
         if self.style == "seq2seq":
             if self.tokenizer.eos_token_id is None:
                 raise ModelError(f"the tokenizer of {self._name} has no end token")
@@ -188,8 +188,8 @@ class Renderer:
         return self.continuation_tokens(text + self._ending, answering=True)
 
     def continuation_tokens(self, text: str, *, answering: bool = False) -> tuple[int, ...]:
-        """The tokens of a text where the prompt ends; ``answering``: behind what a template opens an answer with."""
-        if self.style == "seq2seq":  # as the model was shown targets: BART's begin with a token of their own
+        """Return the tokens of a text after the prompt; with ``answering`` after a template's opening of an answer."""
+        if self.style == "seq2seq":  # in the form of the training targets: BART's begin with a special token
             ids = self._encode(text, special=True)
             return tuple(ids[:-1] if ids and ids[-1] == self.tokenizer.eos_token_id else ids)
         opened = self._tail + (self._opening if answering else "")
@@ -197,15 +197,15 @@ class Renderer:
         whole = self._encode(f"{opened}{self._separator}{text}", special=False)
         if whole[: len(before)] == before:
             return tuple(whole[len(before) :])
-        # The tokenizer joins the end of the prompt with the answer; the model is shown them apart.
+        # The tokenizer merges the end of the prompt with the answer, so the model reads them separately.
         return tuple(self._encode(f"{self._separator}{text}", special=False))
 
     def _surroundings(self) -> tuple[str, str, str, str]:
-        """What stands around an answer.
+        """Return the texts around an answer.
 
         Returns:
-            The end of a prompt as far as it matters for an answer's tokens; what a template writes at the beginning of
-            an answer, which no model has to choose; a blank before the number; and what ends the answer.
+            The end of a prompt as far as it affects an answer's tokens; the text that a template writes at the start of
+            an answer, which no model has to choose; a space before the number; and the end of the answer.
         """
         if self.style == "seq2seq":
             return "", "", "", ""
@@ -213,20 +213,20 @@ class Renderer:
             return f"\n{self.cue}", "", " ", "\n"
         tail = self._around(("user",))[-1]
         _, between, after = self._around(("user", "assistant"))
-        # Some templates open an answer with more than they end a prompt with: LLaMA 2 with a blank, which is part of
-        # the number's tokens; Qwen 3 with a thought (an empty one); gpt-oss with the channel of what a person reads.
+        # Some templates begin an answer with more than the end of a prompt: LLaMA 2 with a space, which is part of the
+        # number's tokens; Qwen 3 with an (empty) thought; gpt-oss with the channel that people read.
         gap = between.removeprefix(tail) if between.startswith(tail) else ""
         opening = "" if gap.isspace() else gap.rstrip(" ")
         blank = gap.removeprefix(opening)
         ids = self._encode(after, special=False)
         end = self.tokenizer.eos_token
         if ids and ids[0] in self.tokenizer.all_special_ids:
-            # What follows the end of the message (a line feed, as a rule) is the template's, not the model's.
+            # The template, not the model, writes what follows the end of the message (usually a line feed).
             return tail, opening, blank, str(self.tokenizer.convert_ids_to_tokens(ids[0]))
         return tail, opening, blank, after.strip() or (str(end) if end is not None else "\n")
 
     def _check_settings(self) -> None:
-        """Raise for a setting that the chat template does not read: it would be without effect, in silence."""
+        """Raise for a setting that the chat template does not read, since it would have no effect unnoticed."""
         template = str(getattr(self.tokenizer, "chat_template", None) or "")
         for name in self.template_settings:
             if self.style != "chat":
@@ -246,13 +246,13 @@ class Renderer:
 
 
 def _merged(said: list[dict[str, str]]) -> list[dict[str, str]]:
-    """A chat whose system message stands at the beginning of the first other message."""
+    """Move the system message of a chat to the beginning of the next message."""
     first = {"role": said[1]["role"], "content": f"{said[0]['content']}\n\n{said[1]['content']}"}
     return [first, *said[2:]]
 
 
 def _split(text: str, marks: Sequence[str]) -> list[str] | None:
-    """A text around its marks; None where one is not there exactly once, or they stand in another order."""
+    """Split a text at its marks; return None unless each occurs exactly once, in this order."""
     places = [text.find(mark) for mark in marks]
     if any(text.count(mark) != 1 for mark in marks) or places != sorted(places):
         return None

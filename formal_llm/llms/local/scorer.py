@@ -1,7 +1,7 @@
 """Scorers: models that give each option of a question a probability.
 
-A scorer is a function from questions to log-probabilities, and under PyTorch's gradient mode it is differentiable: the
-same function answers questions and is trained.
+A scorer is a function from questions to log-probabilities. In PyTorch's gradient mode it is differentiable, so the same
+function answers questions and is trained.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
     from formal_llm.llms.local.kept_graphs import KeptGraphs
 
-#: How many answers are remembered.
+#: The maximum number of answers that are remembered.
 _REMEMBERED = 50_000
 
 
 class Scorer(ABC):
     """A model that scores the options of questions.
 
-    Equal questions of one call are computed once. Without gradients, what was computed is remembered until
-    :meth:`forget` is called, which who changes the weights must do.
+    Equal questions in one call are computed once. Without gradients, computed values are remembered until
+    :meth:`forget` is called, which is required after each change of the weights.
 
     Attributes:
         model: the network, a ``torch.nn.Module``.
         tokenizer: its tokenizer.
-        stats: how many questions were asked, and how many of them were computed.
-        graphs: what was read lately, with its graphs, while they are kept (:meth:`keeping_graphs`).
+        stats: the number of questions, and of those that were computed.
+        graphs: the recent passes with their graphs, while they are kept (:meth:`keeping_graphs`).
     """
 
     model: PreTrainedModel
@@ -50,7 +50,7 @@ class Scorer(ABC):
         self.stats = {"questions": 0, "computed": 0}
 
     def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
-        """The natural logarithms of the options' probabilities.
+        """Return the natural logarithms of the options' probabilities.
 
         Args:
             questions: questions of exactly one option each, at least one question.
@@ -83,12 +83,12 @@ class Scorer(ABC):
         return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-torch.inf)
 
     def forget(self) -> None:
-        """Forget what was computed: the weights have changed."""
+        """Forget all computed values, since the weights have changed."""
         self._remembered.clear()
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """The weights are other ones within: what was computed is forgotten before and after; graphs are kept."""
+        """Allow other weights within the block: computed values are forgotten before and after; graphs are kept."""
         graphs, self.graphs = self.graphs, None
         self.forget()
         try:
@@ -98,45 +98,45 @@ class Scorer(ABC):
             self.graphs = graphs
 
     def keeping_graphs(self, most: int) -> AbstractContextManager[None]:  # noqa: ARG002
-        """What is read within without gradients is kept with its graph, in ``most`` bytes, for gradients to come.
+        """Keep the graphs of passes without gradients in the block, up to ``most`` bytes, for later gradients.
 
-        Log-probabilities that gradients are asked for are leaves then: what is wanted of them flows on to the weights
-        with :meth:`settle`. Decoders that read packed rows do so; others keep nothing.
+        Log-probabilities with gradients are then leaves, whose gradients reach the weights with :meth:`settle`. This is
+        implemented by decoders that read packed rows; others keep nothing.
         """
         return nullcontext()
 
     @property
     def leaves(self) -> list[torch.Tensor]:
-        """What collects gradients in the place of weights, until :meth:`settle` is called."""
+        """The tensors that collect gradients instead of the weights, until :meth:`settle` is called."""
         return [] if self.graphs is None else self.graphs.leaves
 
     def settle(self) -> None:
-        """Have the gradients of answers whose graphs are kept flow on to the weights; the graphs are gone then."""
+        """Propagate the gradients of answers with kept graphs to the weights, and drop the graphs."""
         if self.graphs is not None:
             self.graphs.backward()
             self.graphs = None
 
     def drop_graphs(self) -> str:
-        """Keep no graphs from now on; return a message about it, empty where there were none."""
+        """Keep no graphs from now on; return a description of the change, empty if there were none."""
         kept, self.graphs = self.graphs, None
         return "" if kept is None else "no graphs of rollouts"
 
     @abstractmethod
     def key(self, question: Question) -> Hashable:
-        """What the model sees of a question: questions with equal keys get equal probabilities."""
+        """Return what the model sees of a question: questions with equal keys get equal probabilities."""
 
     @abstractmethod
     def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
-        """For each question a float32 tensor ``[options]`` of normalised log-probabilities."""
+        """Compute for each question a float32 tensor ``[options]`` of normalised log-probabilities."""
 
 
 class PromptScorer(Scorer):
-    """A model that scores the answers to prompts, which a renderer makes: what stands for options, and what ends it.
+    """A model that scores the answers to rendered prompts: a text for each option, and the token that ends it.
 
     Attributes:
-        scoring: the ways in which options are scored, and their weights (:mod:`formal_llm.llms.scoring`).
-        tokens_read: how many tokens went through the model so far: those that nothing remembered, without
-            padding and trials.
+        scoring: the modes of scoring and their weights (:mod:`formal_llm.llms.scoring`).
+        tokens_read: the number of tokens that the model has read so far, without remembered ones, padding and
+            trials.
     """
 
     def __init__(self, model: PreTrainedModel, renderer: Renderer, batch_tokens: int | None) -> None:
@@ -147,16 +147,16 @@ class PromptScorer(Scorer):
         self.batch_tokens = batch_tokens or fitting_tokens(model, 2_048)
         self.scoring: Mapping[str, float] = {"number": 1.0}
         self.tokens_read = 0
-        #: What was read before: the same question under an unknown task is part of many.
+        #: The values of earlier readings: the same question for an unknown task is part of many scores.
         self._known: OrderedDict[Hashable, torch.Tensor] = OrderedDict()
 
     def forget(self) -> None:
-        """Forget what was computed: the weights have changed."""
+        """Forget all computed values, since the weights have changed."""
         super().forget()
         self._known.clear()
 
     def key(self, question: Question) -> Hashable:
-        """The tokens of the prompt, and the answers that are scored."""
+        """Return the tokens of the prompt, and the answers that are scored."""
         numbers = len(question.options) if not self.scoring.keys() - {"number", "rotated"} else None
         answers = numbers or tuple(option.text for option in question.options)
         task = question.task if "calibrated" in self.scoring else ""
@@ -174,7 +174,7 @@ class PromptScorer(Scorer):
             asked.setdefault(keys[reading], prompt)
         with_gradient = torch.is_grad_enabled()
         known: dict[Hashable, torch.Tensor] = self._known
-        if with_gradient:  # of what was read before, that whose graph is kept
+        if with_gradient:  # only the values whose graphs are kept
             kept = {} if self.graphs is None else self.graphs.known
             known = {key: kept[key] for key in asked if key in kept}
         new = [key for key in asked if key not in known]
@@ -201,18 +201,18 @@ class PromptScorer(Scorer):
 
     @abstractmethod
     def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
-        """For each prompt the log-probabilities of its answers, as the model would write them: not normalised."""
+        """Return for each prompt the log-probabilities with which the model would write its answers, not normalised."""
 
 
 def tree_log_probabilities(logits: torch.Tensor, trees: Sequence[AnswerTree]) -> list[torch.Tensor]:
-    """The log-probabilities of answers from the logits at the places where their trees are looked at.
+    """Compute the log-probabilities of answers from the logits at the nodes of their trees.
 
     Args:
-        logits: ``[places, vocabulary]``: for each tree the end of its prompt, then its inner nodes in their order.
+        logits: ``[places, vocabulary]``: for each tree the end of its prompt, then its inner nodes in order.
         trees: the answers to each question.
 
     Returns:
-        For each tree a float32 tensor ``[answers]``; they are not normalised over the answers.
+        For each tree a float32 tensor ``[answers]``, which is not normalised over the answers.
     """
     import torch
 
@@ -235,7 +235,7 @@ def tree_log_probabilities(logits: torch.Tensor, trees: Sequence[AnswerTree]) ->
 
 
 def checkpoints(model: PreTrainedModel) -> bool:
-    """Whether a model computes its activations again in the backward pass; then it keeps no keys and values."""
+    """Return whether a model recomputes its activations in the backward pass, and so keeps no keys and values."""
     wanted = getattr(model, "is_activation_checkpointing", None)
     return bool(model.training and (model.is_gradient_checkpointing if wanted is None else wanted))
 
@@ -244,25 +244,25 @@ def checkpoints(model: PreTrainedModel) -> bool:
 
 
 def fitting_tokens(model: PreTrainedModel, on_cpu: int) -> int:
-    """How many tokens are best read in one pass: on a CPU few, so that what a layer makes stays in its caches."""
+    """Return the best number of tokens in one pass: on a CPU a small one, so that activations stay in its caches."""
     return on_cpu if model.get_input_embeddings().weight.device.type == "cpu" else 8_192
 
 
 def by_length(lengths: Sequence[int]) -> list[int]:
-    """The numbers of some texts, the shortest first: those of like length together need little padding."""
+    """Return the indices of texts, the shortest first, since texts of similar length need little padding together."""
     return sorted(range(len(lengths)), key=lengths.__getitem__)
 
 
 def batches(
     order: Iterable[int], lengths: Sequence[int], most: int, rows: Sequence[int] | None = None
 ) -> Iterator[list[int]]:
-    """Texts in batches of at most ``most`` tokens, padding included; a single one may have more.
+    """Split texts into batches of at most ``most`` tokens, including padding; a single text may have more.
 
     Args:
-        order: the numbers of the texts, as they come.
-        lengths: how many tokens each has.
-        most: how many tokens a batch may have.
-        rows: how often each is read; once where this is left out.
+        order: the indices of the texts, in the order of processing.
+        lengths: the number of tokens of each text.
+        most: the maximum number of tokens of a batch.
+        rows: how often each text is read; once by default.
     """
     batch: list[int] = []
     width = height = 0

@@ -1,8 +1,8 @@
-"""Selections one option at a time.
+"""Selections of several options, made one option at a time.
 
-A question that takes any set of its options has too many answers to score each of them, so a local model is asked for
-one option after the other, in the order of their numbers, until it takes none more. Each set comes from exactly one row
-of such questions, so the probability of a set is the product of theirs.
+A question that allows any set of its options has too many answers to score each of them, so a local model is asked for
+one option after the other, in the order of their numbers, until it chooses to stop. Each set results from exactly one
+sequence of such questions, so its probability is the product of theirs.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 
 from formal_llm.llms.question import Question
 
-#: What ends a selection.
+#: The text of the option that ends a selection.
 NO_MORE = "nothing more"
 
 
 @dataclass(frozen=True)
 class Selecting:
-    """A selection that is under way.
+    """A selection in progress.
 
     Attributes:
         question: the question that takes several options.
         chosen: the numbers chosen so far.
-        left: the numbers of what is offered next.
-        asked: the next question, of exactly one option; None where the selection is complete.
+        left: the numbers of the options offered next.
+        asked: the next question, of exactly one option; None if the selection is complete.
     """
 
     question: Question
@@ -34,11 +34,11 @@ class Selecting:
 
     @classmethod
     def of(cls, question: Question, chosen: tuple[int, ...] = ()) -> Selecting:
-        """Where a selection stands. What is the only way on is taken without asking.
+        """Create the state of a selection; options without an alternative are chosen without asking.
 
         Args:
-            question: a question that takes several options.
-            chosen: the numbers chosen so far, in their order; there is an allowed selection that begins with them.
+            question: a question that allows several options.
+            chosen: the numbers chosen so far, ascending; an allowed selection begins with them.
         """
         while True:
             later = range(max(chosen, default=0) + 1, len(question.options) + 1)
@@ -52,18 +52,18 @@ class Selecting:
             chosen = (*chosen, *left)
 
     def after(self, number: int) -> Selecting:
-        """Where it stands after an answer to :attr:`asked`: the number of an option of that question."""
+        """Return the state after an answer to :attr:`asked`: the number of an option of that question."""
         if number > len(self.left):
             return Selecting(self.question, self.chosen, (), None)
         return Selecting.of(self.question, (*self.chosen, self.left[number - 1]))
 
 
 def one_by_one(question: Question) -> Generator[Question, int, tuple[int, ...]]:
-    """The questions of exactly one option that make up a selection.
+    """Yield the questions of exactly one option that make up a selection.
 
-    Yields a question, is sent the number of the chosen option, and returns the numbers of the selection. Offered is
-    only what leads to a selection that the question does not object to. Of a question that objects to every selection
-    nothing is returned.
+    The generator yields a question, receives the number of the chosen option, and finally returns the numbers of the
+    selection. It only offers options that lead to a selection without objection. If the question objects to every
+    selection, the result is empty.
     """
     state = Selecting.of(question)
     while state.asked is not None:
@@ -73,7 +73,7 @@ def one_by_one(question: Question) -> Generator[Question, int, tuple[int, ...]]:
 
 
 def _next(question: Question, chosen: tuple[int, ...], texts: list[str]) -> Question:
-    """The question for one more option."""
+    """Create the question for one more option."""
 
     def prompt() -> str:
         so_far = ", ".join(question.options[number - 1].text for number in chosen) or "none"

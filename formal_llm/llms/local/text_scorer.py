@@ -1,4 +1,4 @@
-"""The scorer of a model that writes, and the settings for how it is asked."""
+"""The scorers of models that write, and their settings."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class TextSettings(TypedDict, total=False):
-    """How a model that writes is asked.
+    """The settings of a model that writes.
 
     Attributes:
-        style: ``"chat"`` for the tokenizer's chat template, ``"plain"``; None: the template where there is one.
-        cue: what stands at the end of a plain prompt.
-        template_settings: passed to the chat template, such as ``{"enable_thinking": False}``.
-        scoring: what the score of an option is, see :mod:`~formal_llm.llms.scoring`.
-        cache_bytes: memory for what was read before; 0 for none.
-        row_tokens, batch_tokens: how many tokens are packed into one row, and read in one pass (which bounds the
-            memory); None: as many as suit the device.
-        packing: whether common beginnings are read once; ``"auto"``: where the model can do it.
+        style: ``"chat"`` for the tokenizer's chat template, ``"plain"``; None: the template if there is one.
+        cue: the end of a plain prompt.
+        template_settings: the settings of the chat template, such as ``{"enable_thinking": False}``.
+        scoring: how options are scored, see :mod:`~formal_llm.llms.scoring`.
+        cache_bytes: the memory for earlier keys and values; 0 for none.
+        row_tokens, batch_tokens: the maximum number of tokens in one row, and in one pass (which bounds the memory);
+            None: a suitable number for the device.
+        packing: whether common prefixes are read once; ``"auto"``: if the model supports it.
     """
 
     style: Literal["chat", "plain"] | None
@@ -53,7 +53,7 @@ def text_scorer(
     batch_tokens: int | None = None,
     packing: Packing = "auto",
 ) -> CausalScorer | Seq2SeqScorer:
-    """The scorer of a model that writes: a decoder, or an encoder-decoder; with :class:`TextSettings`."""
+    """Create the scorer of a decoder or an encoder-decoder; for the settings see :class:`TextSettings`."""
     ways = weights(scoring)
     check_vocabulary(model, tokenizer)
     two_parts = getattr(model.config, "is_encoder_decoder", False)
@@ -74,7 +74,7 @@ def text_scorer(
 
 
 def answered_by(scorer: PromptScorer) -> dict[str, object]:
-    """The settings that the answers of a model depend on."""
+    """Return the settings that affect the answers of a model."""
     renderer = scorer.renderer
     settings: dict[str, object] = {"dtype": str(scorer.model.dtype), "style": renderer.style, "cue": renderer.cue}
     if scorer.scoring != {"number": 1.0}:
@@ -83,10 +83,10 @@ def answered_by(scorer: PromptScorer) -> dict[str, object]:
 
 
 def _longest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """How many tokens a model can read; None where it does not declare that."""
+    """Return the maximum number of tokens that a model reads; None if unknown."""
     known = [getattr(model.config, name, None) for name in ("max_position_embeddings", "n_positions")]
-    told = [int(length) for length in known if length]
+    limits = [int(length) for length in known if length]
     limit = int(getattr(tokenizer, "model_max_length", 0) or 0)
     if 0 < limit < 10**9:
-        told.append(limit)
-    return min(told, default=None)
+        limits.append(limit)
+    return min(limits, default=None)

@@ -1,1 +1,1 @@
-"""Answers that were given before: a cache, transcripts."""
+"""Earlier answers: a cache, and transcripts."""

@@ -1,6 +1,6 @@
-"""Answers as JSON data: how a cache and a transcript keep them.
+"""Answers as JSON data, as caches and transcripts store them.
 
-Reading trusts nothing: whatever does not have this form is a ``ValueError``, never another exception.
+Reading trusts nothing: data of any other form raises ``ValueError``, never another exception.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 from formal_llm.llms.question import Answer
 from formal_llm.llms.usage import TokenUsage
 
-#: The number of an option, as it is written here.
+#: The number of an option as a key.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _COSTS = frozenset(part.name for part in fields(TokenUsage))
 
 
 def answer_to_data(answer: Answer) -> dict[str, object]:
-    """An answer as JSON data, with what it cost."""
+    """Return an answer as JSON data, with its usage."""
     data: dict[str, object] = {"numbers": [int(number) for number in answer.numbers]}
     if answer.probabilities is not None:
         # A model's own numbers may be of a type that JSON does not know, such as those of an array library.
@@ -31,7 +31,7 @@ def answer_to_data(answer: Answer) -> dict[str, object]:
 
 
 def answer_from_data(data: object) -> Answer:
-    """The answer in JSON data; ``ValueError`` where it is none."""
+    """Read an answer from JSON data; raise ``ValueError`` if the data is not valid."""
     parts = _mapping(data, "an answer")
     numbers = parts.get("numbers")
     if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
@@ -50,12 +50,12 @@ def answer_from_data(data: object) -> Answer:
 
 
 def usage_to_data(usage: TokenUsage | None) -> dict[str, int]:
-    """What answers cost, as JSON data; what is 0 is left out."""
+    """Return the usage of answers as JSON data, without zero counts."""
     return {} if usage is None else {name: int(count) for name, count in asdict(usage).items() if count}
 
 
 def usage_from_data(data: object) -> TokenUsage:
-    """What answers cost, from JSON data; nothing where they have none; ``ValueError`` where it is no such thing."""
+    """Read the usage of answers from JSON data; None is no usage; raise ``ValueError`` for anything else."""
     counts = _mapping({} if data is None else data, "the usage")
     if not _COSTS.issuperset(counts) or not all(type(count) is int and count >= 0 for count in counts.values()):
         raise ValueError(f"the usage is not made of {', '.join(sorted(_COSTS))}")

@@ -1,6 +1,6 @@
-"""Texts under keys in an SQLite file, for many threads and processes at once.
+"""A store of texts under keys in an SQLite file, for many threads and processes at once.
 
-A text that was stored stays, whatever happens to the process: the write-ahead log holds whole transactions or nothing.
+A stored text survives whatever happens to the process: the write-ahead log contains whole transactions or nothing.
 (After a power failure the last few may be missing; nothing is damaged.)
 """
 
@@ -21,7 +21,7 @@ from formal_llm.errors import AnswerFileError
 if TYPE_CHECKING:
     import sqlite3
 
-#: Written into the file's header: whose file it is ("fLLM"), and which version of the table below it has.
+#: The values in the file's header: its owner ("fLLM"), and the version of the table below.
 _APPLICATION = 0x664C4C4D
 _VERSION = 1
 _TABLE = """
@@ -29,10 +29,10 @@ _TABLE = """
     (key TEXT PRIMARY KEY, llm TEXT, answer TEXT, stored TEXT DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID
 """
 
-#: For how many seconds the lock of another process is waited for.
+#: The maximum number of seconds to wait for the lock of another process.
 _PATIENCE = 30.0
 
-#: What the codes of SQLite mean to a person.
+#: Explanations of SQLite's error codes for people.
 _PROBLEMS = {
     "NOTADB": "this file is no SQLite database; give the cache another file",
     "CORRUPT": "the database is damaged; delete it, and the answers are asked for again",
@@ -42,15 +42,15 @@ _PROBLEMS = {
     "FULL": "the disk is full",
 }
 
-#: Connections that a fork brought along. SQLite forbids to use them here, and closing them might end the parent's log.
+#: Connections inherited by a fork. SQLite forbids using them here, and closing them might delete the parent's log.
 _inherited: list[sqlite3.Connection] = []
 
 
 class AnswerStore:
-    """Texts under keys in an SQLite file, which is made if it is not there.
+    """A store of texts under keys in an SQLite file, which is created if it does not exist.
 
     Raises:
-        AnswerFileError: the file cannot be used: it is no database, or one of something else, or cannot be written to.
+        AnswerFileError: the file cannot be used: it is no database, or another program's, or it is not writable.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -62,14 +62,14 @@ class AnswerStore:
         self._open()
 
     def get(self, key: str) -> bytes | None:
-        """The text under ``key``; None where there is none."""
+        """Return the text under ``key``, or None if there is none."""
         with self._using() as connection:
             row = connection.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
         # Another program may have written anything: a number, a blob, nothing.
         return row[0] if row is not None and isinstance(row[0], bytes) else None
 
     def put(self, rows: Iterable[tuple[str, str, str]]) -> None:
-        """Store rows of key, name of the LLM, and text, all of them or none; what was there is replaced."""
+        """Store rows of key, name of the LLM, and text, all of them or none; earlier texts are replaced."""
         with self._using() as connection, connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany("INSERT OR REPLACE INTO answers (key, llm, answer) VALUES (?, ?, ?)", rows)
@@ -80,7 +80,7 @@ class AnswerStore:
         return count
 
     def close(self) -> None:
-        """Close the file; it cannot be used any more."""
+        """Close the file, which cannot be used afterwards."""
         if self._process == os.getpid():
             with self._lock:
                 self._closing()
@@ -91,7 +91,7 @@ class AnswerStore:
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for this thread alone."""
+        """Lend the connection to this thread alone."""
         if not self._closing.alive:
             raise AnswerFileError(str(self.path), "the cache is closed")
         if self._process != os.getpid():
@@ -105,7 +105,7 @@ class AnswerStore:
         self._lock = threading.Lock()
         with self._errors_told():
             self._connection = _connect(self.path)
-        # Also when it is forgotten, and at the end of the program.
+        # Also closed when the store is garbage-collected, and at the end of the program.
         self._closing = weakref.finalize(self, _close, self._connection, self._process)
 
     def _leave_to_parent(self) -> None:
@@ -114,7 +114,7 @@ class AnswerStore:
 
     @contextmanager
     def _errors_told(self) -> Iterator[None]:
-        """Errors of SQLite as errors with the way out."""
+        """Convert errors of SQLite to errors that explain what to do."""
         import sqlite3
 
         try:
@@ -127,19 +127,17 @@ class AnswerStore:
 def _connect(path: Path) -> sqlite3.Connection:
     import sqlite3
 
-    # Without an isolation level nothing is begun behind our back: a read is a transaction of its own.
+    # Without an isolation level no transaction is begun implicitly: a read is a transaction of its own.
     connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         connection.text_factory = bytes
         with connection:
-            connection.execute("BEGIN")  # what is read is of one moment: another process may be making the table
-            _check_owner(connection, path)  # before anything is changed
+            connection.execute("BEGIN")  # for a consistent read, since another process may be creating the table
+            _check_owner(connection, path)  # before any change
         _use_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         with connection:
-            connection.execute(
-                "BEGIN IMMEDIATE"
-            )  # of several processes one makes the table; a read-only file is reported
+            connection.execute("BEGIN IMMEDIATE")  # one process creates the table; fails for read-only files
             _check_owner(connection, path)
             connection.execute(_TABLE)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
@@ -151,19 +149,19 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _check_owner(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise for a database of something else, or of a later version of this library."""
+    """Check that a database does not belong to something else, or to a later version of this library."""
     owner = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if owner != _APPLICATION and (owner or version or tables):
         raise AnswerFileError(str(path), "this database belongs to something else; give the cache another file")
     if owner == _APPLICATION and version != _VERSION:
-        told = f"this cache has version {version}, not {_VERSION}; give another file, or delete this one"
-        raise AnswerFileError(str(path), told)
+        problem = f"this cache has version {version}, not {_VERSION}; give another file, or delete this one"
+        raise AnswerFileError(str(path), problem)
 
 
 def _use_log(connection: sqlite3.Connection) -> None:
-    """Turn on the write-ahead log. While another process does the same, SQLite does not wait by itself."""
+    """Turn on the write-ahead log, waiting while another process does the same, which SQLite does not."""
     import sqlite3
 
     end = time.monotonic() + _PATIENCE

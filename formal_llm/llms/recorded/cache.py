@@ -1,7 +1,7 @@
 """A cache of answers: the same question to the same model is paid for once.
 
-Two questions are the same if they show the same (chat, options); two models, if their ``identity`` (name and settings)
-is the same. So a change of the wording, of the rules or of a setting is asked anew, and nothing old gets in its way.
+Two questions are the same if their chats and options are; two models are the same if their ``identity`` (name and
+settings) is. So after a change of the wording, of the rules or of a setting, questions are asked again.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_dat
 from formal_llm.llms.recorded.answer_store import AnswerStore
 from formal_llm.llms.usage import TokenUsage
 
-#: What probabilities sum to at most; sums of roundings may pass 1 by a little.
+#: The maximum sum of probabilities, which may exceed 1 slightly by rounding.
 _ONE = 1.001
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """What a cache did since it was opened here.
+    """The statistics of a cache since it was opened here.
 
     Attributes:
-        hits: questions answered without asking the LLM.
-        misses: questions that the LLM was asked.
-        saved: what the answers of the hits cost when they were made.
+        hits: the number of questions answered without the LLM.
+        misses: the number of questions that the LLM was asked.
+        saved: the original usage of the answers of the hits.
     """
 
     hits: int = 0
@@ -45,21 +45,21 @@ class CacheStats:
 class CachedLLM(WrapperLLM):
     """An LLM whose answers are kept in an SQLite file.
 
-    Threads, coroutines and processes may share one file. While a question is on its way, the same question from another
-    coroutine, or from another thread, is not sent: it waits for the answer to the first.
+    Threads, coroutines and processes may share one file. While a question is being asked, the same question from
+    another coroutine or thread is not sent, but waits for the answer to the first.
 
     Only legal answers are kept. An answer from the cache costs nothing, and is checked against the question like any
-    other; a damaged entry counts as none and is replaced. A model that answers at random is held to its first answer.
+    other; a damaged entry is ignored and replaced. A model that answers at random keeps its first answer.
 
     Args:
-        llm: who answers what the cache does not know: a provider string, a function or an object.
-        path: the file; made if it is not there.
-        name: distinguishes this LLM from others in the file; needed where it has no ``identity`` of its own, such as a
-            function. It should change whenever the answers would. An LLM that looks at more than the chat and the
-            options (the task, the outlook) is not one to cache.
+        llm: the wrapped LLM: a provider string, a function or an object.
+        path: the file, which is created if it does not exist.
+        name: distinguishes this LLM from others in the file; required if it has no ``identity`` of its own, such as a
+            function. It should change whenever the answers would. Do not cache an LLM that uses more than the chat and
+            the options (the task, the outlook).
 
     Raises:
-        ValueError: the LLM has no ``identity``, and no name was given.
+        ValueError: the LLM has no ``identity`` and no name.
         AnswerFileError: the file cannot be used; also while answering.
     """
 
@@ -78,33 +78,33 @@ class CachedLLM(WrapperLLM):
 
     @property
     def identity(self) -> dict[str, object]:
-        """The identity of the LLM behind, as JSON data; with the name, where one was given."""
+        """The identity of the wrapped LLM, as JSON data; with the name, if there is one."""
         return {**(super().identity or {}), **({} if self._alias is None else {"name": self._alias})}
 
     @property
     def stats(self) -> CacheStats:
-        """What the cache did since it was opened here."""
+        """The statistics of the cache since it was opened here."""
         return self._stats
 
     def __len__(self) -> int:
-        """How many answers the file holds, of all LLMs."""
+        """Return the number of answers in the file, of all LLMs."""
         return len(self._store)
 
     def close(self) -> None:
-        """Close the file. The LLM behind is left as it is."""
+        """Close the file; the wrapped LLM stays as it is."""
         self._store.close()
 
     # -- asking -------------------------------------------------------------------------------------------------
 
     def choose(self, question: Question) -> Answer:
-        """The answer in the cache; else that of the LLM, which is then kept.
+        """Return the answer in the cache, or else that of the LLM, which is then kept.
 
         Raises:
             InvalidAnswer: the LLM gave no legal answer.
             AnswerFileError: the file cannot be read or written any more.
         """
         key = self._key(question)
-        # A child of this process does not wait for a question that its parent has sent.
+        # A child process does not wait for a question that its parent has sent.
         place = (os.getpid(), key)
         while True:
             mine = _Flight(threading.Event())
@@ -121,7 +121,7 @@ class CachedLLM(WrapperLLM):
         import asyncio
 
         key = self._key(question)
-        # Each event loop waits for its own: a loop must not be held up by another one.
+        # Each event loop only waits for its own questions, since a loop must not block another one.
         place = (asyncio.get_running_loop(), key)
         while True:
             mine = _Flight(asyncio.Event())
@@ -137,39 +137,39 @@ class CachedLLM(WrapperLLM):
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         keys = [self._key(question) for question in questions]
         found = [self._find(key, question) for key, question in zip(keys, questions, strict=True)]
-        first: dict[str, int] = {}  # where a question that must be asked stands for the first time
+        first: dict[str, int] = {}  # the first index of each question that must be asked
         for number, key in enumerate(keys):
             if found[number] is None:
                 first.setdefault(key, number)
-        came: dict[str, Answer | LLMError] = {}
+        outcomes: dict[str, Answer | LLMError] = {}
         if first:
             asked = [questions[number] for number in first.values()]
             self._missed(len(asked))
-            said = all_answered(self._batched, asked)
-            came = {key: checked(q, outcome) for key, q, outcome in zip(first, asked, said, strict=True)}
-            self._keep([(key, answer) for key, answer in came.items() if isinstance(answer, Answer)])
+            answers = all_answered(self._batched, asked)
+            outcomes = {key: checked(q, outcome) for key, q, outcome in zip(first, asked, answers, strict=True)}
+            self._keep([(key, answer) for key, answer in outcomes.items() if isinstance(answer, Answer)])
 
         def outcome(number: int, key: str, answer: Answer | None) -> Answer | LLMError:
             if answer is not None:
                 return self._hit(answer)
             if first[key] == number:
-                return came[key]
+                return outcomes[key]
             try:
-                return self._shared(questions[number], came[key])
+                return self._shared(questions[number], outcomes[key])
             except LLMError as error:
                 return error
 
         return [outcome(number, *entry) for number, entry in enumerate(zip(keys, found, strict=True))]
 
-    # -- one question, many who ask it --------------------------------------------------------------------------
+    # -- concurrent equal questions -----------------------------------------------------------------------------
 
     @contextmanager
     def _leading(self, place: tuple[Any, str], flight: _Flight) -> Iterator[None]:
-        """Ask for all who wait. What goes wrong they learn too; only if it is broken off, one of them asks anew."""
+        """Ask for all that wait. They receive an error too; if the request is cancelled, one of them asks again."""
         try:
             yield
         except Exception as error:
-            # Where the answer came and could not be kept, those who wait have it all the same.
+            # If the answer could not be stored, those that wait receive it nevertheless.
             flight.outcome = flight.outcome or error
             raise
         finally:
@@ -177,7 +177,7 @@ class CachedLLM(WrapperLLM):
             flight.landed.set()
 
     def _known(self, key: str, question: Question, flight: _Flight) -> Answer | None:
-        """The answer in the file, for all who wait; None where the LLM has to be asked."""
+        """Return the answer in the file, also to all that wait; None if the LLM has to be asked."""
         flight.outcome = self._find(key, question)
         if flight.outcome is not None:
             return self._hit(flight.outcome)
@@ -185,13 +185,13 @@ class CachedLLM(WrapperLLM):
         return None
 
     def _new(self, key: str, question: Question, flight: _Flight, answer: Answer) -> Answer:
-        """The answer that the LLM gave, for all who wait, and for the file."""
+        """Return the answer of the LLM, also to all that wait, and store it."""
         flight.outcome = answer = question.check(answer)
         self._keep([(key, answer)])
         return answer
 
     def _shared(self, question: Question, outcome: Answer | Exception) -> Answer:
-        """What came back for another one that asked the same; it was paid for there."""
+        """Return the outcome of an equal question, whose usage was counted there."""
         if isinstance(outcome, InvalidAnswer):
             raise InvalidAnswer(outcome.problem, outcome.transcript)
         if isinstance(outcome, Exception):
@@ -205,7 +205,7 @@ class CachedLLM(WrapperLLM):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _find(self, key: str, question: Question) -> Answer | None:
-        """The answer under a key, with what it cost; None where there is none that answers the question."""
+        """Return the answer under a key with its original usage; None if there is no valid one."""
         text = self._store.get(key)
         if text is None:
             return None
@@ -219,7 +219,7 @@ class CachedLLM(WrapperLLM):
         self._store.put((key, self.name, json.dumps(answer_to_data(answer))) for key, answer in answers)
 
     def _hit(self, answer: Answer) -> Answer:
-        """The answer as one that costs nothing."""
+        """Count a hit and return the answer without its usage."""
         with self._counting:
             hits, saved = self._stats.hits + 1, self._stats.saved + answer.usage
             self._stats = replace(self._stats, hits=hits, saved=saved)
@@ -231,20 +231,20 @@ class CachedLLM(WrapperLLM):
 
 
 def _are_probabilities(answer: Answer, question: Question) -> bool:
-    """Whether the figures of an answer for the options of a question can be their probabilities."""
+    """Return whether the numbers in an answer can be probabilities of the question's options."""
     likely = answer.probabilities or {}
     if not all(1 <= number <= len(question.options) and 0 <= p <= _ONE for number, p in likely.items()):
-        return False  # also what is no number, which compares with nothing
+        return False  # also for values that are not numbers, whose comparisons are false
     return question.several or sum(likely.values()) <= _ONE
 
 
 @dataclass(slots=True, eq=False)
 class _Flight:
-    """A question that is on its way to the LLM.
+    """A question that is being asked.
 
     Attributes:
-        landed: set when it is over.
-        outcome: the answer, with what it cost, or what went wrong; None if it was broken off.
+        landed: set at the end.
+        outcome: the answer with its usage, or the error; None if the request was cancelled.
     """
 
     landed: Any

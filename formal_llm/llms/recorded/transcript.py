@@ -1,15 +1,14 @@
-"""Transcripts: what was asked and what was answered, one JSON line each; and the LLM that answers from them again.
+"""Transcripts: questions and their answers, one JSON line each; and the LLM that replays them.
 
-With its transcript a result can be made again by anybody, offline, to the last figure. A line is ::
+With its transcript anyone can reproduce a result exactly, offline. A line is ::
 
     {"format": "formal_llm.transcript/1", "time": "2025-01-31T12:00:00.000+00:00", "llm": "openai:MODEL", "walk": "",
      "messages": [["user", "..."]], "options": [[1, "..."], [2, "..."]], "several": false,
      "answer": {"numbers": [2], "probabilities": {"1": 0.2, "2": 0.8}, "text": "2", "usage": {"requests": 1, ...}}}
 
-A text that was written has no options, an answer without numbers, and ``"writes": {"max_tokens": ..., "stop": ...,
-"temperature": ...}`` besides (with ``"continues": true`` where a text was gone on with, and not a chat);
-or, in place of ``answer``, ``"invalid": {"problem": "...", "texts": ["..."], "usage": {...}}`` for an answer that could
-not be used.
+A request for text has no options, an answer without numbers, and an additional field ``"writes": {"max_tokens": ...,
+"stop": ..., "temperature": ...}`` (with ``"continues": true`` if a text was continued instead of a chat). An answer
+that could not be used has ``"invalid": {"problem": "...", "texts": ["..."], "usage": {...}}`` in place of ``answer``.
 """
 
 from __future__ import annotations
@@ -38,24 +37,23 @@ from formal_llm.llms.texts import Texts
 from formal_llm.llms.usage import TokenUsage
 
 _FORMAT = "formal_llm.transcript/1"
-#: How every line begins, so that what is left of a half-written one can be distinguished from other text.
+#: The beginning of every line, which distinguishes an incomplete line from other text.
 _BEGINNING = b'{"format": "formal_llm.transcript/1", '
 
 
 class RecordingLLM(WrapperLLM):
     """An LLM whose answers are written to a transcript.
 
-    Threads and coroutines may share it; of processes, one at a time writes to a file. Each line is handed to the
-    operating system at once and whole, so a killed process loses nothing that was answered. A transcript that is there
-    already is continued; should its last line be half-written, that is taken off. Failures of a provider are no answers
-    and are not recorded.
+    Threads and coroutines may share it, but only one process at a time may write to a file. Each line is written to the
+    operating system immediately and completely, so a killed process loses no answer. An existing transcript is
+    continued; an incomplete last line is removed. Failures of a provider are no answers and are not recorded.
 
     Args:
-        llm: who answers: a provider string, a function or an object.
+        llm: the LLM that answers: a provider string, a function or an object.
         path: the transcript.
 
     Raises:
-        AnswerFileError: the file is something else, or cannot be written to; also while answering.
+        AnswerFileError: the file is no transcript, or is not writable; also while answering.
     """
 
     def __init__(self, llm: LLMLike, path: str | os.PathLike[str]) -> None:
@@ -64,15 +62,15 @@ class RecordingLLM(WrapperLLM):
         self._writing = threading.Lock()
         with self._errors_told():
             self._file = _open_to_append(self.path)
-        # Also when it is forgotten, and at the end of the program.
+        # Also closed when the object is garbage-collected, and at the end of the program.
         self._closing = weakref.finalize(self, self._file.close)
 
     def choose(self, question: Question) -> Answer:
-        """The answer of the LLM, as it is recorded.
+        """Return the answer of the LLM, which is recorded.
 
         Raises:
-            InvalidAnswer: it is not legal; that is recorded too.
-            AnswerFileError: it cannot be written.
+            InvalidAnswer: the answer is not legal, which is recorded too.
+            AnswerFileError: the answer cannot be written.
         """
         with self._bad_recorded(question):
             answer = question.check(answered(self.llm, question))
@@ -86,14 +84,14 @@ class RecordingLLM(WrapperLLM):
         return answer
 
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        said = all_answered(self._batched, questions)
-        outcomes = [checked(question, outcome) for question, outcome in zip(questions, said, strict=True)]
-        came = zip(questions, outcomes, strict=True)
-        self._record([(q, outcome) for q, outcome in came if isinstance(outcome, (Answer, InvalidAnswer))])
+        answers = all_answered(self._batched, questions)
+        outcomes = [checked(question, outcome) for question, outcome in zip(questions, answers, strict=True)]
+        pairs = zip(questions, outcomes, strict=True)
+        self._record([(q, outcome) for q, outcome in pairs if isinstance(outcome, (Answer, InvalidAnswer))])
         return outcomes
 
     def close(self) -> None:
-        """Close the transcript. The LLM behind is left as it is."""
+        """Close the transcript; the wrapped LLM stays as it is."""
         with self._writing:
             self._closing()
 
@@ -113,7 +111,7 @@ class RecordingLLM(WrapperLLM):
             for line in lines:
                 written = self._file.write(line)
                 if written != len(line):
-                    # The disk is full: no half line must stay, or the next one would be written behind it.
+                    # The disk is full: an incomplete line must not stay, or the next one would be appended to it.
                     self._file.truncate(os.fstat(self._file.fileno()).st_size - (written or 0))
                     raise AnswerFileError(str(self.path), "the disk is full; the last answer is not in the transcript")
 
@@ -126,20 +124,20 @@ class RecordingLLM(WrapperLLM):
 
 
 class ReplayLLM:
-    """Answers from a transcript, as they were recorded: bad answers and costs included.
+    """Answers from a transcript, as recorded, including bad answers and usage.
 
-    A question is looked up by its walk and what it shows (chat, options), then by what it shows alone. If it was
-    recorded several times, its answers come in the order in which they were recorded, each one once. A half-written
-    last line is passed over. Threads may share it.
+    A question is looked up by its walk and content (chat, options), then by its content alone. If it was recorded
+    several times, its answers are given in the order in which they were recorded, each one once. An incomplete last
+    line is ignored. Threads may share the object.
 
     Args:
         path: the transcript.
 
     Raises:
-        AnswerFileError: there is no such file, or a line of it cannot be read; the message names it.
+        AnswerFileError: the file does not exist, or a line of it, named in the message, cannot be read.
     """
 
-    #: Its ``choose`` takes a :class:`~formal_llm.llms.generation.Writing`, too.
+    #: Its ``choose`` accepts a :class:`~formal_llm.llms.generation.Writing`, too.
     takes_text = True
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -151,7 +149,7 @@ class ReplayLLM:
         self._taking = threading.Lock()
         self._digest = hashlib.sha256()
         self._left = 0
-        # A text that was recorded is found as an answer is; NotRecorded where it is not there, or not that often.
+        # A recorded text is found like an answer; NotRecorded is raised if there is none, or none left.
         texts = Texts(self.choose)
         self.generate, self.continue_text = texts.generate, texts.continue_text
         self.generate_object = partial(recorded_object, texts)
@@ -168,20 +166,20 @@ class ReplayLLM:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What decides about the answers: the contents of the transcript, under whatever name."""
+        """The contents of the transcript, which determine the answers, whatever its name is."""
         return {"llm": "replay", "sha256": self._digest.hexdigest()}
 
     @property
     def left(self) -> int:
-        """How many recordings have not been asked for yet."""
+        """The number of recordings that have not been used yet."""
         return self._left
 
     def choose(self, question: Question) -> Answer:
-        """The next answer that was recorded for ``question``.
+        """Return the next answer that was recorded for ``question``.
 
         Raises:
-            InvalidAnswer: that answer was not legal.
-            NotRecorded: the question is not in the transcript, or not that often.
+            InvalidAnswer: the recorded answer was not legal.
+            NotRecorded: the question is not in the transcript, or has no answer left.
         """
         content = _digest(question.content)
         with self._taking:
@@ -200,7 +198,7 @@ class ReplayLLM:
             walk, content, outcome = _recorded(line)
         except ValueError as error:
             if not line.endswith(b"\n") and (number > 1 or _is_beginning(line)):
-                return  # the recording was broken off while it was written
+                return  # the recording was interrupted while it was written
             raise AnswerFileError(str(self.path), f"this line is no record of a transcript: {error}", number) from None
         recording = _Recording(outcome)
         self._by_walk.setdefault((walk, content), deque()).append(recording)
@@ -211,7 +209,7 @@ class ReplayLLM:
 
 @dataclass(frozen=True, slots=True)
 class _Invalid:
-    """An answer that could not be used: what was wrong, its text, what it cost."""
+    """An answer that could not be used: the problem, the texts, and the usage."""
 
     problem: str
     texts: tuple[str, ...]
@@ -220,14 +218,14 @@ class _Invalid:
 
 @dataclass(slots=True)
 class _Recording:
-    """What came back for a question; it stands in two queues, and is used once."""
+    """The recorded outcome of a question, which is in two queues and is used once."""
 
     outcome: Answer | _Invalid
     used: bool = False
 
 
 def _next(queue: deque[_Recording] | None) -> _Recording | None:
-    """The first recording that is not used; those that are, are taken off."""
+    """Remove the used recordings from the front and return the first unused one."""
     while queue and queue[0].used:
         queue.popleft()
     return queue[0] if queue else None
@@ -237,7 +235,7 @@ def _next(queue: deque[_Recording] | None) -> _Recording | None:
 
 
 def _line(llm: str, question: Question, outcome: Answer | InvalidAnswer) -> bytes:
-    """The line of a question and what came back for it."""
+    """Return the line for a question and its outcome."""
     record: dict[str, Any] = {
         "format": _FORMAT,
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -254,12 +252,12 @@ def _line(llm: str, question: Question, outcome: Answer | InvalidAnswer) -> byte
             record["invalid"]["usage"] = answer_data.usage_to_data(outcome.usage)
     try:
         return json.dumps(record, ensure_ascii=False).encode() + b"\n"
-    except UnicodeEncodeError:  # half of a surrogate pair, as a cut-off answer may have it
+    except UnicodeEncodeError:  # half of a surrogate pair, which a cut-off answer may contain
         return json.dumps(record).encode() + b"\n"
 
 
 def _recorded(line: bytes) -> tuple[str, bytes, Answer | _Invalid]:
-    """The walk, the digest of the content and what came back, from a line; ``ValueError`` where it is no record."""
+    """Read the walk, the digest of the content and the outcome from a line; raise ``ValueError`` if it is invalid."""
     record = parse_json(line)
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
         raise ValueError(f"its format is not {_FORMAT!r}")
@@ -268,8 +266,8 @@ def _recorded(line: bytes) -> tuple[str, bytes, Answer | _Invalid]:
     walk = record.get("walk", "")
     if not isinstance(walk, str):
         raise ValueError("its walk is no text")
-    told = ("messages", "options", "several", *(("writes",) if "writes" in record else ()))
-    content = _digest({key: record[key] for key in told})
+    fields = ("messages", "options", "several", *(("writes",) if "writes" in record else ()))
+    content = _digest({key: record[key] for key in fields})
     if "answer" in record:
         return walk, content, answer_data.answer_from_data(record["answer"])
     invalid = record.get("invalid")
@@ -290,7 +288,7 @@ def _digest(content: dict[str, Any]) -> bytes:
 
 
 def _open_to_append(path: Path) -> Any:
-    """The file, unbuffered, with whole lines in it; ``AnswerFileError`` where it is no transcript."""
+    """Open the file unbuffered and ensure that it has whole lines; raise ``AnswerFileError`` if it is no transcript."""
     check_plain(path)
     file = path.open("a+b", buffering=0)
     try:
@@ -307,7 +305,7 @@ def _open_to_append(path: Path) -> Any:
                     raise AnswerFileError(str(path), "this line is no record of a transcript", number) from None
                 file.truncate(end)
             else:
-                file.write(b"\n")  # whole, but for its end: an editor may have taken it off
+                file.write(b"\n")  # complete except for its line feed, which an editor may have removed
     except BaseException:
         file.close()
         raise
@@ -315,7 +313,7 @@ def _open_to_append(path: Path) -> Any:
 
 
 def _last_line(file: Any) -> tuple[int, bytes]:
-    """What stands behind the last end of a line, and where it begins."""
+    """Return the position after the last line feed, and the text after it."""
     place = file.seek(0, os.SEEK_END)
     tail = b""
     while place:
@@ -336,5 +334,5 @@ def _count_lines(file: Any) -> int:
 
 
 def _is_beginning(text: bytes) -> bool:
-    """Whether a text begins as a line of a transcript does, as far as it goes."""
+    """Return whether a text, as far as it goes, begins like a line of a transcript."""
     return text.startswith(_BEGINNING) or _BEGINNING.startswith(text)
