@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 from formal_llm import CFG, Limits, Lookahead
-from formal_llm.automata.lookahead import integer_program, search
+from formal_llm.automata.lookahead import search
+from formal_llm.automata.lookahead.exact import integer_program
 
 PER_GRAMMAR = 15
 

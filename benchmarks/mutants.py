@@ -59,8 +59,8 @@ CORE = {
     "the filters of lookahead": [
         f"automata/lookahead/{name}"
         for name in (
-            "verdicts", "counters", "resources", "limited", "flow", "simplex", "linear_program", "search",
-            "stacks",
+            "verdicts", "counters", "resources", "limited", "flow", "search", "exact/sums", "exact/simplex",
+            "exact/linear_program", "stacks",
         )
     ],
     "the guard's search": [

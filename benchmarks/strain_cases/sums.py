@@ -10,8 +10,8 @@ from time import process_time
 from benchmarks.lookahead_tools import random_tools
 from benchmarks.strain_cases.case import Case, milliseconds, spread
 from formal_llm import CFG, Limits, Lookahead, SumLimit, Symbol, Walk
-from formal_llm.automata.lookahead import integer_program
 from formal_llm.automata.lookahead.cheapest import least_costs
+from formal_llm.automata.lookahead.exact import integer_program
 from formal_llm.planning.walks.choices import ChoiceTable
 
 #: The quantities that tools carry: of two a plan may not use up too much, of the third it must reach something.

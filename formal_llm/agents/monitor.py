@@ -10,16 +10,16 @@ share its compiled rules and everything computed about them.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from formal_llm.agents.compiled import CompiledRules, JointlyAllowed
+from formal_llm.agents.event_history import EventHistory, read_snapshot, write_snapshot
 from formal_llm.agents.findings import Finding, find_rule_problems
 from formal_llm.agents.refusal import Refusal, explain_refusal
-from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, Shape, problems
+from formal_llm.authored.tables import AlternativeShape, Keys, NamedEntries
 from formal_llm.automata import Limits, Source, Word
 from formal_llm.automata.languages.fronts import Allowed, ConfigurationSet
 from formal_llm.automata.models.frozen import FrozenDict
@@ -51,30 +51,14 @@ EventLike = Event | str
 Label = Callable[[Event], str | None]
 
 
-class EventChain:
-    """A linked list of past events, the last one first; each shares all but its own event with the one before."""
-
-    __slots__ = ("before", "event", "hash", "length", "name")
-
-    def __init__(self, before: EventChain | None, event: Event, name: str | None) -> None:
-        self.before = before
-        self.event = event
-        self.name = name
-        self.length: int = 1 if before is None else before.length + 1
-        self.hash: int = hash((None if before is None else before.hash, event.name, name))
-
-    def iter_back(self) -> Iterator[EventChain]:
-        """Iterate over this past and those before it, the latest first."""
-        past: EventChain | None = self
-        while past is not None:
-            yield past
-            past = past.before
+class _LabelledEvent(NamedTuple):
+    event: Event
+    #: Its name in the rules; None if they ignore it.
+    name: str | None
 
 
 _FORMAT = "formal-llm monitor 1"
 _EVENT = Keys({"name": str, "data": NamedEntries(object), "rules": AlternativeShape((str, NoneType))}, needed=("name",))
-_KEYS: dict[str, Shape] = {"format": AlternativeShape(texts=(_FORMAT,)), "fingerprint": str, "events": Items(_EVENT)}
-_SHAPE = Keys(_KEYS, needed=tuple(_KEYS))
 
 
 class Monitor:
@@ -114,9 +98,11 @@ class Monitor:
         self._rules = CompiledRules(rules, limits, max_states, max_configurations)
         self._fronts: tuple[ConfigurationSet, ...] = self._rules.start
         self._label = label
-        self._past: EventChain | None = None
+        self._past: EventHistory[_LabelledEvent] | None = None
 
-    def _make_successor(self, fronts: tuple[ConfigurationSet, ...], past: EventChain | None) -> Monitor:
+    def _make_successor(
+        self, fronts: tuple[ConfigurationSet, ...], past: EventHistory[_LabelledEvent] | None
+    ) -> Monitor:
         made = object.__new__(Monitor)
         made._rules, made._label, made._fronts, made._past = self._rules, self._label, fronts, past
         return made
@@ -126,13 +112,12 @@ class Monitor:
     @property
     def history(self) -> tuple[Event, ...]:
         """The events so far, including those that the rules ignore."""
-        return () if self._past is None else tuple(past.event for past in self._past.iter_back())[::-1]
+        return tuple(past.event for past in EventHistory.list_events(self._past))
 
     @property
     def word(self) -> Word:
         """The word that the rules have read: the names of the events that they look at."""
-        names = () if self._past is None else tuple(past.name for past in self._past.iter_back())[::-1]
-        return tuple(name for name in names if name is not None)
+        return tuple(past.name for past in EventHistory.list_events(self._past) if past.name is not None)
 
     def __len__(self) -> int:
         """The number of events so far."""
@@ -193,7 +178,7 @@ class Monitor:
         fronts = self._fronts if name is None else self._rules.apply_event(self._fronts, name)
         if fronts is None:
             raise NotAllowed(self._explain_refusal(name))
-        return self._make_successor(fronts, EventChain(self._past, event, name))
+        return self._make_successor(fronts, EventHistory(self._past, _LabelledEvent(event, name)))
 
     def after_all(self, events: Iterable[EventLike]) -> Monitor:
         """Return the monitor after several events.
@@ -300,28 +285,18 @@ class Monitor:
             return False
         if self._rules is not other._rules and self.fingerprint != other.fingerprint:
             return False
-        mine, its = self._past, other._past
-        while mine is not its:
-            assert mine is not None
-            assert its is not None
-            if mine.name != its.name or mine.event != its.event:
-                return False
-            mine, its = mine.before, its.before
-        return True
+        return self._past == other._past
 
     def __hash__(self) -> int:
-        return 0 if self._past is None else self._past.hash
+        return hash(self._past)
 
     def __repr__(self) -> str:
-        last = "" if self._past is None else f", the last {self._past.event.name}"
+        last = "" if self._past is None else f", the last {self._past.event.event.name}"
         return f"<Monitor after {len(self)} events{last}; may stop: {self.may_stop()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The past is pickled as a flat list: a linked list thousands deep would exhaust the recursion limit.
-        return _restore_monitor, (self._rules, self._label, [(past.event, past.name) for past in self._list_past()])
-
-    def _list_past(self) -> list[EventChain]:
-        return [] if self._past is None else [*self._past.iter_back()][::-1]
+        return _restore_monitor, (self._rules, self._label, EventHistory.list_events(self._past))
 
     def snapshot(self) -> dict[str, JSON]:
         """Return the monitor as plain data for JSON: the fingerprint of the rules, and the events.
@@ -329,15 +304,15 @@ class Monitor:
         Raises:
             AutomatonError: a custom automaton does not provide a fingerprint.
         """
-        events: list[JSON] = []
-        for past in self._list_past():
-            row: dict[str, JSON] = {"name": past.event.name}
-            if past.event.data:
-                row["data"] = dict(past.event.data)
-            if past.name != past.event.name:
-                row["rules"] = past.name
+        events: list[Mapping[str, JSON]] = []
+        for event, name in EventHistory.list_events(self._past):
+            row: dict[str, JSON] = {"name": event.name}
+            if event.data:
+                row["data"] = dict(event.data)
+            if name != event.name:
+                row["rules"] = name
             events.append(row)
-        return {"format": _FORMAT, "fingerprint": self.fingerprint, "events": events}
+        return write_snapshot(_FORMAT, self.fingerprint, events)
 
     def resume(self, snapshot: Mapping[str, JSON] | str) -> Monitor:
         """Restore the monitor of a snapshot, over the rules of this one.
@@ -348,17 +323,9 @@ class Monitor:
         Raises:
             SnapshotError: the snapshot is damaged or was taken under other rules.
         """
-        try:
-            read: Any = json.loads(snapshot) if isinstance(snapshot, str) else snapshot
-        except ValueError as error:
-            raise SnapshotError(f"the snapshot is damaged: {error}") from error
-        for found in problems(read, _SHAPE):
-            raise SnapshotError(f"the snapshot is damaged: {found.problem}")
-        if read["fingerprint"] != self.fingerprint:
-            raise SnapshotError("the snapshot was taken under other rules")
         monitor = self.beginning
-        for place, row in enumerate(read["events"], 1):
-            event = Event(row["name"], row.get("data", {}))
+        for place, row in enumerate(read_snapshot(snapshot, _FORMAT, self.fingerprint, _EVENT), 1):
+            event = Event(cast("str", row["name"]), cast("Mapping[str, JSON]", row.get("data", {})))
             name = self._get_label(event)
             if name != row.get("rules", event.name):
                 raise SnapshotError(f"event {place} of the snapshot, {event.name}, has another label now: {name}")
@@ -369,11 +336,12 @@ class Monitor:
         return monitor
 
 
-def _restore_monitor(rules: CompiledRules, label: Label | None, past: Iterable[tuple[Event, str | None]]) -> Monitor:
+def _restore_monitor(rules: CompiledRules, label: Label | None, past: Iterable[_LabelledEvent]) -> Monitor:
     monitor = object.__new__(Monitor)
     monitor._rules, monitor._label, monitor._fronts, monitor._past = rules, label, rules.start, None
-    for event, name in past:
+    for labelled in past:
+        name = labelled.name
         fronts = monitor._fronts if name is None else rules.apply_event(monitor._fronts, name)
         assert fronts is not None
-        monitor = monitor._make_successor(fronts, EventChain(monitor._past, event, name))
+        monitor = monitor._make_successor(fronts, EventHistory(monitor._past, labelled))
     return monitor

@@ -6,11 +6,12 @@ a call after which the rules cannot be kept any more is not allowed, however har
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast
+from typing import TypeVar
 
+from formal_llm.agents.event_history import EventHistory, read_snapshot, write_snapshot
+from formal_llm.authored.tables import NamedEntries
 from formal_llm.control.component import Position
 from formal_llm.control.supervisor import describe_way
 from formal_llm.errors import SnapshotError
@@ -21,24 +22,13 @@ from formal_llm.guard.rules.labels import EventLabels, Fields, LetterHistory
 from formal_llm.guard.rules.rule_set import Severity
 from formal_llm.planning.json_data import JSON
 
-FORMAT = "formal-llm guard 1"
+_FORMAT = "formal-llm guard 1"
 E = TypeVar("E", bound=GuardEvent)
 _ORDER = ("block", "ask", "warn", "log")
 
 
 def _sort_by_severity(trouble: Iterable[Objection]) -> tuple[Objection, ...]:
     return tuple(sorted(trouble, key=lambda one: _ORDER.index(one.severity)))
-
-
-class _EventHistory:
-    """The past events as a linked list, the last event first; states share the common part."""
-
-    __slots__ = ("before", "event", "length")
-
-    def __init__(self, before: _EventHistory | None, event: GuardEvent) -> None:
-        self.before = before
-        self.event = event
-        self.length: int = 1 if before is None else before.length + 1
 
 
 class GuardState:
@@ -50,21 +40,21 @@ class GuardState:
         lost: the numbers of the rules that past events have broken for good, and that are ignored since then.
     """
 
-    __slots__ = ("_asked", "_seen", "_told", "guard", "lost", "position")
+    __slots__ = ("_asked", "_past", "_seen", "guard", "lost", "position")
 
     def __init__(
         self,
         guard: GuardCore,
         position: Position,
         seen: LetterHistory,
-        past: _EventHistory | None,
+        past: EventHistory[GuardEvent] | None,
         lost: frozenset[int],
     ) -> None:
         self.guard = guard
         self.position = position
         self.lost = lost
         self._seen = seen
-        self._told = past
+        self._past = past
         #: The last event that was checked, with the results: most checked events happen immediately afterwards.
         self._asked: tuple[GuardEvent, EventLabels, Movement, tuple[Objection, ...]] | None = None
 
@@ -142,17 +132,12 @@ class GuardState:
             else self._seen
         )
         lost = self._find_lost_rules(movement.position) if objections else self.lost
-        return GuardState(self.guard, movement.position, letter_history, _EventHistory(self._told, event), lost)
+        return GuardState(self.guard, movement.position, letter_history, EventHistory(self._past, event), lost)
 
     @property
     def history(self) -> tuple[GuardEvent, ...]:
         """The events so far."""
-        events = []
-        entry = self._told
-        while entry is not None:
-            events.append(entry.event)
-            entry = entry.before
-        return tuple(reversed(events))
+        return tuple(EventHistory.list_events(self._past))
 
     @property
     def lost_rules(self) -> tuple[str, ...]:
@@ -161,7 +146,7 @@ class GuardState:
         return tuple(dict.fromkeys(parts[place].rule.name for place in sorted(self.lost)))
 
     def __len__(self) -> int:
-        return 0 if self._told is None else self._told.length
+        return 0 if self._past is None else self._past.length
 
     def __bool__(self) -> bool:
         return True
@@ -171,11 +156,7 @@ class GuardState:
 
     def snapshot(self) -> dict[str, JSON]:
         """Return the state as plain data for JSON: the events, and a fingerprint of the rules."""
-        return {
-            "format": FORMAT,
-            "fingerprint": self.guard.fingerprint,
-            "events": [as_row(event) for event in self.history],
-        }
+        return write_snapshot(_FORMAT, self.guard.fingerprint, [as_row(event) for event in self.history])
 
     def replayed(self, rows: Sequence[Mapping[str, JSON]]) -> GuardState:
         """Return the state after the events of a snapshot.
@@ -268,15 +249,10 @@ class Guard(GuardCore):
         Raises:
             SnapshotError: it is damaged, or was taken under other rules, other tools or another guarantee.
         """
-        try:
-            data = json.loads(snapshot) if isinstance(snapshot, str) else snapshot
-        except ValueError as error:
-            raise SnapshotError(f"the snapshot is damaged: {error}") from error
-        if not isinstance(data, Mapping) or data.get("format") != FORMAT or not isinstance(data.get("events"), list):
-            raise SnapshotError("the snapshot is damaged: it is none of a guard")
-        if data.get("fingerprint") != self.fingerprint:
-            raise SnapshotError("the snapshot was taken under other rules, tools or another guarantee")
-        return self.start().replayed(cast("Sequence[Mapping[str, JSON]]", data["events"]))
+        fingerprinted = "rules, tools or another guarantee"
+        return self.start().replayed(
+            read_snapshot(snapshot, _FORMAT, self.fingerprint, NamedEntries(object), fingerprinted)
+        )
 
 
 @dataclass(frozen=True, slots=True)

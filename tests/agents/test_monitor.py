@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits, SumLimit, Symbol, constraint
 from formal_llm.agents import Allowed, Event, Monitor
-from formal_llm.agents.monitor import EventChain
 from formal_llm.automata.notation.formula import read_formula
 from formal_llm.errors import AutomatonError, NotAllowed, SnapshotError
 from tests.agents.brute import Words, accepted
@@ -350,11 +349,3 @@ def test_data_of_an_event_does_not_change() -> None:
     with pytest.raises(TypeError):
         event.data["amount"] = 30  # type: ignore[index]
     assert pickle.loads(pickle.dumps(event)) == event
-
-
-def test_pasts_share_their_beginnings() -> None:
-    begin = EventChain(None, Event("a"), "a")
-    one, other = EventChain(begin, Event("b"), "b"), EventChain(begin, Event("c"), None)
-    assert [past.event.name for past in one.iter_back()] == ["b", "a"]
-    assert (one.before, other.before) == (begin, begin)
-    assert (one.length, one.hash) != (other.length, other.hash)

@@ -12,8 +12,8 @@ from functools import partial
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost, some_way
+from formal_llm.automata.lookahead.exact.prices import CostEstimate, PricedWay
 from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowSymbol
-from formal_llm.automata.lookahead.prices import CostEstimate, PricedWay
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import SearchState, Unresolved
 from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, SEARCH, TIME

@@ -89,6 +89,10 @@ ADAPTERS = [
         "systemone", "systemone", "SystemOneLLM", "/v1/systemone", "SYSTEMONE_API_KEY", "SYSTEMONE_BASE_URL",
         writes=False, caches=(0, 0),
     ),
+    Adapter(
+        "sglang", "sglang", "SGLangLLM", "/v1/decisions", "SGLANG_API_KEY", "SGLANG_BASE_URL", writes=False,
+        caches=(0, 0),
+    ),
 ]  # fmt: skip
 #: The adapters by their names.
 BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}

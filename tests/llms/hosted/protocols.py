@@ -63,7 +63,9 @@ def _written(behaviour: Behaviour, body: Body) -> str:
 
 
 def openai_decisions(behaviour: Behaviour, body: Body) -> Body:
-    """OpenAI's decisions."""
+    """OpenAI's decisions, or those of SGLang, which has other names and no predicates."""
+    if "input" in body and "id" in body["questions"][0]:
+        return sglang_decisions(behaviour, body)
     answers: list[Body] = []
     for question in body["questions"]:
         name = question["name"]
@@ -86,6 +88,26 @@ def openai_decisions(behaviour: Behaviour, body: Body) -> Body:
         "output_tokens_details": {"reasoning_tokens": 0},
     }
     return {"model": "test-model", "answers": answers, "usage": usage}
+
+
+def sglang_decisions(behaviour: Behaviour, body: Body) -> Body:
+    """SGLang's decisions: one choice for a question, or yes or no for each option of a question with several."""
+    answers: list[Body] = []
+    for question in body["questions"]:
+        name = question["id"]
+        values = [option["name"] for option in question["options"]]
+        if behaviour.stop == "refusal":
+            answers.append({"type": "refusal", "id": name})
+            continue
+        if values == ["yes", "no"]:
+            yes = _likely(behaviour, int(name))
+            shares = {"yes": yes, "no": 1 - yes}
+        else:
+            shares = {value: _share(behaviour, int(value), len(values)) for value in values}
+        choice = str(behaviour.numbers[0])
+        answers.append({"type": "choice", "id": name, "choice": choice, "probabilities": shares, "label_mass": 0.9})
+    usage = {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS}
+    return {"answers": answers, "usage": usage}
 
 
 def anthropic_messages(behaviour: Behaviour, body: Body) -> Body:

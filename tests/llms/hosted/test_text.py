@@ -23,9 +23,9 @@ from tests.llms.hosted.adapters import ADAPTERS, BY_NAME, Adapter
 Made = Callable[..., Any]
 
 
-#: The decisions endpoint writes nothing, but its models are also asked through chat completions.
+#: OpenAI's decisions endpoint writes nothing, but its models are also asked through chat completions.
 WRITERS = pytest.mark.parametrize(
-    "adapter", [adapter for adapter in ADAPTERS if adapter.name != "systemone"], ids=str, indirect=True
+    "adapter", [adapter for adapter in ADAPTERS if adapter.name not in ("systemone", "sglang")], ids=str, indirect=True
 )
 
 
@@ -134,6 +134,7 @@ def test_nothing_to_write(made: Made) -> None:
 
 def test_who_writes_nothing(made: Made) -> None:
     assert not isinstance(made(BY_NAME["systemone"]), TextLLM)
+    assert not isinstance(made(BY_NAME["sglang"]), TextLLM)
     assert not isinstance(BuiltinLLM(), TextLLM)
 
 
@@ -206,7 +207,7 @@ def test_no_object_comes(adapter: Adapter, made: Made, server: ps.ProtocolServer
 
 
 STREAMS = pytest.mark.parametrize(
-    "adapter", [one for one in ADAPTERS if one.name != "systemone"], ids=str, indirect=True
+    "adapter", [one for one in ADAPTERS if one.name not in ("systemone", "sglang")], ids=str, indirect=True
 )
 
 

@@ -281,7 +281,7 @@ def test_a_missing_solver_is_told_of_once_and_only_where_it_would_have_decided(m
         table.at(Walk(table).configuration, 99)
 
     _warn_missing_solver.cache_clear()
-    monkeypatch.setattr("formal_llm.automata.lookahead.search.is_solver_installed", lambda: False)
+    monkeypatch.setattr("formal_llm.automata.lookahead.exact.integer_program.is_solver_installed", lambda: False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         at_start(10.0)  # all is decided

@@ -6,9 +6,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Limits, Lookahead, SumLimit, Symbol, Walk
-from formal_llm.automata.lookahead import linear_program, search
+from formal_llm.automata.lookahead import search
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.linear_program import (
+from formal_llm.automata.lookahead.exact import linear_program
+from formal_llm.automata.lookahead.exact.linear_program import (
     EFFORT,
     ArgumentNumbers,
     ConnectivityCut,

@@ -1,7 +1,7 @@
 """Deciding states of the search by linear programs: arguments that are learned, completions that are kept.
 
-A state asks how often each way is taken (:mod:`formal_llm.automata.lookahead.integer_program` explains why that is
-enough). Let these numbers be fractions, and what is asked is a linear program. It is used in three ways:
+A state asks how often each way is taken (:mod:`formal_llm.automata.lookahead.exact.integer_program` explains why that
+is enough). Let these numbers be fractions, and what is asked is a linear program. It is used in three ways:
 
 - where it has no solution, a linear argument proves it, and that argument is tried on every later state first;
 - where it has one in whole numbers, that is a completion. What is left of it after each of its first ways is a
@@ -340,6 +340,8 @@ class LinearProgram:
         tries: what the last question cost, in the unit of effort.
     """
 
+    most_effort = EFFORT
+
     def __init__(self, demands: PendingSymbols) -> None:
         self._demands = demands
         self._version = -1
@@ -378,7 +380,7 @@ class LinearProgram:
     def _reset_table(self) -> None:
         """A table without cuts."""
         # numpy takes as long to import as all else together, and most rules need no linear program.
-        from formal_llm.automata.lookahead.simplex import Simplex
+        from formal_llm.automata.lookahead.exact.simplex import Simplex
 
         flow = self.flow
         flow.keep_cuts(())

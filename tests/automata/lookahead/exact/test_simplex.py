@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.automata.lookahead.simplex import Simplex
+from formal_llm.automata.lookahead.exact.simplex import Simplex
 from tests.strategies import examples
 
 

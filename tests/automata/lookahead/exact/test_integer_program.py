@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, Production, SumLimit, Symbol
-from formal_llm.automata.lookahead.integer_program import IntegerProgram, is_solver_installed
+from formal_llm.automata.lookahead.exact.integer_program import IntegerProgram, is_solver_installed
 from formal_llm.automata.lookahead.stacks import SearchState
 from tests.oracles import INF, Reference
 from tests.strategies import (
@@ -244,6 +244,6 @@ class TestWithoutSolver:
         assert str(verdict(SHIFTS, max_states=1)) == "unknown (state budget)"
 
     def test_a_broken_installation_is_none(self, monkeypatch):
-        monkeypatch.setattr("formal_llm.automata.lookahead.search.is_solver_installed", lambda: True)
+        monkeypatch.setattr("formal_llm.automata.lookahead.exact.integer_program.is_solver_installed", lambda: True)
         assert str(verdict(SHIFTS)) == "yes (search)"
         assert str(verdict(SHIFTS, max_states=1)) == "unknown (state budget)"

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.prices import CostEstimate, find_most, find_prices, group_ways
+from formal_llm.automata.lookahead.exact.prices import CostEstimate, find_most, find_prices, group_ways
 from tests.strategies import examples
 
 #: S is worked off by one use or by a use and S again; a use costs 3 and pays up to 10.
@@ -31,7 +31,7 @@ class TestPrices:
         assert CostEstimate([*tree, *circle], [7]).least_cost_of([(302, 1)], [(7, 1)]) < INFINITE
 
     def test_no_price_without_work_to_find_one(self, monkeypatch):
-        monkeypatch.setattr("formal_llm.automata.lookahead.prices._WORK", 3)
+        monkeypatch.setattr("formal_llm.automata.lookahead.exact.prices._WORK", 3)
         assert find_prices(group_ways(DAY), [7]) == []
         assert CostEstimate(DAY, [7]).least_cost_of([(0, 1)], [(7, 1_000)]) == 0
         assert find_most(group_ways(DAY), 7) == {0: INFINITE, 1: 10}
