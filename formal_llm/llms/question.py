@@ -37,12 +37,13 @@ class Prospect:
         uses: the terminals that the option adds to the plan at once.
         allows: the terminals that the plan may still use afterwards, each with the minimum number of terminals by which
             it lengthens the plan.
-        length: the minimum number of terminals needed afterwards to finish the plan.
+        length: the minimum number of terminals needed afterwards to finish the plan; infinite where none finishes it,
+            which is offered only without lookahead.
     """
 
     uses: tuple[Term, ...] = ()
     allows: tuple[tuple[Term, int], ...] = ()
-    length: int = 0
+    length: float = 0
 
 
 @dataclass(frozen=True, slots=True)

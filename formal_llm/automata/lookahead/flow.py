@@ -23,6 +23,7 @@ from formal_llm.automata.models.automaton import Stack, State
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.automata.models.tabulation import Tabulation
+from formal_llm.automata.models.transition import Transition
 
 #: Of how many stacks it is kept whether they can be worked off.
 _KEPT = 100_000
@@ -213,17 +214,17 @@ class FlowGrammar:
         while self._known < len(self.symbols):
             symbol = self.symbols[self._known]
             self._known += 1
-            symbol.ways = tuple(dict.fromkeys(self._find_ways(symbol.key)))
+            symbol.ways = tuple([way for _, way in self._find_ways(symbol.key)])
         new = self.symbols[first:]
         self._set_cheapest_costs(new)
         if self.counters.dues:
             self._find_due(new)
 
-    def _find_ways(self, key: Key) -> Iterator[Way]:
+    def _find_ways(self, key: Key) -> Iterator[tuple[Transition | None, Way]]:
         state, top, target = key
         inside = target is ACCEPTING or isinstance(target, AcceptBelowTarget)
         if inside and state in self.pda.accepting_states:
-            yield Way(None, (), 0)
+            yield None, Way(None, (), 0)
         for t in self.pda.transitions_at(state, top):
             if t.read in self._banned:
                 continue
@@ -233,9 +234,9 @@ class FlowGrammar:
                 pushed, whole = pushed[:-1], AcceptBelowTarget(pushed[-1:])  # type: ignore[arg-type]  # nothing lies on no stack
             for end in range(1, len(pushed)) if inside else ():
                 for children in self._chains_of_symbols(t.target, pushed[:end], ACCEPTING):
-                    yield Way(t.read, children)
+                    yield t, Way(t.read, children)
             for children in self._chains_of_symbols(t.target, pushed, whole):
-                yield Way(t.read, children)
+                yield t, Way(t.read, children)
 
     def _chains_of_symbols(self, state: State, pushed: tuple[str | None, ...], target: State) -> list[tuple[int, ...]]:
         """All ways through the states between: symbols (state, X1, p1) (p1, X2, p2) ... (.., Xn, target)."""
@@ -312,6 +313,10 @@ class FlowGrammar:
     def live_ways(self, symbol: FlowSymbol) -> Sequence[Way]:
         """The ways that some completion takes, limits aside."""
         return [way for way in symbol.ways if self._dead.isdisjoint(way.children)] if self._dead else symbol.ways
+
+    def live_moves(self, symbol: FlowSymbol) -> list[tuple[Transition | None, Way]]:
+        """The :meth:`live_ways`, each with the transition that it begins with; a way that only ends has none."""
+        return [(move, way) for move, way in self._find_ways(symbol.key) if self._dead.isdisjoint(way.children)]
 
     def _find_due(self, new: list[FlowSymbol]) -> None:
         """Mark the symbols in whose completions a terminal with a lower bound may occur."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import FlowGrammar
-from formal_llm.automata.lookahead.ways import Ways, find_leaves, find_ways, least_taken
+from formal_llm.automata.lookahead.ways import PlacedParts, Ways, find_leaves, find_ways, least_taken
 
 
 class BoundFields(NamedTuple):
@@ -35,7 +35,12 @@ class BoundFields(NamedTuple):
 
 
 def assign_fields(
-    counters: Counters, ways: Ways, leaves: Collection[int], *, exchange: bool, counting: bool = False
+    counters: Counters,
+    ways: Mapping[int, Sequence[PlacedParts]],
+    leaves: Collection[int],
+    *,
+    exchange: bool,
+    counting: bool = False,
 ) -> BoundFields:
     """Give each upper bound a field, and one field to the uses of all terminals that are interchangeable.
 
@@ -80,7 +85,7 @@ def assign_fields(
     return BoundFields(parts, takes, of_uses)
 
 
-def _reading_places(ways: Ways, leaves: Collection[int]) -> dict[str, Counter[object]]:
+def _reading_places(ways: Mapping[int, Sequence[PlacedParts]], leaves: Collection[int]) -> dict[str, Counter[object]]:
     """Where each terminal is read, and how often there."""
     places: dict[str, Counter[object]] = {}
     for index, group in ways.items():
@@ -142,7 +147,13 @@ class ClassVectors:
         guard: the guard bits.
     """
 
-    def __init__(self, counters: Counters, ways: Ways, leaves: Collection[int], exchange: bool) -> None:
+    def __init__(
+        self,
+        counters: Counters,
+        ways: Mapping[int, Sequence[PlacedParts]],
+        leaves: Collection[int],
+        exchange: bool,
+    ) -> None:
         self._counters = counters
         self._fields = assign_fields(counters, ways, leaves, exchange=exchange, counting=True)
         self.takes = self._fields.takes

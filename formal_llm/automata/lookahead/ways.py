@@ -8,13 +8,15 @@ way reads no more than one terminal. Of the product of a grammar and a clock mos
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import FlowGrammar, FlowSymbol, Way
 
 #: (terminals read, symbols left, moves) of a way.
 Parts = tuple[tuple[str, ...], tuple[int, ...], int]
+#: The same with any value in the place of the moves that distinguishes places in which a terminal is read.
+PlacedParts = tuple[tuple[str, ...], tuple[int, ...], Hashable]
 #: The ways of each symbol, by its index.
 Ways = Mapping[int, Sequence[Parts]]
 
@@ -106,7 +108,9 @@ def _merge_links(parts: Parts, links: Mapping[int, Parts | None]) -> Parts:
 
 
 def least_taken(
-    symbols: Sequence[FlowSymbol], ways: Ways, takes: Callable[[tuple[str, ...]], Mapping[int, int]]
+    symbols: Sequence[FlowSymbol],
+    ways: Mapping[int, Sequence[PlacedParts]],
+    takes: Callable[[tuple[str, ...]], Mapping[int, int]],
 ) -> dict[int, dict[int, int]]:
     """The least that any completion of each symbol takes, by field: a decreasing fixpoint.
 
@@ -116,7 +120,7 @@ def least_taken(
 
     Args:
         symbols: the symbols of a flow grammar.
-        ways: their ways.
+        ways: their ways; symbols without ways are passed over.
         takes: what reading terminals takes, by field.
     """
     users: dict[int, dict[int, None]] = {}
@@ -140,7 +144,7 @@ def least_taken(
     for symbol in sorted(symbols, key=lambda symbol: symbol.least_steps):
         if symbol.is_free:
             least[symbol.index] = {}  # no work: most symbols are free where few terminals are limited
-        elif symbol.least_steps < INFINITE:
+        elif symbol.index in costs and symbol.least_steps < INFINITE:
             first.append(symbol.index)
     todo = deque(first)
     waiting = set(first)

@@ -100,6 +100,11 @@ def _retarget_transition(one: Transition, state: State, target: State) -> Transi
     return Transition(state, one.read, one.pop, target, one.push, one.text, one.production, one.question, one.decision)
 
 
+def project_transition(one: Transition) -> Transition:
+    """The transition of the first automaton that a transition of a product makes."""
+    return _retarget_transition(one, one.state[0], one.target[0])  # type: ignore[index]
+
+
 def _merge_symbols(one: Symbol | None, other: Symbol | None) -> Symbol:
     """What is known of a symbol on either side; the first has the last word."""
     one, other = one or Symbol(), other or Symbol()

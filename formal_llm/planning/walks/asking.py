@@ -277,11 +277,10 @@ class QuestionBuilder:
             known = known or [(name, self._make_term(name)) for name in detours]
             allows = tuple([(term, detours[name]) for name, term in known if name in detours])
             self._allowed = detours, allows
-        return Prospect(
-            uses=tuple(map(self._make_term, choice.reads)),
-            allows=allows,
-            length=int(least if least < INFINITE else lookahead.least_length(after, tries=0)),  # not known to be dead
-        )
+        if least == INFINITE:  # not known to be dead, unless there is no lookahead
+            least = lookahead.least_length(after, tries=0)
+        length = int(least) if least < INFINITE else INFINITE
+        return Prospect(tuple(map(self._make_term, choice.reads)), allows, length)
 
     def _make_term(self, name: str) -> Term:
         return Term(name, self._table.vocabulary.label(name), self._table.vocabulary.describe_terminal(name))

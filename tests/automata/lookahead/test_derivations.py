@@ -1,0 +1,73 @@
+"""The graph of all derivations: how large it is, what its classes are, and that words come back in their order."""
+
+from __future__ import annotations
+
+import pytest
+
+from formal_llm import CFG, Lookahead
+from formal_llm.automata.lookahead.derivations import ClassSlot, DerivationGraph, build_derivation_graph
+from formal_llm.errors import Undecided
+from tests.automata.lookahead.test_weighted import OPENAGI
+
+
+def graph_of(text: str, *, moves: bool = False, max_states: int = 10_000) -> DerivationGraph:
+    lookahead = Lookahead(CFG.from_string(text))
+    assert lookahead.pda is not None
+    return build_derivation_graph(
+        lookahead.pda, lookahead.bounds, lambda move: move.production if moves else None, max_states=max_states
+    )
+
+
+def count(graph: DerivationGraph) -> int:
+    """The derivations, with whole numbers: a slot with u members left can be filled in u ways."""
+    ways = [1] + [0] * (graph.node_count - 1)
+    left = {one.first + used: used + 1 for one in graph.classes.values() for used in range(len(one.members))}
+    for edge, node in enumerate(graph.parents.tolist()):
+        product = graph.rewritings[edge].times
+        for feature in graph.edge_features[edge].tolist():
+            product *= left.get(feature, 1)
+        for child in graph.children[edge].tolist():
+            product *= ways[child]
+        ways[node] += product
+    return 0 if graph.root is None else ways[graph.root]
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_tools_of_a_type_are_a_class_and_keep_the_graph_small(moves: bool) -> None:
+    graph = graph_of(OPENAGI, moves=moves)
+    assert sorted(one.members for one in graph.classes.values()) == [
+        ("a1", "a2", "a3", "a4"), ("b1", "b2", "b3"), ("d1", "d2", "d3", "d4", "d5"),
+    ]  # fmt: skip
+    assert graph.node_count < 3_000
+    assert count(graph) == Lookahead(CFG.from_string(OPENAGI)).count()
+
+
+def test_members_with_moves_of_their_own_in_several_places_are_no_class() -> None:
+    text = "%limit 1\nS -> X Y\nX -> a | b\nY -> a | b"
+    assert [one.members for one in graph_of(text).classes.values()] == [("a", "b")]
+    graph = graph_of(text, moves=True)
+    assert not graph.classes and count(graph) == 2
+    (one,) = graph_of("%limit 1\nS -> X X\nX -> a | b", moves=True).classes.values()
+    assert [len(features) for features in one.features] == [2, 2]
+
+
+def test_symbols_without_limits_are_nodes_beside_the_path() -> None:
+    """Forty free choices are forty nodes, not the product of their states."""
+    rules = [f"X{n} -> X{n + 1} X{n + 1} | a{n}" for n in range(39)]
+    graph = graph_of("\n".join(["S -> X0 t", *rules, "X39 -> b | c", "%limit 1 t"]))
+    assert graph.node_count < 50
+    assert count(graph) == Lookahead(CFG.from_string("\n".join(["S -> X0", *rules, "X39 -> b | c"]))).count()
+
+
+def test_words_are_written_in_the_order_of_the_rules() -> None:
+    graph = graph_of("%limit 1\nS -> A x A y\nA -> a | b")
+    path = [edge for edge in range(len(graph.parents))]
+    (field,) = graph.classes
+    assert graph.slot_counts(path) == {field: 2}
+    assert ClassSlot(field) in graph.rewritings[path[-1]].items
+    assert graph.build_word(path, {field: ("b", "a")}) == ("b", "x", "a", "y")
+
+
+def test_there_is_a_bound_of_states() -> None:
+    with pytest.raises(Undecided, match="raise max_states"):
+        graph_of(OPENAGI, max_states=100)
