@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Symbol,
         Transition,
         Verdict,
+        WeightedRules,
         constraint,
         selection,
     )
@@ -118,6 +119,7 @@ _HOMES = {
     "Verifier": "planning.checking.verify",
     "Walk": "planning",
     "WeightedLLM": "llms",
+    "WeightedRules": "automata",
     "Wording": "planning",
     "aauthor": "authoring.author",
     "author": "authoring.author",
@@ -149,6 +151,6 @@ __all__ = [
     "Flowchart", "Formula", "FunctionLLM", "Limits", "Lookahead", "Option", "Outlook", "Plan", "Planner", "Prices",
     "Production", "Question", "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM", "Solution", "Source", "Step",
     "SumLimit", "Symbol", "Task", "TaskPack", "TextVerification", "Toolkit", "Transition", "Usage", "Verdict",
-    "Verification", "Verifier", "Walk", "WeightedLLM", "Wording", "aauthor", "author", "constraint", "read_plan_text",
-    "selection", "tool", "verify", "verify_text",
+    "Verification", "Verifier", "Walk", "WeightedLLM", "WeightedRules", "Wording", "aauthor", "author", "constraint",
+    "read_plan_text", "selection", "tool", "verify", "verify_text",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from formal_llm.pictures.drawable import graph_of, picture_of, register_graph, r
 if TYPE_CHECKING:
     from formal_llm.automata.lookahead.lookahead import Lookahead
     from formal_llm.automata.lookahead.verdicts import Verdict
+    from formal_llm.automata.lookahead.weighted import WeightedRules
     from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, Word
     from formal_llm.automata.models.behaviour import Behaviour, BehaviourState
     from formal_llm.automata.models.cfg import CFG
@@ -57,6 +58,7 @@ _HOMES = {
     "Transition": "models.transition",
     "Verdict": "lookahead.verdicts",
     "Window": "models.timetable",
+    "WeightedRules": "lookahead.weighted",
     "Word": "models.automaton",
     "amount": "models.quantities",
     "constraint": "notation.formula",
@@ -111,6 +113,6 @@ register_graph(_BEHAVIOUR, lambda behaviour: graph_of(behaviour.pda))
 __all__ = [
     "CFG", "EMPTY", "PDA", "Amount", "Automaton", "Behaviour", "BehaviourState", "Clock", "Configuration", "FlowEdge",
     "FlowNode", "Flowchart", "Formula", "Gap", "Limits", "Lookahead", "Production", "Source", "Span", "Stack",
-    "SumLimit", "Symbol", "Timetable", "Transition", "Verdict", "Window", "Word", "amount", "constraint",
-    "intersection", "selection",
+    "SumLimit", "Symbol", "Timetable", "Transition", "Verdict", "WeightedRules", "Window", "Word", "amount",
+    "constraint", "intersection", "selection",
 ]  # fmt: skip

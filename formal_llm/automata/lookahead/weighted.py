@@ -355,7 +355,8 @@ def _log_of(values: _Numbers) -> _Numbers:
 def _log_add(one: _Numbers, other: _Numbers) -> _Numbers:
     top = np.maximum(one.real, other.real)
     top[top == -inf] = 0.0
-    return _log_of(np.exp(one - top) + np.exp(other - top)) + top
+    added: _Numbers = _log_of(np.exp(one - top) + np.exp(other - top)) + top
+    return added
 
 
 def _weigh_nodes(graph: DerivationGraph, weights: _Numbers, *, best: bool) -> tuple[_Numbers, _Numbers]:

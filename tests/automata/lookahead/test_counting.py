@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, given
 
-from formal_llm import CFG, Limits, Lookahead
+from formal_llm import CFG, PDA, Limits, Lookahead
 from formal_llm.automata.languages.ambiguity import derivations
 from formal_llm.automata.languages.word_lists import is_finite, words
 from formal_llm.automata.lookahead.cheapest import INFINITE
@@ -53,6 +53,12 @@ def test_the_moves_share_them_out(cfg, picks):
     except (InfiniteLanguage, Undecided):
         assume(False)
     assert whole == sum(parts) + automaton.accepting(now)
+
+
+def test_runs_that_look_alike_are_several():
+    """The stack is Y Y: none, one or both are taken, and "a" is read before, between or after."""
+    pda = PDA([("q", "a", None, "q"), ("q", None, "Y", "q")], start="q", stack=("Y", "Y"), accepting={"q"})
+    assert Lookahead(pda).count(of="derivations", max_length=1) == (1 + 1 + 1) + (1 + 2 + 3)
 
 
 def test_what_is_infinite_is_told_by_what_grows():

@@ -41,6 +41,13 @@ def test_an_outlook_tells_what_each_option_uses_allows_and_needs() -> None:
     assert walk.word == ("translate", "classify")
 
 
+def test_without_lookahead_an_option_may_lead_nowhere() -> None:
+    walk = Walk(CFG.from_string("S -> a c | b d"), limits=Limits({"c": 0}), lookahead="off")
+    outlook = asked(walk).outlook
+    assert outlook is not None
+    assert [prospect.length for prospect in outlook.prospects] == [math.inf, 1]
+
+
 def test_terms_have_labels_and_descriptions() -> None:
     cfg = CFG.from_string('S -> wash S | dry\nwash "Wash" "in the machine"')
     walk = Walk(cfg)
