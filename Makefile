@@ -77,6 +77,7 @@ bench: $(VENV)/.installed-dev   ## the benchmarks' tables
 	$(BIN)/python benchmarks/builtin_accuracy.py
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/counting.py
+	$(BIN)/python benchmarks/weighted.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/lookahead_tools.py
 	$(BIN)/python benchmarks/verify.py
