@@ -101,6 +101,7 @@ class Search(StrEnum):
     best_first = "best-first"
     sample = "sample"
     draft = "draft"
+    exact = "exact"
 
 
 class Show(StrEnum):
@@ -147,9 +148,12 @@ def plan(
     constraint: options.ConstraintOption = None,
     lookahead: LookaheadOption = LookaheadMode.on,
     search: Annotated[
-        Search,
-        typer.Option(help="Follow each answer, find the most probable plan, draw, or draft it whole and mend it."),
-    ] = Search.greedy,
+        Search | None,
+        typer.Option(
+            help="Follow each answer, find the most probable plan, draw, draft it whole and mend it, or ask for all "
+            "steps at once and find the best plan exactly. Default: exact for minilm-planner, otherwise greedy."
+        ),
+    ] = None,
     length_penalty: Annotated[
         float, typer.Option(min=0, help="For --search best-first: above 0, longer plans are favoured; 1 is the mean.")
     ] = 0.0,
@@ -229,7 +233,7 @@ def plan(
         constraints=loaded.constraints,
         limits=read_limits(limit, require),
         lookahead=lookahead.value,
-        search=search.value,
+        search=search.value if search is not None else None,
         length_penalty=length_penalty,
         seed=seed,
         wording=worded(loaded, wording, conversation=conversation, rules=rules),
@@ -299,7 +303,7 @@ def asked_of(planner: Planner, name: str, cache: Path | None, record: Path | Non
         yield
 
 
-def check_penalty(penalty: float, search: Search) -> None:
+def check_penalty(penalty: float, search: Search | None) -> None:
     """Raise for a penalty of length that means nothing."""
     if penalty and search is not Search.best_first:
         raise FormalLLMError("--length-penalty is for --search best-first")

@@ -8,7 +8,7 @@ drivers of walks use the best method that an LLM has.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol, Self, TypeAlias, runtime_checkable
 
@@ -290,6 +290,11 @@ class WrapperLLM(ABC):
     def wording(self) -> str:
         """The name of the wording that the wrapped LLM reads best; empty if it has no preference."""
         return str(getattr(self.llm, "wording", ""))
+
+    @property
+    def knows_steps(self) -> Callable[[Iterable[str]], bool] | None:
+        """Whether the wrapped LLM plans best if it is asked for all of some steps at once (``search="exact"``)."""
+        return getattr(self.llm, "knows_steps", None)
 
     @abstractmethod
     def choose(self, question: Question) -> Answer:

@@ -130,6 +130,6 @@ MAKERS |= {
     "transformers": _named("local.model", "TransformersLLM.from_text"),
     "encoder": _named("local.encoders", "EncoderLLM"),
     "minilm": _alone(lambda: _made("local.encoders", "EncoderLLM")),
-    "minilm-planner": _alone(lambda: _made("local.planner", "PlannerLLM.shipped")),
+    "minilm-planner": lambda rest: _made("local.planner", "PlannerLLM.from_file", rest),
     "smollm2": _smollm2,
 }

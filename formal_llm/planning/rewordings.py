@@ -11,6 +11,14 @@ needed, as for training, they are composed: with ``draw = 24``, texts are drawn 
 stands for one of ``phrases.photo``, and ``{each:adj}`` for one of ``words.NAME.adj`` of each NAME in the table's
 ``each``, in any order. The draws depend only on the seed, the task and their number, so they are the same on every
 machine.
+
+A file of labelled sentences gives the steps that sentences call for, without a task of the pack::
+
+    [[sentences]]
+    given = ["image"]
+    goal = "text"
+    steps = ["denoising", "captioning"]
+    texts = ["There is snow all over this picture. What is going on in it?"]
 """
 
 from __future__ import annotations
@@ -20,7 +28,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from formal_llm.authored.tables import Items, Keys, NamedEntries, TablePath, TableProblem, TomlFile
 from formal_llm.errors import ResourceNotFound, unknown
@@ -39,6 +47,15 @@ SHAPE = Keys(
         "words": NamedEntries(NamedEntries(_TEXTS)),
     },
     needed=("paraphrases",),
+)
+#: The allowed contents of a file of labelled sentences.
+SENTENCES = Keys(
+    {
+        "sentences": Items(
+            Keys({"given": _TEXTS, "goal": str, "steps": _TEXTS, "texts": _TEXTS}, needed=("steps", "texts"))
+        )
+    },
+    needed=("sentences",),
 )
 _PLACE = re.compile(r"\{(?:(each):)?(\w+)\}")
 #: The maximum nesting of phrases; a phrase that contains itself would never end.
@@ -63,11 +80,7 @@ def read_rewordings(pack: TaskPack, file: str | Path) -> list[Task]:
         NotationError: it cannot be read, names a task that the pack does not have, or has a placeholder without a
             value; with the place.
     """
-    place = Path(file) if Path(file).is_file() else pack.folder / file
-    if not place.is_file():
-        available = sorted(one.name for one in pack.folder.glob("*.toml"))
-        raise ResourceNotFound("file of sentences", str(file), available)
-    read = TomlFile.read(place, SHAPE)
+    read = TomlFile.read(_find_file(pack, file), SHAPE)
     found: list[Task] = []
     for number, row in enumerate(read.data["paraphrases"]):
         path: TablePath = ("paraphrases", number)
@@ -80,6 +93,44 @@ def read_rewordings(pack: TaskPack, file: str | Path) -> list[Task]:
             read.fail(TableProblem((*path, "texts"), str(error)))
         found += [replace(task, description=text, original=task.description) for text in texts]
     return found
+
+
+class LabelledTask(NamedTuple):
+    """A task and the steps that its sentence calls for."""
+
+    task: Task
+    steps: frozenset[str]
+
+
+def read_sentences(pack: TaskPack, file: str | Path) -> list[LabelledTask]:
+    """Read the labelled sentences of a file, in its order.
+
+    Args:
+        pack: the pack whose steps they call for.
+        file: a path, or the name of a file in the pack's folder.
+
+    Raises:
+        ResourceNotFound: there is no such file, or the pack has no such input or goal.
+        NotationError: it cannot be read, or names a step that the pack's rules do not have; with the place.
+    """
+    read = TomlFile.read(_find_file(pack, file), SENTENCES)
+    found: list[LabelledTask] = []
+    for number, row in enumerate(read.data["sentences"]):
+        for place, step in enumerate(row["steps"]):
+            if step not in pack.source.terminals:
+                path = ("sentences", number, "steps", place)
+                read.fail(TableProblem(path, unknown("step", step, pack.source.terminals)))
+        tasks = [pack.read(text, inputs=row.get("given"), goal=row.get("goal")) for text in row["texts"]]
+        found += [LabelledTask(task, frozenset(row["steps"])) for task in tasks]
+    return found
+
+
+def _find_file(pack: TaskPack, file: str | Path) -> Path:
+    place = Path(file) if Path(file).is_file() else pack.folder / file
+    if not place.is_file():
+        available = sorted(one.name for one in pack.folder.glob("*.toml"))
+        raise ResourceNotFound("file of sentences", str(file), available)
+    return place
 
 
 def _draw_sentences(data: Mapping[str, Any], row: Mapping[str, Any]) -> Sequence[str]:

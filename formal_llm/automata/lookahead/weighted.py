@@ -66,7 +66,7 @@ class WeightedRules:
     """The distribution over plans that rules with scores define.
 
     Args:
-        rules: a grammar, a flowchart, a behaviour or a pushdown automaton, with its limits.
+        rules: a grammar, a flowchart, a behaviour or a pushdown automaton, with its limits; or a lookahead over them.
         scores: log-weights of terminals, and of moves: of productions, or of transitions that come from none. What is
             not named has 0; what has ``-inf`` does not occur.
         limits: more limits.
@@ -83,7 +83,7 @@ class WeightedRules:
 
     def __init__(
         self,
-        rules: Source,
+        rules: Source | Lookahead,
         scores: Mapping[Feature, float] | None = None,
         *,
         limits: Limits | None = None,
@@ -91,7 +91,11 @@ class WeightedRules:
         max_length: int | None = None,
         max_states: int = 200_000,
     ) -> None:
-        lookahead = Lookahead(rules, limits, max_states=max_states)
+        if isinstance(rules, Lookahead) and limits is None:
+            lookahead = rules
+        else:
+            source = rules.source if isinstance(rules, Lookahead) else rules
+            lookahead = Lookahead(source, limits, max_states=max_states)
         if lookahead.pda is None:
             raise AutomatonError("weights need a grammar or a pushdown automaton")
         self._pda = lookahead.pda

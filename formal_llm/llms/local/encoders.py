@@ -167,12 +167,23 @@ class BiEncoderScorer(_EncoderScorer):
         import torch
 
         found: dict[int, torch.Tensor] = {}
-        for places, tensors in self._tokens(texts):
-            states = self.model(**tensors).last_hidden_state.float()  # a mean in bfloat16 would have only two digits
-            inside = tensors["attention_mask"][..., None].to(states)
-            means = (states * inside).sum(dim=1) / inside.sum(dim=1)
+        for places, states, inside in self._states(texts):
+            means = (states * inside[..., None]).sum(dim=1) / inside[..., None].sum(dim=1)
             found.update(zip(places, torch.nn.functional.normalize(means, dim=-1), strict=True))
         return [found[place] for place in range(len(texts))]
+
+    def token_states(self, texts: Sequence[str]) -> list[torch.Tensor]:
+        """Compute the last hidden states ``[tokens, width]`` of each text, in float32."""
+        found: dict[int, torch.Tensor] = {}
+        for places, states, inside in self._states(texts):
+            found.update((place, states[row][inside[row].bool()]) for row, place in enumerate(places))
+        return [found[place] for place in range(len(texts))]
+
+    def _states(self, texts: Sequence[str]) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
+        """Yield the last hidden states in batches, each with the places of its texts and 1 for each token inside."""
+        for places, tensors in self._tokens(texts):
+            states = self.model(**tensors).last_hidden_state.float()  # a mean in bfloat16 would have only two digits
+            yield places, states, tensors["attention_mask"].to(states)
 
 
 class CrossEncoderScorer(_EncoderScorer):

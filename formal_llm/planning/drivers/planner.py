@@ -31,6 +31,7 @@ from formal_llm.planning.walks.walk import LookaheadMode, SharedSettings, Walk
 from formal_llm.planning.walks.wording import Wording, adapt_wording
 
 if TYPE_CHECKING:
+    from formal_llm.automata import WeightedRules
     from formal_llm.planning.drivers.draft import Drafting
     from formal_llm.planning.drivers.stepping import Stepping
 
@@ -119,7 +120,7 @@ class PlansMany:
         return astream_outcomes(TaskRunBatch(self, tasks, budget, skip, begun), concurrency)
 
 
-Search = Literal["greedy", "best-first", "sample", "draft"]
+Search = Literal["greedy", "best-first", "sample", "draft", "exact"]
 #: The maximum number of choice tables kept, one for each goal and limits of a task; the least recently used one goes.
 _TABLES = 64
 #: The result of carrying out a plan.
@@ -130,7 +131,7 @@ class PlannerSettings(SharedSettings, total=False):
     """The settings of a :class:`Planner`, for functions that pass them on."""
 
     constraints: Sequence[PDA]
-    search: Search
+    search: Search | None
     seed: int
     length_penalty: float
     drafting: Drafting | None
@@ -156,6 +157,9 @@ class Planner(PlansMany):
             more questions and needs an LLM whose answers have probabilities. ``"sample"`` draws each choice from these
             probabilities. ``"draft"`` lets the LLM write a whole plan in one request and asks only where it violates
             the rules (see :mod:`formal_llm.planning.drivers.draft`); the LLM must be able to write free text.
+            ``"exact"`` asks one question about all steps and finds the best plan by the answer (see
+            :mod:`formal_llm.planning.drivers.exact`). None: ``"exact"`` for an LLM that answers best so
+            (``minilm-planner``) if the rules can be weighed, otherwise ``"greedy"``.
         seed: the seed of ``"sample"``. The draws continue from plan to plan; in :meth:`plan_all` each task has its own
             draws, independent of the order of the answers.
         length_penalty: for ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
@@ -191,7 +195,7 @@ class Planner(PlansMany):
         limits: Limits | None = None,
         constraints: Sequence[PDA] = (),
         lookahead: LookaheadMode = "on",
-        search: Search = "greedy",
+        search: Search | None = None,
         seed: int = 0,
         length_penalty: float = 0.0,
         drafting: Drafting | None = None,
@@ -207,7 +211,7 @@ class Planner(PlansMany):
     ) -> None:
         if lookahead not in ("on", "off"):
             raise ValueError(f"lookahead is 'on' or 'off', not {lookahead!r}")
-        if search not in (known := get_args(Search)):
+        if search not in (None, *(known := get_args(Search))):
             raise ValueError(f"search is one of {', '.join(map(repr, known))}, not {search!r}")
         if length_penalty and search != "best-first":
             raise ValueError(f"a length_penalty is for search='best-first', not for {search!r}")
@@ -226,7 +230,7 @@ class Planner(PlansMany):
         self.limits = limits or Limits()
         self.constraints = tuple(constraints)
         self.lookahead = lookahead
-        self.search: Search = search
+        self.search: Search | None = search
         self.length_penalty = length_penalty
         self.drafting = drafting
         self.seed = seed
@@ -319,6 +323,22 @@ class Planner(PlansMany):
         """Make a plan as :meth:`plan` does, without blocking the event loop."""
         return await self.adrive(self.start(task))
 
+    def weigh(self, task: str | Task) -> WeightedRules:
+        """Ask one question about the steps of a plan, and return the distribution over all plans by the answer.
+
+        Its best plan is that of ``search="exact"``. It also has the k best plans, and samples.
+
+        Raises:
+            NoValidPlan: no plan follows all the rules.
+            AutomatonError, InfiniteLanguage, Undecided: the rules cannot be weighed (:class:`WeightedRules`).
+            InvalidAnswer, BudgetExceeded, LLMError: as in :meth:`plan`.
+        """
+        from formal_llm.planning.drivers.exact import ask_weights, weigh_steps
+
+        walk = self.start(task)
+        weigh_steps(walk.table)  # before anything is asked
+        return driven(ask_weights(walk, partial(self._ask_question, walk)), partial(answered, self.llm))
+
     def drive(self, walk: Walk) -> Plan:
         """Answer a walk's questions with this planner's LLM and search until the plan is finished."""
         driven(self.steps(walk), partial(answered, self.llm))
@@ -358,6 +378,12 @@ class Planner(PlansMany):
             return best_first(walk, ask, length_penalty=self.length_penalty)
         if self.search == "sample":
             return sample(walk, rng or self._random, ask)
+        knows = getattr(self.llm, "knows_steps", None) if self.search is None else None
+        if self.search == "exact" or knows is not None:
+            from formal_llm.planning.drivers.exact import find_steps, plan_at_once  # numpy, unlike other searches
+
+            if knows is None or knows(find_steps(walk.table)):
+                return plan_at_once(walk, ask, or_greedy=self.search is None)
         if self.search == "draft":
             from formal_llm.planning.drivers.draft import draft_and_mend  # parses free text, unlike other searches
 

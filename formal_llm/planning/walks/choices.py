@@ -398,6 +398,8 @@ class ChoiceTable:
         self.vocabulary = Vocabulary(lookahead.source)
         self.look = look
         self._rules: str | None = None
+        #: The weighted rules, by the terminals that a plan is required to have (``search="exact"``).
+        self.weighted: dict[frozenset[str], Any] = {}
         self._templates: dict[tuple[State, str | None], ForkTemplate] = {}
         #: By signature: the choices, and the moves that finish a plan after any of them except for deeper stack levels.
         self._forks = ForkCache()

@@ -40,7 +40,8 @@ FIELDS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("enough_option", {"label": ""}), ("none_option", {"label": ""}), ("step", {"text": ""}),
     ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}), ("draft", _DRAFT),
     ("more_option", {"count": 1}), ("group_option", {"group": "", "count": 1}), ("page_taken", {"options": ""}),
-    ("page_wanted", {"count": 1}), ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
+    ("page_wanted", {"count": 1}), ("look", {"task": "", "options": "", "instruction": ""}),
+    ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
 )  # fmt: skip
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
@@ -117,6 +118,8 @@ class Wording:
             ``{question}``.
         decision: a decision in the progress; may use ``{question}`` and ``{answer}``. A question without end
             punctuation gets a colon.
+        look: the question for all steps of a plan (``search="exact"``); may use ``{task}``, ``{options}`` and
+            ``{instruction}``. The task comes last, so that a model reads what comes before only once.
         draft: the request for a draft of the whole plan (``search="draft"``). May use ``{task}``, ``{progress}``,
             ``{names}`` (the names that plans consist of), ``{rules}``, ``{limits}``, ``{instruction}``.
         draft_call, draft_steps: the form of a draft, if plans are printed as nested calls, and otherwise.
@@ -156,6 +159,10 @@ class Wording:
     step: str = "{text};"
     question_target: str = 'the answer to "{question}"'
     decision: str = "{question} {answer};"
+    look: str = (
+        "A plan is made of these steps:\n{options}\n\nWhich of them does the best plan for the task have?\n{instruction}"
+        "\n\nTask description: {task}"
+    )
     draft: str = (
         "Task description: {task}\n\nA plan is made of these names:\n{names}\n\n"
         "The rules of a plan:\n{rules}\n{limits}\n\nCurrent progress:\n{progress}\n\n{instruction}"
@@ -289,6 +296,12 @@ class Wording:
         return fill_template(
             self.draft, {"task": task, "progress": self.progress(tree), "instruction": instruction, **told}
         )
+
+    def ask_steps(self, task: str, options: Sequence[str]) -> str:
+        """Write the question for all steps of a plan at once."""
+        listed = "\n".join(f"{number}: {text}" for number, text in enumerate(options, 1))
+        instruction = fill_template(self.instruction_several, {"count": len(options)})
+        return fill_template(self.look, {"task": task, "options": listed, "instruction": instruction})
 
     def progress(self, tree: Node, skip: int = 0) -> str:
         """Write the steps so far, in the order in which they were chosen, and the one to choose now."""

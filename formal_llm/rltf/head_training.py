@@ -1,0 +1,212 @@
+"""Training of the head that reads from a sentence which steps a plan needs.
+
+The head is a :class:`~formal_llm.llms.local.step_head.StepHead`. The encoder is frozen, so each sentence is encoded
+once and training takes seconds on a CPU. The loss is the binary cross-entropy of each step, with labels smoothed by
+:data:`SMOOTHING`; the optimiser is AdamW with the one-cycle schedule (Smith and Topin 2018, arXiv 1708.07120). If there
+are sentences for validation, the seed is kept with which most of their plans have exactly the right steps.
+
+The likelihood of plans under the rules (a conditional random field over the grammar, by the exact sums of
+:class:`~formal_llm.WeightedRules`) can be maximised instead. It is not the default, since it is worse here
+(``benchmarks/planner.py --likelihood plans``): steps can be taken in many orders, the likelihood is that of all of them
+together, but the best plan is a single one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from formal_llm.automata import WeightedRules
+from formal_llm.llms.local.encoders import BiEncoderScorer
+from formal_llm.llms.local.step_head import StepHead
+from formal_llm.planning import Planner, Task
+from formal_llm.planning.drivers.exact import weigh_steps
+from formal_llm.planning.rewordings import LabelledTask
+from formal_llm.rltf.weighted_loss import log_partitions
+
+if TYPE_CHECKING:
+    import torch
+
+#: The width of the inner layer, and the hardness of the maximum over tokens.
+HIDDEN, HEAT = 96, 4.0
+#: Labels are this, and one minus this, instead of 0 and 1.
+SMOOTHING = 0.025
+#: The share of inputs that are left out at random.
+DROPOUT = 0.2
+#: The highest learning rate, the decay of weights, and the number of sentences of an update.
+RATE, DECAY, BATCH = 3e-3, 0.01, 32
+#: What is maximised: the likelihood of each step by itself, or that of plans under the rules.
+Likelihood = Literal["steps", "plans"]
+
+
+class TrainedHead(NamedTuple):
+    """A head, the seed that it was trained with, and on how many sentences for validation its plans are exact."""
+
+    head: StepHead
+    seed: int
+    exact: int
+
+
+class HeadSettings(NamedTuple):
+    """How a head is trained.
+
+    Attributes:
+        epochs: how often each sentence is read.
+        seeds: with which seeds.
+        likelihood: see :data:`Likelihood`.
+    """
+
+    epochs: int = 15
+    seeds: Sequence[int] = (0, 1, 2)
+    likelihood: Likelihood = "steps"
+
+
+def train_head(
+    planner: Planner,
+    encoder: BiEncoderScorer,
+    sentences: Sequence[LabelledTask],
+    validation: Sequence[LabelledTask] = (),
+    settings: HeadSettings | None = None,
+    *,
+    neutral: Sequence[str] = (),
+    on_epoch: Callable[[int, int], None] | None = None,
+) -> TrainedHead:
+    """Train a head, and return the best one by validation; the first one without sentences for validation.
+
+    Args:
+        planner: the rules; its LLM is not used.
+        encoder: gives the states of tokens.
+        sentences: the sentences to train on.
+        validation: the sentences by which the seed is chosen.
+        settings: how it is trained.
+        neutral: names of the rules that no sentence decides, such as inputs.
+        on_epoch: called after each epoch with the seed and the epoch, from 1.
+
+    Raises:
+        ValueError: there are no sentences.
+    """
+    if not sentences:
+        raise ValueError("there are no sentences to train on")
+    settings = settings or HeadSettings()
+    steps = [name for name in planner.table().vocabulary.terminals if name not in neutral]
+    trainer = _HeadTrainer(planner, encoder, sentences, steps, tuple(neutral))
+    read = [states.numpy() for states in encode_sentences(encoder, [task for task, _ in validation])]
+    best: TrainedHead | None = None
+    for seed in settings.seeds:
+        head = trainer.train(seed, settings, on_epoch)
+        exact = 0
+        for states, (task, wanted) in zip(read, validation, strict=True):
+            exact += plan_steps(planner, head.score(states), task) - {*neutral} == wanted
+        if best is None or exact > best.exact:
+            best = TrainedHead(head, seed, exact)
+    assert best is not None
+    return best
+
+
+def encode_sentences(encoder: BiEncoderScorer, tasks: Sequence[Task]) -> list[torch.Tensor]:
+    """Return the states of the tokens of each task's sentence."""
+    import torch
+
+    with torch.no_grad():
+        return [states.cpu() for states in encoder.token_states([task.description for task in tasks])] if tasks else []
+
+
+def plan_steps(planner: Planner, scores: dict[str, float], task: Task) -> set[str]:
+    """Return the steps of the best plan for a task by scores of steps."""
+    rules = weigh_steps(planner.table(task))
+    best = rules.with_scores({name: score for name, score in scores.items() if name in rules.scores}).best()
+    return set() if best is None else set(best.word)
+
+
+class _HeadTrainer:
+    def __init__(
+        self,
+        planner: Planner,
+        encoder: BiEncoderScorer,
+        sentences: Sequence[LabelledTask],
+        steps: Sequence[str],
+        neutral: tuple[str, ...],
+    ) -> None:
+        import torch
+
+        self._planner, self._steps, self._neutral = planner, steps, neutral
+        self._tasks = [task for task, _ in sentences]
+        self._states = encode_sentences(encoder, self._tasks)
+        self._wanted = torch.tensor([[float(step in wanted) for step in steps] for _, wanted in sentences])
+
+    def train(self, seed: int, settings: HeadSettings, on_epoch: Callable[[int, int], None] | None) -> StepHead:
+        """Train a head with one seed."""
+        import torch
+
+        generator = torch.Generator().manual_seed(seed)
+        rng = random.Random(seed)
+        network = _make_network(self._states[0].shape[1], len(self._steps), generator)
+        optimizer = torch.optim.AdamW(network.values(), lr=RATE, weight_decay=DECAY)
+        batches = -(-len(self._tasks) // BATCH)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=settings.epochs * batches)
+        for epoch in range(settings.epochs):
+            order = rng.sample(range(len(self._tasks)), len(self._tasks))
+            for begin in range(0, len(order), BATCH):
+                batch = order[begin : begin + BATCH]
+                scores = _score_batch(network, [self._states[place] for place in batch], generator)
+                loss = self._compute_loss(scores, batch, settings.likelihood)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                schedule.step()
+            if on_epoch is not None:
+                on_epoch(seed, epoch + 1)
+        arrays = {name: weights.detach().numpy().astype(np.float32) for name, weights in network.items()}
+        return StepHead(tuple(self._steps), self._neutral, HEAT, **arrays)
+
+    def _compute_loss(self, scores: torch.Tensor, batch: Sequence[int], likelihood: Likelihood) -> torch.Tensor:
+        import torch
+
+        wanted = self._wanted[batch]
+        if likelihood == "plans":
+            rules = [self._rules_of(self._tasks[place]) for place in batch]
+            return (log_partitions(rules, self._steps, scores) - (scores * wanted).sum(dim=1)).mean()
+        smooth = wanted * (1 - 2 * SMOOTHING) + SMOOTHING
+        losses = torch.nn.functional.binary_cross_entropy_with_logits(scores, smooth, reduction="none")
+        return losses.sum(dim=1).mean()
+
+    def _rules_of(self, task: Task) -> WeightedRules:
+        return weigh_steps(self._planner.table(task))
+
+
+def _make_network(width: int, count: int, generator: torch.Generator) -> dict[str, torch.Tensor]:
+    """The weights of :class:`StepHead`, at random as in ``torch.nn.Linear``."""
+    import torch
+
+    def uniform(*shape: int, inputs: int) -> torch.Tensor:
+        bound = inputs**-0.5
+        return ((torch.rand(shape, generator=generator) * 2 - 1) * bound).requires_grad_()
+
+    return {
+        "inner": uniform(HIDDEN, width, inputs=width),
+        "inner_bias": uniform(HIDDEN, inputs=width),
+        "outer": uniform(count, HIDDEN, inputs=HIDDEN),
+        "mean": uniform(count, width, inputs=width),
+        "bias": uniform(count, inputs=width),
+    }
+
+
+def _score_batch(
+    network: dict[str, torch.Tensor], states: Sequence[torch.Tensor], generator: torch.Generator
+) -> torch.Tensor:
+    """The scores ``[sentences, steps]``, as :meth:`StepHead.score`, with inputs left out at random."""
+    import torch
+
+    def drop(values: torch.Tensor) -> torch.Tensor:
+        kept = torch.rand(values.shape, generator=generator) >= DROPOUT
+        return values * kept / (1 - DROPOUT)
+
+    padded = torch.nn.utils.rnn.pad_sequence(list(states), batch_first=True)
+    inside = torch.arange(padded.shape[1]) < torch.tensor([len(one) for one in states])[:, None]
+    hidden = torch.tanh(drop(padded) @ network["inner"].T + network["inner_bias"])
+    heated = (HEAT * (drop(hidden) @ network["outer"].T)).masked_fill(~inside[..., None], -torch.inf)
+    means = padded.sum(dim=1) / inside.sum(dim=1, keepdim=True)
+    return torch.logsumexp(heated, dim=1) / HEAT + drop(means) @ network["mean"].T + network["bias"]
