@@ -15,7 +15,6 @@ from formal_llm.cli.console import err, out, print_text
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.llms import LLM, resolve
 from formal_llm.llms.local.adapted import fingerprint, with_adapter
-from formal_llm.llms.local.planner import adapters
 from formal_llm.planning import TaskPack
 from formal_llm.planning.rewordings import read_rewordings
 
@@ -98,8 +97,6 @@ def read_methods(text: str) -> list[Method]:
 def trained_llms(names: Sequence[str], methods: Sequence[str], adapter: Path | None) -> dict[str, AdaptedLLM]:
     """For LLMs by name the same with trained adapters, where the method ``rltf`` asks for them.
 
-    Those of ``minilm`` ship with the library; any others are in the folder of a training run.
-
     Raises:
         FormalLLMError: the adapters fit none of the LLMs.
     """
@@ -110,7 +107,7 @@ def trained_llms(names: Sequence[str], methods: Sequence[str], adapter: Path | N
             raise FormalLLMError("--adapter is for the method rltf, which is not asked for: --methods formal,rltf")
         return {}
     if adapter is None:
-        names, adapter = [name for name in names if name == "minilm"], adapters()
+        return {}
     found: dict[str, AdaptedLLM] = {}
     odd: FormalLLMError | None = None
     for name in names:
@@ -391,7 +388,7 @@ def bench(
         typer.Option(metavar="A,B", help="The paper's table: zero,few,constrained,formal,rltf."),
     ] = None,
     adapter: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Trained adapters for the method rltf; minilm has its own.")
+        Path | None, typer.Option(metavar="DIR", help="Trained adapters for the method rltf.")
     ] = None,
     sentences: Annotated[
         str, typer.Option(metavar="FILE", help="With --methods: tasks in other words; none: no second table.")

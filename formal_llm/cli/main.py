@@ -26,6 +26,7 @@ from formal_llm.cli import (
     plugins,
     run,
     studio,
+    train_planner,
     travel,
     try_,
     verify,
@@ -123,6 +124,7 @@ app.add_typer(bench.app, name="bench")
 bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
 bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_travelplanner)
 app.command(help=calibrate.HELP)(calibrate.calibrate)
+app.command(help=train_planner.HELP)(train_planner.train_planner)
 app.command(help=agent.HELP)(agent.agent)
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(guard.app, name="guard")

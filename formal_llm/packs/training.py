@@ -19,8 +19,9 @@ from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import scoring_of, settings_of
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs import training_rewards as rewards
+from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.planning import Planner, Task, TaskPack
-from formal_llm.planning.rewordings import read_rewordings
+from formal_llm.planning.rewordings import LabelledTask, has_labels, read_rewordings, read_sentences
 from formal_llm.planning.walks.wording import adapt_wording
 from formal_llm.rltf.all_plans import count_plans
 from formal_llm.rltf.distributed import Processes
@@ -208,6 +209,30 @@ def selected(pack: TaskPack, text: str) -> list[Task]:
         else:
             found += pack.split(part)
     return list(dict.fromkeys(found))
+
+
+def labelled(pack: TaskPack, text: str) -> list[LabelledTask]:
+    """Return the tasks that a text selects, each with the steps that its sentence calls for.
+
+    The text is as in :func:`selected`; besides, it may name files of labelled sentences
+    (:func:`~formal_llm.planning.rewordings.read_sentences`). What is named twice is there twice. Tasks of the split
+    ``test``, in the pack's words or in others, are left out.
+
+    Raises:
+        ResourceNotFound, NotationError, ValueError: as :func:`selected`.
+        TrainingError: it is not known which steps a sentence calls for.
+    """
+    tested = {pack.tasks[number].description for number in pack.splits.get("test", ())}
+    found: list[LabelledTask] = []
+    for part in filter(None, map(str.strip, text.split("+"))):
+        if part.endswith(".toml") and has_labels(pack, part):
+            found += read_sentences(pack, part)
+        elif pack.name == rewards.WITH_REFERENCES:
+            tasks = [task for task in selected(pack, part) if (task.original or task.description) not in tested]
+            found += [LabelledTask(task, frozenset(tools_called_for(task))) for task in tasks]
+        else:
+            raise TrainingError(f"{part}: which steps these call for is not known; give a file of labelled sentences")
+    return found
 
 
 def _parse_numbers(pack: TaskPack, text: str) -> list[int]:

@@ -30,7 +30,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from formal_llm.authored.tables import Items, Keys, NamedEntries, TablePath, TableProblem, TomlFile
+from formal_llm.authored.tables import Items, Keys, NamedEntries, TablePath, TableProblem, TomlFile, parse_toml
 from formal_llm.errors import ResourceNotFound, unknown
 from formal_llm.planning.packs import TaskPack
 from formal_llm.planning.task import Task
@@ -123,6 +123,16 @@ def read_sentences(pack: TaskPack, file: str | Path) -> list[LabelledTask]:
         tasks = [pack.read(text, inputs=row.get("given"), goal=row.get("goal")) for text in row["texts"]]
         found += [LabelledTask(task, frozenset(row["steps"])) for task in tasks]
     return found
+
+
+def has_labels(pack: TaskPack, file: str | Path) -> bool:
+    """Whether a file is one of labelled sentences.
+
+    Raises:
+        ResourceNotFound, NotationError: there is no such file, or it is no TOML file.
+    """
+    place = _find_file(pack, file)
+    return "sentences" in parse_toml(place.read_text(encoding="utf-8"), str(place))
 
 
 def _find_file(pack: TaskPack, file: str | Path) -> Path:

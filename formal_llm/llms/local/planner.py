@@ -38,6 +38,15 @@ if TYPE_CHECKING:
 UNLIKE, ALIKE = 0.4, 0.8
 
 
+def load_encoder() -> BiEncoderScorer:
+    """Load MiniLM.
+
+    Raises:
+        MissingDependency: MiniLM, torch or transformers are not installed.
+    """
+    return BiEncoderScorer(*load(str(find_minilm()), "encoder", Placement("cpu", "auto", None, True)))
+
+
 class SimilarWords:
     """Like :func:`~formal_llm.llms.builtin.equal_stems`; other words match terminals with similar words.
 
@@ -50,7 +59,7 @@ class SimilarWords:
 
     def __init__(self, vectors: Callable[[Sequence[str]], torch.Tensor] | None = None) -> None:
         self._lock = threading.Lock()
-        self._vectors = vectors or BiEncoderScorer(*load(str(find_minilm()), "encoder", _HERE)).vectors
+        self._vectors = vectors or load_encoder().vectors
 
     def __call__(self, words: tuple[str, ...], terms: tuple[Term, ...]) -> list[dict[int, float]]:
         """Measure the likeness, see :data:`~formal_llm.llms.builtin.Likeness`."""
@@ -83,9 +92,6 @@ def _common(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word for word in words if word == word.casefold())
 
 
-_HERE = Placement("cpu", "auto", None, True)
-
-
 #: The name of the provider.
 PLANNER = "minilm-planner"
 #: The weight of words. Of 4, 6, 8, 12 and 20, all from 6 on worked well on the validation sentences.
@@ -109,7 +115,7 @@ class SentenceScorer:
 
     def __init__(self, head: StepHead, encoder: BiEncoderScorer | None = None) -> None:
         self.head = head
-        self.encoder = encoder or BiEncoderScorer(*load(str(find_minilm()), "encoder", _HERE))
+        self.encoder = encoder or load_encoder()
         self._lock = threading.Lock()
         self.score = lru_cache(maxsize=_KEPT)(self._score)
 
