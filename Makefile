@@ -46,8 +46,9 @@ demo-run: $(VENV)/.installed-dev   ## restore a damaged photograph and answer a 
 train-demo: $(VENV)/.installed-dev   ## train a pretrained scorer on the paper's tasks for some minutes, offline
 	@OMP_NUM_THREADS=$(THREADS) $(BIN)/python benchmarks/train_demo.py build/train-demo
 
-planner: $(VENV)/.installed-dev   ## train the adapters of minilm-planner, three seeds, and measure them: half an hour and more
-	@$(BIN)/python benchmarks/planner.py build/planner
+planner: $(VENV)/.installed-dev   ## train the head of minilm-planner, three seeds, and measure it: some minutes
+	@$(BIN)/formal-llm train-planner openagi --sentences "sentences.toml + sentences.toml + training + rewordings.toml" --validation sentences_validation.toml --epochs 30 --out build/minilm-planner.safetensors
+	@$(BIN)/python benchmarks/planner.py --train
 
 test: $(VENV)/.installed-dev   ## install and run the whole test suite
 	$(BIN)/python -m pytest -n auto --dist worksteal

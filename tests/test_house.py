@@ -35,7 +35,8 @@ DEFERRED = {
     ("formal_llm.automata.lookahead.search", "formal_llm.automata.lookahead.exact.linear_program"): "the last but one",
     # A plan needs none of these, and loads only what it needs.
     ("formal_llm.automata.lookahead.lookahead", "formal_llm.automata.lookahead.sampling"): "counting plans",
-    ("formal_llm.planning.drivers.planner", "formal_llm.planning.drivers.draft"): "one search of four",
+    ("formal_llm.planning.drivers.planner", "formal_llm.planning.drivers.draft"): "one search of five",
+    ("formal_llm.planning.drivers.planner", "formal_llm.planning.drivers.exact"): "one search of five; numpy",
     ("formal_llm.planning.drivers.planner", "formal_llm.planning.drivers.stepping"): "plans made by hand",
     ("formal_llm.planning.plans.plan", "formal_llm.planning.plans.certificates"): "proofs",
     ("formal_llm.planning.plans.plan", "formal_llm.planning.plans.drawing"): "pictures",

@@ -387,9 +387,7 @@ def bench(
         str | None,
         typer.Option(metavar="A,B", help="The paper's table: zero,few,constrained,formal,rltf."),
     ] = None,
-    adapter: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Trained adapters for the method rltf.")
-    ] = None,
+    adapter: Annotated[Path | None, typer.Option(metavar="DIR", help="Trained adapters for the method rltf.")] = None,
     sentences: Annotated[
         str, typer.Option(metavar="FILE", help="With --methods: tasks in other words; none: no second table.")
     ] = SENTENCES,

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 HELP = """Train a model that runs here on the rewards of its plans (RLTF), through LoRA adapters.
 
-The settings stand in a recipe: a TOML file, or the name of one that comes with formal_llm (minilm-demo, minilm-planner,
-openagi, smollm2-cpu, tiny; single-gpu and eight-gpus for large models). Each of them is an option, too, and then counts
-instead of the recipe's; the defaults shown are for what neither says.
+The settings stand in a recipe: a TOML file, or the name of one that comes with formal_llm (minilm-demo,
+minilm-rewordings, openagi, smollm2-cpu, tiny; single-gpu and eight-gpus for large models). Each of them is an
+option, too, and then counts instead of the recipe's; the defaults shown are for what neither says.
 
 The folder of --out gets the log, checkpoints, the adapters (final, best) in the format of peft, and report.md. Ctrl-C
 ends the run after the update that is under way; --resume goes on exactly where it was.

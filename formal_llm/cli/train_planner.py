@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from formal_llm.cli.console import command, counted, err, print_text, without_loading_bars
+from formal_llm.cli.console import command, counted, err, print_text, progress_bars, without_loading_bars
 from formal_llm.errors import FormalLLMError
 from formal_llm.planning import TaskPack
 
@@ -61,10 +61,12 @@ def train_planner(
     err().print(f"{counted(len(read), 'sentence')} to train on, {len(held)} for validation")
     without_loading_bars()
     encoder = load_encoder()
-    trained = train_head(
-        planner, encoder, read, held, HeadSettings(epochs, range(seeds)), neutral=neutral,
-        on_epoch=lambda seed, epoch: err().print(f"seed {seed}: epoch {epoch} of {epochs}", end="\r"),
-    )  # fmt: skip
+    with progress_bars() as bars:
+        bar = bars.add_task("", total=seeds * epochs, said="training")
+        trained = train_head(
+            planner, encoder, read, held, HeadSettings(epochs, range(seeds)), neutral=neutral,
+            on_epoch=lambda seed, epoch: bars.update(bar, completed=seed * epochs + epoch, said=f"seed {seed}"),
+        )  # fmt: skip
     trained.head.save(to)
     exact = f"; {trained.exact} of {len(held)} plans for validation have exactly the right steps" if held else ""
     print_text(f"{to}: seed {trained.seed}{exact}. Use it: --llm minilm-planner:{to}")

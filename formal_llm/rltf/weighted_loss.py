@@ -28,7 +28,7 @@ def log_partitions(rules: Sequence[WeightedRules], names: Sequence[str], scores:
     Returns:
         A tensor ``[rows]``; differentiable twice.
     """
-    found: torch.Tensor = _LogPartitions.apply(scores, tuple(rules), tuple(names))  # type: ignore[no-untyped-call]
+    found: torch.Tensor = _LogPartitions.apply(scores, tuple(rules), tuple(names))
     return found
 
 
@@ -49,7 +49,7 @@ class _LogPartitions(torch.autograd.Function):  # type: ignore[misc]  # torch is
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None, None]:
         (scores,) = ctx.saved_tensors
-        marginals: torch.Tensor = _Marginals.apply(scores, ctx.rules, ctx.names)  # type: ignore[no-untyped-call]
+        marginals: torch.Tensor = _Marginals.apply(scores, ctx.rules, ctx.names)
         return gradients[0][:, None] * marginals, None, None
 
 

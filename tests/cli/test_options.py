@@ -13,14 +13,14 @@ import pytest
     ("words", "found"),
     [
         ("formal-llm pl", ["plan", "plugins"]),
-        ("formal-llm tr", ["train", "try"]),
+        ("formal-llm tr", ["train", "train-planner", "try"]),
         ("formal-llm plan openagi --search be", ["best-first"]),
         ("formal-llm plan coo", ["cooking"]),
         ("formal-llm verify rea", ["react", "react-5", "react-ablated"]),
         ("formal-llm plan openagi --llm test:r", ["test:random"]),
         ("formal-llm plan openagi --llm openai:", ["openai:"]),
         ("formal-llm train --schedu", ["--schedule"]),
-        ("formal-llm train mini", ["minilm-demo", "minilm-planner"]),
+        ("formal-llm train mini", ["minilm-demo", "minilm-rewordings"]),
         ("formal-llm check inc", ["incident"]),
     ],
 )

@@ -112,7 +112,7 @@ def test_what_cannot_be_done_is_said(recipe: str, tmp_path: Path, more: tuple[st
 def test_recipes_that_are_not_there() -> None:
     code, _, said = run("minilm-dem", "--out", "run")
     assert code == 2
-    there = "eight-gpus, minilm-demo, minilm-planner, openagi, single-gpu, smollm2-cpu, tiny"
+    there = "eight-gpus, minilm-demo, minilm-rewordings, openagi, single-gpu, smollm2-cpu, tiny"
     assert f"Did you mean 'minilm-demo'? There are: {there}." in said
 
 

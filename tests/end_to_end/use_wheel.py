@@ -17,8 +17,8 @@ assert "site-packages" in formal_llm.__file__, formal_llm.__file__
 pack = TaskPack.load("openagi")
 assert len(pack.tasks) == 185
 print(Planner(pack.cfg, "builtin", wording=pack.wording).plan(pack.task(15)).word)
-from formal_llm.llms.local.planner import adapters
-assert (adapters() / "adapter_model.safetensors").stat().st_size > 200_000
+from formal_llm.llms.local.planner import shipped_head
+assert shipped_head().stat().st_size > 50_000
 """
 
 
@@ -37,7 +37,7 @@ def main() -> None:
         said = run(command, "plan", "openagi", TASK, "--show", "call", cwd=elsewhere)
         assert said.strip() == "text = translation(captioning(denoising(input_image)))", said
         run(command, "check", "openagi", cwd=elsewhere)
-        # The adapters come along; what they belong to has to be installed, and it is said how.
+        # The head ships with it; the encoder has to be installed, and the error explains how.
         asked = [command, "plan", "openagi", TASK, "--llm", "minilm-planner"]
         refused = subprocess.run(asked, cwd=elsewhere, capture_output=True, text=True)
         assert refused.returncode == 3, refused

@@ -12,7 +12,8 @@ from formal_llm import Plan, Task, TaskPack, authored
 from formal_llm.errors import ModelError, NotationError, ProviderError, ResourceNotFound, TrainingError
 from formal_llm.llms.local.loading import ModelKind, Placement, load
 from formal_llm.packs.openagi.data.making import make_data
-from formal_llm.packs.training import Ingredients, model_of, policy_of, selected, trainer_of
+from formal_llm.packs.openagi.references import tools_called_for
+from formal_llm.packs.training import Ingredients, labelled, model_of, policy_of, selected, trainer_of
 from formal_llm.planning.rewordings import read_rewordings
 from formal_llm.planning.walks.wording import NAMED
 from formal_llm.rltf.advantages import ADVANTAGES
@@ -22,6 +23,7 @@ from formal_llm.rltf.settings import Settings
 from tests import tiny_models
 from tests.rltf.vllm_server import VLLMServer
 
+ROOT = Path(__file__).parent.parent.parent
 RECIPES = authored.names("training")
 
 
@@ -46,28 +48,56 @@ def test_each_recipe_can_be_read_and_has_tasks(name: str) -> None:
     others = [task for task in parts.tasks if task.original]
     assert len(parts.tasks) - len(others) == (7 if name == "smollm2-cpu" else 13)
     assert len(parts.held_out) == (17 if name == "smollm2-cpu" else 16)  # task 20 is both in the paper's splits
-    assert bool(others) == (name == "minilm-planner")
+    assert bool(others) == (name == "minilm-rewordings")
     assert len(parts.validation) == (40 if name.startswith("minilm") else 0)
 
 
 def test_there_are_the_recipes_that_the_book_names() -> None:
-    assert RECIPES == ["eight-gpus", "minilm-demo", "minilm-planner", "openagi", "single-gpu", "smollm2-cpu", "tiny"]
+    assert RECIPES == ["eight-gpus", "minilm-demo", "minilm-rewordings", "openagi", "single-gpu", "smollm2-cpu", "tiny"]
 
 
 def test_nothing_that_is_measured_is_trained_on_or_tells_when_to_stop() -> None:
     pack = TaskPack.load("openagi")
-    parts = Ingredients.of(Settings.read(authored.find("training", "minilm-planner", (".toml",))))
+    parts = Ingredients.of(Settings.read(authored.find("training", "minilm-rewordings", (".toml",))))
     measured = read_rewordings(pack, "paraphrases.toml")
     assert len(measured) == len({task.description for task in measured}) == 60
     assert {task.original for task in measured} == {pack.tasks[number].description for number in pack.splits["test"]}
     seen = {task.description for task in (*parts.tasks, *parts.validation)}
     assert not seen & {task.description for task in measured}
-    # The tasks themselves are others as well, but for task 20, which the paper trains on and tests.
+    # The tasks themselves are others as well, but for task 20, which the paper both trains on and tests.
     trained, stopping = (
         {task.original or task.description for task in some} for some in (parts.tasks, parts.validation)
     )
     assert trained & {task.original for task in measured} == {pack.tasks[20].description}
     assert not stopping & (trained | {task.original for task in measured})
+
+
+def test_labelled_sentences_are_others_than_those_that_are_measured() -> None:
+    pack = TaskPack.load("openagi")
+    trained = labelled(pack, "sentences.toml + training + rewordings.toml")
+    held = labelled(pack, "sentences_validation.toml")
+    measured = [
+        *read_rewordings(pack, "paraphrases.toml"),
+        *read_rewordings(pack, ROOT / "benchmarks" / "paraphrases.toml"),
+        *read_rewordings(pack, ROOT / "benchmarks" / "paraphrases_held_out.toml"),
+    ]
+    assert len(measured) == 180
+    texts = [{task.description for task in some} for some in ([t for t, _ in trained], [t for t, _ in held], measured)]
+    assert not texts[0] & texts[1] and not texts[0] & texts[2] and not texts[1] & texts[2]
+    # The inputs and tools of the paper's test tasks are others, too.
+    tested = {(pack.tasks[n].inputs, frozenset(tools_called_for(pack.tasks[n]))) for n in pack.splits["test"]}
+    assert not tested & {(task.inputs, steps) for task, steps in (*trained, *held)}
+
+
+def test_labels_come_from_files_or_references(tmp_path: Path) -> None:
+    pack = TaskPack.load("openagi")
+    file = tmp_path / "mine.toml"
+    file.write_text('[[sentences]]\nsteps = ["denoising"]\ntexts = ["Clean it."]\n')
+    found = labelled(pack, f"{file} + 7 + {file}")
+    assert [steps for _, steps in found] == [{"denoising"}, {"colorization"}, {"denoising"}]
+    assert labelled(pack, "test") == []
+    with pytest.raises(TrainingError, match="give a file of labelled sentences"):
+        labelled(TaskPack.load("cooking"), "0")
 
 
 def test_a_selection_of_several_parts(tmp_path: Path) -> None:

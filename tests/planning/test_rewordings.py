@@ -8,7 +8,7 @@ import pytest
 
 from formal_llm import TaskPack
 from formal_llm.errors import NotationError, ResourceNotFound
-from formal_llm.planning.rewordings import read_rewordings
+from formal_llm.planning.rewordings import has_labels, read_rewordings, read_sentences
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +91,45 @@ def test_what_is_wrong_is_told_with_its_line(pack: TaskPack, tmp_path: Path, tex
 def test_a_file_that_is_not_there(pack: TaskPack) -> None:
     with pytest.raises(ResourceNotFound, match="paraphrases"):
         read_rewordings(pack, "paraphrase.toml")
+
+
+LABELLED = """
+[[sentences]]
+given = ["image"]
+goal = "text"
+steps = ["denoising", "captioning"]
+texts = ["Snow all over it: what is going on?", "Describe the grainy one."]
+[[sentences]]
+steps = ["translation"]
+texts = ["Given English text, how to translate the text in German step by step?"]
+"""
+
+
+def test_labelled_sentences(pack: TaskPack, tmp_path: Path) -> None:
+    file = written(tmp_path, LABELLED)
+    assert has_labels(pack, file) and not has_labels(pack, "paraphrases.toml")
+    first, second, third = read_sentences(pack, file)
+    assert (first.task.description, first.steps) == ("Snow all over it: what is going on?", {"denoising", "captioning"})
+    assert (second.task.inputs, second.task.goal) == (("image",), "text_plan")
+    assert (third.task.inputs, third.steps) == (("text",), {"translation"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("captioning", "captionin", "captionin"),
+        ('goal = "text"\n', 'goal = "sound"\n', "sound"),
+        ('["image"]', '["sound"]', "sound"),
+        ('steps = ["translation"]\n', "", "steps"),
+    ],
+)
+def test_labelled_sentences_that_cannot_be(pack: TaskPack, tmp_path: Path, old: str, new: str, problem: str) -> None:
+    with pytest.raises((NotationError, ResourceNotFound), match=problem):
+        read_sentences(pack, written(tmp_path, LABELLED.replace(old, new)))
+
+
+def test_no_file_of_labelled_sentences(pack: TaskPack, tmp_path: Path) -> None:
+    with pytest.raises(ResourceNotFound):
+        read_sentences(pack, tmp_path / "none.toml")
+    with pytest.raises(NotationError):
+        has_labels(pack, written(tmp_path, "[[["))

@@ -198,7 +198,8 @@ class PlannerLLM:
     def _answer_by_steps(self, question: Question) -> Answer | None:
         """Answer by the scores of steps; None if they are not all known."""
         outlook = question.outlook
-        if outlook is None or not self.knows_steps(_list_steps(outlook)):
+        names = [] if outlook is None else _list_steps(outlook)
+        if outlook is None or not names or not self.knows_steps(names):
             return None
         scores = self.scorer.score(question.task)
         values = _value_options(outlook, scores)
@@ -230,8 +231,9 @@ def _choose_highest(scores: Sequence[float]) -> Answer:
 
 
 def _list_steps(outlook: Outlook) -> list[str]:
-    """List the steps that the options use."""
-    return [term.name for prospect in outlook.prospects for term in prospect.uses]
+    """List the steps that the options use, and those that they still allow."""
+    used = [term.name for prospect in outlook.prospects for term in prospect.uses]
+    return used + [term.name for prospect in outlook.prospects for term, _ in prospect.allows]
 
 
 def _value_options(outlook: Outlook, scores: Mapping[str, float]) -> list[float]:

@@ -17,7 +17,7 @@ one, and as many more steps as were asked for.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import NamedTuple
 
 from formal_llm.automata import Limits, Lookahead, WeightedRules
@@ -78,13 +78,14 @@ def plan_at_once(walk: Walk, ask: Ask = ask_once, *, or_greedy: bool = False) ->
                 raise
             weighted = False
         if weighted:
-            rules = yield from ask_weights(walk, ask)
-            best = rules.best()
-            if best is not None:
-                steps = DraftSteps(tuple(DraftStep(name, frozenset([name])) for name in best.word))
-                way = find_way_along(walk.table, walk.configuration, steps, whole=True)
-                if way is not None:
-                    follow_way(walk, steps, way)
+            best = (yield from ask_weights(walk, ask)).best()
+            assert best is not None  # the walk has a choice, so there are plans
+            steps = DraftSteps(tuple(DraftStep(name, frozenset([name])) for name in best.word))
+            way = find_way_along(walk.table, walk.configuration, steps, len(walk.word), whole=True)
+            if way is not None:
+                follow_way(walk, steps, way)
+            elif not or_greedy:
+                raise Undecided("the choices that lead to the best plan were not found; use another search")
     yield from greedy(walk, ask)
 
 
@@ -133,7 +134,7 @@ def find_steps(table: ChoiceTable) -> list[str]:
     return [name for name in table.vocabulary.terminals if name in usable]
 
 
-def score_steps(table: ChoiceTable, scores: dict[str, float]) -> WeightedRules:
+def score_steps(table: ChoiceTable, scores: Mapping[str, float]) -> WeightedRules:
     """Weigh the rules of a table by the scores of steps; see the module's docstring for repeated steps."""
     repeated = [name for name in scores if table.lookahead.limits.most(name) != 1]
     required: frozenset[str] = frozenset()
@@ -142,7 +143,7 @@ def score_steps(table: ChoiceTable, scores: dict[str, float]) -> WeightedRules:
         if _require(table, more).completable().possible:
             required = more
     rules = weigh_steps(table, required)
-    return rules.with_scores(scores | {name: min(scores[name], 0.0) + REPEATED for name in repeated})
+    return rules.with_scores({**scores, **{name: min(scores[name], 0.0) + REPEATED for name in repeated}})
 
 
 def weigh_steps(table: ChoiceTable, required: frozenset[str] = frozenset()) -> WeightedRules:

@@ -160,8 +160,8 @@ class Wording:
     question_target: str = 'the answer to "{question}"'
     decision: str = "{question} {answer};"
     look: str = (
-        "A plan is made of these steps:\n{options}\n\nWhich of them does the best plan for the task have?\n{instruction}"
-        "\n\nTask description: {task}"
+        "A plan is made of these steps:\n{options}\n\nWhich of them does the best plan for the task have?\n"
+        "{instruction}\n\nTask description: {task}"
     )
     draft: str = (
         "Task description: {task}\n\nA plan is made of these names:\n{names}\n\n"

@@ -1,0 +1,75 @@
+"""Training of heads on a tiny encoder: what they learn, by both likelihoods, and without sentences."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+if not all(importlib.util.find_spec(name) for name in ("torch", "transformers")):
+    pytest.skip("torch and transformers are not installed", allow_module_level=True)
+
+import numpy as np
+
+from formal_llm import CFG, Planner, RandomLLM
+from formal_llm.llms.local.encoders import BiEncoderScorer
+from formal_llm.planning import Task
+from formal_llm.planning.rewordings import LabelledTask
+from formal_llm.rltf.head_training import HeadSettings, Likelihood, describe_steps, plan_steps, train_head
+from tests import tiny_models
+
+RULES = CFG.from_string(
+    '%limit 1\nFood -> wash Food | cut Food | Base\nBase -> beef | tofu\nwash "Wash" "under the tap"\ncut "Cut"'
+)
+PLANNER = Planner(RULES, RandomLLM(0))
+WORDS = {"wash": "clean", "cut": "small", "beef": "cow", "tofu": "bean"}
+
+
+def make_sentences() -> list[LabelledTask]:
+    found = []
+    for base in ("beef", "tofu"):
+        for more in ((), ("wash",), ("cut",), ("wash", "cut")):
+            names = (*more, base)
+            found.append(LabelledTask(Task(" ".join(WORDS[name] for name in names)), frozenset(names)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def encoder() -> BiEncoderScorer:
+    return BiEncoderScorer(tiny_models.encoder(), tiny_models.tokenizer())
+
+
+@pytest.mark.parametrize("likelihood", ["steps", "plans"])
+def test_a_head_learns_which_words_call_for_which_steps(encoder: BiEncoderScorer, likelihood: Likelihood) -> None:
+    sentences = make_sentences()
+    epochs: list[tuple[int, int]] = []
+    trained = train_head(
+        PLANNER, encoder, sentences * 8, sentences, HeadSettings(30, (0, 1), likelihood),
+        on_epoch=lambda seed, epoch: epochs.append((seed, epoch)),
+    )  # fmt: skip
+    assert trained.exact == len(sentences)
+    assert epochs == [(seed, epoch) for seed in (0, 1) for epoch in range(1, 31)]
+    assert trained.head.steps == ("wash", "cut", "beef", "tofu")
+    for task, steps in sentences:
+        (states,) = encoder.token_states([task.description])
+        assert plan_steps(PLANNER, trained.head.score(states.detach().numpy()), task) == steps
+
+
+def test_the_same_seed_gives_the_same_head(encoder: BiEncoderScorer) -> None:
+    heads = [train_head(PLANNER, encoder, make_sentences(), (), HeadSettings(2, (3,))).head for _ in range(2)]
+    assert all(np.array_equal(heads[0].arrays[name], heads[1].arrays[name]) for name in heads[0].arrays)
+
+
+def test_names_that_no_sentence_decides(encoder: BiEncoderScorer) -> None:
+    head = train_head(PLANNER, encoder, make_sentences(), (), HeadSettings(1, (0,)), neutral=["beef", "tofu"]).head
+    assert (head.steps, head.neutral) == (("wash", "cut"), ("beef", "tofu"))
+
+
+def test_without_sentences(encoder: BiEncoderScorer) -> None:
+    with pytest.raises(ValueError, match="no sentences"):
+        train_head(PLANNER, encoder, [])
+    made = describe_steps(PLANNER, ["beef"], mixed=20)
+    assert LabelledTask(Task("under the tap"), frozenset({"wash"})) in made
+    assert all(steps <= {"wash", "cut", "tofu"} for _, steps in made)
+    assert {len(steps) for _, steps in made} == {1, 2, 3}
+    assert made == describe_steps(PLANNER, ["beef"], mixed=20)
