@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from formal_llm.automata import Limits, Lookahead, WeightedRules
 from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.derivations import Feature
 from formal_llm.errors import AutomatonError, InfiniteLanguage, Undecided
 from formal_llm.llms.question import Answer, Outlook, Prospect, Question, Term
 from formal_llm.planning.drivers.draft import find_way_along, follow_way
@@ -136,14 +137,17 @@ def find_steps(table: ChoiceTable) -> list[str]:
 
 def score_steps(table: ChoiceTable, scores: Mapping[str, float]) -> WeightedRules:
     """Weigh the rules of a table by the scores of steps; see the module's docstring for repeated steps."""
-    repeated = [name for name in scores if table.lookahead.limits.most(name) != 1]
+    repeated = {name for name in scores if table.lookahead.limits.most(name) != 1}
     required: frozenset[str] = frozenset()
-    for name in sorted((name for name in repeated if scores[name] > 0), key=lambda name: -scores[name]):
+    for name in sorted((name for name in repeated if scores[name] > 0), key=lambda name: (-scores[name], name)):
         more = required | {name}
         if _require(table, more).completable().possible:
             required = more
     rules = weigh_steps(table, required)
-    return rules.with_scores({**scores, **{name: min(scores[name], 0.0) + REPEATED for name in repeated}})
+    weights: dict[Feature, float] = {
+        name: min(score, 0.0) + REPEATED if name in repeated else score for name, score in scores.items()
+    }
+    return rules.with_scores(weights)
 
 
 def weigh_steps(table: ChoiceTable, required: frozenset[str] = frozenset()) -> WeightedRules:
