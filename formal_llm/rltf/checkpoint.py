@@ -2,11 +2,13 @@
 
 A checkpoint is a folder ``checkpoints/step-000120``: the adapters in the format of peft, the optimizer's state, and
 ``state.json`` with the rest. Draws need no state: each depends on the seed, the update and the task. A checkpoint is
-written under another name and then moved into place, so one in place is complete.
+written under another name and then moved into place, so one in place is complete; checksums of its files are in
+``state.json``.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -66,7 +68,10 @@ class Checkpoints:
             with _put_whole(place) as fresh:
                 policy.save(fresh)
                 torch.save(optimizer.state_dict(), fresh / "optimizer.pt")
-                data = {"format": _FORMAT, "step": state.step, "fingerprint": self.fingerprint, **state.data}
+                sums = {file.name: _compute_checksum(file) for file in sorted(fresh.iterdir())}
+                data = {
+                    "format": _FORMAT, "step": state.step, "fingerprint": self.fingerprint, "files": sums, **state.data
+                }  # fmt: skip
                 (fresh / "state.json").write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
                 for file in fresh.iterdir():
                     _sync_file(file)
@@ -113,6 +118,7 @@ class Checkpoints:
                     "same, or begin a run in another folder"
                 )
             step_found = int(data.pop("step"))
+            _check_files(place, data.pop("files", {}))
             # Via the CPU: a run may continue on another device, and not every process should use that of the first one.
             state = torch.load(place / "optimizer.pt", weights_only=True, map_location="cpu")
         except TrainingError:
@@ -136,6 +142,18 @@ class Checkpoints:
         with _put_whole(place) as fresh:
             policy.save(fresh)
         return place
+
+
+def _compute_checksum(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _check_files(place: Path, sums: Mapping[str, str]) -> None:
+    """Raise ValueError for a file that is not as it was written; older checkpoints have no checksums."""
+    for name, checksum in sums.items():
+        if Path(name).name != name or _compute_checksum(place / name) != checksum:
+            raise ValueError(f"{name} is not the file that was written")
 
 
 @contextmanager

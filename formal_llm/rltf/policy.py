@@ -210,9 +210,14 @@ class Policy:
             self.model.eval()
 
     def changed(self) -> None:
-        """Discard what was computed with the old weights; call this after the weights have changed."""
+        """Discard what was computed with the old weights; call this after the weights have changed.
+
+        Within :meth:`keeping_graphs` that includes the graphs: gradients that are wanted are settled before.
+        """
         self.model.eval()
         self.scorer.forget()
+        if self.scorer.graphs is not None:
+            self.scorer.graphs.clear()
 
     def save(self, folder: str | Path) -> None:
         """Save the adapters in the format of peft: ``peft.PeftModel.from_pretrained(base, folder)`` loads them.
@@ -349,4 +354,6 @@ def _state_in(folder: Path) -> dict[str, torch.Tensor]:
     try:
         return dict(load_file(str(file)))
     except (SafetensorError, OSError) as error:
-        raise ModelError(f"{file} cannot be read: {error}") from error
+        raise ModelError(
+            f"{file} cannot be read: {error}; remove {folder}, and train or copy the adapters again"
+        ) from error

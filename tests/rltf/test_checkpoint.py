@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,45 @@ def test_a_damaged_state_is_told(tmp_path: Path, text: str) -> None:
     with pytest.raises(TrainingError, match="step-000001"):
         checkpoints.load(policy, optimizer)
     assert all(torch.equal(one, two) for one, two in zip(before, policy.parameters, strict=True))
+
+
+@pytest.mark.parametrize("name", ["adapter_model.safetensors", "optimizer.pt"])
+@pytest.mark.parametrize("how", ["a flipped bit", "cut off", "of another step", "missing"])
+def test_a_file_that_is_another_is_refused(tmp_path: Path, name: str, how: str) -> None:
+    policy = runs.tiny_policy()
+    optimizer = stepped(policy)
+    checkpoints = Checkpoints(tmp_path)
+    place = checkpoints.save(policy, optimizer, RunState(1, {}))
+    file = place / name
+    content = file.read_bytes()
+    if how == "a flipped bit":
+        file.write_bytes(content[:-40] + bytes([content[-40] ^ 1]) + content[-39:])
+    elif how == "cut off":
+        file.write_bytes(content[:-10])
+    elif how == "missing":
+        file.unlink()
+    else:
+        optimizer.step()
+        with torch.no_grad():
+            for parameter in policy.parameters:
+                parameter.add_(1)
+        later = checkpoints.save(policy, optimizer, RunState(2, {}))
+        file.write_bytes((later / name).read_bytes())
+    before = [parameter.detach().clone() for parameter in policy.parameters]
+    with pytest.raises(TrainingError, match=f"step-000001 is damaged .*{name}.*remove it to go on from the one before"):
+        checkpoints.load(policy, optimizer, 1)
+    assert all(torch.equal(one, two) for one, two in zip(before, policy.parameters, strict=True))
+
+
+def test_checkpoints_without_checksums_are_read(tmp_path: Path) -> None:
+    policy = runs.tiny_policy()
+    optimizer = stepped(policy)
+    checkpoints = Checkpoints(tmp_path)
+    place = checkpoints.save(policy, optimizer, RunState(1, {"more": 2}))
+    state = json.loads((place / "state.json").read_text())
+    del state["files"]
+    (place / "state.json").write_text(json.dumps(state))
+    assert checkpoints.load(policy, optimizer) == RunState(1, {"more": 2})
 
 
 def test_another_run_is_refused(tmp_path: Path) -> None:

@@ -405,6 +405,32 @@ def test_graphs_of_rollouts_give_the_same_gradient(
     assert policy.scorer.graphs is None
 
 
+def test_graphs_of_old_weights_are_dropped(build: Build, planner: Planner, tasks: list[Task]) -> None:
+    policy = moved(Policy(build(), temperature=2))
+
+    def gradient_after_a_change(most: int) -> Any:
+        policy.changed()
+        before = [parameter.detach().clone() for parameter in policy.parameters]
+        with policy.keeping_graphs(most):
+            rollout(planner, policy, [Start(0, tasks[0], str(n)) for n in range(4)])
+            with torch.no_grad():
+                for parameter in policy.parameters:
+                    parameter.mul_(1.5)
+            policy.changed()
+            episodes = rollout(planner, policy, [Start(0, tasks[0], str(n)) for n in range(4)])
+            whole = Objective(policy)
+            whole.add_episodes(episodes, [1.0, -1.0, 0.5, -0.5])
+            with policy.training():
+                whole.backpropagate_loss()
+        found = gradient(policy)
+        with torch.no_grad():
+            for parameter, value in zip(policy.parameters, before, strict=True):
+                parameter.copy_(value)
+        return found
+
+    assert same(gradient_after_a_change(1 << 40), gradient_after_a_change(0))
+
+
 def test_few_questions_are_read_again_rather_than_all_that_was_read_with_them(
     build: Build, planner: Planner, tasks: list[Task]
 ) -> None:
