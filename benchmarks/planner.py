@@ -3,10 +3,11 @@
 Measured on 120 sentences that nobody trained or tuned on (``tasks/openagi/paraphrases.toml`` and
 ``benchmarks/paraphrases.toml``), on 60 of a writer who saw neither code nor data
 (``benchmarks/paraphrases_held_out.toml``), and on the benchmark's own 185. ``--train`` trains the planner again, as
-``make planner`` does, and measures that; ``--likelihood plans`` trains it by the likelihood of plans under the rules.
-``--describe`` trains one without sentences, on the labels and descriptions of the tools alone.
+``make planner`` does, and measures that; ``--maximise plans`` trains it by the likelihood of plans under the rules,
+``--maximise rewards`` by rewards of drawn plans alone. ``--describe`` trains one without sentences, on the labels and
+descriptions of the tools.
 
-Run: python benchmarks/planner.py [--train [--likelihood plans]] [--describe]
+Run: python benchmarks/planner.py [--train [--maximise plans]] [--describe]
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from formal_llm.packs.training import labelled
 from formal_llm.planning import Task
 from formal_llm.planning.drivers.planner import Search
 from formal_llm.planning.rewordings import read_rewordings
-from formal_llm.rltf.head_training import HeadSettings, Likelihood, describe_steps, train_head
+from formal_llm.rltf.head_training import HeadSettings, Maximised, describe_steps, train_head
 from formal_llm.rltf.reference_tools import compute_f1
 
 HERE = Path(__file__).parent
@@ -84,19 +85,32 @@ def compare_pairs(one: Sequence[bool], other: Sequence[bool], tasks: Sequence[Ta
     return f"{mean:+.2f} [{values[50]:+.2f}, {values[-51]:+.2f}]"
 
 
-def train(pack: TaskPack, likelihood: Likelihood, *, described: bool = False) -> PlannerLLM:
+def train(pack: TaskPack, given: argparse.Namespace, *, described: bool = False) -> PlannerLLM:
     """Train a planner; without sentences where ``described``."""
     planner, encoder = pack.planner("test:random"), load_encoder()
     neutral = [entry["terminal"] for entry in pack.data["inputs"].values()]
     read = describe_steps(planner, neutral) if described else labelled(pack, SENTENCES)
     held = [] if described else labelled(pack, VALIDATION)
-    settings = HeadSettings(EPOCHS, (0,) if described else (0, 1, 2), likelihood)
+    maximise: Maximised = "steps" if described else given.maximise
+    settings = HeadSettings(given.epochs, range(1 if described else given.seeds), maximise, given.samples)
+    curve: list[float] = []
     begin = process_time()
-    trained = train_head(planner, encoder, read, held, settings, neutral=neutral)
+    trained = train_head(
+        planner, encoder, read, held, settings, neutral=neutral, on_update=lambda _, value: curve.append(value)
+    )
     print(
         f"{len(read)} sentences, {process_time() - begin:.0f} s of CPU: "
         f"{trained.exact} of {len(held)} exact for validation, seed {trained.seed}"
     )
+    if maximise == "rewards":
+        first = curve[: len(curve) // given.seeds]
+        smooth = [statistics.fmean(first[max(place - 9, 0) : place + 1]) for place in range(len(first))]
+        goal = smooth[0] + 0.8 * (smooth[-1] - smooth[0])
+        update = next(place for place, value in enumerate(smooth, 1) if value >= goal)
+        print(
+            f"seed 0: mean reward {smooth[0]:.3f} at first, {smooth[-1]:.3f} after {len(first)} updates with "
+            f"{given.samples} samples a sentence; four fifths of the way after {update}"
+        )
     return PlannerLLM(SentenceScorer(trained.head, encoder), EncoderLLM(), SimilarWords(encoder.vectors), "trained")
 
 
@@ -117,16 +131,21 @@ def collect_answerers(pack: TaskPack, given: argparse.Namespace) -> dict[str, tu
     nothing = SentenceScorer(llm.scorer.head.without_steps(), llm.scorer.encoder)
     found[UNTRAINED] = PlannerLLM(nothing, llm.encoder, llm.likeness, UNTRAINED), None
     if given.train:
-        found[f"trained here, by the likelihood of {given.likelihood}"] = train(pack, given.likelihood), None
+        found[f"trained here by {given.maximise}"] = train(pack, given), None
     if given.describe:
-        found["trained on descriptions alone"] = train(pack, "steps", described=True), None
+        found["trained on descriptions alone"] = train(pack, given, described=True), None
     return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--train", action="store_true", help="train the planner again")
-    parser.add_argument("--likelihood", choices=("steps", "plans"), default="steps", help="what training maximises")
+    parser.add_argument(
+        "--maximise", choices=("steps", "plans", "rewards"), default="steps", help="what training maximises"
+    )
+    parser.add_argument("--epochs", type=int, default=EPOCHS, help="how often each sentence is read")
+    parser.add_argument("--seeds", type=int, default=3, help="how many are trained")
+    parser.add_argument("--samples", type=int, default=64, help="for rewards: the plans drawn for a sentence")
     parser.add_argument("--describe", action="store_true", help="train one on the descriptions of the tools alone")
     given = parser.parse_args()
     console = Console(width=150)

@@ -5,10 +5,16 @@ once and training takes seconds on a CPU. The loss is the binary cross-entropy o
 :data:`SMOOTHING`; the optimiser is AdamW with the one-cycle schedule (Smith and Topin 2018, arXiv 1708.07120). If there
 are sentences for validation, the seed is kept with which most of their plans have exactly the right steps.
 
-The likelihood of plans under the rules (a conditional random field over the grammar, by the exact sums of
-:class:`~formal_llm.WeightedRules`) can be maximised instead. It is not the default, since it is worse here
-(``benchmarks/planner.py --likelihood plans``): steps can be taken in many orders, the likelihood is that of all of them
-together, but the best plan is a single one.
+Two other objectives can be maximised instead:
+
+- The likelihood of plans under the rules (a conditional random field over the grammar, by the exact sums of
+  :class:`~formal_llm.WeightedRules`). It is not the default, since it is worse here (``benchmarks/planner.py
+  --maximise plans``): steps can be taken in many orders, the likelihood is that of all of them together, but the best
+  plan is a single one.
+- The mean reward of plans drawn from the rules with the head's scores (RLTF; the policy is the exact distribution over
+  valid plans). A draw costs no pass of a model. The estimator is REINFORCE with the mean of the other draws as the
+  baseline (leave-one-out: Kool et al. 2019). The gradient of a plan's log-probability by the scores is what it uses
+  less the marginals, and the marginals cancel, since the advantages add up to 0.
 """
 
 from __future__ import annotations
@@ -19,13 +25,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from formal_llm.automata import WeightedRules
+from formal_llm.automata import WeightedRules, Word
 from formal_llm.llms.local.encoders import BiEncoderScorer
 from formal_llm.llms.local.step_head import StepHead
 from formal_llm.planning import Planner, Task
 from formal_llm.planning.drivers.exact import weigh_steps
 from formal_llm.planning.rewordings import LabelledTask
-from formal_llm.rltf.weighted_loss import log_partitions
+from formal_llm.rltf.reference_tools import compute_f1
+from formal_llm.rltf.weighted_loss import log_partitions, weigh_row
 
 if TYPE_CHECKING:
     import torch
@@ -38,8 +45,10 @@ SMOOTHING = 0.025
 DROPOUT = 0.2
 #: The highest learning rate, the decay of weights, and the number of sentences of an update.
 RATE, DECAY, BATCH = 3e-3, 0.01, 32
-#: What is maximised: the likelihood of each step by itself, or that of plans under the rules.
-Likelihood = Literal["steps", "plans"]
+#: What is maximised: the likelihood of each step by itself, that of plans under the rules, or the mean reward.
+Maximised = Literal["steps", "plans", "rewards"]
+#: The reward of a plan for a sentence.
+HeadReward = Callable[[LabelledTask, Word], float]
 
 
 class TrainedHead(NamedTuple):
@@ -56,12 +65,18 @@ class HeadSettings(NamedTuple):
     Attributes:
         epochs: how often each sentence is read.
         seeds: with which seeds.
-        likelihood: see :data:`Likelihood`.
+        maximise: see :data:`Maximised`.
+        samples: for rewards, how many plans are drawn for a sentence in an update, two at least.
+        reward: for rewards; by default F1 of the plan's steps and those that the sentence calls for.
+        start: the head to start from, with the same steps; by default one at random.
     """
 
     epochs: int = 15
     seeds: Sequence[int] = (0, 1, 2)
-    likelihood: Likelihood = "steps"
+    maximise: Maximised = "steps"
+    samples: int = 64
+    reward: HeadReward | None = None
+    start: StepHead | None = None
 
 
 def train_head(
@@ -73,6 +88,7 @@ def train_head(
     *,
     neutral: Sequence[str] = (),
     on_epoch: Callable[[int, int], None] | None = None,
+    on_update: Callable[[int, float], None] | None = None,
 ) -> TrainedHead:
     """Train a head, and return the best one by validation; the first one without sentences for validation.
 
@@ -84,19 +100,22 @@ def train_head(
         settings: how it is trained.
         neutral: names of the rules that no sentence decides, such as inputs.
         on_epoch: called after each epoch with the seed and the epoch, from 1.
+        on_update: called after each update with its number, from 1, and what is maximised, as it was before.
 
     Raises:
-        ValueError: there are no sentences.
+        ValueError: there are no sentences, or less than two samples.
     """
+    settings = settings or HeadSettings()
     if not sentences:
         raise ValueError("there are no sentences to train on")
-    settings = settings or HeadSettings()
+    if settings.samples < 2:
+        raise ValueError(f"the other draws are the baseline, so there are two samples at least, not {settings.samples}")
     steps = [name for name in planner.table().vocabulary.terminals if name not in neutral]
     trainer = _HeadTrainer(planner, encoder, sentences, steps, tuple(neutral))
     read = [states.numpy() for states in encode_sentences(encoder, [task for task, _ in validation])]
     best: TrainedHead | None = None
     for seed in settings.seeds:
-        head = trainer.train(seed, settings, on_epoch)
+        head = trainer.train(seed, settings, on_epoch, on_update)
         exact = 0
         for states, (task, wanted) in zip(read, validation, strict=True):
             exact += plan_steps(planner, head.score(states), task) - {*neutral} == wanted
@@ -158,53 +177,96 @@ class _HeadTrainer:
         import torch
 
         self._planner, self._steps, self._neutral = planner, steps, neutral
-        self._tasks = [task for task, _ in sentences]
-        self._states = encode_sentences(encoder, self._tasks)
+        self._sentences = sentences
+        self._states = encode_sentences(encoder, [task for task, _ in sentences])
         self._wanted = torch.tensor([[float(step in wanted) for step in steps] for _, wanted in sentences])
 
-    def train(self, seed: int, settings: HeadSettings, on_epoch: Callable[[int, int], None] | None) -> StepHead:
+    def train(
+        self,
+        seed: int,
+        settings: HeadSettings,
+        on_epoch: Callable[[int, int], None] | None,
+        on_update: Callable[[int, float], None] | None,
+    ) -> StepHead:
         """Train a head with one seed."""
         import torch
 
         generator = torch.Generator().manual_seed(seed)
         rng = random.Random(seed)
-        network = _make_network(self._states[0].shape[1], len(self._steps), generator)
+        network = _make_network(self._states[0].shape[1], len(self._steps), generator, settings.start)
         optimizer = torch.optim.AdamW(network.values(), lr=RATE, weight_decay=DECAY)
-        batches = -(-len(self._tasks) // BATCH)
+        batches = -(-len(self._sentences) // BATCH)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=settings.epochs * batches)
+        update = 0
         for epoch in range(settings.epochs):
-            order = rng.sample(range(len(self._tasks)), len(self._tasks))
+            order = rng.sample(range(len(self._sentences)), len(self._sentences))
             for begin in range(0, len(order), BATCH):
                 batch = order[begin : begin + BATCH]
                 scores = _score_batch(network, [self._states[place] for place in batch], generator)
-                loss = self._compute_loss(scores, batch, settings.likelihood)
+                if settings.maximise == "rewards":
+                    value, loss = self._follow_rewards(scores, batch, settings, rng)
+                else:
+                    loss = self._compute_loss(scores, batch, settings.maximise)
+                    value = -loss.item()
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
                 schedule.step()
+                update += 1
+                if on_update is not None:
+                    on_update(update, value)
             if on_epoch is not None:
                 on_epoch(seed, epoch + 1)
         arrays = {name: weights.detach().numpy().astype(np.float32) for name, weights in network.items()}
         return StepHead(tuple(self._steps), self._neutral, HEAT, **arrays)
 
-    def _compute_loss(self, scores: torch.Tensor, batch: Sequence[int], likelihood: Likelihood) -> torch.Tensor:
+    def _compute_loss(self, scores: torch.Tensor, batch: Sequence[int], maximise: Maximised) -> torch.Tensor:
+        """The negative log-likelihood of the steps, or of the plans."""
         import torch
 
         wanted = self._wanted[batch]
-        if likelihood == "plans":
-            rules = [self._rules_of(self._tasks[place]) for place in batch]
+        if maximise == "plans":
+            rules = [self._rules_of(self._sentences[place].task) for place in batch]
             return (log_partitions(rules, self._steps, scores) - (scores * wanted).sum(dim=1)).mean()
         smooth = wanted * (1 - 2 * SMOOTHING) + SMOOTHING
         losses = torch.nn.functional.binary_cross_entropy_with_logits(scores, smooth, reduction="none")
         return losses.sum(dim=1).mean()
 
+    def _follow_rewards(
+        self, scores: torch.Tensor, batch: Sequence[int], settings: HeadSettings, rng: random.Random
+    ) -> tuple[float, torch.Tensor]:
+        """The mean reward of drawn plans, and a loss with its gradient."""
+        import torch
+
+        reward = settings.reward or self._compute_f1
+        values, slopes = [], []
+        for place, row in zip(batch, scores.detach().double().tolist(), strict=True):
+            sentence = self._sentences[place]
+            rules = self._rules_of(sentence.task)
+            words = weigh_row(rules, self._steps, row).sample(rng, settings.samples)
+            rewards = np.array([reward(sentence, word) for word in words])
+            advantages = (rewards - rewards.mean()) * len(words) / (len(words) - 1)  # less the mean of the others
+            counts = np.array([[word.count(name) for name in self._steps] for word in words])
+            values.append(rewards.mean())
+            slopes.append(advantages @ counts / len(words))
+        gradient = torch.tensor(np.array(slopes), dtype=scores.dtype)
+        return float(np.mean(values)), -(scores * gradient).sum(dim=1).mean()
+
+    def _compute_f1(self, sentence: LabelledTask, word: Word) -> float:
+        return compute_f1(sentence.steps, {*word} - {*self._neutral})
+
     def _rules_of(self, task: Task) -> WeightedRules:
         return weigh_steps(self._planner.table(task))
 
 
-def _make_network(width: int, count: int, generator: torch.Generator) -> dict[str, torch.Tensor]:
-    """The weights of :class:`StepHead`, at random as in ``torch.nn.Linear``."""
+def _make_network(
+    width: int, count: int, generator: torch.Generator, start: StepHead | None
+) -> dict[str, torch.Tensor]:
+    """The weights of :class:`StepHead`: those of a head, or at random as in ``torch.nn.Linear``."""
     import torch
+
+    if start is not None:
+        return {name: torch.tensor(array, requires_grad=True) for name, array in start.arrays.items()}
 
     def uniform(*shape: int, inputs: int) -> torch.Tensor:
         bound = inputs**-0.5

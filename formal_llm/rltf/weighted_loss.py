@@ -32,7 +32,8 @@ def log_partitions(rules: Sequence[WeightedRules], names: Sequence[str], scores:
     return found
 
 
-def _with_row(rules: WeightedRules, names: Sequence[str], row: Sequence[float]) -> WeightedRules:
+def weigh_row(rules: WeightedRules, names: Sequence[str], row: Sequence[float]) -> WeightedRules:
+    """Return rules with the scores of a row; names that they do not have are left out."""
     known = rules.scores
     return rules.with_scores({name: score for name, score in zip(names, row, strict=True) if name in known})
 
@@ -43,7 +44,7 @@ class _LogPartitions(torch.autograd.Function):  # type: ignore[misc]  # torch is
         ctx.rules, ctx.names = rules, names
         ctx.save_for_backward(scores)
         rows = scores.detach().double().tolist()
-        values = [_with_row(one, names, row).log_partition() for one, row in zip(rules, rows, strict=True)]
+        values = [weigh_row(one, names, row).log_partition() for one, row in zip(rules, rows, strict=True)]
         return torch.tensor(values, dtype=scores.dtype, device=scores.device)
 
     @staticmethod
@@ -57,7 +58,7 @@ class _Marginals(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, scores: torch.Tensor, rules: Sequence[WeightedRules], names: Sequence[str]) -> torch.Tensor:
         ctx.weighted = [
-            _with_row(one, names, row) for one, row in zip(rules, scores.detach().double().tolist(), strict=True)
+            weigh_row(one, names, row) for one, row in zip(rules, scores.detach().double().tolist(), strict=True)
         ]
         ctx.names = names
         found = [one.marginals() for one in ctx.weighted]

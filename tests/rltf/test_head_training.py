@@ -15,7 +15,7 @@ from formal_llm import CFG, Planner, RandomLLM
 from formal_llm.llms.local.encoders import BiEncoderScorer
 from formal_llm.planning import Task
 from formal_llm.planning.rewordings import LabelledTask
-from formal_llm.rltf.head_training import HeadSettings, Likelihood, describe_steps, plan_steps, train_head
+from formal_llm.rltf.head_training import HeadSettings, Maximised, describe_steps, plan_steps, train_head
 from tests import tiny_models
 
 RULES = CFG.from_string(
@@ -39,20 +39,37 @@ def encoder() -> BiEncoderScorer:
     return BiEncoderScorer(tiny_models.encoder(), tiny_models.tokenizer())
 
 
-@pytest.mark.parametrize("likelihood", ["steps", "plans"])
-def test_a_head_learns_which_words_call_for_which_steps(encoder: BiEncoderScorer, likelihood: Likelihood) -> None:
+@pytest.mark.parametrize("maximise", ["steps", "plans", "rewards"])
+def test_a_head_learns_which_words_call_for_which_steps(encoder: BiEncoderScorer, maximise: Maximised) -> None:
     sentences = make_sentences()
     epochs: list[tuple[int, int]] = []
+    values: list[float] = []
     trained = train_head(
-        PLANNER, encoder, sentences * 8, sentences, HeadSettings(30, (0, 1), likelihood),
-        on_epoch=lambda seed, epoch: epochs.append((seed, epoch)),
+        PLANNER, encoder, sentences * 8, sentences, HeadSettings(60, (0, 1), maximise, samples=16),
+        on_epoch=lambda seed, epoch: epochs.append((seed, epoch)), on_update=lambda _, value: values.append(value),
     )  # fmt: skip
     assert trained.exact == len(sentences)
-    assert epochs == [(seed, epoch) for seed in (0, 1) for epoch in range(1, 31)]
+    assert epochs == [(seed, epoch) for seed in (0, 1) for epoch in range(1, 61)]
+    assert values[-1] > values[0] + 0.2
     assert trained.head.steps == ("wash", "cut", "beef", "tofu")
     for task, steps in sentences:
         (states,) = encoder.token_states([task.description])
         assert plan_steps(PLANNER, trained.head.score(states.detach().numpy()), task) == steps
+
+
+def test_rewards_of_ones_own_from_a_head_on(encoder: BiEncoderScorer) -> None:
+    """A trained head unlearns tofu where only plans with beef are worth anything."""
+    sentences = make_sentences()
+    first = train_head(PLANNER, encoder, sentences * 8, (), HeadSettings(30, (0,))).head
+    settings = HeadSettings(
+        30, (0,), "rewards", samples=16, reward=lambda sentence, word: float("beef" in word), start=first
+    )
+    head = train_head(PLANNER, encoder, sentences * 8, (), settings).head
+    for task, _ in sentences:
+        (states,) = encoder.token_states([task.description])
+        assert "beef" in plan_steps(PLANNER, head.score(states.detach().numpy()), task)
+    with pytest.raises(ValueError, match="two samples at least"):
+        train_head(PLANNER, encoder, sentences, (), HeadSettings(1, (0,), "rewards", samples=1))
 
 
 def test_the_same_seed_gives_the_same_head(encoder: BiEncoderScorer) -> None:
