@@ -49,18 +49,20 @@ def train_planner(
     """Train a planner."""
     from formal_llm.llms.local.planner import load_encoder
     from formal_llm.packs.training import labelled
-    from formal_llm.rltf.head_training import HeadSettings, describe_steps, train_head
 
     if to.is_dir() or not to.parent.is_dir():
         raise FormalLLMError(f"{to} cannot be written: it is a folder, or its folder does not exist")
     loaded = TaskPack.load(pack)
     planner = loaded.planner("test:random")
     neutral = [entry["terminal"] for entry in loaded.data.get("inputs", {}).values()]
-    read = labelled(loaded, sentences) or describe_steps(planner, neutral)
-    held = labelled(loaded, validation)
-    err().print(f"{counted(len(read), 'sentence')} to train on, {len(held)} for validation")
+    read, held = labelled(loaded, sentences), labelled(loaded, validation)
     without_loading_bars()
     encoder = load_encoder()
+    # Imported after the encoder, whose error explains how to install torch.
+    from formal_llm.rltf.head_training import HeadSettings, describe_steps, train_head
+
+    read = read or describe_steps(planner, neutral)
+    err().print(f"{counted(len(read), 'sentence')} to train on, {len(held)} for validation")
     with progress_bars() as bars:
         bar = bars.add_task("", total=seeds * epochs, said="training")
         trained = train_head(
