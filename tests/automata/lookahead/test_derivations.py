@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm import CFG, Lookahead
+from formal_llm import CFG, PDA, Limits, Lookahead
 from formal_llm.automata.lookahead.derivations import ClassSlot, DerivationGraph, build_derivation_graph
 from formal_llm.errors import Undecided
 from tests.automata.lookahead.test_weighted import OPENAGI
@@ -72,3 +72,27 @@ def test_words_are_written_in_the_order_of_the_rules() -> None:
 def test_there_is_a_bound_of_states() -> None:
     with pytest.raises(Undecided, match="raise max_states"):
         graph_of(OPENAGI, max_states=100)
+
+
+def test_a_step_that_reads_a_class_twice_takes_two_members() -> None:
+    graph = graph_of("%limit 1\nS -> A A | A x A A\nA -> a | b | c")
+    (one,) = graph.classes.values()
+    assert one.members == ("a", "b", "c")
+    assert count(graph) == 3 * 2 + 3 * 2 * 1
+    assert max(len(rewriting.items) for rewriting in graph.rewritings) == 4  # no symbol for A is left
+
+
+def test_states_from_which_nothing_is_affordable_are_left_out() -> None:
+    """Each P takes a, of which there are two: plans with three P are dead before they are written out."""
+    graph = graph_of("%limit 2 a\n%limit 1 b c d\nS -> P P P Q | P P Q | Q\nP -> a | a b\nQ -> c Q | d Q | e")
+    assert count(graph) == 3 * 5 + 5  # a a, ab a, a ab; five words of Q
+    assert len(graph.rewritings) < 40
+
+
+def test_stacks_that_may_end_early() -> None:
+    """An automaton accepts by its state, whatever is left on its stack."""
+    moves = [("q", "a", "X", "q"), ("q", "b", "X", "q", ("X",)), ("q", None, "X", "p")]
+    pda = PDA(moves, start="q", stack=("X", "X"), accepting={"q", "p"}).with_limits(Limits({"b": 1}))
+    counted = Lookahead(pda)
+    graph = build_derivation_graph(counted.pda, counted.bounds, lambda move: None, max_states=1_000)  # type: ignore[arg-type]
+    assert count(graph) == counted.count(of="derivations")
