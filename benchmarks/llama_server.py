@@ -14,7 +14,7 @@ import time
 def main() -> None:
     model, port = sys.argv[1:3]
     try:
-        import xllamacpp  # type: ignore[import-not-found]  # of another environment
+        import xllamacpp
     except ImportError:
         options = ["--host", "127.0.0.1", "--port", port, "--n_ctx", "8192", "--logits_all", "true"]
         sys.argv = ["llama_cpp.server", "--model", model, *options]

@@ -5,7 +5,7 @@ Measured on 120 sentences that nobody trained or tuned on (``tasks/openagi/parap
 (``benchmarks/paraphrases_held_out.toml``), and on the benchmark's own 185. ``--train`` trains the planner again, as
 ``make planner`` does, and measures that; ``--maximise plans`` trains it by the likelihood of plans under the rules,
 ``--maximise rewards`` by rewards of drawn plans alone. ``--describe`` trains one without sentences, on the labels and
-descriptions of the tools.
+descriptions of the tools. ``--on-top`` goes on from the shipped planner.
 
 Run: python benchmarks/planner.py [--train [--maximise plans]] [--describe]
 """
@@ -28,6 +28,7 @@ from formal_llm.errors import MissingDependency
 from formal_llm.llms import LLM, resolve
 from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.planner import PlannerLLM, SentenceScorer, SimilarWords, load_encoder, shipped_head
+from formal_llm.llms.local.step_head import StepHead
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.packs.training import labelled
 from formal_llm.planning import Task
@@ -92,7 +93,8 @@ def train(pack: TaskPack, given: argparse.Namespace, *, described: bool = False)
     read = describe_steps(planner, neutral) if described else labelled(pack, SENTENCES)
     held = [] if described else labelled(pack, VALIDATION)
     maximise: Maximised = "steps" if described else given.maximise
-    settings = HeadSettings(given.epochs, range(1 if described else given.seeds), maximise, given.samples)
+    start = StepHead.load(shipped_head()) if given.on_top else None
+    settings = HeadSettings(given.epochs, range(1 if described else given.seeds), maximise, given.samples, start=start)
     curve: list[float] = []
     begin = process_time()
     trained = train_head(
@@ -117,7 +119,7 @@ def train(pack: TaskPack, given: argparse.Namespace, *, described: bool = False)
 def collect_answerers(pack: TaskPack, given: argparse.Namespace) -> dict[str, tuple[LLM, Search | None]]:
     """Who answers, and with which search."""
     found: dict[str, tuple[LLM, Search | None]] = {}
-    for name in ("test:random", "builtin", "builtin:minilm", "minilm-planner"):
+    for name in ("test:random", "builtin", "builtin:minilm", "minilm-planner", "mpnet-planner"):
         try:
             found[name] = resolve(name), None
         except MissingDependency as error:
@@ -146,6 +148,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="how often each sentence is read")
     parser.add_argument("--seeds", type=int, default=3, help="how many are trained")
     parser.add_argument("--samples", type=int, default=64, help="for rewards: the plans drawn for a sentence")
+    parser.add_argument("--on-top", action="store_true", help="start from the shipped head instead of from nothing")
     parser.add_argument("--describe", action="store_true", help="train one on the descriptions of the tools alone")
     given = parser.parse_args()
     console = Console(width=150)

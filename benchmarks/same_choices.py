@@ -39,7 +39,7 @@ from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.local.rendering import Prompted
 from formal_llm.llms.local.scorer import PromptScorer
-from formal_llm.llms.local.smollm2 import find_smollm2
+from formal_llm.llms.packaged import find_smollm2
 
 
 class Listening:

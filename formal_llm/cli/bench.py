@@ -326,7 +326,8 @@ HELP = """Compare LLMs and ways of planning on the tasks of a pack: how many pla
 
 Methods: zero and few ask for a plan in free text; names forces the names of tools one by one; typed does so as OpenAGI
 does, where each tool takes what the last one gives; formal asks only for what can still become a valid plan; draft has
-the plan written whole and asks where that is none; rltf is formal by the model with trained adapters (--adapter).
+the plan written whole and asks where that is none; look asks once for all steps; rltf is formal by the model with
+trained adapters (--adapter).
 Without --method, all that apply to an LLM.
 
 --methods gives the paper's table in one command: one plan of each task by each method (--repeats for more), and a
@@ -371,6 +372,7 @@ class MethodName(StrEnum):
     formal = "formal"
     rltf = "rltf"
     draft = "draft"
+    look = "look"
 
 
 #: The ways that need no training.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,7 +14,7 @@ from formal_llm.planning import TaskPack
 
 HELP = """Train a planner for the steps of a pack, offline and in a minute or two on a CPU.
 
-It is a head of some kilobytes on the sentence encoder MiniLM: it reads a sentence once and scores all steps. What it
+It is a head of some kilobytes on a sentence encoder: it reads a sentence once and scores all steps. What it
 learns from are sentences with the steps that they call for, in TOML:
 
   [[sentences]]
@@ -45,6 +46,9 @@ def train_planner(
     ] = "",
     epochs: Annotated[int, typer.Option(min=1, help="How often each sentence is read.")] = 15,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds are tried.")] = 3,
+    encoder: Annotated[
+        Literal["minilm", "mpnet"], typer.Option(help="What reads the sentences; mpnet is better, larger and slower.")
+    ] = "minilm",
 ) -> None:
     """Train a planner."""
     from formal_llm.llms.local.planner import load_encoder
@@ -57,7 +61,7 @@ def train_planner(
     neutral = [entry["terminal"] for entry in loaded.data.get("inputs", {}).values()]
     read, held = labelled(loaded, sentences), labelled(loaded, validation)
     without_loading_bars()
-    encoder = load_encoder()
+    loaded_encoder = load_encoder(encoder)
     # Imported after the encoder, whose error explains how to install torch.
     from formal_llm.rltf.head_training import HeadSettings, describe_steps, train_head
 
@@ -66,9 +70,9 @@ def train_planner(
     with progress_bars() as bars:
         bar = bars.add_task("", total=seeds * epochs, said="training")
         trained = train_head(
-            planner, encoder, read, held, HeadSettings(epochs, range(seeds)), neutral=neutral,
+            planner, loaded_encoder, read, held, HeadSettings(epochs, range(seeds)), neutral=neutral,
             on_epoch=lambda seed, epoch: bars.update(bar, completed=seed * epochs + epoch, said=f"seed {seed}"),
         )  # fmt: skip
-    trained.head.save(to)
+    replace(trained.head, encoder=encoder).save(to)
     exact = f"; {trained.exact} of {len(held)} plans for validation have exactly the right steps" if held else ""
-    print_text(f"{to}: seed {trained.seed}{exact}. Use it: --llm minilm-planner:{to}")
+    print_text(f"{to}: seed {trained.seed}{exact}. Use it: --llm {encoder}-planner:{to}")

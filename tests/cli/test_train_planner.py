@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm.llms.local.minilm import MINILM
+from formal_llm.llms.packaged import MINILM
 from tests.cli.inside import runner
 
 run, plan = runner("train-planner"), runner("plan")

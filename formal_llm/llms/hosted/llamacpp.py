@@ -59,6 +59,7 @@ class LlamaCppLLM(CompletionsLLM):
         **connection: Unpack[Connection],
     ) -> None:
         self._native = True
+        self._ends_by_itself = False
         super().__init__(
             model,
             temperature=temperature,
@@ -119,9 +120,26 @@ class LlamaCppLLM(CompletionsLLM):
     def _score(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
         # The server reports no probabilities of the prompt. So it writes the text, restricted by a grammar,
         # and reports how probable each token was before the grammar was applied.
-        rule = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
-        asked = {"prompt": [*before], "n_predict": len(tokens), "n_probs": 1, "temperature": 0.0, "cache_prompt": True}
-        body = self._post(self.client, at_root(self.client.base_url, "/completion"), {**asked, "grammar": rule})
+        asked: dict[str, Any] = {
+            "prompt": [*before],
+            "n_predict": len(tokens),
+            "n_probs": 1,
+            "temperature": 0.0,
+            "cache_prompt": True,
+        }
+        inside = tokens
+        if self._ends_by_itself and tokens[-1] == self._end_token:
+            # A token that ends all texts of the model follows a grammar's texts by itself and is no part of a grammar.
+            # The bias chooses it among several such tokens; the reported probabilities are those without it.
+            inside, asked["logit_bias"] = tokens[:-1], [[tokens[-1], 100.0]]
+        rule = "root ::= " + (" ".join(f"<[{token}]>" for token in inside) or '""')
+        try:
+            body = self._post(self.client, at_root(self.client.base_url, "/completion"), {**asked, "grammar": rule})
+        except Exception as error:
+            if self._ends_by_itself or tokens[-1] != self._end_token or "grammar stack" not in str(error):
+                raise
+            self._ends_by_itself = True
+            return self._score(before, tokens)
         probabilities = body["completion_probabilities"]
         if [one["id"] for one in probabilities] != [*tokens]:
             raise TypeError("the server wrote other tokens than it was held to")

@@ -8,8 +8,7 @@ from pathlib import Path
 from formal_llm.errors import ModelError, ResourceNotFound
 from formal_llm.llms.llm import LLM, resolve
 from formal_llm.llms.local.loading import base_of
-from formal_llm.llms.local.minilm import find_minilm
-from formal_llm.llms.local.smollm2 import find_smollm2
+from formal_llm.llms.packaged import find_minilm, find_smollm2
 
 
 def with_adapter(llm: str, folder: Path) -> LLM:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from formal_llm.errors import ModelError
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import Placement, check_vocabulary, load
-from formal_llm.llms.local.minilm import find_minilm
 from formal_llm.llms.local.scorer import Scorer, batches, by_length, fitting_tokens
+from formal_llm.llms.packaged import find_minilm
 from formal_llm.llms.question import Question
 
 if TYPE_CHECKING:

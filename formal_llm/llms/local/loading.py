@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from formal_llm.errors import ResourceNotFound
-from formal_llm.llms.local.minilm import MINILM, find_minilm
-from formal_llm.llms.local.smollm2 import SMOLLM2, find_smollm2
+from formal_llm.llms.packaged import MINILM, SMOLLM2, find_minilm, find_smollm2
 
 if TYPE_CHECKING:
     import torch

@@ -6,8 +6,8 @@ The encoder gives each token of the sentence a state *x* of width *d*. A step *i
 
 which is the logarithm of the odds that the plan has the step: a soft maximum over the tokens, since one word often
 decides, and the sentence as a whole. The steps are scored as independent; the rules make a plan of them
-(``search="exact"``). The encoder stays as it is, so a head is small (90 kB for 15 steps) and trained in seconds
-(:mod:`formal_llm.rltf.head_training`).
+(``search="exact"``). The encoder stays as it is, so a head is small (90 kB for MiniLM and 15 steps) and trained in
+seconds (:mod:`formal_llm.rltf.head_training`).
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class StepHead:
         outer: ``[steps, hidden]``.
         mean: ``[steps, width]``.
         bias: ``[steps]``.
+        encoder: the name of the encoder.
     """
 
     steps: tuple[str, ...]
@@ -51,6 +52,7 @@ class StepHead:
     outer: Floats
     mean: Floats
     bias: Floats
+    encoder: str = "minilm"
 
     def score(self, states: Floats) -> dict[str, float]:
         """Return the score of each step.
@@ -84,7 +86,7 @@ class StepHead:
         """Write the head as safetensors, in half precision."""
         from safetensors.numpy import save
 
-        texts = {"steps": self.steps, "neutral": self.neutral, "heat": self.heat}
+        texts = {name: getattr(self, name) for name in _TEXTS}
         arrays = {name: array.astype(np.float16) for name, array in self.arrays.items()}
         Path(file).write_bytes(save(arrays, {name: json.dumps(value) for name, value in texts.items()}))
 
@@ -107,7 +109,10 @@ class StepHead:
             with safe_open(str(path), "numpy") as opened:
                 texts = {name: json.loads(value) for name, value in (opened.metadata() or {}).items()}
                 arrays = {name: opened.get_tensor(name).astype(np.float32) for name in opened.keys()}  # noqa: SIM118
-            head = cls(tuple(texts["steps"]), tuple(texts["neutral"]), float(texts["heat"]), **arrays)
+            head = cls(
+                tuple(texts["steps"]), tuple(texts["neutral"]), float(texts["heat"]), **arrays,
+                encoder=str(texts.get("encoder", "minilm")),
+            )  # fmt: skip
             _check_shapes(head)
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{file} is no planner that formal-llm train-planner has written: {error}") from error
@@ -115,7 +120,7 @@ class StepHead:
 
 
 #: The attributes that are no arrays.
-_TEXTS = ("steps", "neutral", "heat")
+_TEXTS = ("steps", "neutral", "heat", "encoder")
 
 
 def _check_shapes(head: StepHead) -> None:

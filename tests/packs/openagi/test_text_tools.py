@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.local.model import TransformersLLM
-from formal_llm.llms.local.smollm2 import SMOLLM2
+from formal_llm.llms.packaged import SMOLLM2
 from formal_llm.llms.question import Message
 from formal_llm.packs.openagi import text_tools
 from formal_llm.packs.openagi.classical.language import split_sentences

@@ -14,7 +14,7 @@ from formal_llm.packs.openagi.benchmark.reading import Matcher, ToolText, chain_
 from formal_llm.planning import Task, TaskPack
 
 #: The planning methods; :mod:`~formal_llm.packs.openagi.benchmark.methods` describes them.
-Method: TypeAlias = Literal["zero", "few", "names", "typed", "formal", "rltf", "draft"]
+Method: TypeAlias = Literal["zero", "few", "names", "typed", "formal", "rltf", "draft", "look"]
 METHODS: tuple[Method, ...] = get_args(Method)
 #: The paper's prompts (Li et al. 2024, appendix A.3; there "Setp" in place of "Step").
 ZERO = "Problem: {task}.\nWhat is its solution? Use 'Step' to mark."

@@ -9,6 +9,7 @@
   - ``formal``: the planner, which offers only what can still become a valid plan.
   - ``rltf``: the same with the model with trained adapters.
   - ``draft``: the planner with ``search="draft"``: the model writes the whole plan; questions correct invalid parts.
+  - ``look``: the planner with ``search="exact"``: one question for all steps, and the best plan by its answer.
 
 A method makes an attempt for each requested plan; its validity is verified afterwards, in the same way for all.
 """
@@ -44,8 +45,9 @@ def why_not(method: Method, llm: LLM) -> str:
 
 def make_attempts(method: Method, assigned: Assignment) -> None:
     """Make an attempt for each key."""
-    if method == "formal" or method == "rltf" or method == "draft":
-        _plan_formally(assigned, "draft" if method == "draft" else "greedy")
+    if method == "formal" or method == "rltf" or method == "draft" or method == "look":
+        searches: dict[Method, Search] = {"draft": "draft", "look": "exact"}
+        _plan_formally(assigned, searches.get(method, "greedy"))
     elif method == "names" or method == "typed":
         _force_names(method, assigned)
     else:
@@ -226,7 +228,8 @@ def _plan_formally(assigned: Assignment, search: Search) -> None:
         used = outcome.usage
         if outcome.plan is not None:
             steps = tuple(map(str, outcome.plan.steps))
-            attempt: Attempt | Exception = Attempt(outcome.plan.word, steps, used.questions, used.token_usage)
+            asked = used.questions + used.drafts
+            attempt: Attempt | Exception = Attempt(outcome.plan.word, steps, asked, used.token_usage)
         elif isinstance(outcome.error, (NoValidPlan, InvalidAnswer, BudgetExceeded)):
             attempt = Attempt((), (), used.questions, used.token_usage, error=str(outcome.error))
         else:

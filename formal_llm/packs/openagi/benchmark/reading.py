@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from formal_llm.authored.files import lines_of
 from formal_llm.automata import CFG
 from formal_llm.llms.builtin import stems
-from formal_llm.llms.local.minilm import find_minilm
+from formal_llm.llms.packaged import find_minilm
 from formal_llm.packs.openagi.scores.text import Encoder
 from formal_llm.planning import TaskPack
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from formal_llm.llms.local.minilm import find_minilm
+from formal_llm.llms.packaged import find_minilm
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from formal_llm.packs.openagi.scores.score import Score
 from formal_llm.packs.openagi.scores.text import BERTScore, ChrF, TokenF1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from formal_llm.errors import MissingDependency, ResourceNotFound
 from formal_llm.llms.local.loading import LOADING
-from formal_llm.llms.local.minilm import HOW, find_minilm
+from formal_llm.llms.packaged import MINILM_HOW, find_minilm
 from formal_llm.packs.openagi.scores.score import Score
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Encoder:
             try:
                 from transformers import AutoModel, AutoTokenizer
             except ImportError as error:
-                raise MissingDependency(f"an encoder needs torch and transformers: {HOW}") from error
+                raise MissingDependency(f"an encoder needs torch and transformers: {MINILM_HOW}") from error
             # Weights in safetensors only: a pickle could run code.
             with LOADING:
                 model = AutoModel.from_pretrained(place, local_files_only=True, use_safetensors=True)

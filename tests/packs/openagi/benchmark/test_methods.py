@@ -28,7 +28,7 @@ def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
     with Records(tmp_path, bench.identity) as records:
         bench.run(llms, METHODS, records)
         assert {(key.llm, key.method) for key in records.plans} == {
-            ("builtin", "names"), ("builtin", "typed"), ("builtin", "formal"),
+            ("builtin", "names"), ("builtin", "typed"), ("builtin", "formal"), ("builtin", "look"),
             *(("test:random", method) for method in METHODS if method not in ("rltf", "draft"))
         }  # fmt: skip
 

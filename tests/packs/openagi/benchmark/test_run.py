@@ -34,7 +34,7 @@ def test_all_methods_with_chance(made: Any, tmp_path: Path) -> None:
     assert all(row["valid"] and not row["reason"] and row["steps"] for row in formal)
     assert all(row["text"] for row in rows if row["method"] in ("zero", "few"))
     assert {step.phase for step in steps} == {"planning", "executing"}
-    assert [step.done for step in steps if step.phase == "planning"] == list(range(1, 41))
+    assert [step.done for step in steps if step.phase == "planning"] == list(range(1, 49))
     assert all(step.total == 40 for step in steps if step.phase == "planning")
     planner = bench.pack.planner()
     for row in rows:
@@ -92,7 +92,9 @@ def test_what_is_asked_is_recorded(made: Any, tmp_path: Path) -> None:
         with RecordingLLM(RandomLLM(0), tmp_path / "answers.jsonl") as llm:
             bench.run({"test:random": llm}, METHODS, records)
         asked = sum(
-            plan["questions"] for key, plan in records.plans.items() if key.method in ("names", "typed", "formal")
+            plan["questions"]
+            for key, plan in records.plans.items()
+            if key.method in ("names", "typed", "formal", "look")
         )
     lines = (tmp_path / "answers.jsonl").read_text().splitlines()
     assert len(lines) == asked

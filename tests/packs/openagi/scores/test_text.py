@@ -83,7 +83,7 @@ def test_bertscore_is_that_of_torchmetrics() -> None:
     bert_score = pytest.importorskip("torchmetrics.functional.text.bert").bert_score
     from transformers import AutoModel, AutoTokenizer
 
-    from formal_llm.llms.local.minilm import find_minilm
+    from formal_llm.llms.packaged import find_minilm
 
     model, tokenizer = AutoModel.from_pretrained(find_minilm()), AutoTokenizer.from_pretrained(find_minilm())
     score = BERTScore()
