@@ -35,7 +35,7 @@ def test_all_methods_with_chance(made: Any, tmp_path: Path) -> None:
     assert all(row["text"] for row in rows if row["method"] in ("zero", "few"))
     assert {step.phase for step in steps} == {"planning", "executing"}
     assert [step.done for step in steps if step.phase == "planning"] == list(range(1, 49))
-    assert all(step.total == 40 for step in steps if step.phase == "planning")
+    assert all(step.total == 48 for step in steps if step.phase == "planning")
     planner = bench.pack.planner()
     for row in rows:
         accepted = planner.table(bench.tasks[row["task"]]).automaton.accepts(tuple(row["word"]))
