@@ -119,6 +119,8 @@ def train(pack: TaskPack, given: argparse.Namespace, *, described: bool = False)
 def collect_answerers(pack: TaskPack, given: argparse.Namespace) -> dict[str, tuple[LLM, Search | None]]:
     """Who answers, and with which search."""
     found: dict[str, tuple[LLM, Search | None]] = {}
+    if given.only:
+        return {name: (resolve(name), "exact") for name in given.only}
     for name in ("test:random", "builtin", "builtin:minilm", "minilm-planner", "mpnet-planner"):
         try:
             found[name] = resolve(name), None
@@ -148,6 +150,10 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="how often each sentence is read")
     parser.add_argument("--seeds", type=int, default=3, help="how many are trained")
     parser.add_argument("--samples", type=int, default=64, help="for rewards: the plans drawn for a sentence")
+    parser.add_argument("--only", action="append", help="measure this LLM alone, by one question a plan; repeatable")
+    parser.add_argument(
+        "--limit", type=int, help="measure every n-th sentence, so that there are this many of each kind"
+    )
     parser.add_argument("--on-top", action="store_true", help="start from the shipped head instead of from nothing")
     parser.add_argument("--describe", action="store_true", help="train one on the descriptions of the tools alone")
     given = parser.parse_args()
@@ -159,6 +165,8 @@ def main() -> None:
         "60 held out": read_rewordings(pack, HERE / "paraphrases_held_out.toml"),
         "the benchmark's 185": pack.tasks,
     }
+    if given.limit:
+        sets = {name: tasks[:: -(-len(tasks) // given.limit)] for name, tasks in sets.items()}
     table = Table(title=f"plans with exactly the right tools (F1 of the tools); head: {shipped_head().name}")
     for column in ("", *sets, "paired with untrained, 120", "questions a plan", "CPU ms a plan"):
         table.add_column(column, justify="right" if column else "left")
