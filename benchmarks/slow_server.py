@@ -1,9 +1,11 @@
 """A server on this machine that answers chat completions after a fixed time, for benchmarks and end-to-end tests.
 
-Which option it chooses is a function of what it is asked, so the same questions always get the same answers. It runs in
-a process of its own until its standard input is closed, that is, at the latest when the one who started it ends.
+Which option it chooses is a function of what it is asked, so the same questions always get the same answers. With
+``--rps`` it refuses what exceeds that many requests a second (status 429), with ``--breaks`` it fails after that many
+answers. ``GET /v1/counts`` returns how many requests it has answered and refused. It runs in a process of its own until
+its standard input is closed, that is, at the latest when the one who started it ends.
 
-Run: python benchmarks/slow_server.py [--latency SECONDS]   (prints its address, then serves)
+Run: python benchmarks/slow_server.py [--latency SECONDS] [--rps N]   (prints its address, then serves)
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
+from urllib.request import urlopen
 
 
 def answer(body: dict[str, Any]) -> bytes:
@@ -37,19 +41,44 @@ def answer(body: dict[str, Any]) -> bytes:
     return json.dumps(completion).encode()
 
 
-async def serve(latency: float) -> None:
-    """Serve until standard input ends."""
+async def serve(latency: float, rps: float, breaks: int) -> None:
+    """Serve until standard input ends; ``rps`` and ``breaks`` of 0 are no limits."""
+    answered = refused = 0
+    allowed, since = rps, monotonic()
+
+    def is_allowed() -> bool:
+        nonlocal allowed, since
+        now = monotonic()
+        allowed, since = min(allowed + (now - since) * rps, max(rps, 1)), now
+        if rps and allowed < 1:
+            return False
+        allowed -= 1
+        return True
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal answered, refused, breaks
         try:
             while head := (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower():
-                length = next(
-                    int(line.split(":")[1]) for line in head.splitlines() if line.startswith("content-length")
-                )
-                body = json.loads(await reader.readexactly(length))
-                await asyncio.sleep(latency)
-                page = answer(body)
-                head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(page)}\r\n\r\n"
+                status = "200 OK"
+                if head.startswith("get /v1/repair"):
+                    breaks, page = 0, b"{}"
+                elif head.startswith("get"):
+                    page = json.dumps({"answered": answered, "refused": refused}).encode()
+                else:
+                    length = next(
+                        int(line.split(":")[1]) for line in head.splitlines() if line.startswith("content-length")
+                    )
+                    body = json.loads(await reader.readexactly(length))
+                    if breaks and answered >= breaks:
+                        status, page = "500 Internal Server Error", b'{"error": {"message": "broken"}}'
+                    elif is_allowed():
+                        answered += 1
+                        await asyncio.sleep(latency)
+                        page = answer(body)
+                    else:
+                        status, page = "429 Too Many Requests", b'{"error": {"message": "slow down"}}'
+                        refused += 1
+                head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(page)}\r\n\r\n"
                 writer.write(head.encode() + page)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -64,9 +93,18 @@ async def serve(latency: float) -> None:
 
 
 @contextmanager
-def slow_server(latency: float = 0.05) -> Iterator[str]:
+def slow_server(latency: float = 0.05, rps: float = 0, breaks: int = 0) -> Iterator[str]:
     """The address of a server in a process of its own, which ends with the block."""
-    command = [sys.executable, str(Path(__file__)), "--latency", str(latency)]
+    command = [
+        sys.executable,
+        str(Path(__file__)),
+        "--latency",
+        str(latency),
+        "--rps",
+        str(rps),
+        "--breaks",
+        str(breaks),
+    ]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -78,7 +116,23 @@ def slow_server(latency: float = 0.05) -> Iterator[str]:
         process.stdout.close()
 
 
+def read_counts(url: str) -> dict[str, int]:
+    """How many requests the server at an address has answered and refused."""
+    with urlopen(f"{url}/counts", timeout=10) as page:
+        counts: dict[str, int] = json.load(page)
+    return counts
+
+
+def repair(url: str) -> None:
+    """Have the server at an address fail no more."""
+    with urlopen(f"{url}/repair", timeout=10):
+        pass
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--latency", type=float, default=0.05)
-    asyncio.run(serve(parser.parse_args().latency))
+    parser.add_argument("--rps", type=float, default=0, help="requests a second that are answered; 0: all")
+    parser.add_argument("--breaks", type=int, default=0, help="after how many answers it only fails; 0: never")
+    given = parser.parse_args()
+    asyncio.run(serve(given.latency, given.rps, given.breaks))

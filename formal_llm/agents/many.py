@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Never, Protocol, Self
+from typing import Any, Never, Protocol
 
 from formal_llm.agents.decoding.steps import Do, Steps, Telling, Wish
 from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.transcript import Transcript
-from formal_llm.authored.files import parse_json
-from formal_llm.authored.tables import AlternativeShape, Keys, NamedEntries, problems
 from formal_llm.automata.models.automaton import make_fingerprint
-from formal_llm.errors import AgentError, AgentStopped, Cancelled, InvalidAnswer, ResultsError, ToolError, WritingError
+from formal_llm.errors import AgentError, AgentStopped, Cancelled, InvalidAnswer, ToolError, WritingError
 from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Stream, in_one_piece
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
 from formal_llm.llms.usage import Prices, TokenUsage
-from formal_llm.planning.drivers.json_lines import open_exclusively, write_line
+from formal_llm.planning.drivers.answer_journal import AnswerJournal
 from formal_llm.planning.drivers.results import Results
 from formal_llm.planning.drivers.streams import run_batch as run_many
 from formal_llm.planning.json_data import JSON
@@ -94,100 +90,6 @@ def outcome_from_data(line: dict[str, Any]) -> AgentOutcome:
     return AgentOutcome(line["index"], Task(line["task"]), transcript, error, calls)
 
 
-_FORMAT = "formal_llm.calls/1"
-_BUSY = "another run is writing to this file; wait for it, or name another results file"
-_HEAD = Keys({"format": AlternativeShape(texts=(_FORMAT,)), "run": str}, needed=("format", "run"))
-_ROW = Keys(
-    {"index": int, "at": int, "asked": str, "answer": NamedEntries(object)}, needed=("index", "at", "asked", "answer")
-)
-
-
-class AnswerJournal:
-    """A file with the answers for unfinished runs.
-
-    Args:
-        path: the file, created if missing. A file of another agent is emptied: its answers are of no use.
-        run: distinguishes the agent from others (:func:`~formal_llm.agents.many.identify_runs`).
-        done: the finished runs, whose answers are no longer needed.
-
-    Raises:
-        ResultsError: the file is damaged, cannot be written, or is being written by another process.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], run: str, done: Container[int] = ()) -> None:
-        self.path = Path(path)
-        #: The answers of each run, each with the hash of its question; and how many of them were replayed.
-        self._answers: dict[int, list[tuple[str, Answer]]] = {}
-        self._taken: dict[int, int] = {}
-        self._file = open_exclusively(self.path, what="file of answers", busy=_BUSY)
-        try:
-            self._read_file(run, done)
-        except BaseException:
-            self._file.close()
-            raise
-
-    def _read_file(self, run: str, done: Container[int]) -> None:
-        self._file.seek(0)
-        text = self._file.readall() or b""
-        whole = text[: text.rfind(b"\n") + 1]
-        if len(whole) < len(text):  # an incomplete line, left when the program died while writing
-            self._file.truncate(len(whole))
-        for number, line in enumerate(whole.split(b"\n")[:-1], 1):
-            try:
-                row: Any = parse_json(line)
-                problem = next((one.problem for one in problems(row, _HEAD if number == 1 else _ROW)), None)
-                if problem is not None:
-                    raise ValueError(problem)
-                if number == 1:
-                    if row["run"] != run:
-                        break
-                elif row["index"] not in done:
-                    answers = self._answers.setdefault(row["index"], [])
-                    # If a run asked different questions from some position on, its later answers replace the earlier.
-                    answers[row["at"] :] = [(row["asked"], answer_from_data(row["answer"]))]
-            except (ValueError, TypeError, KeyError) as error:
-                raise ResultsError(f"{self.path}:{number}: this line is damaged: {error}; delete the file") from None
-        else:
-            if whole:
-                return
-        self._file.truncate(0)
-        write_line(self._file, self.path, {"format": _FORMAT, "run": run}, "the answer")
-
-    def replay_answer(self, index: int, question: Question) -> Answer | None:
-        """Return the next recorded answer of a run if its question is unchanged; else drop the remaining ones."""
-        answers, at = self._answers.get(index, []), self._taken.get(index, 0)
-        if at < len(answers) and answers[at][0] == _hash_question(question):
-            self._taken[index] = at + 1
-            return answers[at][1]
-        self._answers.pop(index, None)
-        return None
-
-    def record_answer(self, index: int, question: Question, answer: Answer) -> None:
-        """Record an answer for a run."""
-        at = self._taken.get(index, 0)
-        self._taken[index] = at + 1
-        data = {"index": index, "at": at, "asked": _hash_question(question), "answer": answer_to_data(answer)}
-        write_line(self._file, self.path, data, "the answer")
-
-    def delete_file(self) -> None:
-        """Delete the file, once all runs are finished."""
-        self.path.unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _hash_question(question: Question) -> str:
-    return hashlib.sha256(json.dumps(question.content, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-
 class DrivableRun(Protocol):
     """A run of an agent, as a driver sees it."""
 
@@ -240,7 +142,7 @@ class AgentRun:
         if self._shared is not None and isinstance(came, (Answer, InvalidAnswer)):
             self._shared.count_tokens(came.usage or TokenUsage())
         if self._kept is not None and self.question is not None and isinstance(came, Answer):
-            self._kept.record_answer(self._index, self.question, came)
+            self._kept.record(self._index, self.question, came)
         self._advance_run(self._unwrap_answer(came))
 
     def _unwrap_answer(self, came: Answer | Exception) -> object:
@@ -260,7 +162,7 @@ class AgentRun:
                         case Question() | Telling():
                             self._telling = isinstance(step, Telling)
                             asked = step.asked if isinstance(step, Telling) else step
-                            known = None if self._kept is None else self._kept.replay_answer(self._index, asked)
+                            known = None if self._kept is None else self._kept.take(self._index, asked)
                             if known is not None:
                                 came = self._unwrap_answer(known)
                                 continue
@@ -422,10 +324,9 @@ class RunnableAgent(ABC):
                     on_outcome(outcome)
 
             done = {index: outcome_from_data(line) for index, line in file.done.items()}
-            with AnswerJournal(f"{results}.calls", run["run"], done) as kept:
-                new = self._run_all(AgentRunBatch(self, asked, budget, done, kept, store_outcome), concurrency)
-                if len(file.done) == len(asked):
-                    kept.delete_file()
+            journal = AnswerJournal(f"{results}.journal", run["run"], file.done.__contains__, paid_only=False)
+            with closing(journal):
+                new = self._run_all(AgentRunBatch(self, asked, budget, done, journal, store_outcome), concurrency)
         return sorted([*done.values(), *new], key=lambda outcome: outcome.index)
 
     @staticmethod

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event, current_thread, main_thread
 from time import monotonic
-from types import NoneType
+from types import FrameType, NoneType
 from typing import Any
 
 import typer
@@ -17,9 +19,11 @@ from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntri
 from formal_llm.automata import Limits
 from formal_llm.cli.console import counted, err, progress_bars
 from formal_llm.cli.sources import LoadedRules
-from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound
+from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound, RunStopped
+from formal_llm.llms.llm import LLM, AsyncLLM
 from formal_llm.planning import Budget, Planner, Task
-from formal_llm.planning.drivers.batch import Outcome
+from formal_llm.planning.drivers.answer_journal import AnswerJournal
+from formal_llm.planning.drivers.batch import Keeping, Outcome
 from formal_llm.planning.drivers.results import FAILED, Results, run_of
 
 #: The failures in a row, none of them due to a plan, after which a run ends: the provider cannot be reached.
@@ -137,14 +141,20 @@ def plan_tasks(planner: Planner, tasks: TaskFile | Sequence[Task], batch: Batch)
     Raises:
         ResultsError: the file cannot be used.
         LLMError: the provider failed many times in a row.
-        typer.Exit: 3 when some tasks are left over, 4 when the budget is used up.
+        typer.Exit: 3 when some tasks are left over, 4 when the budget is used up, 130 after Ctrl-C, 143 after SIGTERM.
     """
-    with Results(batch.out, run_of(planner)) as results:
+    run = run_of(planner)
+    with ExitStack() as opened:
+        results = opened.enter_context(Results(batch.out, run))
+        journal = opened.enter_context(
+            closing(AnswerJournal(f"{batch.out}.journal", run["run"], results.done.__contains__))
+        )
+        keeping = Keeping(journal)
         if batch.retry_failed and (again := results.forget_failed()):
             err().print(f"{again} failed before, and are planned again")
         results.check_tasks(tasks)
-        board = _Board(results, len(tasks))
-        with board.progress:
+        board = _Board(results, len(tasks), keeping.stop)
+        with board.progress, stopping_gently(planner.llm, keeping.stop) as signals:
             try:
                 outcomes = planner.plan_each(
                     tasks,
@@ -152,6 +162,7 @@ def plan_tasks(planner: Planner, tasks: TaskFile | Sequence[Task], batch: Batch)
                     budget=batch.budget,
                     skip=results.done,
                     begun=results.begun,
+                    keeping=keeping,
                 )
                 with closing(outcomes):
                     for outcome in outcomes:
@@ -160,18 +171,56 @@ def plan_tasks(planner: Planner, tasks: TaskFile | Sequence[Task], batch: Batch)
                 board.progress.stop()
                 board.summary("stopped")
                 raise
-        board.summary("done" if board.left == 0 else "not all done")
+        if board.fatal is not None:
+            board.summary("stopped")
+            raise board.fatal
+        board.summary("done" if board.left == 0 else "stopped" if keeping.stop.is_set() else "not all done")
+        if signals:
+            raise typer.Exit(128 + signals[0])
         if board.broke:
             raise typer.Exit(4)
         if board.left:
             raise typer.Exit(3)
 
 
+@contextmanager
+def stopping_gently(llm: LLM, stop: Event) -> Iterator[list[int]]:
+    """Have the first Ctrl-C or SIGTERM stop a run whose answers are awaited; the second one ends it at once.
+
+    Yields:
+        The list of signals that came.
+    """
+    came: list[int] = []
+    if not isinstance(llm, AsyncLLM) or current_thread() is not main_thread():
+        yield came
+        return
+    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+
+    def end_gently(kind: int, frame: FrameType | None) -> None:
+        del frame
+        if came:
+            raise KeyboardInterrupt
+        came.append(kind)
+        stop.set()
+        name = signal.Signals(kind).name
+        err().print(f"{name}: waiting for the answers in flight, which are paid for; once more ends at once")
+
+    try:
+        for kind in before:
+            signal.signal(kind, end_gently)
+        yield came
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
 class _Board:
     """What a run shows of itself, on standard error."""
 
-    def __init__(self, results: Results, count: int) -> None:
+    def __init__(self, results: Results, count: int, stop: Event) -> None:
         self.broke = False
+        self.fatal: Exception | None = None
+        self._stop = stop
         self._console = err()
         self._results = results
         self._count = count
@@ -199,15 +248,16 @@ class _Board:
             self._in_a_row = 0
             self._failed += outcome.plan is None
             self.progress.advance(self._bar)
-        else:
+        elif not isinstance(outcome.error, RunStopped):
             self._passing += 1
             self._last = outcome.error
             if getattr(outcome.error, "shared", False):
                 self.broke = True
             else:
                 self._in_a_row += 1
-                if self._in_a_row >= _IN_A_ROW and outcome.error is not None:
-                    raise outcome.error
+                if self._in_a_row >= _IN_A_ROW and self.fatal is None:
+                    self.fatal = outcome.error
+                    self._stop.set()  # what is in flight is awaited: it is paid for
         self.progress.update(self._bar, said=self._said())
         if self.progress.disable and monotonic() - self._told > _EVERY:
             self._told = monotonic()

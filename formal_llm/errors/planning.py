@@ -55,6 +55,13 @@ class NoValidPlan(PlanningError):
         super().__init__(f"no valid plan: {reason}")
 
 
+class RunStopped(PlanningError):
+    """A run of many tasks was stopped before this plan was finished; the same run continues it."""
+
+    def __init__(self) -> None:
+        super().__init__("the run was stopped before this plan was finished")
+
+
 class BudgetExceeded(PlanningError):
     """A walk used up one of its budgets. Raise the budget on the walk and it continues from where it stands.
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.kill import finished
-from benchmarks.kill import run as kill_and_continue
-from benchmarks.slow_server import slow_server
+from benchmarks.kill import run as stop_and_continue
+from benchmarks.slow_server import read_counts, repair, slow_server
 from formal_llm import CFG
 from formal_llm.cli.batch import read_tasks
 from formal_llm.cli.sources import LoadedRules
@@ -188,7 +188,33 @@ def test_an_interrupted_run_goes_on(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on() -> None:
-    with slow_server(0.002) as url:
-        env = {**os.environ, "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": url}
-        done = kill_and_continue(120, 4, 1, "openai:x", env)
-    assert all(count < 120 for count in done)
+    with slow_server(0.01) as url:
+        stopped = stop_and_continue("kill", 120, 3, 16, 1, url)
+    assert all(count < 120 for count in stopped.done)
+    assert 0 <= stopped.again <= 3 * 16
+    assert stopped.tokens_missing == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["interrupt", "terminate"])
+def test_nothing_is_asked_again_after_a_gentle_stop(how: str) -> None:
+    with slow_server(0.01) as url:
+        stopped = stop_and_continue(how, 60, 2, 16, 1, url)
+    assert (stopped.again, stopped.tokens_missing) == (0, 0)
+
+
+@pytest.mark.slow
+def test_a_server_that_breaks_down_costs_nothing(folder: Path) -> None:
+    command = ("plan", "openagi", "--tasks", "all", "--llm", "openai:x", "--concurrency", "16", "--out")
+    with slow_server(0, breaks=200) as url:
+        env = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": url}
+        done = run(*command, "o", cwd=folder, **env)
+        assert done.returncode == 3, done.stderr
+        assert "are left; the same command goes on with them" in done.stderr
+        assert read_counts(url)["answered"] == 200
+        repair(url)
+        assert run(*command, "o", cwd=folder, **env).returncode == 0
+        answered = read_counts(url)["answered"]
+        assert run(*command, "whole", cwd=folder, **env).returncode == 0
+        assert read_counts(url)["answered"] == 2 * answered
+    assert finished(folder / "o") == finished(folder / "whole")

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from threading import Event
 from typing import Protocol, TypeVar
 
-from formal_llm.errors import BudgetExceeded, InvalidAnswer
+from formal_llm.errors import BudgetExceeded, InvalidAnswer, RunStopped
 from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.llm import LLM
@@ -118,6 +120,30 @@ class SharedBudget:
             self._meter.tokens += tokens
 
 
+class Journal(Protocol):
+    """Where the answers of a run are kept: an :class:`~formal_llm.planning.drivers.answer_journal.AnswerJournal`."""
+
+    def record(self, index: int, question: Question, given: Answer | Exception) -> None:
+        """Keep what a question of a task was answered."""
+
+    def take(self, index: int, question: Question, *, legal: bool = False) -> Answer | InvalidAnswer | None:
+        """Return what a question of a task was answered in an earlier run, once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How the answers of a run survive its end.
+
+    Attributes:
+        journal: where each answer is written before the next question of its plan; None writes none.
+        stop: once it is set, no question is asked any more; the answers to those in flight are awaited, and the plans
+            that are not finished end with :class:`~formal_llm.errors.RunStopped`.
+    """
+
+    journal: Journal | None = None
+    stop: Event = field(default_factory=Event)
+
+
 class TaskRun:
     """One task on its way to a plan; its index, the place among others, is also the name of its walk.
 
@@ -134,12 +160,15 @@ class TaskRun:
         task: str | Task,
         shared: SharedBudget | None = None,
         snapshot: Snapshot | None = None,
+        keeping: Keeping | None = None,
     ) -> None:
         self.question: Question | None = None
         self.outcome: Outcome | None = None
         self._index = index
         self._task = Task.of(task)
         self._shared = shared
+        self._keeping = keeping or Keeping()
+        self._resumed = snapshot is not None
         self.walk: Walk | None = None
         self._steps: Steps | None = None
         try:
@@ -154,7 +183,13 @@ class TaskRun:
             self._finish_run(error)
 
     def take_answer(self, given: Answer | Exception) -> None:
-        """Take an answer to the question; or what was raised instead of one, which ends it unless it is asked again."""
+        """Take an answer to the question; or what was raised instead of one, which ends it unless it is asked again.
+
+        Raises:
+            ResultsError: the answer could not be journalled.
+        """
+        if self._keeping.journal is not None and self.question is not None:
+            self._keeping.journal.record(self._index, self.question, given)
         if self._shared is not None:
             usage = given.usage if isinstance(given, (Answer, InvalidAnswer)) else None
             self._shared.count_tokens(usage or TokenUsage())
@@ -165,15 +200,24 @@ class TaskRun:
         assert self.walk is not None
         try:
             self.question = resumed(self._steps, given)
-            if self._shared is not None:
-                try:
+            while (known := self._find_answer(self.question)) is not None:
+                self.question = resumed(self._steps, known)
+            try:
+                if self._keeping.stop.is_set():
+                    raise RunStopped
+                if self._shared is not None:
                     self._shared.count_question(self.walk, self.question)
-                except BudgetExceeded as error:
-                    self._steps.throw(error)  # so that what watches the walk hears of it
+            except (BudgetExceeded, RunStopped) as error:
+                self._steps.throw(error)  # so that what watches the walk hears of it
         except StopIteration:
             self._finish_run(None)
         except Exception as error:
             self._finish_run(error)
+
+    def _find_answer(self, question: Question) -> Answer | InvalidAnswer | None:
+        """The answer that an earlier run was given and had not used for a plan."""
+        journal = self._keeping.journal
+        return None if journal is None else journal.take(self._index, question, legal=self._resumed)
 
     def _finish_run(self, error: Exception | None) -> None:
         walk = self.walk
@@ -202,6 +246,7 @@ class TaskRunBatch:
         skip: Container[int] = (),
         begun: Mapping[int, Snapshot] | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
+        keeping: Keeping | None = None,
     ) -> None:
         self.llm = driver.llm
         self._on_outcome = on_outcome
@@ -211,10 +256,10 @@ class TaskRunBatch:
                 raise ValueError("steps and backtracks are bounded for each plan: Planner(budget=...)")
             budget.check(driver.prices)
             shared = SharedBudget(budget, Meter(driver.prices))
-        old = begun or {}
+        old, keeping = begun or {}, keeping or Keeping()
         self._begun = (
-            TaskRun(driver, index, task, shared, old.get(index))
-            for index, task in enumerate(tasks)
+            TaskRun(driver, index, task, shared, old.get(index), keeping)
+            for index, task in takewhile(lambda _: not keeping.stop.is_set(), enumerate(tasks))
             if index not in skip
         )
 

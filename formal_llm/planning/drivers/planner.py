@@ -15,7 +15,7 @@ from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.llm import Asking, LLMLike, answered, attempts, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
-from formal_llm.planning.drivers.batch import Outcome, TaskRunBatch
+from formal_llm.planning.drivers.batch import Keeping, Outcome, TaskRunBatch
 from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver, answer_while_pondering
 from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, TaskSolver, asolve_task, solve_task
@@ -95,17 +95,26 @@ class PlansMany:
         budget: Budget | None = None,
         skip: Container[int] = (),
         begun: Mapping[int, Snapshot] | None = None,
+        keeping: Keeping | None = None,
     ) -> Generator[Outcome]:
         """Plan as :meth:`plan_all` does, but yield each outcome as soon as it is known, without keeping it.
 
         Suitable for any number of tasks: only plans in progress are held in memory, and the next task is taken from
         ``tasks`` only when a slot is free and the previous outcome was consumed. Stopping early, with ``break`` or
-        ``close()``, stops the run.
+        ``close()``, stops the run, and the answers in flight are lost; see :class:`Keeping` for another way.
+
+        Args:
+            tasks: see :meth:`plan_all`.
+            concurrency: likewise.
+            budget: likewise.
+            skip: likewise.
+            begun: likewise.
+            keeping: how answers survive the end of the run, in a journal; and a way to stop it.
 
         Returns:
             The outcomes in the order in which the plans are finished; :attr:`Outcome.index` identifies the task.
         """
-        return stream_outcomes(TaskRunBatch(self, tasks, budget, skip, begun), concurrency)
+        return stream_outcomes(TaskRunBatch(self, tasks, budget, skip, begun, keeping=keeping), concurrency)
 
     def aplan_each(
         self: WalkDriver,
@@ -115,9 +124,10 @@ class PlansMany:
         budget: Budget | None = None,
         skip: Container[int] = (),
         begun: Mapping[int, Snapshot] | None = None,
+        keeping: Keeping | None = None,
     ) -> AsyncGenerator[Outcome]:
         """Plan as :meth:`plan_each` does, asynchronously: ``async for outcome in planner.aplan_each(tasks)``."""
-        return astream_outcomes(TaskRunBatch(self, tasks, budget, skip, begun), concurrency)
+        return astream_outcomes(TaskRunBatch(self, tasks, budget, skip, begun, keeping=keeping), concurrency)
 
 
 Search = Literal["greedy", "best-first", "sample", "draft", "exact"]
