@@ -6,28 +6,36 @@ Run: python benchmarks/throughput.py [--plans N] [--modes]
 planner alone, measured with the same answers and no server; ``SDK and all`` is the CPU time of the process that plans.
 
 ``--modes`` compares ways to make the same requests at 64 in flight, in turns, the best of seven each: the SDK's typed
-``create`` with its own HTTP client (how it was done before), its generic ``post`` with that client, and ``post`` with
-aiohttp (how it is done where aiohttp is installed).
+``create`` with its own HTTP client (how it was done before), its generic ``post`` with that client, ``post`` with
+aiohttp (how it is done where aiohttp is installed), the same with a journal of all answers, and requests by aiohttp
+alone, without the SDK's retries, bounds and errors.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from contextlib import closing
 from itertools import cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 from typing import Any
 
+import aiohttp
 import openai
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.slow_server import slow_server
-from formal_llm import Planner, Question, TaskPack
+from formal_llm import Answer, Planner, Question, TaskPack
 from formal_llm.llms.hosted.adapter import chat_data
 from formal_llm.llms.hosted.openai import OpenAILLM
+from formal_llm.planning.drivers.answer_journal import AnswerJournal
+from formal_llm.planning.drivers.batch import Keeping
 
 LATENCY = 0.05
+JOURNALLED = "the same, journalled"
 IN_FLIGHT = (1, 8, 64, 512)
 ROUNDS = 7
 
@@ -48,14 +56,14 @@ def alone(plans: int) -> float:
     return (process_time() - begun) / plans
 
 
-def measure(llm: OpenAILLM, plans: int, in_flight: int) -> tuple[float, float, float]:
+def measure(llm: OpenAILLM, plans: int, in_flight: int, keeping: Keeping | None = None) -> tuple[float, float, float]:
     """(plans per second, CPU seconds per plan, questions per plan)."""
     pack = TaskPack.load("openagi")
     planner = Planner(pack.cfg, llm, wording=pack.wording)
     planner.plan_all(pack.tasks, concurrency=64)  # connections of the client aside, everything is warm
     tasks = list(islice(cycle(pack.tasks), plans))
     begun, cpu = perf_counter(), process_time()
-    outcomes = planner.plan_all(tasks, concurrency=in_flight)
+    outcomes = list(planner.plan_each(tasks, concurrency=in_flight, keeping=keeping))
     seconds, used = perf_counter() - begun, process_time() - cpu
     questions = sum(outcome.unwrap().usage.questions for outcome in outcomes)
     return plans / seconds, used / plans, questions / plans
@@ -83,14 +91,40 @@ class Posted(OpenAILLM):
         return openai.AsyncOpenAI(base_url=self.client.base_url, api_key=self.client.api_key)
 
 
+class Plain(OpenAILLM):
+    """Requests by aiohttp alone."""
+
+    _session: aiohttp.ClientSession | None = None
+
+    async def achoose(self, question: Question) -> Answer:
+        """One request."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+        body = {"model": self.model, "messages": chat_data(question.messages), **self._guarantee(question)}
+        body |= {"logprobs": True, "top_logprobs": 20}
+        async with self._session.post(f"{self.client.base_url}chat/completions", json=body) as response:
+            return self._read(question, await response.json())
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+        self._session = None
+
+
 def modes(url: str, plans: int) -> None:
     """The table of the ways to make requests."""
     own = min(alone(plans) for _ in range(ROUNDS))
-    ways: dict[str, type[OpenAILLM]] = {"create (before)": Typed, "post": Posted, "post, aiohttp (now)": OpenAILLM}
+    ways: dict[str, type[OpenAILLM]] = {
+        "create (before)": Typed, "post": Posted, "post, aiohttp (now)": OpenAILLM, JOURNALLED: OpenAILLM,
+        "aiohttp alone": Plain,
+    }  # fmt: skip
     found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, way in ways.items():
-            found[name].append(measure(way("slow", base_url=url, api_key="none"), plans, 64))
+            llm = way("slow", base_url=url, api_key="none")
+            with TemporaryDirectory() as folder, closing(AnswerJournal(Path(folder, "journal"), "r")) as journal:
+                found[name].append(measure(llm, plans, 64, Keeping(journal if name == JOURNALLED else None)))
     table = Table(title=f"64 in flight, {plans} plans, best of {ROUNDS}; the planner alone: {own * 1000:.2f} ms a plan")
     for column in ("requests by", "plans/s", "questions", "CPU ms/plan", "a question", "of before"):
         table.add_column(column, justify="right")

@@ -18,6 +18,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import aclosing
 from functools import cache
+from itertools import count
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +26,7 @@ import httpcore2
 import httpx2
 
 from formal_llm.llms.hosted.bounds import OutOfBounds, RequestBounds, seconds_left
+from formal_llm.llms.hosted.pace import ALIVE, TOO_MANY, find_pace
 
 #: The extension of a response with the seconds that its server asked to wait.
 WAIT = "formal_llm.wait"
@@ -71,9 +73,10 @@ class Bounded:
 
     def _heard(self, response: httpx2.Response) -> None:
         """Limit the wait that a server requests, which may be anything; a wait that does not fit is removed."""
+        wait = None if response.status_code < 400 else retry_after(response.headers)
+        find_pace(str(response.request.url)).note_response(response.status_code, response.headers, wait)
         if response.status_code < 400:
             return
-        wait = retry_after(response.headers)
         for name in ("retry-after", "retry-after-ms"):
             response.headers.pop(name, None)
         if wait is not None:
@@ -84,6 +87,30 @@ class Bounded:
                 response.headers["retry-after"] = f"{wait:.3f}"
             if wait > _LONG or "x-should-retry" in response.headers:
                 response.extensions[WAIT] = wait
+
+    def _list_waits(self, request: httpx2.Request) -> Iterator[float]:
+        """Yield the seconds to wait, one by one, until a request may be sent to its host.
+
+        Raises:
+            OutOfBounds: the wait would be longer than the time left.
+        """
+        pace, size = find_pace(str(request.url)), len(request.content)
+        for lost in count():
+            wait = pace.take_turn(size, lost)
+            if not wait:
+                return
+            left = seconds_left()
+            if left is not None and wait >= left:
+                raise self._over(self.bounds.late())
+            yield wait
+
+    def _is_repeated(self, response: httpx2.Response, since: float) -> bool:
+        """Return whether a refused request is sent again here: the host has answered somebody since a time.
+
+        Otherwise the SDK decides, which tries a few times.
+        """
+        alive = find_pace(str(response.request.url)).alive_at > since
+        return response.status_code == TOO_MANY and alive and response.headers.get("x-should-retry") != "false"
 
     def _fits(self, response: httpx2.Response) -> bool:
         """Return whether a response is known in advance to be within its bound."""
@@ -111,6 +138,17 @@ class _Waiting(Bounded):
                 pool._network_backend = _Punctual(pool._network_backend)
 
     def send(self, request: httpx2.Request, *, stream: bool = False, **more: Any) -> httpx2.Response:
+        since = time.monotonic() - ALIVE
+        while True:
+            for wait in self._list_waits(request):
+                time.sleep(wait)
+            response = self._send_once(request, stream, **more)
+            if not self._is_repeated(response, since):
+                return response
+            response.close()
+            since = time.monotonic()
+
+    def _send_once(self, request: httpx2.Request, stream: bool, **more: Any) -> httpx2.Response:
         self._in_time()
         try:
             response: httpx2.Response = super().send(request, stream=True, **more)  # type: ignore[misc]
@@ -186,6 +224,19 @@ def _compressed(response: httpx2.Response) -> bool:
 
 class _Awaited(Bounded):
     async def send(self, request: httpx2.Request, *, stream: bool = False, **more: Any) -> httpx2.Response:
+        import asyncio  # imported here: it takes half of this library's import time
+
+        since = time.monotonic() - ALIVE
+        while True:
+            for wait in self._list_waits(request):
+                await asyncio.sleep(wait)
+            response = await self._send_once(request, stream, **more)
+            if not self._is_repeated(response, since):
+                return response
+            await response.aclose()
+            since = time.monotonic()
+
+    async def _send_once(self, request: httpx2.Request, stream: bool, **more: Any) -> httpx2.Response:
         with _as_httpx():
             response: httpx2.Response = await super().send(request, stream=True, **more)  # type: ignore[misc]
             self._heard(response)
