@@ -319,7 +319,11 @@ def read_message(stream: IO[bytes]) -> tuple[dict[str, str], list[bytes]]:
         ValueError: it is damaged, as it is where two processes write at the same time.
     """
     (length,) = struct.unpack(">I", _read_exactly(stream, 4))
-    fields = json.loads(_read_exactly(stream, length))
+    head = _read_exactly(stream, length)
+    try:
+        fields = json.loads(head)
+    except ValueError as error:
+        raise ValueError("a damaged message") from error
     if not isinstance(fields, dict) or "sizes" not in fields:
         raise ValueError("a damaged message")
     sizes: list[int] = fields.pop("sizes")

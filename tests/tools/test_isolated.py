@@ -167,6 +167,16 @@ def test_a_tool_that_forks_and_returns_twice_gives_no_wrong_answer(made: Any) ->
     assert lost <= 1_000 // 50
 
 
+def test_large_answers_that_two_processes_write_at_once_are_not_mixed(made: Any) -> None:
+    tool = made("fork_and_return_twice", timeout=60.0)
+    text = "fork" + "abcdefg" * 200_000
+    for _ in range(8):
+        with contextlib.suppress(RuntimeError):
+            answer, _, worker = tool(text).rpartition(" ")
+            assert answer == text
+            assert worker.isdigit()
+
+
 def test_an_answer_to_an_earlier_call_is_an_error(made: Any) -> None:
     tool = made("answer_late")
     assert tool("first") == "first"
@@ -300,7 +310,7 @@ def test_messages_come_back_and_cut_off_ones_are_told() -> None:
 
 def test_damaged_messages_are_errors() -> None:
     for damaged in (b"\0\0\0\2[]", b"\0\0\0\2{}", b"\0\0\0\2\xff\xff"):
-        with pytest.raises(ValueError, match=r"damaged|codec"):
+        with pytest.raises(ValueError, match="damaged"):
             read_message(io.BytesIO(damaged))
     # Two processes write the same message at the same time: one begins while the other is in the midst of it.
     stream = io.BytesIO()
