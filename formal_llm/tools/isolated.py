@@ -1,8 +1,9 @@
 """Tools in separate processes: a call that hangs is killed, and memory use is confined to its process.
 
 A worker process imports the tool by its module and name. It receives and returns values as the bytes of their kinds,
-over a pair of sockets; nothing is pickled. The worker leads its own session: processes that the tool starts end with
-it, and a process that escapes nevertheless (a daemon) is not waited for.
+over a pair of sockets; nothing is pickled. Processes that the tool starts end with its worker; on Linux also those that
+leave its session, such as daemons, which elsewhere escape but are not waited for. Each call has a random number that
+its answer repeats, so that an answer to another call is not taken for it.
 """
 
 from __future__ import annotations
@@ -10,30 +11,43 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import signal
 import socket
 import struct
 import subprocess
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import IO, cast
 
 from formal_llm.tools.tool import Tool, find_tool
 
 #: The maximum number of bytes of a message.
 MAX_MESSAGE = 1_000_000_000
-#: The environment variables that a worker gets; ``*`` is a wildcard. Names that usually hold secrets are not included.
+#: The environment variables that a worker gets; ``*`` is a wildcard. Families that may hold secrets are listed by name.
 ENVIRONMENT = (
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TEMP", "TMP", "XDG_*",
-    "PYTHON*", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "DYLD_*", "SSL_CERT_*", "*_NUM_THREADS", "CUDA_*",
-    "HF_HOME", "HF_HUB_*", "HF_DATASETS_*", "TRANSFORMERS_*", "TORCH_HOME",
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TEMP", "TMP",
+    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_DIRS",
+    "PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONSAFEPATH", "PYTHONHASHSEED", "PYTHONUTF8",
+    "PYTHONIOENCODING", "PYTHONCOERCECLOCALE", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX",
+    "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONFAULTHANDLER", "PYTHONMALLOC", "PYTHONDEVMODE",
+    "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "DYLD_*", "SSL_CERT_*", "*_NUM_THREADS", "CUDA_*", "TORCH_HOME",
+    "HF_HOME", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "HF_HUB_DISABLE_*", "HF_HUB_ENABLE_*", "HF_HUB_DOWNLOAD_TIMEOUT",
+    "HF_HUB_ETAG_TIMEOUT", "HF_DATASETS_CACHE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_CACHE", "TRANSFORMERS_OFFLINE",
+    "TRANSFORMERS_VERBOSITY",
 )  # fmt: skip
+#: Words in the names of environment variables that hold secrets: :data:`ENVIRONMENT` passes none of these.
+SECRETS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
 #: The seconds that a worker which closed its connection may take to end before it is killed.
 _GRACE = 2.0
+#: The seconds that a worker may take to end its processes before its process group is killed.
+_PATIENCE = 10.0
 
 
 def isolated(
@@ -46,20 +60,29 @@ def isolated(
 ) -> Tool:
     """Return the tool that a module defines, run in a separate process (Linux, macOS).
 
-    The process leads its own session. If a call takes too long, it is killed with everything that it started.
+    If a call takes too long, the process is killed with everything that it started.
 
     Args:
         where: module and name, as in ``"my_tools:denoise"``; the worker imports it likewise.
-        memory: the maximum number of bytes that the process may use; None for no limit.
+        memory: the maximum number of bytes that the process may use, together with all processes that it starts where
+            the system allows it (cgroups, version 2); otherwise a warning is given, and each process alone may use this
+            much. None for no limit.
         timeout: seconds for one call before the process is killed. Default: the tool's own setting.
         idle: the maximum number of idle processes to keep; a process is started if none is idle.
         environment: the environment variables that the process gets besides :data:`ENVIRONMENT` (paths, language,
-            threads): others, such as keys, are not passed on unless named. ``"MY_*"`` matches all with this prefix.
+            threads): others, such as keys, are not passed on unless named. ``"MY_*"`` matches all with this prefix,
+            including keys.
 
     Raises:
         ToolkitError: there is no such tool.
     """
     tool = find_tool(where)
+    if memory is not None and find_memory_group() is None:
+        warnings.warn(
+            f"{where}: the memory limit holds for each of its processes alone: there is no cgroup (version 2) here in "
+            "which groups with a memory limit can be made",
+            stacklevel=2,
+        )
     seconds = tool.timeout if timeout is None else timeout
     function = _Isolated(tool, where, memory, seconds, idle, tuple(environment))
     return replace(tool, function=function, batch=None, timeout=None)
@@ -92,7 +115,10 @@ class _Isolated:
         payloads = [kind.dump(value) for kind, value in zip(self._tool.inputs, values, strict=True)]
         with self._lock:
             worker = self._idle.pop() if self._idle else None
-        if worker is None or not worker.alive:
+        if worker is not None and not worker.is_ready():
+            worker.close()
+            worker = None
+        if worker is None:
             worker = self._start_worker()
         try:
             answer, results = worker.call_worker(payloads, self._timeout)
@@ -100,7 +126,7 @@ class _Isolated:
             worker.close()
             raise
         with self._lock:
-            waits = worker.alive and len(self._idle) < self._keep and answer.get("error") != "MemoryError"
+            waits = worker.is_ready() and len(self._idle) < self._keep and answer.get("error") != "MemoryError"
             if waits:
                 self._idle.append(worker)
         if not waits:
@@ -118,11 +144,7 @@ class _Isolated:
 
     def _start_worker(self) -> _WorkerProcess:
         _, where, memory, _, _, environment = self._settings
-        passed = {
-            name: value
-            for name, value in os.environ.items()
-            if any(fnmatchcase(name, pattern) for pattern in (*ENVIRONMENT, *environment))
-        }
+        passed = select_environment(os.environ, environment)
         # The worker must find the same modules: pass sys.path in the environment variable that sets it.
         passed["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
         return _WorkerProcess([sys.executable, "-m", "formal_llm.tools.worker", where, str(memory or 0)], passed)
@@ -141,16 +163,24 @@ class _WorkerProcess:
             self._process = subprocess.Popen(  # noqa: S603
                 command, stdin=theirs.fileno(), stdout=theirs.fileno(), env=environment, start_new_session=True
             )
-        self._stream = cast("IO[bytes]", self._line.makefile("rwb"))
+        stream = self._line.makefile("rwb")
+        self._stream, self._peek = cast("IO[bytes]", stream), stream.peek
         self._late = False
         # Processes that the tool forked may keep the connection open; detect the end of the worker itself anyway.
         self._watch = threading.Thread(target=self._watch_process, name="formal-llm-worker", daemon=True)
         self._watch.start()
 
-    @property
-    def alive(self) -> bool:
-        """Whether the process is running and may be called."""
-        return not self._late and self._process.poll() is None
+    def is_ready(self) -> bool:
+        """Return whether the process runs and may be called: nothing that answers an earlier call is left unread."""
+        if self._late or self._process.poll() is not None:
+            return False
+        self._line.setblocking(False)
+        try:
+            return not self._peek(1)
+        except OSError:
+            return False
+        finally:
+            self._line.setblocking(True)
 
     def call_worker(self, payloads: Sequence[bytes], timeout: float | None) -> tuple[dict[str, str], list[bytes]]:
         """Send a call to the worker and return its answer.
@@ -164,8 +194,16 @@ class _WorkerProcess:
         try:
             if timer is not None:
                 timer.start()
-            write_message(self._stream, {}, payloads)
-            return read_message(self._stream)
+            call = secrets.token_hex(16)
+            write_message(self._stream, {"call": call}, payloads)
+            answer, results = read_message(self._stream)
+            if answer.get("call") != call:
+                raise ValueError("an answer to another call")
+            return answer, results
+        except ValueError as error:
+            raise RuntimeError(
+                f"its process sent {error}, as it does when a tool forks and returns twice, and was killed"
+            ) from error
         except (OSError, EOFError) as error:
             if self._late:
                 raise TimeoutError(f"killed after {timeout:g} seconds") from None
@@ -176,7 +214,7 @@ class _WorkerProcess:
 
     def close(self) -> None:
         """End the process and everything that it started."""
-        self._kill_group()
+        self._end_processes()
         self._watch.join()
         with contextlib.suppress(OSError):  # unwritten data has no reader
             self._stream.close()
@@ -184,7 +222,7 @@ class _WorkerProcess:
 
     def _too_late(self) -> None:
         self._late = True
-        self._kill_group()
+        self._end_processes()
         self._hang_up()
 
     def _watch_process(self) -> None:
@@ -195,6 +233,12 @@ class _WorkerProcess:
     def _hang_up(self) -> None:
         with contextlib.suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
+
+    def _end_processes(self) -> None:
+        self._process.terminate()  # lets it find and kill those that left its group; see the module worker
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_PATIENCE)
+        self._kill_group()
 
     def _kill_group(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):  # all processes have ended
@@ -221,12 +265,49 @@ def _close_all(workers: list[_WorkerProcess]) -> None:
         workers.pop().close()
 
 
-def write_message(stream: IO[bytes], told: Mapping[str, str], payloads: Sequence[bytes]) -> None:
-    """Write a message: some text fields, and the bytes of values."""
-    head = json.dumps({**told, "sizes": [len(payload) for payload in payloads]}).encode()
+def select_environment(variables: Mapping[str, str], named: Sequence[str] = ()) -> dict[str, str]:
+    """Return the variables that a worker gets: those of :data:`ENVIRONMENT` that hold no secret, and those named."""
+
+    def is_passed(name: str) -> bool:
+        is_secret = any(word in name.upper() for word in SECRETS)
+        patterns = named if is_secret else (*ENVIRONMENT, *named)
+        return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+    return {name: value for name, value in variables.items() if is_passed(name)}
+
+
+def find_memory_group(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> Path | None:
+    """Return the cgroup (version 2) in which this process can make groups with a memory limit; None if there is none.
+
+    It is the group of this process or the one above: only the root may both hold processes and limit its groups.
+
+    Args:
+        root: where the cgroups are mounted.
+        membership: the file that lists the groups of this process.
+    """
+    with contextlib.suppress(OSError):
+        paths = [line[3:] for line in membership.read_text().splitlines() if line.startswith("0::")]
+        for path in paths:
+            own = root / path.lstrip("/")
+            for group in (own, own.parent):
+                control = group / "cgroup.subtree_control"
+                if (
+                    control.is_file()
+                    and "memory" in control.read_text().split()
+                    and os.access(group, os.W_OK)
+                    and os.access(group / "cgroup.procs", os.W_OK)
+                ):
+                    return group
+    return None
+
+
+def write_message(stream: IO[bytes], fields: Mapping[str, str], payloads: Sequence[bytes]) -> None:
+    """Write a message: some text fields, and the bytes of values; the field ``call`` is repeated at the end."""
+    head = json.dumps({**fields, "sizes": [len(payload) for payload in payloads]}).encode()
     stream.write(struct.pack(">I", len(head)) + head)
     for payload in payloads:
         stream.write(payload)
+    stream.write(fields.get("call", "").encode())
     stream.flush()
 
 
@@ -235,11 +316,22 @@ def read_message(stream: IO[bytes]) -> tuple[dict[str, str], list[bytes]]:
 
     Raises:
         EOFError: the message is truncated or too large.
+        ValueError: it is damaged, as it is where two processes write at the same time.
     """
     (length,) = struct.unpack(">I", _read_exactly(stream, 4))
-    fields = json.loads(_read_exactly(stream, length))
+    head = _read_exactly(stream, length)
+    try:
+        fields = json.loads(head)
+    except ValueError as error:
+        raise ValueError("a damaged message") from error
+    if not isinstance(fields, dict) or "sizes" not in fields:
+        raise ValueError("a damaged message")
     sizes: list[int] = fields.pop("sizes")
-    return fields, [_read_exactly(stream, size) for size in sizes]
+    payloads = [_read_exactly(stream, size) for size in sizes]
+    call = fields.get("call", "").encode()
+    if _read_exactly(stream, len(call)) != call:
+        raise ValueError("a damaged message")
+    return fields, payloads
 
 
 def _read_exactly(stream: IO[bytes], size: int) -> bytes:

@@ -52,7 +52,7 @@ def mcp_tools(
         MissingDependency: the package ``mcp`` is not installed.
         ToolError: the server cannot be reached, or does not support MCP; ``reason`` is ``"timeout"`` if it is too slow.
         ToolkitError: the server lacks a tool that ``names`` or ``outputs`` mention, the tool requires other inputs, or
-            the list of tools does not end.
+            the list of tools does not end or contains a tool twice.
     """
     try:
         from anyio.from_thread import start_blocking_portal
@@ -139,7 +139,11 @@ async def _list_tools(client: Any, pages: int, timeout: float) -> dict[str, Any]
     async with asyncio.timeout(timeout):
         for _ in range(pages):
             page = await client.list_tools(cursor=cursor)
-            tools.update((entry.name, entry) for entry in page.tools)
+            for entry in page.tools:
+                if entry.name in tools:
+                    server = client.server_info.name if client.server_info else "(without a name)"
+                    raise ToolkitError([f"the MCP server {server} lists two tools named {entry.name}"])
+                tools[entry.name] = entry
             cursor = page.next_cursor
             if not cursor:
                 return tools

@@ -92,6 +92,49 @@ def fork_and_return(text: str) -> str:
 
 
 @tool
+def start_daemon(text: str) -> str:
+    """Start a daemon as programs do: a double fork and a session of its own; return its process id."""
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.chdir("/")
+            os.write(write, str(os.getpid()).encode())
+            time.sleep(600)
+        os._exit(0)
+    os.waitpid(child, 0)
+    daemon = os.read(read, 20).decode()
+    if place := os.environ.get("FORMAL_LLM_TEST_PID"):
+        Path(place).write_text(daemon)
+    if text == "hang":
+        time.sleep(60)
+    if text == "die":
+        os._exit(3)
+    return daemon
+
+
+@tool
+def fork_and_return_twice(text: str) -> str:
+    if text.startswith("fork"):
+        os.fork()
+    return f"{text} {os.getsid(0)}"
+
+
+@tool
+def answer_late(text: str) -> str:
+    """At the first call, fork and return; the child returns during the second call, which never does."""
+    if text == "first":
+        global _late
+        ready, _late = os.pipe()
+        if os.fork() == 0:
+            os.read(ready, 1)
+    else:
+        os.write(_late, b"x")
+        time.sleep(60)
+    return text
+
+
+@tool
 def leave(text: str) -> str:
     sys.exit(text)
 

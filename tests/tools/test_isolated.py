@@ -9,6 +9,7 @@ import os
 import pickle
 import select
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +20,13 @@ import pytest
 from formal_llm import CFG, Planner
 from formal_llm.errors import ToolError, ToolkitError
 from formal_llm.tools import Executor, Tool, Toolkit
-from formal_llm.tools.isolated import isolated, read_message, write_message
+from formal_llm.tools.isolated import (
+    find_memory_group,
+    isolated,
+    read_message,
+    select_environment,
+    write_message,
+)
 from tests.tools.isolated_tools import flip as plain_flip
 from tests.tools.picture_tools import picture
 
@@ -48,13 +55,20 @@ def test_values_go_there_and_back(made: Any) -> None:
     assert first == who("") != str(os.getpid())
 
 
+def made_with_a_limit(made: Any) -> Any:
+    """A tool with a memory limit, made without the warning of systems that limit each process alone."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "tests.tools.isolated_tools:eat: the memory limit")
+        return made("eat", memory=1_500_000_000)
+
+
 def test_what_goes_wrong(made: Any) -> None:
     with pytest.raises(RuntimeError, match="ValueError: not x"):
         made("fail")("x")
     with pytest.raises(RuntimeError, match="ended by itself, with exit code 7"):
         made("die")("x")
     with pytest.raises(MemoryError):
-        made("eat", memory=1_500_000_000)("x")
+        made_with_a_limit(made)("x")
     with pytest.raises(ToolkitError, match="no tool 'tests"):
         isolated("tests.tools.isolated_tools:nothing")
 
@@ -107,10 +121,7 @@ def test_a_forked_child_that_holds_the_line_is_not_waited_for(
         error, words = TimeoutError, "killed after 1 seconds"
     with pytest.raises(error, match=words):
         tool(session)
-    if session:  # it got away, and is not waited for
-        assert not ends(left_behind(), 0)
-    else:
-        assert ends(left_behind())
+    assert ends(left_behind())
 
 
 def test_what_a_tool_starts_ends_with_its_process(made: Any) -> None:
@@ -119,6 +130,60 @@ def test_what_a_tool_starts_ends_with_its_process(made: Any) -> None:
     assert not ends(child, 0)
     tool.function.close()
     assert ends(child)
+
+
+@pytest.mark.parametrize("text", ["", "hang", "die"])
+def test_a_daemon_ends_with_the_worker_of_its_tool(text: str, made: Any, left_behind: Callable[[], int]) -> None:
+    tool = made("start_daemon", environment=["FORMAL_LLM_TEST_*"])
+    first = int(tool(""))
+    assert not ends(first, 0)
+    if text == "hang":
+        tool.function._timeout = 1.0
+        with pytest.raises(TimeoutError):
+            tool(text)
+    elif text == "die":
+        with pytest.raises(RuntimeError, match="exit code 3"):
+            tool(text)
+    else:
+        tool.function.close()
+    assert ends(first)
+    assert ends(left_behind())
+
+
+def test_a_tool_that_forks_and_returns_twice_gives_no_wrong_answer(made: Any) -> None:
+    tool = made("fork_and_return_twice", timeout=60.0)
+    workers, lost = set(), 0
+    for number in range(1_000):
+        text = f"fork {number}" if number % 50 == 0 else f"call {number}"
+        try:
+            answer = tool(text)
+        except RuntimeError as error:  # the second answer came after the next call had begun
+            assert "its process sent an answer to another call" in str(error)
+            lost += 1
+        else:
+            assert answer.startswith(f"{text} ")
+            workers.add(answer.split()[-1])
+    assert 1 < len(workers) <= 1_000 // 50 + 1
+    assert lost <= 1_000 // 50
+
+
+def test_large_answers_that_two_processes_write_at_once_are_not_mixed(made: Any) -> None:
+    tool = made("fork_and_return_twice", timeout=60.0)
+    text = "fork" + "abcdefg" * 200_000
+    for _ in range(8):
+        with contextlib.suppress(RuntimeError):
+            answer, _, worker = tool(text).rpartition(" ")
+            assert answer == text
+            assert worker.isdigit()
+
+
+def test_an_answer_to_an_earlier_call_is_an_error(made: Any) -> None:
+    tool = made("answer_late")
+    assert tool("first") == "first"
+    with pytest.raises(RuntimeError, match=r"its process sent an answer to another call, .* and was killed"):
+        tool("second")
+    assert not tool.function._idle
+    assert tool("first") == "first"
 
 
 @pytest.mark.parametrize(
@@ -160,6 +225,52 @@ def test_the_environment_is_passed_by_name(made: Any, monkeypatch: pytest.Monkey
     assert {name for name, value in passed.items() if value == "secret"} == {"MY_PLACE", "HF_TOKEN"}
 
 
+def test_no_secret_is_in_the_environment() -> None:
+    harmless = ["PATH", "LC_TIME", "XDG_CACHE_HOME", "PYTHONHASHSEED", "HF_HUB_OFFLINE", "CUDA_VISIBLE_DEVICES"]
+    secret = ["HF_HUB_TOKEN", "TRANSFORMERS_API_KEY", "CUDA_API_KEY", "LC_Password", "SSL_CERT_SECRET"]
+    unknown = ["XDG_ANYTHING", "XDG_RUNTIME_DIR", "PYTHONANYTHING", "PYTHONSTARTUP", "HF_HUB_ANYTHING"]
+    variables = dict.fromkeys([*harmless, *secret, *unknown], "x")
+    assert list(select_environment(variables)) == harmless
+    assert list(select_environment(variables, ["HF_HUB_TOKEN", "XDG_A*"])) == [
+        *harmless,
+        "HF_HUB_TOKEN",
+        "XDG_ANYTHING",
+    ]
+    assert list(select_environment(variables, ["*"])) == list(variables)
+
+
+def test_the_memory_limit_is_for_the_group_where_there_are_cgroups(tmp_path: Path) -> None:
+    def make_group(name: str, controllers: str) -> Path:
+        group = tmp_path / "cgroups" / name
+        group.mkdir(parents=True, exist_ok=True)
+        (group / "cgroup.subtree_control").write_text(controllers)
+        (group / "cgroup.procs").write_text("")
+        return group
+
+    def find(membership: str) -> Path | None:
+        (tmp_path / "membership").write_text(membership)
+        return find_memory_group(tmp_path / "cgroups", tmp_path / "membership")
+
+    top = make_group("", "cpu memory\n")
+    app = make_group("user/app", "memory pids\n")
+    make_group("user/app/run", "")
+    make_group("user/other/run", "cpu memory_other\n")
+    assert find("0::/\n") == top
+    assert find("4:memory:/elsewhere\n0::/user/app/run\n") == find("0::/user/app\n") == app
+    assert find("0::/user/other/run\n") is None  # neither the group nor the one above gives its groups memory limits
+    assert find("4:memory:/user/app/run\n") is None  # version 1 alone
+    assert find_memory_group(tmp_path, tmp_path / "nothing") is None
+
+
+def test_a_limit_for_each_process_alone_is_warned_of(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("formal_llm.tools.isolated.find_memory_group", lambda: None)
+    with pytest.warns(
+        UserWarning, match=r"isolated_tools:shout: the memory limit holds for each of its processes alone"
+    ):
+        made("shout", memory=10**9)
+    made("shout")
+
+
 def test_a_tool_reads_nothing_of_its_calls(made: Any) -> None:
     read = made("read_input", timeout=20.0)
     assert read("a") + read("b") == "ab"
@@ -195,3 +306,17 @@ def test_messages_come_back_and_cut_off_ones_are_told() -> None:
         read_message(io.BytesIO(whole[:30]))
     with pytest.raises(EOFError, match="too large"):
         read_message(io.BytesIO(b"\xff\xff\xff\xff"))
+
+
+def test_damaged_messages_are_errors() -> None:
+    for damaged in (b"\0\0\0\2[]", b"\0\0\0\2{}", b"\0\0\0\2\xff\xff"):
+        with pytest.raises(ValueError, match="damaged"):
+            read_message(io.BytesIO(damaged))
+    # Two processes write the same message at the same time: one begins while the other is in the midst of it.
+    stream = io.BytesIO()
+    write_message(stream, {"call": "0123"}, [b"abcdef"])
+    whole = stream.getvalue()
+    assert read_message(io.BytesIO(whole)) == ({"call": "0123"}, [b"abcdef"])
+    for cut in range(1, len(whole)):
+        with pytest.raises((ValueError, EOFError)):
+            read_message(io.BytesIO(whole[:cut] + whole + whole[cut:]))

@@ -176,6 +176,20 @@ def test_pages_without_end() -> None:
         pass
 
 
+@pytest.mark.parametrize("pages", [[["a", "b", "a"]], [["a"], ["b"], ["a"]]], ids=["on a page", "on two pages"])
+def test_a_tool_that_is_listed_twice(pages: list[list[str]]) -> None:
+    async def listed(_: Any, params: Any) -> ListToolsResult:
+        number = int(params.cursor) if params and params.cursor else 0
+        tools = [Declared(name=name, input_schema={"type": "object"}) for name in pages[number]]
+        return ListToolsResult(tools=tools, next_cursor=str(number + 1) if number + 1 < len(pages) else None)
+
+    with (
+        pytest.raises(ToolkitError, match="the MCP server doubling lists two tools named a"),
+        mcp_tools(Server("doubling", on_list_tools=listed)),
+    ):
+        pass
+
+
 def test_pages_that_come_too_slowly() -> None:
     server, asked = endless(wait=0.05)  # each in time, all together not
     with (

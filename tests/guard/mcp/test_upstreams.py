@@ -29,5 +29,5 @@ def test_names_are_told_apart() -> None:
         "two_read_3": (three, "read"),
     }  # fmt: skip
     assert all(at.tool.name == name for name, at in found.items())
-    with pytest.raises(ToolkitError, match="two tools named read"):
+    with pytest.raises(ToolkitError, match="the MCP server a b has two tools named read"):
         assign_tool_names([(one, tools("read", "read"))])
