@@ -43,7 +43,7 @@ def answer(body: dict[str, Any]) -> bytes:
 
 async def serve(latency: float, rps: float, breaks: int) -> None:
     """Serve until standard input ends; ``rps`` and ``breaks`` of 0 are no limits."""
-    answered = refused = 0
+    answered = refused = failed = 0
     allowed, since = rps, monotonic()
 
     def is_allowed() -> bool:
@@ -56,14 +56,14 @@ async def serve(latency: float, rps: float, breaks: int) -> None:
         return True
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal answered, refused, breaks
+        nonlocal answered, refused, failed, breaks
         try:
             while head := (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower():
                 status = "200 OK"
                 if head.startswith("get /v1/repair"):
                     breaks, page = 0, b"{}"
                 elif head.startswith("get"):
-                    page = json.dumps({"answered": answered, "refused": refused}).encode()
+                    page = json.dumps({"answered": answered, "refused": refused, "failed": failed}).encode()
                 else:
                     length = next(
                         int(line.split(":")[1]) for line in head.splitlines() if line.startswith("content-length")
@@ -71,6 +71,7 @@ async def serve(latency: float, rps: float, breaks: int) -> None:
                     body = json.loads(await reader.readexactly(length))
                     if breaks and answered >= breaks:
                         status, page = "500 Internal Server Error", b'{"error": {"message": "broken"}}'
+                        failed += 1
                     elif is_allowed():
                         answered += 1
                         await asyncio.sleep(latency)

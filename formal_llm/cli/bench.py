@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from formal_llm.cli.bench_tables import Form
 from formal_llm.cli.console import err, out, print_text
+from formal_llm.cli.request_options import with_request_options
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.llms import LLM, resolve
 from formal_llm.llms.local.adapted import fingerprint, with_adapter
@@ -381,6 +382,7 @@ ALONE = tuple(one for one in MethodName if one is not MethodName.rltf)
 
 @app.command("openagi", help=HELP)
 @command
+@with_request_options
 def bench(
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the benchmark's records.")],
     llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm llms. Repeatable.")] = None,

@@ -19,6 +19,7 @@ import typer
 from formal_llm import __version__
 from formal_llm.cli.console import command, counted, err, needs_extra, print_text
 from formal_llm.cli.plan import answerer
+from formal_llm.cli.request_options import with_request_options
 from formal_llm.errors import FormalLLMError, InputError, NoValidPlan, ResourceNotFound, ToolError
 from formal_llm.llms import LLM
 from formal_llm.planning import Plan, Task, TaskPack
@@ -41,6 +42,7 @@ Examples:
 
 
 @command
+@with_request_options
 def run(
     source: Annotated[str, typer.Argument(help="A task pack: its name.")],
     task: Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")],

@@ -110,6 +110,9 @@ def resolve(llm: LLMLike) -> LLM:
         TypeError: the argument is no string, no function, and no object with ``choose``.
     """
     if isinstance(llm, str):
+        parts = llm.split(",")
+        if len(parts) > 1 and all(part.partition(":")[0].strip() in MAKERS for part in parts):
+            return MAKERS["fallback"](llm)  # type: ignore[return-value]  # never None
         provider, colon, rest = llm.partition(":")
         behind = rest if colon else None
         provided = MAKERS[provider](behind) if provider in MAKERS else PLUGINS.make(provider, behind)

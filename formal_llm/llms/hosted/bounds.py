@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
+from typing import NamedTuple
 
 #: The default number of seconds that a question may take.
 DEADLINE = 600.0
@@ -18,6 +19,39 @@ DEADLINE = 600.0
 MAX_BYTES = 16_000_000
 
 _END: ContextVar[float | None] = ContextVar("formal_llm_end", default=None)
+
+
+class RequestDefaults(NamedTuple):
+    """What holds for models that are made without settings of their own; None is the SDK's or the library's default.
+
+    Attributes:
+        max_retries: how often a request is repeated after a temporary failure.
+        timeout: the seconds for which a server may be silent.
+        deadline: the seconds for a question, all tries and waits together.
+    """
+
+    max_retries: int | None = None
+    timeout: float | None = None
+    deadline: float | None = None
+
+
+_DEFAULTS: ContextVar[RequestDefaults] = ContextVar("formal_llm_requests", default=RequestDefaults())  # noqa: B039  # immutable
+
+
+@contextmanager
+def default_requests(defaults: RequestDefaults) -> Iterator[None]:
+    """Have defaults hold for all hosted models that are made within the block."""
+    token = _DEFAULTS.set(defaults)
+    try:
+        yield
+    finally:
+        _DEFAULTS.reset(token)
+
+
+def fill_defaults(max_retries: int | None, timeout: float | None, deadline: float | None) -> RequestDefaults:
+    """Return the settings of a model, the defaults where it has none."""
+    given, default = RequestDefaults(max_retries, timeout, deadline), _DEFAULTS.get()
+    return RequestDefaults(*(own if own is not None else other for own, other in zip(given, default, strict=True)))  # type: ignore[arg-type]
 
 
 class OutOfBounds(Exception):

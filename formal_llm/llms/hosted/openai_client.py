@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
 from formal_llm.authored.files import lines_of
 from formal_llm.errors import MissingKey
 from formal_llm.llms.hosted.adapter import CUT_OFF, FILTERED, REFUSED, HostedLLM, chat_data, token_usage
-from formal_llm.llms.hosted.bounds import RequestBounds
+from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
@@ -102,6 +102,7 @@ class OpenAIClientLLM(HostedLLM):
             (client, async_client), base_url=base_url, api_key=api_key, timeout=timeout, max_retries=max_retries,
             deadline=deadline, max_bytes=max_bytes,
         )  # fmt: skip
+        max_retries, timeout, deadline = fill_defaults(max_retries, timeout, deadline)
         bounds = None
         name = f"{self.provider}:{model}"
         self.model = model
