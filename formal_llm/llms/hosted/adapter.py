@@ -263,6 +263,7 @@ class HostedLLM(ABC):
         except TimeoutError as error:
             if not limit.expired() or self.bounds is None:
                 raise
+            _scrub(error, None)
             raise provider_error(self, OutOfBounds(self.bounds.late())) from error
 
     async def aclose(self) -> None:
@@ -374,7 +375,9 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
         what = "no answer came in time; try again, or give a longer timeout"
     elif kind == "APIConnectionError":
         place = plain_address(getattr(llm.client, "base_url", ""))
-        what = f"the server at {place} cannot be reached, or it hung up; check the network and {url}"
+        what = (
+            f"the server at {place} cannot be reached, or it hung up{_find_reason(error)}; check the network and {url}"
+        )
     elif not isinstance(status, int) or status < 400:
         failure = UnreadableResponse
         # The SDKs raise a plain ValueError for arguments that they do not accept.
@@ -392,7 +395,40 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     else:
         what = f"the request was refused; {llm.needs}"
     server_text = f" (status {status}: {shown_words(error, llm.client)})" if isinstance(status, int) else ""
+    _scrub(error, getattr(getattr(llm, "client", None), "api_key", None))
     return failure(f"{llm.name}: {what}{server_text}", error)
+
+
+def _scrub(error: BaseException, key: object) -> None:
+    """Remove from an exception what may hold a key: requests, responses, frames of other libraries, other errors."""
+
+    def redact(text: str) -> str:
+        return text.replace(key, "***") if isinstance(key, str) and len(key) > 3 else text
+
+    error.args = (redact(str(error)),)
+    kept = getattr(error, "__dict__", {})
+    for name, value in kept.items():
+        kept[name] = redact(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+
+
+#: The words of network errors by which their reason is found, and the reason; the first one counts.
+_REASONS = (
+    (("refused",), "the connection was refused"),
+    (("name or service", "nodename", "name resolution", "getaddrinfo", "gaierror", "idna"), "its name is not known"),
+    (("certificate", "ssl", "tls"), "its certificate or its encryption was not accepted"),
+    (("reset", "aborted", "broken pipe"), "the connection was reset"),
+    (("disconnected", "closed", "incomplete", "eof"), "it closed the connection"),
+)
+
+
+def _find_reason(error: BaseException) -> str:
+    """Describe why a connection failed, by the errors below; their texts are not shown, since they may hold a key."""
+    words, below = "", error.__cause__ or error.__context__
+    while below is not None:
+        words += f"{type(below).__name__} {below} ".casefold().replace("ssl:default", "")
+        below = below.__cause__ or below.__context__
+    return next((f": {reason}" for marks, reason in _REASONS if any(mark in words for mark in marks)), "")
 
 
 def _wait(error: Exception, llm: HostedLLM) -> str:

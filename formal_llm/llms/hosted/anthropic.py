@@ -193,7 +193,7 @@ class AnthropicLLM(StreamedText):
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         # Other blocks hold the model's thinking.
         text = "".join(block.text for block in response.content if block.type == "text")
-        return text, _usage(response.usage)
+        return text, _usage(getattr(response, "usage", None))
 
     def _sdk_error(self) -> type[Exception]:
         import anthropic

@@ -31,7 +31,7 @@ WINDOW = 1.0
 ALIVE = 10.0
 #: The seconds of turns that nobody took and that are still valid.
 CATCH_UP = 0.1
-#: The shortest and the longest pause after a refusal without one of its own, in seconds.
+#: The shortest and the longest pause after a refusal, in seconds; a host that wants a longer one is asked again then.
 SHORTEST, LONGEST = 0.5, 30.0
 #: What providers call their limits, between the prefix and "remaining" or "reset".
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
@@ -115,7 +115,7 @@ class Pace:
             self._rate = max(self._rate * DECREASE, 1 / LONGEST)
         elif self._measured_since is None:
             self._measured_since = now - WINDOW
-        pause = min(SHORTEST * 2**self._in_a_row, LONGEST) if wait is None else wait
+        pause = min(SHORTEST * 2 ** min(self._in_a_row, 10) if wait is None else wait, LONGEST)
         self._in_a_row += now >= self._paused_until
         self._raised = now
         self._paused_until = max(self._paused_until, now + pause)

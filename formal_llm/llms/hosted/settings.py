@@ -8,6 +8,9 @@ from urllib.parse import urlsplit
 
 from formal_llm.errors import ProviderError
 
+#: The most characters of an address.
+_LONGEST = 2_000
+
 
 def from_environment(variable: str, default: str | None = None) -> str | None:
     """Return the value of an environment variable; an empty or blank value counts as not set."""
@@ -23,11 +26,12 @@ def checked_address(name: str, url: str, variable: str) -> str:
     try:
         parts = urlsplit(url)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
+        parts.hostname and parts.hostname.encode("idna")
+    except ValueError:  # also of a name that is no name of a host
         is_valid = False
-    if not is_valid or any(character.isspace() for character in url):
+    if not is_valid or len(url) > _LONGEST or any(not character.isprintable() or character == " " for character in url):
         raise ProviderError(
-            f"{name}: {plain_address(url)!r} is no address of a server; "
+            f"{name}: {plain_address(url)[:100]!r} is no address of a server; "
             f"give one like http://localhost:8000/v1 as base_url or in {variable}"
         )
     return url

@@ -13,10 +13,14 @@ from __future__ import annotations
 import email.utils
 import logging
 import math
+import re
+import socket
 import ssl
+import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import aclosing
+from concurrent.futures import Future
+from contextlib import aclosing, suppress
 from functools import cache
 from itertools import count
 from types import ModuleType
@@ -30,6 +34,8 @@ from formal_llm.llms.hosted.pace import ALIVE, TOO_MANY, find_pace
 
 #: The extension of a response with the seconds that its server asked to wait.
 WAIT = "formal_llm.wait"
+#: The extension of a request with the number of redirects that led to it, and the most of them.
+REDIRECTED, _MOST_REDIRECTS = "formal_llm.redirected", 5
 #: Seconds beyond which an SDK may refuse to wait by itself.
 _LONG = 120
 #: The time left, in seconds, up to which nothing is started any more.
@@ -112,6 +118,28 @@ class Bounded:
         alive = find_pace(str(response.request.url)).alive_at > since
         return response.status_code == TOO_MANY and alive and response.headers.get("x-should-retry") != "false"
 
+    def _redirect(self, response: httpx2.Response) -> httpx2.Request:
+        """Return the request that a server redirects to: only on the same host, and not again and again.
+
+        Raises:
+            OutOfBounds: it redirects elsewhere: neither a key nor a prompt is sent to another host.
+        """
+        request, there = response.request, response.request.url.join(response.headers["location"])
+        redirected = request.extensions.get(REDIRECTED, 0) + 1
+        if (there.scheme, there.host, there.port) != (request.url.scheme, request.url.host, request.url.port):
+            place = f"{there.scheme}://{there.host}" + (f":{there.port}" if there.port else "")
+            raise self._over(
+                f"the server redirects to another host, {place}, and nothing is sent there; "
+                "give that address if it is the right one"
+            )
+        if redirected > _MOST_REDIRECTS:
+            raise self._over(f"the server redirects again and again, at last to {there.path}; check the address")
+        if response.status_code not in (307, 308):
+            raise self._over(f"the server redirects to {there.path} and wants it read there; check the address")
+        headers = [(name, value) for name, value in request.headers.multi_items() if name != "host"]
+        extensions = {**request.extensions, REDIRECTED: redirected}
+        return httpx2.Request(request.method, there, headers=headers, content=request.content, extensions=extensions)
+
     def _fits(self, response: httpx2.Response) -> bool:
         """Return whether a response is known in advance to be within its bound."""
         length = response.headers.get("content-length", "")
@@ -142,11 +170,21 @@ class _Waiting(Bounded):
         while True:
             for wait in self._list_waits(request):
                 time.sleep(wait)
-            response = self._send_once(request, stream, **more)
-            if not self._is_repeated(response, since):
+            if (name := find_name(request.url.host)) is not None:
+                with suppress(OSError, ValueError):  # reported when the connection is made
+                    try:
+                        name.result(seconds_left())
+                    except TimeoutError as error:
+                        raise self._over(self.bounds.late()) from error
+            response = self._send_once(request, stream, **{**more, "follow_redirects": False})
+            if response.has_redirect_location:
+                response.close()
+                request = self._redirect(response)
+            elif not self._is_repeated(response, since):
                 return response
-            response.close()
-            since = time.monotonic()
+            else:
+                response.close()
+                since = time.monotonic()
 
     def _send_once(self, request: httpx2.Request, stream: bool, **more: Any) -> httpx2.Response:
         self._in_time()
@@ -230,11 +268,18 @@ class _Awaited(Bounded):
         while True:
             for wait in self._list_waits(request):
                 await asyncio.sleep(wait)
-            response = await self._send_once(request, stream, **more)
-            if not self._is_repeated(response, since):
+            if (name := find_name(request.url.host)) is not None:
+                with suppress(OSError, ValueError):
+                    await asyncio.wrap_future(name)  # ended from outside
+            response = await self._send_once(request, stream, **{**more, "follow_redirects": False})
+            if response.has_redirect_location:
+                await response.aclose()
+                request = self._redirect(response)
+            elif not self._is_repeated(response, since):
                 return response
-            await response.aclose()
-            since = time.monotonic()
+            else:
+                await response.aclose()
+                since = time.monotonic()
 
     async def _send_once(self, request: httpx2.Request, stream: bool, **more: Any) -> httpx2.Response:
         with _as_httpx():
@@ -296,6 +341,38 @@ def retry_after(headers: httpx2.Headers) -> float | None:
     except (ValueError, OverflowError, OSError):
         return None
     return seconds if seconds > 0 else None
+
+
+# -- names of hosts -----------------------------------------------------------------------------------------------
+
+#: The names that were resolved, or are being resolved, and the time of that; and the seconds for which it holds.
+_NAMES: dict[str, tuple[Future[object], float]] = {}
+_NAME_HOLDS = 60.0
+
+
+def find_name(host: str) -> Future[object] | None:
+    """Begin to resolve the name of a host, in a thread of its own; None if there is nothing to wait for.
+
+    The system's resolver cannot be interrupted. A thread that nobody joins can be left to itself at the deadline. The
+    connection itself resolves the name once more, which is quick by then.
+    """
+    if host == "localhost" or re.fullmatch(r"[\d.]+|.*:.*", host):
+        return None
+    known, since = _NAMES.get(host, (None, 0.0))
+    if known is not None and time.monotonic() - since < _NAME_HOLDS:
+        return None if known.done() else known
+    found: Future[object] = Future()
+    found.set_running_or_notify_cancel()  # who waits no longer does not end it
+
+    def resolve_name() -> None:
+        try:
+            found.set_result(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
+        except Exception as error:
+            found.set_exception(error)
+
+    _NAMES[host] = found, time.monotonic()
+    threading.Thread(target=resolve_name, name="formal-llm resolver", daemon=True).start()
+    return found
 
 
 # -- waiting for the network ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from formal_llm.llms.hosted import pace
 from formal_llm.llms.question import Message, Question
 from tests.llms.hosted.adapters import ADAPTERS, Adapter
 from tests.llms.hosted.protocol_server import ProtocolServer
@@ -94,3 +95,10 @@ def make_question() -> Callable[..., Question]:
         return Question("Which one?", options, several=several, messages=earlier, **more)
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def without_paces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test is slowed down by what a server refused in another one."""
+    monkeypatch.setattr(pace, "_PACES", {})
+    monkeypatch.setattr(pace, "SHORTEST", 0.01)

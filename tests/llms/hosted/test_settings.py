@@ -21,7 +21,11 @@ def test_addresses() -> None:
     assert plain_address("http://host/") == "http://host"
 
 
-@pytest.mark.parametrize("url", ["ftp://x/y", "http://", "http://a b", "http://h:port", "http://[::1", "h:80", ""])
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://x/y", "http://", "http://a b", "http://h:port", "http://[::1", "h:80", "", "http://exämple..de/",
+     "http://host/\x00", "http://ho\x7fst/", f"http://{'a' * 64}.de/", f"http://host/{'a' * 2_000}"],
+)  # fmt: skip
 def test_what_is_no_address_is_told(url: str) -> None:
     with pytest.raises(ProviderError, match=r"x: .* is no address of a server.*URL_OF_X"):
         checked_address("x", url, "URL_OF_X")

@@ -6,7 +6,10 @@ import asyncio
 import gzip
 import json
 import logging
+import socket
+import socketserver
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -101,6 +104,81 @@ def test_what_is_no_http(
         with pytest.raises(ProviderError, match="cannot be reached") as caught:
             asked(loop, adapter.make(server.url), make_question())
         assert type(caught.value.cause).__name__ == "APIConnectionError"
+
+
+class WithoutTLS(socketserver.BaseRequestHandler):
+    """Answers without encryption, whatever comes."""
+
+    def handle(self) -> None:
+        self.request.recv(100)
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("way", ["awaited", "waiting"])
+def test_nothing_is_sent_to_another_host(
+    status: int, way: str, adapter: Adapter, ways: str, loop: asyncio.Runner, make_question: Any
+) -> None:
+    with hs.HostileServer(hs.silence) as other:
+        redirect = f"HTTP/1.1 {status} Moved\r\nlocation: {other.url}/v1/x\r\ncontent-length: 0\r\n\r\n".encode()
+        with hs.HostileServer(lambda send, _: send(redirect)) as server:
+            llm = adapter.make(server.url, max_retries=2)
+            with pytest.raises(
+                ProviderError, match=f"redirects to another host, {other.url}, and nothing is sent there"
+            ):
+                asked(loop, llm, make_question()) if way == "awaited" else llm.choose(make_question())
+            llm.client.close()
+            assert (server.requests, other.requests) == (1, 0)
+
+
+def test_redirects_on_the_same_host(
+    adapter: Adapter, ways: str, loop: asyncio.Runner, make_question: Any, server: ps.ProtocolServer
+) -> None:
+    def redirect(send: hs.Send, place: str, status: int = 307) -> None:
+        send(f"HTTP/1.1 {status} Moved\r\nlocation: {place}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".encode())
+
+    with hs.HostileServer(lambda send, _: redirect(send, "/v1/again")) as going_round:
+        with pytest.raises(ProviderError, match="redirects again and again, at last to /v1/again"):
+            asked(loop, adapter.make(going_round.url), make_question())
+        assert going_round.requests == 6
+    with (
+        hs.HostileServer(lambda send, _: redirect(send, "/v1/page", 302)) as other,
+        pytest.raises(ProviderError, match="redirects to /v1/page and wants it read there"),
+    ):
+        asked(loop, adapter.make(other.url), make_question())
+    server.script = [ps.Behaviour(status=308, headers={"location": adapter.path}, page=b""), ps.ok(2)]
+    assert asked(loop, adapter.make(server.url), make_question()).number == 2
+
+
+@pytest.mark.parametrize("way", ["awaited", "waiting"])
+def test_a_name_that_is_not_resolved_in_time(
+    way: str, adapter: Adapter, ways: str, loop: asyncio.Runner, make_question: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: released.wait(60))
+    monkeypatch.setattr(transport, "_NAMES", {})
+    llm = adapter.make("http://slow.example:9", deadline=0.3)
+    with pytest.raises(ProviderError, match=r"no whole answer came within 0\.3 seconds"):
+        asked(loop, llm, make_question()) if way == "awaited" else llm.choose(make_question())
+    assert not released.is_set()
+    released.set()
+
+
+def test_why_a_server_cannot_be_reached(
+    adapter: Adapter, ways: str, loop: asyncio.Runner, make_question: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    with pytest.raises(ProviderError, match=r"at http://127.0.0.1:9.* hung up: the connection was refused; check"):
+        asked(loop, adapter.make("http://127.0.0.1:9"), make_question())
+    with socketserver.TCPServer(("127.0.0.1", 0), WithoutTLS) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        with pytest.raises(ProviderError, match="its certificate or its encryption was not accepted"):
+            asked(loop, adapter.make(f"https://127.0.0.1:{server.server_address[1]}"), make_question())
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(ProviderError, match="its name is not known"):
+        asked(loop, adapter.make("http://nowhere.example:9"), make_question())
 
 
 def test_nobody_listens(adapter: Adapter, ways: str, loop: asyncio.Runner, make_question: Any) -> None:
