@@ -71,13 +71,17 @@ def _builtin(rest: str | None) -> LLM | None:
     return None
 
 
+def _choose_first(_: object) -> int:
+    return 1
+
+
 def _double(rest: str | None) -> LLM | None:
     kind, _, value = (rest or "").partition("=")
     try:
         if kind == "random":
             return _made("doubles", "RandomLLM", int(value or 0))
         if kind == "first" and not value:
-            return _made("doubles", "FunctionLLM", lambda _: 1)
+            return _made("doubles", "FunctionLLM", _choose_first)
         if kind == "script" and value:
             return _made("doubles", "ScriptedLLM.from_text", value)
     except ValueError:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
@@ -143,6 +143,10 @@ CUT_OFF = "it was cut off at the limit of tokens"
 FILTERED = "it was stopped by the content filter"
 
 
+def _make_again(kind: type[HostedLLM], args: tuple[object, ...], kwargs: dict[str, object]) -> HostedLLM:
+    return kind(*args, **kwargs)  # type: ignore[arg-type]
+
+
 class HostedLLM(ABC):
     """A model behind an HTTP interface.
 
@@ -159,6 +163,7 @@ class HostedLLM(ABC):
         asks_logprobs: whether the next request asks for token probabilities.
     """
 
+    _arguments: tuple[tuple[object, ...], dict[str, object]]
     #: The environment variables with the key and the address, for messages; empty if there is none.
     key_variable: ClassVar[str]
     url_variable: ClassVar[str]
@@ -184,6 +189,19 @@ class HostedLLM(ABC):
         self.asks_logprobs = logprobs is not False
         self._may_drop_logprobs = logprobs is None
         self._lanes = Lanes(self._make_async_client, async_client)
+
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        """Keep the arguments, from which a copy is made in another process."""
+        made = super().__new__(cls)
+        made._arguments = args, kwargs
+        return made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the arguments; the client is made anew, with the key of the environment there unless one was given."""
+        args, kwargs = self._arguments
+        if any(kwargs.get(name) is not None for name in ("client", "async_client")):
+            raise TypeError(f"{self.name} has a client of yours, which cannot be pickled")
+        return _make_again, (type(self), args, kwargs), {"name": self.name}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"

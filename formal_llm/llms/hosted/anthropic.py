@@ -219,8 +219,8 @@ def _usage(counted: Any) -> TokenUsage:
     """Return the usage of a message; cached tokens, read or written, are not part of ``input_tokens``."""
     cached = token_count(getattr(counted, "cache_read_input_tokens", None))
     stored = token_count(getattr(counted, "cache_creation_input_tokens", None))
-    read = token_count(counted.input_tokens) + cached + stored
-    return adapter.token_usage(read, counted.output_tokens, cached, stored)
+    read = token_count(getattr(counted, "input_tokens", None)) + cached + stored
+    return adapter.token_usage(read, getattr(counted, "output_tokens", None), cached, stored)
 
 
 def _like(client: Any, kind: type[AnthropicClient], http_client: Any = None) -> AnthropicClient:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import chain
-from types import MappingProxyType
 from typing import NamedTuple
 
 from formal_llm.automata import Verdict
@@ -22,7 +21,7 @@ from formal_llm.planning.walks.choices import Choice, ChoiceFork, ChoiceTable, M
 #: What is ruled out at a choice: the index of an option, or of a selection a set of its members.
 ChoiceKey = int | frozenset[str]
 _NOTHING: frozenset[ChoiceKey] = frozenset()
-_NO_VERDICTS: Mapping[ChoiceKey, Verdict] = MappingProxyType({})
+_NO_VERDICTS: Mapping[ChoiceKey, Verdict] = {}
 
 
 class QuestionPast(NamedTuple):

@@ -7,6 +7,7 @@ import gc
 import importlib
 import json
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -563,4 +564,26 @@ def test_plans_that_are_awaited_one_by_one(adapter: Adapter, server: ps.Protocol
         server.script = [ps.ok(2)]
         assert asyncio.run(planner.aplan("t")).word == ("b",)
     assert len(llm._lanes._loops) == 0
+    llm.client.close()
+
+
+def test_a_copy_for_another_process(
+    adapter: Adapter, choose: Choose, loop: asyncio.Runner, server: ps.ProtocolServer, make_question: MakeQuestion
+) -> None:
+    llm = adapter.make(server.url)
+    llm.name = "renamed"
+    copy = pickle.loads(pickle.dumps(llm))
+    server.script = [ps.ok(2)]
+    assert choose(copy, make_question()).number == 2
+    assert (copy.identity, copy.bounds) == (llm.identity, llm.bounds)
+    for one in (copy, llm):
+        loop.run(one.aclose())
+        one.client.close()
+
+
+def test_a_client_of_the_users_is_not_copied(adapter: Adapter, server: ps.ProtocolServer) -> None:
+    llm = adapter.make(server.url)
+    own = adapter.type("test-model", client=llm.client, **adapter.arguments)
+    with pytest.raises(TypeError, match="has a client of yours, which cannot be pickled"):
+        pickle.dumps(own)
     llm.client.close()

@@ -11,6 +11,7 @@ import pytest
 from formal_llm.errors import InvalidAnswer, ProviderError
 from formal_llm.llms.hosted.anthropic import AnthropicLLM
 from formal_llm.llms.question import Message, Question
+from formal_llm.llms.usage import TokenUsage
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted.adapters import ADAPTERS
 
@@ -43,6 +44,15 @@ def test_what_is_sent_with_a_schema(server: ps.ProtocolServer, made: Made, make_
     made(SCHEMA).choose(make_question())
     # The whole body: no sampling parameter, no system message among the messages, nothing begun for the assistant.
     assert server.bodies == [{**CHAT, "output_config": {"format": {"type": "json_schema", "schema": CHOICE}}}]
+
+
+@pytest.mark.parametrize("usage", [None, {}])
+def test_a_response_without_usage(
+    usage: object, server: ps.ProtocolServer, made: Made, make_question: MakeQuestion
+) -> None:
+    server.script = [ps.ok(2, changes={"usage": usage})]
+    answer = made(SCHEMA).choose(make_question())
+    assert (answer.number, answer.usage) == (2, TokenUsage(1))
 
 
 def test_what_is_sent_with_a_tool(server: ps.ProtocolServer, made: Made, make_question: MakeQuestion) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import random
 from contextlib import suppress
 
@@ -296,3 +297,12 @@ def test_the_settings_of_walks_and_of_planners_are_those_of_their_constructors()
 
 def test_what_is_shared_is_a_setting_of_both() -> None:
     assert set(SharedSettings.__annotations__) <= keywords(Walk) & keywords(Planner)
+
+
+@pytest.mark.parametrize("llm", ["test:first", "builtin"])
+def test_planners_and_walks_are_pickled(llm: str) -> None:
+    planner = Planner(CFG.from_string("S -> wash S | iron S | fold\n%limit 1"), llm)
+    walk = planner.start("shirts")
+    walk.answer(1)
+    copies: tuple[Planner, Walk] = pickle.loads(pickle.dumps((planner, walk)))
+    assert copies[0].drive(copies[1]).word == planner.drive(walk).word
