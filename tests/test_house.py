@@ -45,6 +45,7 @@ DEFERRED = {
     ("formal_llm.planning.walks.trail", "formal_llm.automata.languages.emptiness"): "an error that says why",
     ("formal_llm.llms.hosted.anthropic", "formal_llm.llms.hosted.transport"): "httpx2",
     ("formal_llm.llms.hosted.openai_client", "formal_llm.llms.hosted.transport"): "httpx2",
+    ("formal_llm.llms.hosted.doctor", "formal_llm.llms.hosted.transport"): "httpx2",
     ("formal_llm.packs.openagi.experts.restoration", "formal_llm.packs.openagi.experts.restormer"): "torch's classes",
     ("formal_llm.packs.training_rewards", "formal_llm.packs.openagi.scores.judging"): "pillow and numpy",
     ("formal_llm.packs.training_rewards", "formal_llm.packs.openagi.toolkits"): "pillow and numpy",
