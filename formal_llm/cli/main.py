@@ -19,7 +19,6 @@ from formal_llm.cli import (
     count,
     data,
     diff,
-    doctor,
     guard,
     inspect,
     lsp,
@@ -117,7 +116,7 @@ app.command(help=diff.HELP)(diff.diff)
 app.command(help=inspect.DRAW_HELP)(inspect.draw)
 app.command(help=inspect.TASKS_HELP)(inspect.tasks)
 app.command()(inspect.llms)
-app.command(help=doctor.HELP)(doctor.doctor)
+app.command(help=inspect.DOCTOR_HELP)(inspect.doctor)
 app.command(help=plugins.HELP)(plugins.plugins)
 app.command(help=count.COUNT_HELP)(count.count)
 app.command(help=count.SAMPLE_HELP)(count.sample)
