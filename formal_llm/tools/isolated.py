@@ -286,7 +286,7 @@ def find_memory_group(root: Path = Path("/sys/fs/cgroup"), membership: Path = Pa
         membership: the file that lists the groups of this process.
     """
     with contextlib.suppress(OSError):
-        paths = [line[3:] for line in membership.read_text().splitlines() if line.startswith("0::")]
+        paths = [line[3:] for line in membership.read_text().split("\n") if line.startswith("0::")]
         for path in paths:
             own = root / path.lstrip("/")
             for group in (own, own.parent):

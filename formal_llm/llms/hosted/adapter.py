@@ -11,7 +11,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
@@ -231,28 +231,35 @@ class HostedLLM(ABC):
             ProviderError: the server gave no answer: no connection, a refused key, an unknown model, a rate limit.
         """
         _ = question.messages  # computed outside of the try, since an error in the wording is not the provider's
-        with self._running():
-            while True:
-                asked_logprobs = self.asks_logprobs
-                try:
-                    response = self._send(self.client, question)
-                except Exception as error:
-                    self._failed(error, asked_logprobs)
-                else:
-                    return self._answer(question, response)
+        with self._scrubbed(), self._running():
+            return self._chosen(question)
 
     async def achoose(self, question: Question) -> Answer:
         """Like :meth:`choose`, asynchronously."""
         _ = question.messages
-        async with self._awaited() as client:
-            while True:
-                asked_logprobs = self.asks_logprobs
-                try:
-                    response = await self._send(client, question)
-                except Exception as error:
-                    self._failed(error, asked_logprobs)
-                else:
-                    return self._answer(question, response)
+        with self._scrubbed():
+            async with self._awaited() as client:
+                return await self._achosen(client, question)
+
+    def _chosen(self, question: Question) -> Answer:
+        while True:
+            asked_logprobs = self.asks_logprobs
+            try:
+                response = self._send(self.client, question)
+            except Exception as error:
+                self._failed(error, asked_logprobs)
+            else:
+                return self._answer(question, response)
+
+    async def _achosen(self, client: Any, question: Question) -> Answer:
+        while True:
+            asked_logprobs = self.asks_logprobs
+            try:
+                response = await self._send(client, question)
+            except Exception as error:
+                self._failed(error, asked_logprobs)
+            else:
+                return self._answer(question, response)
 
     @asynccontextmanager
     async def _awaited(self) -> AsyncIterator[Any]:
@@ -265,6 +272,10 @@ class HostedLLM(ABC):
     def _running(self, until: float | None = None) -> AbstractContextManager[None]:
         """Run the block as one question, or as a part of one that must end by ``until``."""
         return self.bounds.running(until) if self.bounds is not None else nullcontext()
+
+    def _scrubbed(self) -> ScrubbedErrors:
+        """Keep keys out of the errors that leave the block; no local variable around it may hold a response."""
+        return ScrubbedErrors(_find_key(self._client))
 
     @asynccontextmanager
     async def _in_time(self, seconds: float | None) -> AsyncIterator[None]:
@@ -291,7 +302,9 @@ class HostedLLM(ABC):
     def _failed(self, error: Exception, asked_logprobs: bool) -> None:
         """Raise the error for a failed request; return if the request should be sent again without probabilities."""
         # A page that is no JSON, or that is nested too deeply, raises one of the last two.
-        if not isinstance(error, (self._sdk_error(), ValueError, RecursionError)):
+        import httpx2  # installed with the SDKs, which let some of its errors pass
+
+        if not isinstance(error, (self._sdk_error(), httpx2.RequestError, ValueError, RecursionError)):
             raise error
         if not (asked_logprobs and self._may_drop_logprobs and refuses_logprobs(error)):
             raise provider_error(self, error) from error
@@ -308,7 +321,14 @@ class HostedLLM(ABC):
             return self._read(question, response)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             # The SDKs do not check responses: an HTML page is returned as a string, missing fields stay missing.
-            raise provider_error(self, error) from error
+            raise self._unreadable(error, response) from error
+
+    def _unreadable(self, error: Exception, response: object) -> ProviderError:
+        """Create the error for a response that cannot be read, with its usage if that can be."""
+        failure = provider_error(self, error)
+        with suppress(AttributeError, KeyError, TypeError, ValueError):
+            failure.usage = self._count(response)
+        return failure
 
     # -- implemented by adapters --------------------------------------------------------------------------------
 
@@ -323,6 +343,10 @@ class HostedLLM(ABC):
         Raises:
             InvalidAnswer: there is no legal answer; has the usage.
         """
+
+    @abstractmethod
+    def _count(self, response: Any) -> TokenUsage:
+        """Return the usage that the SDK's response reports."""
 
     @abstractmethod
     def _make_async_client(self) -> AsyncClient:
@@ -382,20 +406,24 @@ def refuses_logprobs(error: Exception) -> bool:
 
 def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     """Create the error for an exception of an SDK or of reading: what failed, and what to do about it."""
+    import httpx2
+
     key, url = llm.key_variable, llm.url_variable
     status = getattr(error, "status_code", None)
     # The text of a connection error is left out: it may quote the request's headers, including the key.
     kind = type(error).__name__  # both SDKs use the same names
     failure: type[ProviderError] = ProviderError
+    place = plain_address(getattr(getattr(llm, "client", None), "base_url", ""))
     if isinstance(error, OutOfBounds):
-        what = str(error)
-    elif kind == "APITimeoutError":
-        what = "no answer came in time; try again, or give a longer timeout"
-    elif kind == "APIConnectionError":
-        place = plain_address(getattr(llm.client, "base_url", ""))
+        what = f"{error} (the server is {place})"
+    elif kind == "APITimeoutError" or isinstance(error, httpx2.TimeoutException):
+        what = f"no answer came in time from the server at {place}; try again, or give a longer timeout"
+    elif kind == "APIConnectionError" or isinstance(error, httpx2.RequestError):
         what = (
             f"the server at {place} cannot be reached, or it hung up{_find_reason(error)}; check the network and {url}"
         )
+    elif isinstance(error, ReportedError) or kind == "APIError" or (kind == "APIStatusError" and status == 200):
+        what, status = f"the server at {place} reported an error in its stream: {shown_words(error, llm.client)}", None
     elif not isinstance(status, int) or status < 400:
         failure = UnreadableResponse
         # The SDKs raise a plain ValueError for arguments that they do not accept.
@@ -413,20 +441,52 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     else:
         what = f"the request was refused; {llm.needs}"
     server_text = f" (status {status}: {shown_words(error, llm.client)})" if isinstance(status, int) else ""
-    _scrub(error, getattr(getattr(llm, "client", None), "api_key", None))
-    return failure(f"{llm.name}: {what}{server_text}", error)
+    key_itself = _find_key(getattr(llm, "client", None))
+    _scrub(error, key_itself)
+    return failure(_redact(f"{llm.name}: {what}{server_text}", key_itself), error)
+
+
+class ReportedError(Exception):
+    """An error that a server reports inside of a stream, after its good status."""
+
+
+class ScrubbedErrors(AbstractContextManager[None]):
+    """Removes what may hold a key from the errors of providers that leave the block.
+
+    Their tracebacks begin at the block: frames inside of it hold requests and responses.
+    """
+
+    def __init__(self, key: object) -> None:
+        self._key = key
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, ProviderError):
+            if error.cause is not None:
+                _scrub(error.cause, self._key)
+            # Python continues with the traceback that the error has when this returns.
+            error.__cause__, error.__context__, error.__traceback__ = error.cause, None, None
+
+
+def _find_key(client: object) -> object:
+    """Return the key of a client, or the token that Anthropic's has instead of one."""
+    return getattr(client, "api_key", None) or getattr(client, "auth_token", None)
+
+
+def _redact(text: str, key: object) -> str:
+    # A client without a key has a short word instead of it.
+    return text.replace(key, "***") if isinstance(key, str) and len(key) > 7 else text
 
 
 def _scrub(error: BaseException, key: object) -> None:
     """Remove from an exception what may hold a key: requests, responses, frames of other libraries, other errors."""
-
-    def redact(text: str) -> str:
-        return text.replace(key, "***") if isinstance(key, str) and len(key) > 3 else text
-
-    error.args = (redact(str(error)),)
+    error.args = (_redact(str(error), key),)
+    if isinstance(error, UnicodeDecodeError):
+        error.object = b""  # the whole body
     kept = getattr(error, "__dict__", {})
     for name, value in kept.items():
-        kept[name] = redact(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
+        kept[name] = (
+            _redact(value, key) if isinstance(value, str) else value if isinstance(value, int | float) else None
+        )
     error.__traceback__ = error.__cause__ = error.__context__ = None
 
 
@@ -472,5 +532,4 @@ def _said(error: Exception) -> str:
 
 def shown_words(error: Exception, client: object) -> str:
     """Return the server's message in a form that may be shown: shortened, and without the key."""
-    message, key = _said(error), getattr(client, "api_key", None)
-    return (message.replace(key, "***") if isinstance(key, str) and len(key) > 7 else message)[:300]
+    return _redact(_said(error), _find_key(client))[:300]

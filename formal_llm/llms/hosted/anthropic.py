@@ -183,9 +183,10 @@ class AnthropicLLM(StreamedText):
 
     def _read_part(self, event: Any, request: TextRequest) -> Part:  # noqa: ARG002
         if event.type == "message_start":
-            return Part("", None, replace(_usage(event.message.usage), output_tokens=0))
+            return Part("", None, replace(self._count(event.message), output_tokens=0))
         if event.type == "message_delta":
-            return Part("", None, TokenUsage(0, 0, token_count(event.usage.output_tokens)), last=True)
+            written = getattr(getattr(event, "usage", None), "output_tokens", None)
+            return Part("", None, TokenUsage(0, 0, token_count(written)), last=True)
         if event.type == "content_block_delta" and event.delta.type == "text_delta":
             return Part(event.delta.text)
         return Part()
@@ -193,7 +194,10 @@ class AnthropicLLM(StreamedText):
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         # Other blocks hold the model's thinking.
         text = "".join(block.text for block in response.content if block.type == "text")
-        return text, _usage(getattr(response, "usage", None))
+        return text, self._count(response)
+
+    def _count(self, response: Any) -> TokenUsage:
+        return _usage(getattr(response, "usage", None))
 
     def _sdk_error(self) -> type[Exception]:
         import anthropic
@@ -238,5 +242,5 @@ def _like(client: Any, kind: type[AnthropicClient], http_client: Any = None) -> 
         http_client=http_client,
         # The SDK has no public name for the user's headers without those that it adds itself.
         default_headers={**client._credential_headers, **client._custom_headers},
-        default_query=client._custom_query,
+        default_query=client.default_query,
     )

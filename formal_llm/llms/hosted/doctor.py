@@ -90,7 +90,10 @@ class ExaminedServer:
             with self._bounds.running():
                 response = self._http.request(method, f"{self.url}{path}", json=data, headers=headers)
         except Exception as error:  # of the transport, which has many
-            raise ProviderError(f"{self.url}{path}: {type(error).__name__}: {str(error)[:200]}") from None
+            problem = f"{type(error).__name__}: {str(error)[:200]}"
+            raise ProviderError(
+                f"the server at {self.url}{path} does not answer: {problem}; check the address"
+            ) from None
         try:
             return ServerReply(response.status_code, response.json())
         except ValueError:
@@ -228,7 +231,7 @@ def _find_stream(server: ExaminedServer) -> tuple[Outcome, str]:
     status, reply = server.chat(stream=True, stream_options={"include_usage": True})
     if status != 200 or not isinstance(reply, str):
         return "no", _short(status, reply)
-    lines = [line[5:].strip() for line in reply.splitlines() if line.startswith("data:")]
+    lines = [line[5:].strip() for line in reply.split("\n") if line.startswith("data:")]
     usage = any('"usage":{' in line.replace(" ", "") for line in lines)
     if not lines or lines[-1] != "[DONE]":
         return "broken", "the stream does not end with [DONE]"

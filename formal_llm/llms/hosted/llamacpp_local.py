@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -107,15 +108,15 @@ def start_server(file: Path, context: int, threads: int) -> tuple[str, str]:
     Returns:
         its address and its key.
     """
+    if find_spec("xllamacpp") is None:
+        raise MissingDependency(f"llama.cpp in this process needs xllamacpp: {_HOW}")
     if not file.is_file():
         raise ResourceNotFound("model file", str(file), [])
     with file.open("rb") as opened:
         if opened.read(4) != b"GGUF":
             raise ModelError(f"the model {file} is no GGUF file")
-    try:
-        import xllamacpp
-    except ImportError as error:
-        raise MissingDependency(f"llama.cpp in this process needs xllamacpp: {_HOW}") from error
+    import xllamacpp
+
     # A forked process has none of the threads of its parent's server.
     known = file, context, threads, os.getpid()
     with _LOCK:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Unpack
 
 from formal_llm.llms.generation import Generated
-from formal_llm.llms.hosted.adapter import CUT_OFF, chat_data, token_usage
+from formal_llm.llms.hosted.adapter import CUT_OFF, ReportedError, chat_data, token_usage
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
@@ -134,17 +134,19 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
 
     def _read_part(self, event: Any, request: TextRequest) -> Part:
         if "error" in event:
-            raise ValueError(str(event["error"]))
+            raise ReportedError(str(event["error"]))
         text = event["response"] if request.continues else event["message"]["content"]
         if not event.get("done"):
             return Part(text)
         is_end_known = request.continues or not request.stop  # whether the end is known not to be one of the stops
         ended = "" if event.get("done_reason") == "stop" and is_end_known else None
-        return Part(text, ended, token_usage(event.get("prompt_eval_count"), event.get("eval_count")), last=True)
+        return Part(text, ended, self._count(event), last=True)
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
-        usage = token_usage(response.get("prompt_eval_count"), response.get("eval_count"))
-        return response["message"]["content"], usage
+        return response["message"]["content"], self._count(response)
+
+    def _count(self, response: Any) -> TokenUsage:
+        return token_usage(response.get("prompt_eval_count"), response.get("eval_count"))
 
 
 def host_address(host: str) -> str:

@@ -9,6 +9,7 @@ from formal_llm.llms.hosted.choice_schema import choice_schema
 from formal_llm.llms.hosted.decisions import INSTRUCTIONS, MOST_OPTIONS, read_choice, read_several, statement
 from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM, Connection
 from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.usage import TokenUsage
 
 #: The models that the decisions endpoint supports, according to the SDK's documentation of ``decisions.create``.
 DECISION_MODELS = frozenset({"gpt-6-luna"})
@@ -81,7 +82,7 @@ class OpenAILLM(ChatCompletionsLLM):
     def _read(self, question: Question, response: Any) -> Answer:
         if not self._decides(question):
             return super()._read(question, response)
-        usage = sdk_usage(response.usage, "input_tokens", "output_tokens")
+        usage = self._count(response)
         answers = list(response.answers)
         if any(answer.type == "refusal" for answer in answers):
             raise invalid(question, REFUSED, "", usage)
@@ -93,6 +94,11 @@ class OpenAILLM(ChatCompletionsLLM):
             return read_several(question, [answer.probability for answer in answers], usage)
         shares = {share.value: share.probability for share in answers[0].probabilities}
         return read_choice(question, answers[0].choice, shares, usage)
+
+    def _count(self, response: Any) -> TokenUsage:
+        if isinstance(response, dict):  # a chat completion
+            return super()._count(response)
+        return sdk_usage(response.usage, "input_tokens", "output_tokens")
 
     def _decides(self, question: Question) -> bool:
         """Return whether the decisions endpoint is used for a question."""

@@ -141,6 +141,9 @@ class OpenAIClientLLM(HostedLLM):
         headers: dict[str, Any] = dict.fromkeys([*others, "OpenAI-Organization", "OpenAI-Project"], omit)
         return {**headers, "Authorization": f"Bearer {key}" if key else omit}
 
+    def _count(self, response: Any) -> TokenUsage:
+        return counted_usage(response)
+
     def _sdk_error(self) -> type[Exception]:
         import openai
 
@@ -178,7 +181,7 @@ def _like(client: Any, kind: type[OpenAIClient], http_client: Any = None) -> Ope
         http_client=http_client,
         # The SDK has no public name for the user's headers without those that it adds itself.
         default_headers=client._custom_headers,
-        default_query=client._custom_query,
+        default_query=client.default_query,
     )
 
 
@@ -287,5 +290,7 @@ def counted_usage(response: dict[str, Any]) -> TokenUsage:
         return token_usage(None, None)
     details = counted.get("prompt_tokens_details")
     of = details.get if isinstance(details, dict) else {}.get
-    read, written = counted.get("prompt_tokens"), counted.get("completion_tokens")
+    # The newer names are those of the endpoints for decisions.
+    read = counted.get("input_tokens", counted.get("prompt_tokens"))
+    written = counted.get("output_tokens", counted.get("completion_tokens"))
     return token_usage(read, written, of("cached_tokens"), of("cache_write_tokens"))

@@ -43,7 +43,7 @@ class ScoredText(HostedLLM):
     def _scored(self, messages: Messages, texts: Sequence[str], *, ended: bool) -> list[tuple[float, int]] | None:
         if not all(texts):
             raise ValueError("an empty text has no probability")
-        with self._running():
+        with self._scrubbed(), self._running():
             try:
                 if ended:
                     end, before = self._end(), self._chat_tokens(chat(messages))

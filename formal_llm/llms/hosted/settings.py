@@ -23,11 +23,14 @@ def checked_address(name: str, url: str, variable: str) -> str:
     Raises:
         ProviderError: it is not; the message shows an example.
     """
+    import httpx2  # installed with the SDKs
+
     try:
+        httpx2.URL(url)
         parts = urlsplit(url)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         parts.hostname and parts.hostname.encode("idna")
-    except ValueError:  # also of a name that is no name of a host
+    except (ValueError, httpx2.InvalidURL):  # also of a name that is no name of a host
         is_valid = False
     if not is_valid or len(url) > _LONGEST or any(not character.isprintable() or character == " " for character in url):
         raise ProviderError(

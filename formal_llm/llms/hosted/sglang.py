@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, Unpack
 
 from formal_llm.errors import ProviderError
-from formal_llm.llms.hosted.adapter import REFUSED, chat_data, invalid, token_usage
+from formal_llm.llms.hosted.adapter import REFUSED, chat_data, invalid
 from formal_llm.llms.hosted.decisions import INSTRUCTIONS, read_choice, read_several, statement, with_mass
 from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.question import Answer, Option, Question
@@ -60,11 +60,7 @@ class SGLangLLM(OpenAIClientLLM):
         return client.post("/v1/decisions", cast_to=object, body=body, options={"headers": self.headers})
 
     def _read(self, question: Question, response: Any) -> Answer:
-        counted = response.get("usage") or {}
-        usage = token_usage(
-            counted.get("input_tokens", counted.get("prompt_tokens")),
-            counted.get("output_tokens", counted.get("completion_tokens")),
-        )
+        usage = self._count(response)
         listed = response["answers"]
         answers = dict(listed) if isinstance(listed, dict) else {one["id"]: one for one in listed}
         if any(one["type"] == "refusal" for one in answers.values()):

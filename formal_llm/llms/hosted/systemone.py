@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from formal_llm.errors import ProviderError
-from formal_llm.llms.hosted.adapter import chat_data, token_usage
+from formal_llm.llms.hosted.adapter import chat_data
 from formal_llm.llms.hosted.decisions import INSTRUCTIONS, MOST_OPTIONS, read_choice, read_several, statement, with_mass
 from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.question import Answer, Question
@@ -51,8 +51,7 @@ class SystemOneLLM(OpenAIClientLLM):
         return client.post("/v1/systemone", cast_to=object, body=body, options={"headers": self.headers})
 
     def _read(self, question: Question, response: Any) -> Answer:
-        counted = response.get("usage") or {}
-        usage = token_usage(counted.get("input_tokens"), counted.get("output_tokens"))
+        usage = self._count(response)
         answers = response["answers"]
         if question.several:
             found = [_typed(answers[str(option.number)], "noul")["noul"] for option in question.options]

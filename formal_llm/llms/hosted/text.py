@@ -16,7 +16,7 @@ from typing import Any
 from formal_llm.errors import ProviderError
 from formal_llm.llms.awaited import AsyncStream
 from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Stream, chat
-from formal_llm.llms.hosted.adapter import HostedLLM, provider_error, token_usage
+from formal_llm.llms.hosted.adapter import HostedLLM, ReportedError, provider_error, token_usage
 from formal_llm.llms.hosted.text_request import Part, TextRequest, without_what_was_refused
 from formal_llm.llms.schemas import Schema, check_schema
 from formal_llm.llms.stops import Cutter, first_stop
@@ -77,14 +77,13 @@ class HostedText(HostedLLM):
 
     def _written(self, request: TextRequest) -> Generated:
         """Return the text that the model writes, and its usage."""
-        with self._running():
-            response = self._opened(request)
-        return self._whole(response, request)
+        with self._scrubbed(), self._running():
+            return self._whole(self._opened(request), request)
 
     async def _awritten(self, request: TextRequest) -> Generated:
-        async with self._awaited() as client:
-            response = await self._aopened(client, request)
-        return self._whole(response, request)
+        with self._scrubbed():
+            async with self._awaited() as client:
+                return self._whole(await self._aopened(client, request), request)
 
     def _opened(self, request: TextRequest) -> Any:
         while True:
@@ -130,8 +129,8 @@ class HostedText(HostedLLM):
             part = read(came, request)
             if not isinstance(part.text, str):
                 raise TypeError("what a model writes is a text")
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise provider_error(self, error) from error
+        except (AttributeError, IndexError, KeyError, ReportedError, TypeError, ValueError) as error:
+            raise self._unreadable(error, came) from error
         return part
 
     # -- streamed texts -----------------------------------------------------------------------------------------
@@ -144,15 +143,17 @@ class HostedText(HostedLLM):
         """
         stream_state = _Coming(self, request)
         end = self.bounds.end() if self.bounds is not None else None
-        with self._running(end):
+        with self._scrubbed(), self._running(end):
             response = self._opened(request)
         try:
             events = iter(response)
             while not stream_state.enough:
-                with self._running(end), self._told_errors():  # the caller may do anything between the pieces
-                    if (event := next(events, None)) is None:
+                with self._scrubbed(), self._running(end):  # the caller may do anything between the pieces
+                    with self._told_errors():
+                        stream_state.event = next(events, None)
+                    if (piece := stream_state.take()) is None:
                         break
-                if piece := stream_state.take(event):
+                if piece:
                     yield piece
         finally:
             response.close()
@@ -170,15 +171,18 @@ class HostedText(HostedLLM):
                     yield
 
         async with self._lanes.client() as client:
-            async with part():
-                response = await self._aopened(client, request)
+            with self._scrubbed():
+                async with part():
+                    response = await self._aopened(client, request)
             try:
                 events = aiter(response)
                 while not stream_state.enough:
-                    async with part():
-                        if (event := await anext(events, None)) is None:
+                    with self._scrubbed():
+                        async with part():
+                            stream_state.event = await anext(events, None)
+                        if (piece := stream_state.take()) is None:
                             break
-                    if piece := stream_state.take(event):
+                    if piece:
                         yield piece
             finally:
                 await response.close()
@@ -188,14 +192,10 @@ class HostedText(HostedLLM):
     @contextmanager
     def _told_errors(self) -> Iterator[None]:
         """Convert the errors of reading a stream to errors of this library."""
-        import httpx2  # installed with the SDKs, which are imported when a model is created
-
         try:
             yield
         except ProviderError:
             raise
-        except httpx2.RequestError as error:  # not all SDKs convert it
-            raise provider_error(self, error) from error
         except Exception as error:
             self._failed(error, False)
             raise
@@ -225,7 +225,9 @@ class HostedText(HostedLLM):
 
 
 class _Coming:
-    """The state of a text that is being streamed."""
+    """The state of a text that is being streamed, with the event that came last."""
+
+    event: object = None
 
     def __init__(self, llm: HostedText, request: TextRequest) -> None:
         self._llm, self._request = llm, request
@@ -240,9 +242,11 @@ class _Coming:
         """Whether nothing more is to be read; after a stop only the usage is read, if the server sends it soon."""
         return self._more > _MORE
 
-    def take(self, event: Any) -> str:
-        """Add a part of the stream and return the text that became certain."""
-        part = self._llm._reads(self._llm._read_part, event, self._request)
+    def take(self) -> str | None:
+        """Add the last event and return the text that became certain; None if the stream has ended."""
+        if self.event is None:
+            return None
+        part = self._llm._reads(self._llm._read_part, self.event, self._request)
         self._usage += part.usage or TokenUsage()
         self._ended = self._ended if part.ended is None else part.ended
         self._last |= part.last

@@ -13,6 +13,7 @@ from __future__ import annotations
 import email.utils
 import logging
 import math
+import os
 import re
 import socket
 import ssl
@@ -124,7 +125,11 @@ class Bounded:
         Raises:
             OutOfBounds: it redirects elsewhere: neither a key nor a prompt is sent to another host.
         """
-        request, there = response.request, response.request.url.join(response.headers["location"])
+        request = response.request
+        try:
+            there = request.url.join(response.headers["location"])
+        except httpx2.InvalidURL:
+            raise self._over("the server redirects to what is no address; check the address of the server") from None
         redirected = request.extensions.get(REDIRECTED, 0) + 1
         if (there.scheme, there.host, there.port) != (request.url.scheme, request.url.host, request.url.port):
             place = f"{there.scheme}://{there.host}" + (f":{there.port}" if there.port else "")
@@ -170,12 +175,6 @@ class _Waiting(Bounded):
         while True:
             for wait in self._list_waits(request):
                 time.sleep(wait)
-            if (name := find_name(request.url.host)) is not None:
-                with suppress(OSError, ValueError):  # reported when the connection is made
-                    try:
-                        name.result(seconds_left())
-                    except TimeoutError as error:
-                        raise self._over(self.bounds.late()) from error
             response = self._send_once(request, stream, **{**more, "follow_redirects": False})
             if response.has_redirect_location:
                 response.close()
@@ -268,8 +267,9 @@ class _Awaited(Bounded):
         while True:
             for wait in self._list_waits(request):
                 await asyncio.sleep(wait)
-            if (name := find_name(request.url.host)) is not None:
-                with suppress(OSError, ValueError):
+            is_direct = not any(self._mounts.values())  # type: ignore[attr-defined]  # a proxy resolves the names
+            if is_direct and (name := find_name(request.url.host)) is not None:
+                with suppress(OSError, ValueError):  # reported when the connection is made
                     await asyncio.wrap_future(name)  # ended from outside
             response = await self._send_once(request, stream, **{**more, "follow_redirects": False})
             if response.has_redirect_location:
@@ -346,31 +346,34 @@ def retry_after(headers: httpx2.Headers) -> float | None:
 # -- names of hosts -----------------------------------------------------------------------------------------------
 
 #: The names that were resolved, or are being resolved, and the time of that; and the seconds for which it holds.
-_NAMES: dict[str, tuple[Future[object], float]] = {}
+_NAMES: dict[tuple[int, str], tuple[Future[list[str]], float]] = {}
 _NAME_HOLDS = 60.0
 
 
-def find_name(host: str) -> Future[object] | None:
-    """Begin to resolve the name of a host, in a thread of its own; None if there is nothing to wait for.
+def find_name(host: str) -> Future[list[str]] | None:
+    """Begin to find the addresses of a host, in a thread of its own; None if there is nothing to wait for.
 
-    The system's resolver cannot be interrupted. A thread that nobody joins can be left to itself at the deadline. The
-    connection itself resolves the name once more, which is quick by then.
+    The system's resolver cannot be interrupted. A thread that nobody joins can be left to itself at the deadline. A
+    client that waits connects to the addresses; a client that is awaited resolves the name once more.
     """
     if host == "localhost" or re.fullmatch(r"[\d.]+|.*:.*", host):
         return None
-    known, since = _NAMES.get(host, (None, 0.0))
-    if known is not None and time.monotonic() - since < _NAME_HOLDS:
-        return None if known.done() else known
-    found: Future[object] = Future()
+    here = (os.getpid(), host)  # a forked process has none of its parent's threads
+    known, since = _NAMES.get(here, (None, 0.0))
+    failed = known is not None and known.done() and known.exception() is not None
+    if known is not None and not failed and time.monotonic() - since < _NAME_HOLDS:
+        return known
+    found: Future[list[str]] = Future()
     found.set_running_or_notify_cancel()  # who waits no longer does not end it
 
     def resolve_name() -> None:
         try:
-            found.set_result(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
+            listed = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            found.set_result(list(dict.fromkeys(str(one[4][0]) for one in listed)))
         except Exception as error:
             found.set_exception(error)
 
-    _NAMES[host] = found, time.monotonic()
+    _NAMES[here] = found, time.monotonic()
     threading.Thread(target=resolve_name, name="formal-llm resolver", daemon=True).start()
     return found
 
@@ -388,6 +391,17 @@ def _cut(timeout: float | None, late: type[Exception] = httpcore2.ReadTimeout) -
     return left if timeout is None else min(left, timeout)
 
 
+def _find_addresses(host: str, timeout: float | None) -> list[str]:
+    """Return the addresses of a host, within a time."""
+    name = find_name(host)
+    try:
+        return [host] if name is None else name.result(timeout)
+    except TimeoutError as error:
+        raise httpcore2.ConnectTimeout("the name was not resolved in time") from error
+    except (OSError, UnicodeError) as error:
+        raise httpcore2.ConnectError(f"getaddrinfo: {error}") from error
+
+
 class _Punctual(httpcore2.NetworkBackend):
     """A network backend whose waits end with the current question."""
 
@@ -402,8 +416,15 @@ class _Punctual(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        left = _cut(timeout, httpcore2.ConnectTimeout)
-        return _PunctualStream(self._network.connect_tcp(host, port, left, local_address, socket_options))
+        failure: httpcore2.ConnectError | httpcore2.ConnectTimeout | None = None
+        for address in _find_addresses(host, _cut(timeout, httpcore2.ConnectTimeout)):
+            left = _cut(timeout, httpcore2.ConnectTimeout)
+            try:
+                return _PunctualStream(self._network.connect_tcp(address, port, left, local_address, socket_options))
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+        _NAMES.pop((os.getpid(), host), None)  # the host may have moved
+        raise failure or httpcore2.ConnectError("getaddrinfo: the name has no address")
 
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None

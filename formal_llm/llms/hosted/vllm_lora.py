@@ -71,7 +71,7 @@ class LoRAServer(VLLM):
         Raises:
             ProviderError: the server cannot be reached, or its answer is not valid.
         """
-        with self._running():
+        with self._scrubbed(), self._running():
             try:
                 response = self.client.get("/models", cast_to=object, options={"headers": self.headers})
                 return {str(one["id"]): str(one.get("parent") or "") for one in response["data"]}
@@ -98,7 +98,7 @@ class LoRAServer(VLLM):
         Raises:
             ProviderError: the server refuses; the message explains what to do.
         """
-        with self._running():
+        with self._scrubbed(), self._running():
             try:
                 self._post(self.client, "/load_lora_adapter", {"lora_name": name, "lora_path": str(folder)})
             except Exception as error:
@@ -113,7 +113,7 @@ class LoRAServer(VLLM):
         Raises:
             ProviderError: the server cannot be reached, or accepts no adapters.
         """
-        with self._running():
+        with self._scrubbed(), self._running():
             try:
                 self._post(self.client, "/unload_lora_adapter", {"lora_name": name})
             except Exception as error:
@@ -229,7 +229,7 @@ class LoRAServer(VLLM):
     def _completed(self, model: str, texts: Sequence[Text], more: Mapping[str, object], field: str) -> list[list[Any]]:
         """Return a field of the probabilities that the server reports with each text: a non-empty list."""
         body = {"model": model, "prompt": [list(text) for text in texts], "max_tokens": 1, "temperature": 1.0}
-        with self._running():
+        with self._scrubbed(), self._running():
             try:
                 response = self._post(self.client, "/completions", {**body, "logprobs": 1, **more})
                 choices = sorted(response["choices"], key=lambda choice: choice["index"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import sys
 from pathlib import Path
 
 import pytest
@@ -69,6 +68,7 @@ def test_nobody_without_the_key_is_answered() -> None:
     assert httpx.post(url, json={"messages": [], "max_tokens": 1}).status_code == 401
 
 
+@installed
 def test_wrong_files_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ResourceNotFound):
         LocalLlamaCppLLM(tmp_path / "missing.gguf")
@@ -81,7 +81,7 @@ def test_wrong_files_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             LocalLlamaCppLLM.from_text(f"{file}?{text}")
     assert read_settings("") == {} and read_settings("context=9&threads=2") == {"context": 9, "threads": 2}
     file.write_bytes(b"GGUF")
-    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    monkeypatch.setattr("formal_llm.llms.hosted.llamacpp_local.find_spec", lambda _: None)
     with pytest.raises(MissingDependency, match=r"formal-llm\[llamacpp-local\]"):
         LocalLlamaCppLLM(file)
 
