@@ -14,7 +14,7 @@ import os
 import signal
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
@@ -23,7 +23,8 @@ from multiprocessing.process import BaseProcess
 from formal_llm.studio.parts import Part
 from formal_llm.studio.questions import answer
 
-#: How many workers there are at most: each page has a few. The one that was asked longest ago is ended first.
+#: How many workers answer at a time: each page has a few. Further questions wait until one is done. If there are more
+#: workers than this, those that have nothing to do are ended, the one that was asked longest ago first.
 _MOST = 12
 #: What a worker may take of memory, in bytes, where the system keeps such bounds.
 _MEMORY = 8 << 30
@@ -64,8 +65,10 @@ def _line(part: Part) -> bytes:
 class Worker:
     """One worker process, started when it is first asked. A new question takes the place of one that it works on."""
 
-    def __init__(self, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, threads: ThreadPoolExecutor, slots: asyncio.Semaphore) -> None:
         self._threads = threads
+        self._slots = slots
+        self._asked = 0
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
         self._lock = asyncio.Lock()
@@ -73,18 +76,32 @@ class Worker:
         self._newest = 0
         self._closed = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it neither answers a question nor has one that waits."""
+        return not self._asked
+
     async def ask(self, asked: Mapping[str, object], seconds: float) -> AsyncIterator[bytes]:
         """The parts of an answer, one JSON line each. Not waiting for the rest of them ends the work on them.
 
         Args:
             asked: the question.
-            seconds: how long the answer may take before it is given up.
+            seconds: how long the answer may take before it is given up, from when its turn has come.
         """
         self._newest += 1
         mine = self._newest
         if self._busy:
             self.stop()
-        async with self._lock:
+        self._asked += 1
+        try:
+            async with contextlib.aclosing(self._answer(asked, seconds, mine)) as parts:
+                async for part in parts:
+                    yield part
+        finally:
+            self._asked -= 1
+
+    async def _answer(self, asked: Mapping[str, object], seconds: float, mine: int) -> AsyncGenerator[bytes]:
+        async with self._lock, self._slots:
             if self._closed or mine != self._newest:
                 reason = "the studio is closed" if self._closed else "something else was asked"
                 yield _line({"part": "given up", "reason": reason})
@@ -146,6 +163,7 @@ class Workers:
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(2 * _MOST, "studio")
+        self._slots = asyncio.Semaphore(_MOST)
         self._workers: OrderedDict[str, Worker] = OrderedDict()
         self._closed = False
 
@@ -153,11 +171,12 @@ class Workers:
         """The worker of that name; a new one where there is none."""
         worker = self._workers.get(name)
         if worker is None:
-            worker = self._workers[name] = Worker(self._threads)
+            worker = self._workers[name] = Worker(self._threads, self._slots)
             if self._closed:
                 worker.close()
-            if len(self._workers) > _MOST:
-                self._workers.popitem(last=False)[1].stop()
+            idle = [known for known, one in self._workers.items() if one.is_idle and known != name]
+            for known in idle[: max(len(self._workers) - _MOST, 0)]:
+                self._workers.pop(known).stop()
         self._workers.move_to_end(name)
         return worker
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 
+from formal_llm.studio.worker import _MOST as MOST
 from formal_llm.studio.worker import Worker, Workers
 from tests.studio.texts import TEA
 
@@ -55,6 +56,21 @@ def test_a_new_question_ends_the_work_on_the_one_before() -> None:
             assert (await first)[-1] == {"part": "given up", "reason": "something else was asked"}
             assert process is not None
             assert not process.is_alive()
+        finally:
+            workers.close()
+
+    asyncio.run(main())
+
+
+def test_many_pages_wait_for_their_turn_and_none_is_given_up() -> None:
+    async def main() -> None:
+        workers = Workers()
+        try:
+            asked = [parts(workers.worker(f"page {number}"), SHORT) for number in range(3 * MOST)]
+            assert [found[-1]["part"] for found in await asyncio.gather(*asked)] == ["end"] * (3 * MOST)
+            await parts(workers.worker("another"), SHORT)
+            alive = [one for one in workers._workers.values() if one._process is not None]
+            assert len(alive) <= MOST
         finally:
             workers.close()
 
