@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 from formal_llm.errors import LLMError, ProviderError
@@ -38,7 +38,7 @@ class FallbackLLM(WrapperLLM):
         if isinstance(self.llm, AsyncLLM):
             self.__dict__["aclose"] = self._aclose_all
         self._clock = clock
-        self._failed_at = dict.fromkeys(range(len(self.llms)), -LEFT_ALONE)
+        self._failed_at = [-LEFT_ALONE] * len(self.llms)
 
     @property
     def identity(self) -> dict[str, object] | None:
@@ -81,12 +81,10 @@ class FallbackLLM(WrapperLLM):
                 found[number] = self._note_failure(place, one) if isinstance(one, ProviderError) else one
         return [one for one in found if one is not None]
 
-    def _list_by_preference(self) -> Iterator[tuple[int, LLM]]:
+    def _list_by_preference(self) -> list[tuple[int, LLM]]:
         """The LLMs with their places; those that failed a short time ago come last."""
         now = self._clock()
-        return iter(
-            sorted(enumerate(self.llms), key=lambda entry: (now - self._failed_at[entry[0]] < LEFT_ALONE, entry[0]))
-        )
+        return sorted(enumerate(self.llms), key=lambda entry: now - self._failed_at[entry[0]] < LEFT_ALONE)
 
     def _note_failure(self, place: int, error: ProviderError) -> ProviderError:
         self._failed_at[place] = self._clock()

@@ -177,9 +177,7 @@ def find_pace(url: str) -> Pace:
     pace = _PACES.get(place)
     if pace is None:
         pace = _PACES.setdefault(place, Pace())
-    limits = _LIMITED.get()
-    if limits != PaceLimits():
-        pace.limits = limits
+    pace.limits = _LIMITED.get()
     return pace
 
 

@@ -135,5 +135,6 @@ def test_one_pace_for_a_host_and_its_bounds() -> None:
     assert one is not find_pace("http://localhost:1235/v1/chat")
     with limit_pace(rps=3):
         assert find_pace("http://localhost:1234").rate == 3
+    assert find_pace("http://localhost:1234").rate is None
     with pytest.raises(ValueError, match="above 0"), limit_pace(rps=0):
         pass

@@ -28,6 +28,7 @@ FAILURES = {
     "list": ps.Behaviour(page=json.dumps([KEY])),
     "cut json": ps.Behaviour(page=f'{{"echo": "{KEY}"'),
     "no unicode": ps.Behaviour(page=b'{"echo": "' + KEY.encode() + b'\xff\xfe"}'),
+    "silent": ps.ok(1, delay=1.0),
     "cut": ps.CUT,
     "cut body": ps.CUT_BODY,
     "redirect": ps.Behaviour(status=307, headers={"location": f"http://{KEY}.example/"}),
@@ -67,7 +68,7 @@ def test_no_failure_shows_a_key(
     make_question: Any,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    llm = adapter.make(server.url, api_key=KEY)
+    llm = adapter.make(server.url, api_key=KEY, timeout=0.5)
     server.script = [FAILURES[failure]]
     try:
         with caplog.at_level(logging.DEBUG), pytest.raises(ProviderError) as caught:
