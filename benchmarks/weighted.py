@@ -17,7 +17,7 @@ from time import process_time
 from rich.console import Console
 from rich.table import Table
 
-from formal_llm import Lookahead, TaskPack, WeightedRules
+from formal_llm import CFG, Lookahead, TaskPack, WeightedRules
 
 REPETITIONS = 9
 
@@ -67,7 +67,39 @@ def main() -> None:
     }
     for name, operation in operations.items():
         table.add_row(name, f"{measure(operation, with_fresh_scores()):.2f}")
-    Console(width=100).print(table)
+    console = Console(width=100)
+    console.print(table)
+    console.print(measure_unlisted())
+
+
+def measure_unlisted() -> Table:
+    """The best plan under random scores where not all derivations can be listed: tools used once, in two places each."""
+    table = Table(title="rules with too many states to be listed")
+    for column in ("tools", "tried to list, CPU s", "best plan, CPU ms: median", "longest", "effective of 1,000 draws"):
+        table.add_column(column, justify="right")
+    for count in (24, 30, 40):
+        rng = random.Random(count)
+        kinds: dict[str, list[str]] = {f"T{number}": [] for number in range(8)}
+        for tool in range(count):
+            for _ in range(2):
+                kinds[rng.choice(list(kinds))].append(f"tool{tool} {rng.choice(list(kinds))}")
+        lines = [f"{kind} -> {' | '.join([*ways, 'end'])}" for kind, ways in kinds.items()]
+        limit = f"%limit 1 {' '.join(f'tool{tool}' for tool in range(count))}"
+        begin = process_time()
+        rules = WeightedRules(CFG.from_string("\n".join([limit, *lines])))
+        listed = process_time() - begin
+        assert not rules.is_listed
+        times = []
+        for _ in range(REPETITIONS):
+            scored = rules.with_scores({f"tool{tool}": rng.gauss(-1, 2) for tool in range(count)})
+            begin = process_time()
+            scored.best()
+            times.append((process_time() - begin) * 1e3)
+        effective = scored.estimate_sample(rng, 100, draws=1_000).effective
+        table.add_row(
+            str(count), f"{listed:.1f}", f"{statistics.median(times):.1f}", f"{max(times):.1f}", f"{effective:.0f}"
+        )
+    return table
 
 
 if __name__ == "__main__":

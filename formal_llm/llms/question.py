@@ -323,6 +323,25 @@ class Question:
                 taken = with_it
         return taken if taken and not self.problem(taken) else numbers
 
+    def select_likely(self, likely: Mapping[int, float], usage: TokenUsage = NO_TOKENS) -> Answer:
+        """Return the selection of what belongs to it more likely than not, or of the likeliest option alone.
+
+        If options may not be chosen together, the least likely ones are removed first.
+
+        Args:
+            likely: for each option's number the probability that it belongs to the selection.
+            usage: the tokens that the probabilities cost.
+
+        Raises:
+            InvalidAnswer: the selection is not legal.
+        """
+        ranked = sorted(likely, key=lambda number: -likely[number])  # of equals the first, as everywhere
+        chosen = [number for number in ranked if likely[number] >= 0.5] or ranked[:1]
+        while len(chosen) > 1 and self.problem(tuple(sorted(chosen))):
+            chosen.pop()
+        numbers = tuple(sorted(chosen))
+        return self.check(Answer(numbers, likely, ", ".join(map(str, numbers)), usage))
+
     def _after(self, number: int, wanted: Collection[int]) -> list[int]:
         """List the higher numbers, the wanted ones first."""
         return sorted(range(number + 1, len(self.options) + 1), key=lambda later: later not in wanted)

@@ -2,6 +2,8 @@
 
 The server reports how probable given texts are; the scores of the options are computed from that as for local models
 (:mod:`formal_llm.llms.scoring`). So the same model gives the same probabilities in both cases, up to rounding.
+
+With ``search="exact"`` the steps of a plan are scored by their texts, where the scoring is of texts alone.
 """
 
 from __future__ import annotations
@@ -14,7 +16,17 @@ from formal_llm.errors import LLMError
 from formal_llm.llms.generation import AnswerScoringLLM, Writing
 from formal_llm.llms.llm import LLMLike, WrapperLLM, answered
 from formal_llm.llms.question import Answer, Message, Question
-from formal_llm.llms.scoring import BY_TEXT, UNLISTED, Reading, Scoring, combined, named, weights
+from formal_llm.llms.scoring import (
+    BY_TEXT,
+    UNLISTED,
+    Reading,
+    Scoring,
+    combine_scores,
+    is_selected_at_once,
+    named,
+    read_log_odds,
+    weights,
+)
 from formal_llm.llms.usage import TokenUsage
 
 #: The maximum number of priors that are kept: scores of texts for an unknown task.
@@ -24,8 +36,8 @@ _KEPT = 10_000
 class ScoredLLM(WrapperLLM):
     """A model on a server, whose options are scored by the probabilities that the server reports.
 
-    The most probable option is chosen, the first of equally probable ones. Requests for texts and selections of several
-    options are passed to the server unchanged.
+    The most probable option is chosen, the first of equally probable ones. Requests for texts are passed to the server
+    unchanged; so are selections, unless texts are scored and any set of the options is an answer.
 
     Args:
         llm: an adapter that reports how probable answers are: ``vllm:``, ``llamacpp:``.
@@ -39,8 +51,8 @@ class ScoredLLM(WrapperLLM):
     def __init__(self, llm: LLMLike, scoring: Scoring) -> None:
         super().__init__(llm)
         if not isinstance(self.llm, AnswerScoringLLM):
-            raise LLMError(f"{self.name} does not tell how probable texts are; vllm:MODEL and llamacpp:MODEL do")
-        self._tells = self.llm
+            raise LLMError(f"{self.name} does not report how probable texts are; vllm:MODEL and llamacpp:MODEL do")
+        self._scorer = self.llm
         self.scoring = weights(scoring)
         self._priors: dict[tuple[tuple[Message, ...], tuple[str, ...]], Sequence[tuple[float, int]]] = {}
         self._lock = Lock()
@@ -62,19 +74,22 @@ class ScoredLLM(WrapperLLM):
         Raises:
             LLMError: the server does not report probabilities, or could not be asked.
         """
-        if isinstance(question, Writing) or question.several:
+        if isinstance(question, Writing):
+            return answered(self.llm, question)
+        at_once = is_selected_at_once(question, self.scoring)
+        if question.several and not at_once:
             return answered(self.llm, question)
         asked = 0
 
-        def told(reading: Reading) -> Sequence[tuple[float, int]]:
+        def report(reading: Reading) -> Sequence[tuple[float, int]]:
             nonlocal asked
             key = reading.messages, reading.answers
             known = self._priors.get(key) if reading.prior else None
             if known is None:
                 asked += 1
-                known = self._tells.answer_log_probabilities(reading.messages, reading.answers)
+                known = self._scorer.answer_log_probabilities(reading.messages, reading.answers)
                 if known is None:
-                    raise LLMError(f"the server of {self.name} does not tell how probable texts are")
+                    raise LLMError(f"the server of {self.name} does not report how probable texts are")
                 if reading.prior:
                     with self._lock:
                         if len(self._priors) >= _KEPT:
@@ -82,7 +97,10 @@ class ScoredLLM(WrapperLLM):
                         self._priors[key] = known
             return known
 
-        likely = {n: math.exp(log) for n, log in enumerate(combined(question, self.scoring, told), 1)}
+        scores = combine_scores(question, self.scoring, report)
+        if at_once:
+            return read_log_odds(question, scores, TokenUsage(asked))
+        likely = {n: math.exp(log) for n, log in enumerate(scores, 1)}
         best = max(likely, key=likely.__getitem__)
         return Answer((best,), likely, usage=TokenUsage(asked))
 

@@ -19,18 +19,23 @@ twice, once to find out what it would have answered anyway:
 
 A mixture is the weighted sum of such scores, each normalised over the options first. In any case the softmax over the
 options gives their probabilities, and gradients flow through everything.
+
+**Selections.** Where any set of options is an answer, each option has a probability of its own to belong to it. Its log
+odds are what the task adds to the log-probability of its text: the score of ``calibrated``, not normalised. Without a
+prior for an unknown task, the prior is that all options are equally probable.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from formal_llm.errors import ModelError, did_you_mean
-from formal_llm.llms.question import Message, Question
+from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.usage import TokenUsage
 
 Mode = Literal["number", "text", "mean", "calibrated", "rotated"]
 #: How options are scored: a mode, or several with their weights.
@@ -148,24 +153,40 @@ def _rotated(question: Question, by: int) -> tuple[Message, ...]:
     return (*messages[:-1], messages[-1]._replace(content="".join([*parts, prompt[at:]])))
 
 
-def combined(
-    question: Question, scoring: Mapping[str, float], told: Callable[[Reading], Sequence[tuple[float, int]]]
+def is_selected_at_once(question: Question, scoring: Iterable[str]) -> bool:
+    """Return whether the texts of all options of a selection are scored, and any set of them is an answer."""
+    return question.several and question.objection is None and BY_TEXT.issuperset(scoring)
+
+
+def combine_scores(
+    question: Question, scoring: Mapping[str, float], report: Callable[[Reading], Sequence[tuple[float, int]]]
 ) -> list[float]:
-    """Compute the logarithms of the options' probabilities from those of answers.
+    """Compute the logarithms of the options' probabilities from those of answers; of a selection, their log odds.
 
     Args:
         question: the question.
         scoring: the weight of each mode.
-        told: returns for each answer of a reading the logarithm of its probability, and its number of tokens.
+        report: returns for each answer of a reading the logarithm of its probability, and its number of tokens.
     """
     total = [0.0] * len(question.options)
     for mode, weight in scoring.items():
         scores = [0.0] * len(question.options)
+        has_prior = False
         for reading in readings(question, mode):
-            logs = [log / count if reading.mean else log for log, count in told(reading)]
+            logs = [log / count if reading.mean else log for log, count in report(reading)]
             scores = [score + reading.weight * logs[place] for score, place in zip(scores, reading.of, strict=True)]
-        total = [sum_ + weight * log for sum_, log in zip(total, _normalised(scores), strict=True)]
-    return _normalised(total)
+            has_prior |= reading.prior
+        if not question.several:
+            scores = _normalised(scores)
+        elif not has_prior:
+            scores = [score + math.log(len(scores)) for score in _normalised(scores)]
+        total = [sum_ + weight * log for sum_, log in zip(total, scores, strict=True)]
+    return total if question.several else _normalised(total)
+
+
+def read_log_odds(question: Question, odds: Sequence[float], usage: TokenUsage) -> Answer:
+    """Return the selection that follows from the log odds of the options to belong to it."""
+    return question.select_likely({number: 0.5 + 0.5 * math.tanh(log / 2) for number, log in enumerate(odds, 1)}, usage)
 
 
 def _normalised(scores: Sequence[float]) -> list[float]:

@@ -101,7 +101,7 @@ def test_many_and_awaited(hosted: Any) -> None:
 
 
 def test_who_cannot_tell() -> None:
-    with pytest.raises(LLMError, match="does not tell how probable"):
+    with pytest.raises(LLMError, match="does not report how probable"):
         ScoredLLM("test:first", "text")
     with pytest.raises(ValueError, match="did you mean text"):
         resolve("scored:txt:vllm:m")
@@ -113,7 +113,7 @@ def test_who_cannot_tell() -> None:
         def answer_log_probabilities(self, messages: object, texts: object) -> None:
             return None
 
-    with pytest.raises(LLMError, match="does not tell"):
+    with pytest.raises(LLMError, match="does not report"):
         ScoredLLM(Silent(), "text").choose(asked("x"))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from formal_llm.errors import ModelError
 from formal_llm.llms.question import Question
-from formal_llm.llms.scoring import MODES, UNKNOWN, Reading, combined, named, readings, weights
+from formal_llm.llms.scoring import MODES, UNKNOWN, Reading, combine_scores, named, readings, weights
 
 
 def test_prompts_that_list_no_options() -> None:
@@ -66,10 +66,10 @@ def test_scores_are_put_together() -> None:
         total = math.log(sum(map(math.exp, logs)))
         return [log - total for log in logs]
 
-    assert combined(QUESTION, {"text": 1.0}, scores) == pytest.approx(softmax([-1, -4, -1]))
-    assert combined(QUESTION, {"mean": 1.0}, scores) == pytest.approx(softmax([-1, -1, -1]))
-    assert combined(QUESTION, {"calibrated": 2.0}, scores) == pytest.approx(softmax([0.0, 0.0, 0.0]))
+    assert combine_scores(QUESTION, {"text": 1.0}, scores) == pytest.approx(softmax([-1, -4, -1]))
+    assert combine_scores(QUESTION, {"mean": 1.0}, scores) == pytest.approx(softmax([-1, -1, -1]))
+    assert combine_scores(QUESTION, {"calibrated": 2.0}, scores) == pytest.approx(softmax([0.0, 0.0, 0.0]))
     mixed = [one + 0.5 * other for one, other in zip(softmax([-1, -4, -1]), softmax([-1, -2, -3]), strict=True)]
-    assert combined(QUESTION, {"text": 1.0, "number": 0.5}, scores) == pytest.approx(softmax(mixed))
+    assert combine_scores(QUESTION, {"text": 1.0, "number": 0.5}, scores) == pytest.approx(softmax(mixed))
     shares = softmax([-1, -2, -3])
-    assert combined(QUESTION, {"number": 1.0}, scores) == pytest.approx(shares)
+    assert combine_scores(QUESTION, {"number": 1.0}, scores) == pytest.approx(shares)

@@ -19,7 +19,7 @@ of one that is n - j, the number of members left. For the maximum it is the weig
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ class ClassSlot(NamedTuple):
 #: A terminal, a slot, or a symbol of the flow grammar by its index.
 Item = str | ClassSlot | int
 #: The symbol that stands for the whole stack at the start.
-_ROOT = -1
+ROOT = -1
 
 
 class Rewriting(NamedTuple):
@@ -84,11 +84,12 @@ class _Step(NamedTuple):
     children: tuple[int, ...]
 
 
-#: A node while the graph is built: a symbol by its index, or a state (pending, left, needed).
-_Key = int | tuple[int, int, int]
-_END: _Key = (0, 0, 0)
-#: A step, the children as keys, and the uses of slots.
-_Edge = tuple[Rewriting, tuple[_Key, ...], tuple[int, ...]]
+#: A node: a symbol by its index, or a state (pending, left, needed).
+NodeKey = int | tuple[int, int, int]
+#: The end of every path.
+END: NodeKey = (0, 0, 0)
+#: A step, the nodes that follow (of a state the next one first, then those beside the path), and the uses of slots.
+DerivationEdge = tuple[Rewriting, tuple[NodeKey, ...], tuple[int, ...]]
 
 
 class _Node(NamedTuple):
@@ -153,78 +154,71 @@ class DerivationGraph:
 
     def slot_counts(self, path: Sequence[int]) -> dict[int, int]:
         """How many slots of each class the edges of a derivation read."""
-        counts: Counter[int] = Counter()
-        for edge in path:
-            counts.update(item.field for item in self.rewritings[edge].items if isinstance(item, ClassSlot))
-        return counts
+        return count_slots([self.rewritings[edge] for edge in path])
 
     def build_word(self, path: Sequence[int], members: Mapping[int, Sequence[str]]) -> Word:
-        """The word of a derivation.
-
-        Each rewriting belongs to some occurrence of its symbol. Which one does not matter as long as those of one
-        symbol are used up in their order: by the abelian property of such rewriting every order uses up all of them,
-        so that derivations and lists of rewritings correspond one to one.
-
-        Args:
-            path: its edges, in the order in which they were chosen.
-            members: for each class the members that fill its slots, from left to right.
-        """
-        of_symbol: dict[int, list[tuple[Item, ...]]] = {}
-        for edge in reversed(path):
-            rewriting = self.rewritings[edge]
-            of_symbol.setdefault(rewriting.symbol, []).append(rewriting.items)
-        fillers = {field: iter(names) for field, names in members.items()}
-        word: list[str] = []
-        todo: list[Item] = [_ROOT]
-        while todo:
-            item = todo.pop()
-            if isinstance(item, str):
-                word.append(item)
-            elif isinstance(item, ClassSlot):
-                word.append(next(fillers[item.field]))
-            else:
-                todo.extend(reversed(of_symbol[item].pop()))
-        return tuple(word)
+        """The word of a derivation, by its edges; see :func:`build_word`."""
+        return build_word([self.rewritings[edge] for edge in path], members)
 
 
-def build_derivation_graph(
-    pda: PDA,
-    bounds: Sequence[Bound],
-    has_weight: Callable[[Transition], Feature | None],
-    *,
-    max_states: int,
-    is_empty: bool = False,
-) -> DerivationGraph:
-    """Build the graph of all derivations of an automaton within bounds.
+def count_slots(rewritings: Iterable[Rewriting]) -> dict[int, int]:
+    """How many slots of each class rewritings read."""
+    return Counter(item.field for one in rewritings for item in one.items if isinstance(item, ClassSlot))
 
-    The caller has made sure that there are finitely many.
+
+def build_word(rewritings: Sequence[Rewriting], members: Mapping[int, Sequence[str]]) -> Word:
+    """The word of a derivation.
+
+    Each rewriting belongs to some occurrence of its symbol. Which one does not matter as long as those of one symbol
+    are used up in their order: by the abelian property of such rewriting every order uses up all of them, so that
+    derivations and lists of rewritings correspond one to one.
+
+    Args:
+        rewritings: its steps, in the order in which they were chosen.
+        members: for each class the members that fill its slots, from left to right.
+    """
+    of_symbol: dict[int, list[tuple[Item, ...]]] = {}
+    for rewriting in reversed(rewritings):
+        of_symbol.setdefault(rewriting.symbol, []).append(rewriting.items)
+    fillers = {field: iter(names) for field, names in members.items()}
+    word: list[str] = []
+    todo: list[Item] = [ROOT]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            word.append(item)
+        elif isinstance(item, ClassSlot):
+            word.append(next(fillers[item.field]))
+        else:
+            todo.extend(reversed(of_symbol[item].pop()))
+    return tuple(word)
+
+
+class Derivations:
+    """The derivations of an automaton within bounds: their states, and the steps from each.
 
     Args:
         pda: the automaton.
         bounds: the bounds.
         has_weight: the feature of a move; None where it has none. Terminals always have one.
-        max_states: the most nodes.
-        is_empty: whether it is known that there are no derivations.
 
-    Raises:
-        Undecided: there are more nodes.
+    Attributes:
+        numbers: the number of each feature.
+        classes: the classes of terminals, by the field of their slots.
+        rewritings: the steps of each symbol, :data:`ROOT` being the start.
+        touched: the symbols whose completions a limit may concern.
+        start_left: what the limits leave at the start.
+        size: the number of features, slot uses included.
     """
-    builder = _GraphBuilder(pda, bounds, has_weight, max_states)
-    return builder.freeze([_Node(0, [])], None) if is_empty else builder.build()
 
-
-class _GraphBuilder:
-    def __init__(
-        self, pda: PDA, bounds: Sequence[Bound], has_weight: Callable[[Transition], Feature | None], max_states: int
-    ) -> None:
+    def __init__(self, pda: PDA, bounds: Sequence[Bound], has_weight: Callable[[Transition], Feature | None]) -> None:
         self.counters = Counters(bounds)
         self.grammar = FlowGrammar(pda, self.counters)
-        self.max_states = max_states
         self.numbers: dict[Feature, int] = {name: number for number, name in enumerate(pda.terminals)}
         self._has_weight = has_weight
         self._tracked = {*self.counters.need, *self.counters.dues}
         ways = self._substitute_links(self._list_ways())
-        ways = {index: ways[index] for index in find_reachable([_ROOT], lambda index: _symbols_of(ways[index]))}
+        ways = {index: ways[index] for index in find_reachable([ROOT], lambda index: _symbols_of(ways[index]))}
         shared = self._find_shared_features(ways)
         self._classes = ClassVectors(self.counters, self._placed_ways(ways, shared), (), exchange=True)
         members: dict[int, list[str]] = {}
@@ -245,11 +239,11 @@ class _GraphBuilder:
         parts = {
             index: [self._reads_and_symbols(rewriting) for rewriting in group]
             for index, group in self.rewritings.items()
-            if index != _ROOT
+            if index != ROOT
         }
         symbols = self.grammar.symbols
         self._cyclic, _ = find_cycles(symbols, parts, self._classes.takes)  # type: ignore[arg-type]
-        self._touched = self._find_touched(parts)
+        self.touched = self._find_touched(parts)
         least = least_taken(symbols, parts, self._classes.with_total)
         total = self._classes.total_field
         self._least = {
@@ -258,6 +252,7 @@ class _GraphBuilder:
         }
         self._multisets = Multisets(self.grammar)
         self._steps: dict[int, tuple[_Step, ...]] = {}
+        self.start_left = self._classes.vector_of(self.counters.remaining)
 
     # -- rewritings ---------------------------------------------------------------------------------------------
 
@@ -273,10 +268,10 @@ class _GraphBuilder:
                     continue
                 longer: tuple[Item, ...] = (*items, symbol.index)
                 if target is ACCEPTING:
-                    roots.append(Rewriting(_ROOT, longer, ()))
+                    roots.append(Rewriting(ROOT, longer, ()))
                 else:
                     todo.append((longer, target, stack.rest))  # type: ignore[arg-type]
-        ways = {_ROOT: roots}
+        ways = {ROOT: roots}
         for index in self.grammar.reachable_symbols(item for one in roots for item in one.items):  # type: ignore[misc]
             group = ways[index] = []
             for transition, way in self.grammar.live_moves(self.grammar.symbols[index]):
@@ -289,7 +284,7 @@ class _GraphBuilder:
     def _by_least_steps(self, ways: Mapping[int, object]) -> list[int]:
         """The symbols, each behind those that all its completions contain."""
         symbols = self.grammar.symbols
-        return sorted((index for index in ways if index != _ROOT), key=lambda index: symbols[index].least_steps)
+        return sorted((index for index in ways if index != ROOT), key=lambda index: symbols[index].least_steps)
 
     def _substitute_links(self, ways: Mapping[int, list[Rewriting]]) -> dict[int, list[Rewriting]]:
         """Put symbols with a single way in their places, where that leaves one symbol at most, and reads no more."""
@@ -311,7 +306,7 @@ class _GraphBuilder:
                 if not any(isinstance(item, int) for item in only.items):
                     inlined[index] = only
         whole = {index: [_substitute(one, inlined) for one in group] for index, group in groups.items()}
-        return {index: whole[index] for index in find_reachable([_ROOT], lambda index: _symbols_of(whole[index]))}
+        return {index: whole[index] for index in find_reachable([ROOT], lambda index: _symbols_of(whole[index]))}
 
     def _find_shared_features(self, ways: Mapping[int, list[Rewriting]]) -> dict[str, tuple[int, ...]]:
         """The moves with which each terminal is read, where they are the same wherever it is read alone."""
@@ -390,11 +385,23 @@ class _GraphBuilder:
 
     # -- states -------------------------------------------------------------------------------------------------
 
-    def build(self) -> DerivationGraph:
-        """Explore all states from the start, depth first; what has no way to an end is left out."""
-        nodes: dict[_Key, int | None] = {_END: 0}
+    def build(self, max_states: int, *, is_empty: bool = False) -> DerivationGraph:
+        """Explore all states from the start, depth first; what has no way to an end is left out.
+
+        The caller has made sure that there are finitely many derivations.
+
+        Args:
+            max_states: the most nodes.
+            is_empty: whether it is known that there are no derivations.
+
+        Raises:
+            Undecided: there are more nodes.
+        """
+        if is_empty:
+            return self._freeze([_Node(0, [])], None)
+        nodes: dict[NodeKey, int | None] = {END: 0}
         made: list[_Node] = [_Node(0, [])]
-        root: _Key = _ROOT
+        root: NodeKey = ROOT
         frames = [self._open_frame(root)]
         on_path = {root}
         while frames:
@@ -413,35 +420,33 @@ class _GraphBuilder:
                 frames.pop()
                 on_path.discard(key)
             elif child not in on_path:  # a cycle would give infinitely many derivations: nothing completes it
-                if len(made) + len(frames) > self.max_states:
+                if len(made) + len(frames) > max_states:
                     raise Undecided("the plans have too many states to be weighed; raise max_states")
                 on_path.add(child)
                 frames.append(self._open_frame(child))
-        return self.freeze(made, nodes[root])
+        return self._freeze(made, nodes[root])
 
-    def _open_frame(self, key: _Key) -> tuple[_Key, list[_Edge], Iterator[_Key]]:
-        edges = list(self._list_edges(key))
+    def _open_frame(self, key: NodeKey) -> tuple[NodeKey, list[DerivationEdge], Iterator[NodeKey]]:
+        symbol = key if isinstance(key, int) else self.list_pending(key[0])[0][0]
+        # Nothing completes a cycle, since there are finitely many derivations.
+        edges = [] if symbol in self._cyclic else list(self.list_edges(key))
         return key, edges, iter([child for _, children, _ in edges for child in children])
 
-    def _list_edges(self, key: _Key) -> Iterator[_Edge]:
+    def list_edges(self, key: NodeKey) -> Iterator[DerivationEdge]:
         """The edges of a node: the start, a symbol that no limit concerns, or a state."""
         if not isinstance(key, int):
             pending, left, needed = key
+            symbol, _, unit = next(self._multisets.list_items(pending))
             if self._is_affordable(pending, left):
-                symbol, _, unit = next(self._multisets.list_items(pending))
                 yield from self._list_successors(symbol.index, pending - unit, left, needed)
-        elif key == _ROOT:
-            yield from self._list_successors(
-                _ROOT, 0, self._classes.vector_of(self.counters.remaining), self.counters.needed
-            )
-        elif key not in self._cyclic:
+        elif key == ROOT:
+            yield from self._list_successors(ROOT, 0, self.start_left, self.counters.needed)
+        else:
             for step in self._list_steps(key):
                 yield step.rewriting, step.children, ()
 
-    def _list_successors(self, index: int, others: int, left: int, needed: int) -> Iterator[_Edge]:
+    def _list_successors(self, index: int, others: int, left: int, needed: int) -> Iterator[DerivationEdge]:
         """The edges of a state that rewrite one symbol; what is pending besides stays so."""
-        if index in self._cyclic:
-            return
         for step in self._list_steps(index):
             after = left - step.need
             if after & self._classes.guard != self._classes.guard:
@@ -456,7 +461,25 @@ class _GraphBuilder:
             if pending:
                 yield step.rewriting, ((pending, after, due), *step.children), tuple(slots)
             elif not due:
-                yield step.rewriting, (_END, *step.children), tuple(slots)
+                yield step.rewriting, (END, *step.children), tuple(slots)
+
+    def list_pending(self, pending: int) -> list[tuple[int, int]]:
+        """The symbols of a packed multiset, the one that is rewritten next first, with their counts."""
+        return [(symbol.index, count) for symbol, count, _ in self._multisets.list_items(pending)]
+
+    def amounts_left(self, left: int) -> list[int]:
+        """What is left of each field of the limits."""
+        return self._classes.unpack(left)
+
+    def amounts_taken(self, rewriting: Rewriting) -> Mapping[int, int]:
+        """What a step takes from each field of the limits."""
+        names, _, _ = self._reads_and_symbols(rewriting)
+        amounts = self._classes.with_total(names)
+        return {field: amount for field, amount in amounts.items() if field != self._classes.total_field}
+
+    def list_symbols(self, rewriting: Rewriting) -> list[int]:
+        """The symbols that a step leaves."""
+        return [item for item in rewriting.items if isinstance(item, int)]
 
     def _list_steps(self, index: int) -> tuple[_Step, ...]:
         steps = self._steps.get(index)
@@ -467,8 +490,8 @@ class _GraphBuilder:
     def _make_step(self, rewriting: Rewriting) -> _Step:
         names, symbols, _ = self._reads_and_symbols(rewriting)
         slots = tuple(item.field for item in rewriting.items if isinstance(item, ClassSlot))
-        pending = sum(self._multisets.unit_of(child) for child in symbols if child in self._touched)
-        children = tuple(child for child in symbols if child not in self._touched)
+        pending = sum(self._multisets.unit_of(child) for child in symbols if child in self.touched)
+        children = tuple(child for child in symbols if child not in self.touched)
         return _Step(rewriting, self._classes.pack_reads(names), names, slots, pending, children)
 
     def _is_affordable(self, pending: int, left: int) -> bool:
@@ -482,7 +505,7 @@ class _GraphBuilder:
             least_sum += least * count
         return (left - least_sum) & self._classes.guard == self._classes.guard
 
-    def freeze(self, made: Sequence[_Node], root: int | None) -> DerivationGraph:
+    def _freeze(self, made: Sequence[_Node], root: int | None) -> DerivationGraph:
         """Number the nodes by their levels, and write their edges into arrays."""
         order = sorted(range(len(made)), key=lambda node: made[node].level)
         number = {node: place for place, node in enumerate(order)}

@@ -165,6 +165,7 @@ class ClassVectors:
         self._packing = FieldPacking(self.total_field, most)
         self.pack = self._packing.pack_amounts
         self.left = self._packing.unpack_amount
+        self.unpack = self._packing.unpack_amounts
         self.guard = self._packing.guard
 
     def vector_of(self, remaining: int) -> int:

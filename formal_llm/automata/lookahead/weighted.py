@@ -31,8 +31,16 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from formal_llm.automata.lookahead.derivations import DerivationGraph, Feature, TerminalClass, build_derivation_graph
+from formal_llm.automata.lookahead.derivations import (
+    DerivationGraph,
+    Derivations,
+    Feature,
+    TerminalClass,
+    build_word,
+    count_slots,
+)
 from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.lookahead.weighted_search import WeightedSearch
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
@@ -40,7 +48,7 @@ from formal_llm.automata.models.product import product as intersect
 from formal_llm.automata.models.product import project_transition
 from formal_llm.automata.models.rules import Source
 from formal_llm.automata.models.transition import Transition
-from formal_llm.errors import AutomatonError, did_you_mean
+from formal_llm.errors import AutomatonError, Undecided, did_you_mean
 
 #: Numbers of a real kind, or of a complex kind where a derivative is carried in the imaginary part.
 _Numbers: TypeAlias = "NDArray[np.inexact[Any]]"
@@ -62,8 +70,27 @@ class Expectation(NamedTuple):
     gradient: Mapping[Feature, float]
 
 
+class EstimatedSample(NamedTuple):
+    """Plans drawn approximately in proportion to their weights.
+
+    Attributes:
+        words: the plans.
+        effective: how many independent samples the draws are worth among which the plans were chosen (the effective
+            sample size of Kong 1992). Where it is small, few plans stand for all.
+        log_partition: the logarithm of an unbiased estimate of the sum of all weights.
+    """
+
+    words: list[Word]
+    effective: float
+    log_partition: float
+
+
 class WeightedRules:
     """The distribution over plans that rules with scores define.
+
+    Where there are too many states to list all derivations, the best plan is still found exactly, by a search
+    (:mod:`formal_llm.automata.lookahead.weighted_search`), and plans can be drawn approximately
+    (:meth:`estimate_sample`). All other questions raise ``Undecided``.
 
     Args:
         rules: a grammar, a flowchart, a behaviour or a pushdown automaton, with its limits; or a lookahead over them.
@@ -72,12 +99,11 @@ class WeightedRules:
         limits: more limits.
         moves: whether all moves may be scored, and have marginals; otherwise only those in ``scores``.
         max_length: the most terminals of a plan.
-        max_states: how many states the graph of all derivations may have.
+        max_states: how many states the graph of all derivations may have, and a search for the best plan may visit.
 
     Raises:
         AutomatonError: a score is of something that the rules do not have; the rules are no pushdown automaton.
         InfiniteLanguage: there are infinitely many derivations; give ``max_length``, or limits.
-        Undecided: there are more states than ``max_states``.
         ValueError: a score is not a number, or is infinite.
     """
 
@@ -106,18 +132,33 @@ class WeightedRules:
             self._bounds = (*self._bounds, Bound(each, 0, max_length, f"length <= {max_length}"))
         self._scored = None if moves else {one for one in scores or () if not isinstance(one, str)}
         # Counting first: it raises where there are infinitely many, and then no cycle can be completed.
-        is_empty = not lookahead.count(of="derivations", max_length=max_length)
-        self._graph = build_derivation_graph(
-            self._pda, self._bounds, self._feature_of, max_states=max_states, is_empty=is_empty
-        )
+        self._listed: DerivationGraph | Undecided
+        try:
+            is_empty = not lookahead.count(of="derivations", max_length=max_length)
+            self._derivations = Derivations(self._pda, self._bounds, self._feature_of)
+            self._listed = self._derivations.build(max_states, is_empty=is_empty)
+        except Undecided as error:
+            self._derivations = Derivations(self._pda, self._bounds, self._feature_of)
+            self._listed = error
         self._set_scores(scores or {})
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether all derivations are listed; otherwise only the best plan is found, and plans are drawn roughly."""
+        return isinstance(self._listed, DerivationGraph)
+
+    @property
+    def _graph(self) -> DerivationGraph:
+        if isinstance(self._listed, Undecided):
+            raise Undecided(f"{self._listed}; without that, best() and estimate_sample() are possible")
+        return self._listed
 
     def _feature_of(self, move: Transition) -> Feature | None:
         feature = move.production or move
         return feature if self._scored is None or feature in self._scored else None
 
     def _set_scores(self, scores: Mapping[Feature, float]) -> None:
-        numbers = {feature: number for number, feature in enumerate(self._graph.features)}
+        numbers = self._derivations.numbers
         self._scores = np.zeros(len(numbers))
         for feature, score in scores.items():
             if feature not in numbers:
@@ -137,7 +178,7 @@ class WeightedRules:
         """
         made = object.__new__(WeightedRules)
         made._pda, made._bounds, made._scored = self._pda, self._bounds, self._scored
-        made._graph, made._max_states = self._graph, self._max_states
+        made._derivations, made._listed, made._max_states = self._derivations, self._listed, self._max_states
         made._set_scores(scores)
         return made
 
@@ -147,7 +188,7 @@ class WeightedRules:
     @property
     def scores(self) -> dict[Feature, float]:
         """The score of each terminal, and of each move that may have one."""
-        return dict(zip(self._graph.features, self._scores.tolist(), strict=True))
+        return dict(zip(self._derivations.numbers, self._scores.tolist(), strict=True))
 
     # -- sums ---------------------------------------------------------------------------------------------------
 
@@ -203,8 +244,15 @@ class WeightedRules:
     # -- single plans -------------------------------------------------------------------------------------------
 
     def best(self) -> ScoredWord | None:
-        """Return the plan with the highest weight; None where there is no plan."""
-        return next(self._iter_best(), None)
+        """Return the plan with the highest weight; None where there is no plan.
+
+        Raises:
+            Undecided: there are more states than ``max_states``, and as many were visited in vain.
+        """
+        if self.is_listed:
+            return next(self._iter_best(), None)
+        found = self._search.find_best()
+        return None if found is None else ScoredWord(*found)
 
     def best_of(self, k: int) -> list[ScoredWord]:
         """Return the ``k`` plans with the highest weights, the best first; fewer where there are no more."""
@@ -214,10 +262,48 @@ class WeightedRules:
         """Draw ``n`` plans from the distribution, independently of each other.
 
         Raises:
+            Undecided: there are more states than ``max_states``; see :meth:`estimate_sample`.
             ValueError: there is no plan.
         """
         self._require_plans()
         return [self._sampler.draw_word(rng) for _ in range(n)]
+
+    def estimate_sample(self, rng: random.Random, n: int, *, draws: int | None = None) -> EstimatedSample:
+        """Draw ``n`` plans approximately from the distribution, whatever the number of states.
+
+        Args:
+            rng: where chance comes from; the same state gives the same plans.
+            n: how many.
+            draws: among how many draws they are chosen; by default ten for each, and 1,000 at least.
+
+        Raises:
+            ValueError: no draw led to a plan.
+        """
+        subsets = {
+            field: _SubsetSums(_member_scores(one, self._scores)) for field, one in self._derivations.classes.items()
+        }
+        slots = [float(value) for one in subsets.values() for value in one.slots]
+        drawn = [self._search.draw_derivation(rng, slots) for _ in range(draws or max(10 * n, 1_000))]
+        logs = np.array([importance for _, importance in drawn])
+        top = float(logs.max())
+        if top == -inf:
+            raise ValueError(f"none of {len(drawn):,} draws led to a plan")
+        shares = np.exp(logs - top)
+        words = []
+        for way, _ in rng.choices(drawn, shares.tolist(), k=n):
+            members = {
+                field: [self._derivations.classes[field].members[place] for place in subsets[field].draw(size, rng)]
+                for field, size in count_slots(way).items()
+            }
+            words.append(build_word(way, members))
+        effective = float(shares.sum() ** 2 / (shares**2).sum())
+        return EstimatedSample(words, effective, top + float(np.log(shares.mean())))
+
+    @cached_property
+    def _search(self) -> WeightedSearch:
+        classes = self._derivations.classes
+        members = {field: _member_scores(one, self._scores).tolist() for field, one in classes.items()}
+        return WeightedSearch(self._derivations, self._scores.tolist(), members, self._max_states)
 
     @cached_property
     def _sampler(self) -> _Sampler:
@@ -237,9 +323,8 @@ class WeightedRules:
         alone = intersect(self._pda.without_limits, _only_word(word))
         if Lookahead(alone).completable().value == "no":
             return -inf
-        graph = build_derivation_graph(
-            alone, (), lambda move: self._feature_of(project_transition(move)), max_states=self._max_states
-        )
+        derivations = Derivations(alone, (), lambda move: self._feature_of(project_transition(move)))
+        graph = derivations.build(self._max_states)
         scores = self.scores
         weighed = _Sums(graph, np.array([scores[feature] for feature in graph.features]))
         return weighed.log_partition - self.log_partition()

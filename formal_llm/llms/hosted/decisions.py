@@ -69,13 +69,7 @@ def read_several(question: Question, probabilities: Sequence[object], usage: Tok
             text = f"option {option.number}: {str(value)[:60]}"
             raise invalid(question, f"the probability of option {option.number} is none", text, usage)
         likely[option.number] = share
-    # Of equals the first, as everywhere.
-    ranked = sorted(likely, key=lambda number: -likely[number])
-    chosen = [number for number in ranked if likely[number] >= 0.5] or ranked[:1]
-    while len(chosen) > 1 and question.problem(tuple(sorted(chosen))):
-        chosen.pop()
-    numbers = tuple(sorted(chosen))
-    return question.check(Answer(numbers, likely, ", ".join(map(str, numbers)), usage))
+    return question.select_likely(likely, usage)
 
 
 def with_mass(answer: Answer, given: object) -> Answer:

@@ -23,7 +23,14 @@ from formal_llm.llms.local.packing import (
 from formal_llm.llms.local.prefix_cache import PrefixCache, Trunk, shared_beginnings
 from formal_llm.llms.local.reach import Reach, why_not_packed
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scorer import PromptScorer, batches, by_length, checkpoints, tree_log_probabilities
+from formal_llm.llms.local.scorer import (
+    PromptScorer,
+    batches,
+    by_length,
+    cache_argument,
+    checkpoints,
+    tree_log_probabilities,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -255,8 +262,8 @@ class CausalScorer(PromptScorer):
             input_ids=padded([row.ids for row in rows], read, 0),
             position_ids=padded([row.positions for row in rows], read, 0),
             attention_mask=mask,
-            past_key_values=key_values,
             use_cache=key_values is not None,
+            **{cache_argument(self.model.base_model): key_values},
         ).last_hidden_state
         if key_values is None or not keep:
             return hidden, []

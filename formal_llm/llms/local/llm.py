@@ -12,6 +12,7 @@ from formal_llm.llms.local.memory import fewer_tokens, fitted
 from formal_llm.llms.local.scorer import Scorer
 from formal_llm.llms.local.selections import one_by_one
 from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.scoring import read_log_odds
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -68,6 +69,10 @@ class LocalLLM:
                 found[number] = outcome
             waiting: dict[int, Question] = {}
             for number, steps in asking.items():
+                odds = self._weigh_selection(questions[number])
+                if odds is not None:
+                    found[number] = odds
+                    continue
                 try:
                     waiting[number] = next(steps)
                 except StopIteration as end:  # there is a single option
@@ -85,6 +90,17 @@ class LocalLLM:
                     except StopIteration as end:
                         found[number] = Answer(end.value, usage=spent[number])
         return [outcome for outcome in found if outcome is not None]
+
+    def _weigh_selection(self, question: Question) -> Answer | LLMError | None:
+        """Answer a selection by the scores of its options; None if it is asked option by option."""
+        import torch
+
+        try:
+            with torch.no_grad():
+                odds = self.scorer.weigh_selection(question)
+        except LLMError as error:
+            return error
+        return None if odds is None else read_log_odds(question, odds, TokenUsage(1, self._length(question)))
 
     def _answers(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         """Answer questions of exactly one option."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.prefix_cache import PrefixCache
 from formal_llm.llms.local.rendering import Prompted
+from formal_llm.llms.local.scorer import cache_argument
 
 if TYPE_CHECKING:
     import torch
@@ -171,7 +172,7 @@ def _evaluated(model: PreTrainedModel) -> Iterator[None]:
             module.training = True
 
 
-_NEEDED = ("attention_mask", "position_ids", "past_key_values")
+_NEEDED = ("attention_mask", "position_ids")
 
 
 def why_not_packed(
@@ -220,7 +221,7 @@ def _why_not_by_its_looks(model: PreTrainedModel) -> str:
     from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
     takes = inspect.signature(model.base_model.forward).parameters
-    lacking = next((name for name in _NEEDED if name not in takes), None)
+    lacking = next((name for name in (*_NEEDED, cache_argument(model.base_model)) if name not in takes), None)
     if lacking is not None:
         return f"it takes no {lacking}"
     head = model.get_output_embeddings()

@@ -6,6 +6,7 @@ function answers questions and is trained.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from formal_llm.errors import LLMError
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.rendering import Prompted, Renderer
 from formal_llm.llms.question import Question
-from formal_llm.llms.scoring import Reading, readings
+from formal_llm.llms.scoring import Reading, combine_scores, is_selected_at_once, readings
 
 if TYPE_CHECKING:
     import torch
@@ -121,6 +122,10 @@ class Scorer(ABC):
         kept, self.graphs = self.graphs, None
         return "" if kept is None else "no graphs of rollouts"
 
+    def weigh_selection(self, question: Question) -> list[float] | None:  # noqa: ARG002
+        """Return the log odds of each option of a selection to belong to it; None if it is asked option by option."""
+        return None
+
     @abstractmethod
     def key(self, question: Question) -> Hashable:
         """Return what the model sees of a question: questions with equal keys get equal probabilities."""
@@ -161,6 +166,20 @@ class PromptScorer(Scorer):
         answers = numbers or tuple(option.text for option in question.options)
         task = question.task if "calibrated" in self.scoring else ""
         return self.renderer.tokens(question.messages), answers, task
+
+    def weigh_selection(self, question: Question) -> list[float] | None:
+        """Weigh a selection by the texts of its options, where texts alone are scored and any set is an answer."""
+        if not is_selected_at_once(question, self.scoring):
+            return None
+
+        def report(reading: Reading) -> list[tuple[float, int]]:
+            prompt = self.renderer.answered(reading.messages, reading.answers)
+            key = prompt.tokens, reading.answers
+            if key not in self._known:
+                self._known[key] = self.score([prompt])[0]
+            return list(zip(self._known[key].tolist(), map(len, prompt.tree.paths), strict=True))
+
+        return combine_scores(question, self.scoring, report)
 
     def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
         import torch
@@ -232,6 +251,11 @@ def tree_log_probabilities(logits: torch.Tensor, trees: Sequence[AnswerTree]) ->
     picked = logs[torch.tensor(rows, device=device), torch.tensor(tokens, device=device)]
     sums = torch.zeros(total, device=device).index_add(0, torch.tensor(answers, device=device), picked)
     return list(sums.split(counts))
+
+
+def cache_argument(model: PreTrainedModel) -> str:
+    """Return the name by which a model takes keys and values: ``cache``, before transformers 5.24 another one."""
+    return "cache" if "cache" in inspect.signature(type(model).forward).parameters else "past_key_values"
 
 
 def checkpoints(model: PreTrainedModel) -> bool:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from formal_llm.errors import ModelError
 from formal_llm.llms.local.answer_tree import ROOT
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scorer import PromptScorer, batches, by_length, checkpoints, tree_log_probabilities
+from formal_llm.llms.local.scorer import (
+    PromptScorer,
+    batches,
+    by_length,
+    cache_argument,
+    checkpoints,
+    tree_log_probabilities,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -78,9 +85,10 @@ class Seq2SeqScorer(PromptScorer):
             first, rest = logits[[owners.index(number) for number in range(len(prompts))], 0], logits[:, 1:]
         else:
             cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
-            first = self._decode(starts, encoded[0], mask, past_key_values=cache, use_cache=True).logits[:, 0]
+            kept = {cache_argument(self.model): cache, "use_cache": True}
+            first = self._decode(starts, encoded[0], mask, **kept).logits[:, 0]
             cache.batch_select_indices(owner)
-            rest = self._decode(tokens, encoded[0][owner], mask[owner], past_key_values=cache, use_cache=True).logits
+            rest = self._decode(tokens, encoded[0][owner], mask[owner], **kept).logits
         flat = torch.cat([first, rest.flatten(0, 1)])
         places: list[dict[int, int]] = [{ROOT: number} for number in range(len(prompts))]
         for row, (number, path) in enumerate(zip(owners, paths, strict=True)):

@@ -79,11 +79,18 @@ def plan_at_once(walk: Walk, ask: Ask = ask_once, *, or_greedy: bool = False) ->
                 raise
             weighted = False
         if weighted:
-            best = (yield from ask_weights(walk, ask)).best()
-            assert best is not None  # the walk has a choice, so there are plans
-            steps = DraftSteps(tuple(DraftStep(name, frozenset([name])) for name in best.word))
-            way = find_way_along(walk.table, walk.configuration, steps, len(walk.word), whole=True)
-            if way is not None:
+            rules = yield from ask_weights(walk, ask)
+            try:
+                best = rules.best()
+            except Undecided:
+                if not or_greedy:
+                    raise
+                best = None
+            steps = way = None
+            if best is not None:
+                steps = DraftSteps(tuple(DraftStep(name, frozenset([name])) for name in best.word))
+                way = find_way_along(walk.table, walk.configuration, steps, len(walk.word), whole=True)
+            if steps is not None and way is not None:
                 follow_way(walk, steps, way)
             elif not or_greedy:
                 raise Undecided("the choices that lead to the best plan were not found; use another search")

@@ -214,7 +214,12 @@ def refusing(error: Exception) -> Any:
     model = tiny_models.causal()
 
     def forward(
-        *_: object, attention_mask: Any, position_ids: Any = None, past_key_values: Any = None, **__: Any
+        *_: object,
+        attention_mask: Any,
+        position_ids: Any = None,
+        cache: Any = None,
+        past_key_values: Any = None,
+        **__: Any,
     ) -> Any:
         raise error
 
