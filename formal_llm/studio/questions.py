@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from formal_llm.errors import FormalLLMError
-from formal_llm.studio import judging, language, running, stepping
+from formal_llm.studio import judging, language, stepping
 from formal_llm.studio.parts import Asked, BadQuestion, Parts, text_of
 from formal_llm.studio.rules import problem
 
@@ -19,7 +19,7 @@ QUESTIONS: Mapping[str, tuple[Callable[[Asked], Parts], float]] = MappingProxyTy
         "branches": (stepping.branches, 20),
         "judge": (judging.judge, 30),
         "compare": (judging.compare, 30),
-        "run": (running.run, 3600),
+        "run": (stepping.run, 3600),
     }
 )
 

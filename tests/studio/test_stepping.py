@@ -76,3 +76,27 @@ def test_the_counts_of_the_branches_add_up(text: str, seed: int) -> None:
 def test_infinitely_many_are_counted_up_to_one_length() -> None:
     found = parts("branches", "S -> a S | b\n")
     assert [(one["plans"], one["longest"]) for one in found] == [("4", 5), ("1", None)]
+
+
+def test_a_run_is_told_as_it_happens() -> None:
+    found = parts("run", llm="test:script=2,1,1", task="a cup")
+    assert [one["part"] for one in found][:3] == ["asked", "answered", "asked"]
+    last = found[-1]
+    assert last["part"] == "finished"
+    assert CFG.from_string(TEA).accepts(last["word"]["names"])
+    assert part("position", "step", answers=last["answers"])["word"] == last["word"]
+
+
+def test_the_task_is_told_to_the_model() -> None:
+    assert "a cup of green tea" in parts("run", llm="test:first", task="a cup of green tea")[0]["prompt"]
+
+
+def test_what_goes_wrong_is_said() -> None:
+    assert "names no LLM" in part("problems", "run", llm="nobody:x")["problems"][0]["message"]
+    assert "Be the model" in part("bad question", "run", llm="person")["reason"]
+    assert part("problems", "run", llm="test:script=7", task="")["problems"]
+    assert part("problems", "run", "S - a", llm="test:first")["problems"][0]["line"] == 1
+
+
+def test_a_run_over_a_chart() -> None:
+    assert part("finished", "run", CHART, ".mmd", llm="test:script=2,2,1")["questions"] == 3

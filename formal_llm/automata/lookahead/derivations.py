@@ -194,7 +194,7 @@ def build_word(rewritings: Sequence[Rewriting], members: Mapping[int, Sequence[s
     return tuple(word)
 
 
-class Derivations:
+class DerivationStates:
     """The derivations of an automaton within bounds: their states, and the steps from each.
 
     Args:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from formal_llm.automata.lookahead.derivations import (
     DerivationGraph,
-    Derivations,
+    DerivationStates,
     Feature,
     TerminalClass,
     build_word,
@@ -135,10 +135,10 @@ class WeightedRules:
         self._listed: DerivationGraph | Undecided
         try:
             is_empty = not lookahead.count(of="derivations", max_length=max_length)
-            self._derivations = Derivations(self._pda, self._bounds, self._feature_of)
+            self._derivations = DerivationStates(self._pda, self._bounds, self._feature_of)
             self._listed = self._derivations.build(max_states, is_empty=is_empty)
         except Undecided as error:
-            self._derivations = Derivations(self._pda, self._bounds, self._feature_of)
+            self._derivations = DerivationStates(self._pda, self._bounds, self._feature_of)
             self._listed = error
         self._set_scores(scores or {})
 
@@ -323,7 +323,7 @@ class WeightedRules:
         alone = intersect(self._pda.without_limits, _only_word(word))
         if Lookahead(alone).completable().value == "no":
             return -inf
-        derivations = Derivations(alone, (), lambda move: self._feature_of(project_transition(move)))
+        derivations = DerivationStates(alone, (), lambda move: self._feature_of(project_transition(move)))
         graph = derivations.build(self._max_states)
         scores = self.scores
         weighed = _Sums(graph, np.array([scores[feature] for feature in graph.features]))

@@ -31,7 +31,7 @@ from formal_llm.automata.lookahead.derivations import (
     END,
     ROOT,
     ClassSlot,
-    Derivations,
+    DerivationStates,
     NodeKey,
     Rewriting,
     build_word,
@@ -41,7 +41,7 @@ from formal_llm.automata.models.automaton import Word
 from formal_llm.errors import Undecided
 
 
-class _Step(NamedTuple):
+class _PricedStep(NamedTuple):
     """A rewriting as the search sees it; it is worth what its features and the best derivations beside it are worth."""
 
     worth: float
@@ -65,7 +65,7 @@ class WeightedSearch:
 
     def __init__(
         self,
-        derivations: Derivations,
+        derivations: DerivationStates,
         scores: Sequence[float],
         members: Mapping[int, Sequence[float]],
         max_states: int,
@@ -121,20 +121,20 @@ class WeightedSearch:
             "a cycle of moves with positive scores has no best plan; give a bound on the length (max_length)"
         )
 
-    def _weigh_step(self, rewriting: Rewriting) -> _Step:
+    def _weigh_step(self, rewriting: Rewriting) -> _PricedStep:
         derivations = self._derivations
         symbols = derivations.list_symbols(rewriting)
         touched = [one for one in symbols if one in derivations.touched]
         beside = sum(self._worth_beside(one) for one in symbols if one not in derivations.touched)
         slots = tuple(item.field for item in rewriting.items if isinstance(item, ClassSlot))
         amounts = derivations.amounts_taken(rewriting)
-        return _Step(self._weigh_rewriting(rewriting) + beside, amounts, slots, tuple(touched))
+        return _PricedStep(self._weigh_rewriting(rewriting) + beside, amounts, slots, tuple(touched))
 
     def _worth_beside(self, symbol: int) -> float:
         """What the best derivation of a symbol that no limit concerns is worth."""
         return self._beside[symbol][0] if symbol in self._beside else -inf
 
-    def _find_promises(self, steps: Sequence[_Step]) -> dict[int, float]:
+    def _find_promises(self, steps: Sequence[_PricedStep]) -> dict[int, float]:
         """What each unit of what is limited promises, so that no step is worth more than the promises it takes."""
         left = self._derivations.amounts_left(self._derivations.start_left)
         promises: dict[int, float] = {}
@@ -151,7 +151,7 @@ class WeightedSearch:
             promises[scarcest] = promises.get(scarcest, 0.0) + owed / step.fields[scarcest]
         return promises
 
-    def _cost(self, step: _Step) -> float:
+    def _cost(self, step: _PricedStep) -> float:
         """What a step costs beside the promises that it takes; never below 0."""
         promised = sum(self._per_unit.get(field, 0.0) * amount for field, amount in step.fields.items())
         slots = sum(min(self._sorted[field][0], 0.0) for field in step.slots)

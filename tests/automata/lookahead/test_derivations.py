@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from formal_llm import CFG, PDA, Limits, Lookahead
-from formal_llm.automata.lookahead.derivations import ClassSlot, DerivationGraph, Derivations
+from formal_llm.automata.lookahead.derivations import ClassSlot, DerivationGraph, DerivationStates
 from formal_llm.errors import Undecided
 from tests.automata.lookahead.test_weighted import OPENAGI
 
@@ -13,7 +13,7 @@ from tests.automata.lookahead.test_weighted import OPENAGI
 def graph_of(text: str, *, moves: bool = False, max_states: int = 10_000) -> DerivationGraph:
     lookahead = Lookahead(CFG.from_string(text))
     assert lookahead.pda is not None
-    derivations = Derivations(lookahead.pda, lookahead.bounds, lambda move: move.production if moves else None)
+    derivations = DerivationStates(lookahead.pda, lookahead.bounds, lambda move: move.production if moves else None)
     return derivations.build(max_states)
 
 
@@ -93,5 +93,5 @@ def test_stacks_that_may_end_early() -> None:
     moves = [("q", "a", "X", "q"), ("q", "b", "X", "q", ("X",)), ("q", None, "X", "p")]
     pda = PDA(moves, start="q", stack=("X", "X"), accepting={"q", "p"}).with_limits(Limits({"b": 1}))
     counted = Lookahead(pda)
-    graph = Derivations(counted.pda, counted.bounds, lambda move: None).build(1_000)  # type: ignore[arg-type]
+    graph = DerivationStates(counted.pda, counted.bounds, lambda move: None).build(1_000)  # type: ignore[arg-type]
     assert count(graph) == counted.count(of="derivations")

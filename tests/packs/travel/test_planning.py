@@ -1,4 +1,5 @@
 import asyncio
+import json
 import random
 from dataclasses import replace
 from itertools import combinations
@@ -11,11 +12,13 @@ from formal_llm.llms.doubles import WeightedLLM
 from formal_llm.llms.text_doubles import FunctionTextLLM
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.official import official
+from formal_llm.packs.travel.plan_days import read_plan, to_text
 from formal_llm.packs.travel.planning import (
     PAGES,
     DroppableWish,
     NoTrip,
     aplan_trip,
+    days_of,
     no_trip,
     plan_trip,
     planned,
@@ -232,3 +235,35 @@ def test_a_wish_that_is_dropped_leaves_the_others():
     for size in range(len(wishes_of(query)) + 1):
         dropped = tuple(rng.sample(wishes_of(query), size))
         assert set(wishes_of(without(query, dropped))) == set(wishes_of(query)) - set(dropped)
+
+
+TRIP_OF_TWO = Trip(large_query(days=5, cities=2), large_world())
+TRIP_WORD = TRIP_OF_TWO.find_cheapest() or ()
+
+
+def test_the_days_are_those_of_the_word():
+    days = days_of(TRIP_OF_TWO, TRIP_WORD)
+    first, second, ways = TRIP_WORD[0], TRIP_WORD[1], TRIP_WORD[3:6]
+    assert [day.days for day in days] == [1, 2, 3, 4, 5]
+    nights = int(TRIP_WORD[2][0])
+    cities = [f"from Home to {first}", *[first] * (nights - 1), f"from {first} to {second}"]
+    cities += [second] * (4 - nights - 1) + [f"from {second} to Home"]
+    assert [day.current_city for day in days] == cities
+    travelled = [day.transportation for day in days if day.transportation != "-"]
+    assert [text.split(",")[0] for text in travelled] == list(ways)
+    named = {day.breakfast for day in days} | {day.lunch for day in days} | {day.dinner for day in days}
+    named |= {day.accommodation for day in days} | {day.attraction.rstrip(";") for day in days}
+    assert named == {*TRIP_WORD[6:], "-"}
+    assert days[-1].accommodation == "-"
+    assert len({day.accommodation for day in days[:nights]}) == 1
+
+
+def test_what_is_written_is_read_back():
+    days = days_of(TRIP_OF_TWO, TRIP_WORD)
+    assert read_plan(json.loads(to_text(days))) == days
+
+
+@pytest.mark.parametrize("word", [(), TRIP_WORD[:-1], (*TRIP_WORD[:-1], "Nowhere"), (*TRIP_WORD, "-")])
+def test_no_days_of_what_is_no_trip(word):
+    with pytest.raises(ValueError, match="no word of the trip"):
+        days_of(TRIP_OF_TWO, word)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from formal_llm import Lookahead, Planner
 from formal_llm.automata import Transition
-from formal_llm.packs.travel.itinerary import days_of
 from formal_llm.packs.travel.meals import NEVER
 from formal_llm.packs.travel.official import official
+from formal_llm.packs.travel.planning import days_of
 from formal_llm.packs.travel.strict import strict
 from formal_llm.packs.travel.trip import Chosen, Trip
 from tests.packs.travel.small_worlds import least_by_trying, small_case, wild_plan
