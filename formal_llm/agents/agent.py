@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from formal_llm.agents.acting import AgentRules, Rule
-from formal_llm.agents.decoding.choosing import ChoosingWriter
+from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.steps import Asks
 from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
@@ -153,7 +153,7 @@ class Agent(RunnableAgent):
         on_event: HappeningCallback | None = None,
     ) -> None:
         self.behaviour = spec if isinstance(spec, Behaviour) else Behaviour.load(str(spec))
-        self.llm = ensure_text_llm(resolve(llm))
+        self.llm = resolve(llm) if writer is not None else ensure_text_llm(resolve(llm))
         self.on_event = on_event
         roles = roles or Roles.from_markers(self.behaviour, {**WORLDS, **(worlds or {})})
         self._make_tools = _make_toolkit_factory(tools)
@@ -258,7 +258,7 @@ def make_writer(
         )
     if not isinstance(llm, TextLLM):
         raise WritesNoText(llm, "write as an agent")
-    return ChoosingWriter(
+    return ChattingWriter(
         llm, behaviour, instructions=told, temperature=temperature, bounds=bounds, streaming=streaming
     )
 

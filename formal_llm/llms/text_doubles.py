@@ -14,7 +14,7 @@ from typing import Any
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.doubles import FunctionLLM, RandomLLM, ScriptedLLM
-from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Stream, Writing, chat
+from formal_llm.llms.generation import CUT_OFF, Generated, GeneratedObject, Messages, Stream, Writing, chat
 from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.llms.schemas import Schema
 from formal_llm.llms.stops import first_stop
@@ -63,7 +63,8 @@ class FunctionTextLLM:
         ended = found[1] if found is not None else "" if len(text) <= most else None
         text = text[:most] if found is None else text[: found[0]]
         size = sum(len(message.content) for message in question.messages)
-        return Answer((), text=text, usage=TokenUsage(1, size // TOKEN, -(-len(text) // TOKEN)), ended=ended)
+        usage = TokenUsage(1, size // TOKEN, -(-len(text) // TOKEN))
+        return Answer((), text=text, usage=usage, ended=ended, stopped=CUT_OFF if ended is None else "")
 
     def stream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
