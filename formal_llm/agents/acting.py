@@ -19,7 +19,7 @@ from formal_llm.agents.monitor import Event, EventLike, Monitor
 from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Segment
 from formal_llm.automata import PDA, Behaviour, Limits, Source
-from formal_llm.automata.languages.fronts import Allowed
+from formal_llm.automata.languages.fronts import Allowed, ConfigurationSet
 from formal_llm.automata.models.dfa import DFA, finite_pda
 from formal_llm.automata.models.formula import Formula
 from formal_llm.automata.models.rules import automaton_of
@@ -173,6 +173,11 @@ class StatesMonitor(Monitor):
         self._acting = rules
         # Where two calls leave the rules at the same place, one stands for both.
         self._now = tuple({one.place: one for one in now}.values())
+
+    @property
+    def place(self) -> tuple[ConfigurationSet, ...]:
+        """The position in the rules; equal places allow the same continuations."""
+        return tuple(part for one in self._now for part in one.place)
 
     def allowed(self) -> Mapping[str, Allowed]:
         """What may come next, as of :class:`Monitor`; tools on the way to the end are counted as events."""

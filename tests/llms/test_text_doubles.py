@@ -9,6 +9,7 @@ import pytest
 from formal_llm.errors import LLMError
 from formal_llm.llms import LLM, Message, Question, RecordingLLM, TokenUsage
 from formal_llm.llms.generation import (
+    CUT_OFF,
     ContinuingLLM,
     Generated,
     StreamingContinuingLLM,
