@@ -157,8 +157,9 @@ def parse_arguments(tool: Tool, text: str) -> Bound:
         return Bound(())
     if not parameters:
         raise BadArguments(f"{tool.name} takes no argument; leave its input empty")
-    if len(required) == 1 and (alone := _read_alone(tool, required[0], text, data)) is not None:
-        return alone
+    only = required if len(required) == 1 else parameters if len(parameters) == 1 else ()
+    if only and (bound := _read_alone(tool, only[0], text, data)) is not None:
+        return bound
     if isinstance(data, list) and len(required) <= len(data) <= len(names):
         return _bind(tool, dict(zip(names, data, strict=False)))
     if isinstance(data, dict):

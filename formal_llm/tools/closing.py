@@ -91,11 +91,16 @@ class _Closing:
     def _close_property(self, schema: _Schema, name: str, path: tuple[str, ...]) -> dict[str, Any]:
         one = schema["properties"][name]
         made = self.close(one, path)
-        if name in schema.get("required", ()) or problem_in(None, made) is None:
+        if name in schema.get("required", ()):
             return made
         about = made.pop("description", "")
-        default = f"null for {json.dumps(one['default'])}" if "default" in one else "null to leave it out"
-        return {"anyOf": [*_parts(made), _NULL], "description": f"{about} ({default})".strip()}
+        default = json.dumps(one["default"]) if one.get("default") is not None else ""
+        if problem_in(None, made) is None:  # null is a value of its own
+            hint = f"(by default {default})" if default else ""
+        else:
+            hint = f"(null for {default})" if default else "(null to leave it out)"
+            made = {"anyOf": [*_parts(made), _NULL]}
+        return {**made, "description": f"{about} {hint}".strip()} if about or hint else made
 
     # -- back --------------------------------------------------------------------------------------------------------
 
