@@ -76,6 +76,9 @@ class TypeHint:
         except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema):
             return f"values of the type {self} can be neither written nor read"
         except PydanticUserError as error:
+            if error.code == "class-not-fully-defined":  # as above
+                del self.__dict__["adapter"]  # it is made again when that class is there
+                return None
             return f"the type {self} cannot be used: {error.message}"
         return None
 
@@ -103,7 +106,7 @@ class TypeHint:
             raise InputError(format_problems(error)) from None
 
     def check(self, value: object) -> object:
-        """Return a value of this hint, without converting it.
+        """Return a value of this hint, converted at most as pydantic's strict mode does: a table may be a model.
 
         Raises:
             InputError: it is none.

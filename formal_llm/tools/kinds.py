@@ -301,17 +301,18 @@ def kind_for(hint: object) -> Kind:
         dotted = full.replace(":", ".")
         if name in (kind.name, full, dotted) or (isinstance(hint, str) and f".{dotted}".endswith(f".{name}")):
             return kind
-    objection = None if isinstance(hint, str) else TypeHint(hint).find_objection()
-    if isinstance(hint, str) or objection is not None:
-        detail = f" ({objection})" if objection is not None else ""
-        others = f"there are {', '.join(_kinds)}; register others with register(Kind(...))"
-        raise ValueError(f"the type {name} is no kind{detail}; {others}")
-    return typed_kind(hint)
+    of = TypeHint(hint)
+    objection = "" if isinstance(hint, str) else of.find_objection()
+    if objection is None:
+        return typed_kind(of)
+    detail = f" ({objection})" if objection else ""
+    others = f"there are {', '.join(_kinds)}; register others with register(Kind(...))"
+    raise ValueError(f"the type {name} is no kind{detail}; {others}")
 
 
 def typed_kind(hint: object) -> Kind:
     """Return the kind of the values of a type hint, whether or not its class has a registered kind."""
-    of = TypeHint(hint)
+    of = hint if isinstance(hint, TypeHint) else TypeHint(hint)
     return Kind(
         str(of), of, of.dump, of.load, of.check, of.canonical, copy.deepcopy, of.weigh, show=None, ending=".json"
     )

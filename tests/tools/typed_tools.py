@@ -312,7 +312,7 @@ PERSON = {"name": "Ada", "age": 36}
 TYPED: list[tuple[Tool, dict[str, Any], str, dict[str, Any], str]] = [
     (now, {}, "noon", {"zone": "utc"}, "no argument 'zone'"),
     (add, {"a": 2, "b": 40}, "42", {"a": 2, "b": "forty"}, "valid integer"),
-    (scale, {"value": 1.5}, "3.0", {"value": 1, "factor": None}, "valid number"),
+    (scale, {"value": 1.5}, "3.0", {"value": "much"}, "valid number"),
     (toggle, {"on": True}, "false", {"on": "perhaps"}, "valid boolean"),
     (search, {"query": "tea", "exact": True}, "tea 3 True", {"query": "tea", "limit": 1.5}, "valid integer"),
     (total, {"numbers": [1, 2, 3]}, "6", {"numbers": [1, "x"]}, "1: Input should be a valid integer"),
