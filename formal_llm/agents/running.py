@@ -18,7 +18,7 @@ from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spen
 from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.roles import Roles
-from formal_llm.agents.tool_calls import ERROR, call_with_text
+from formal_llm.agents.tool_calls import ERROR, acall_with_text, call_with_text
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import AgentStopped, NotAllowed, WritingError, did_you_mean
 from formal_llm.llms.driven import resumed
@@ -310,9 +310,16 @@ class Run:
     def call_tool(self, action: Action) -> ToolCall:
         """Call the tool of an action if that is allowed; the output of a refused or failed call is the reason."""
         if action.refused:
-            output, ok = ERROR + action.refused, False
-        else:
-            output, ok = call_with_text(self.toolkit[action.tool], action.input, self.caller)
+            return self._end_call(action, ERROR + action.refused, False)
+        return self._end_call(action, *call_with_text(self.toolkit[action.tool], action.input, self.caller))
+
+    async def acall_tool(self, action: Action) -> ToolCall:
+        """Do the same as :meth:`call_tool` without blocking the event loop: asynchronous tools run on it."""
+        if action.refused:
+            return self._end_call(action, ERROR + action.refused, False)
+        return self._end_call(action, *await acall_with_text(self.toolkit[action.tool], action.input, self.caller))
+
+    def _end_call(self, action: Action, output: str, ok: bool) -> ToolCall:
         return ToolCall(len(self.segments), action.tool, action.input, output, ok, action.label)
 
     def record_call(self, call: ToolCall) -> ToolCall:
@@ -341,14 +348,26 @@ class Run:
 
         Tools that depend on their input alone are called concurrently, the others one after the other.
         """
+        alone = [one for one in actions if not one.refused and self.toolkit[one.tool].deterministic]
 
         def call_tools() -> list[ToolCall]:
-            alone = [one for one in actions if not one.refused and self.toolkit[one.tool].deterministic]
             with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="formal-llm-action") as pool:
                 together = dict(zip(map(id, alone), pool.map(self.call_tool, alone), strict=True))
             return [together.get(id(one)) or self.call_tool(one) for one in actions]
 
-        return (yield Do(call_tools))  # type: ignore[no-any-return]  # what the work returns
+        async def await_tools() -> list[ToolCall]:
+            import asyncio
+
+            room = asyncio.Semaphore(_AT_ONCE)
+
+            async def await_tool(action: Action) -> ToolCall:
+                async with room:
+                    return await self.acall_tool(action)
+
+            together = dict(zip(map(id, alone), await asyncio.gather(*map(await_tool, alone)), strict=True))
+            return [together.get(id(one)) or await self.acall_tool(one) for one in actions]
+
+        return (yield Do(call_tools, await_tools))  # type: ignore[no-any-return]  # what the work returns
 
     def write(self, messages: Messages, *, temperature: float = 0.0) -> Asks[str]:
         """Request a text that belongs to no state from the model: an evaluation, a summary; use ``yield from``."""

@@ -1,49 +1,18 @@
-"""Calling a tool with the text that an agent wrote for it; what goes wrong is a text for the agent."""
+"""Calling a tool with the text or the arguments that an agent wrote for it; what goes wrong is a text for the agent."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
-from formal_llm.errors import InputError, ToolError, ToolkitError, did_you_mean
-from formal_llm.llms.schemas import Schema, problem_in
+from formal_llm.errors import InputError, ToolError, ToolkitError
 from formal_llm.tools.calling import Caller
-from formal_llm.tools.kinds import TEXT, Kind, Value
+from formal_llm.tools.hints import TypeHint
+from formal_llm.tools.kinds import TEXT, Value
+from formal_llm.tools.signature import Bound, Parameter
 from formal_llm.tools.tool import Tool
 from formal_llm.tools.toolkit import Toolkit
-
-#: The kinds that can be written, by the class of their values: what JSON schemas call them.
-WRITTEN: Mapping[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
-#: The most characters of one argument.
-MOST_ARGUMENT = 20_000
-
-
-def build_value_schema(kind: Kind) -> Schema | None:
-    """The schema of the values of a kind; None where they cannot be written."""
-    name = WRITTEN.get(kind.of)
-    if name is None:
-        return None
-    return {"type": name, "maxLength": MOST_ARGUMENT} if name == "string" else {"type": name}
-
-
-def parse_value(kind: Kind, given: object) -> Value:
-    """What was written, as a value of a kind whose schema it keeps.
-
-    Raises:
-        ValueError: the kind does not accept it.
-    """
-    try:
-        return Value(kind, kind.accept(float(given) if kind.of is float and isinstance(given, int) else given))
-    except (InputError, OverflowError) as error:
-        raise ValueError(str(error)) from None
-
-
-def list_parameters(tool: Tool) -> tuple[str, ...]:
-    """The names of a tool's arguments; numbered where they are not known."""
-    if len(tool.parameters) == len(tool.inputs):
-        return tool.parameters
-    return tuple(f"input_{number}" for number in range(1, len(tool.inputs) + 1))
-
 
 #: What an error that the agent reads begins with.
 ERROR = "Error: "
@@ -52,7 +21,7 @@ MOST_SHOWN = 20_000
 
 
 class BadArguments(Exception):
-    """A text that is no argument for a tool; the text of the exception describes what is wanted."""
+    """What is no argument for a tool; the text of the exception describes what is wanted."""
 
 
 def check_texts(toolkit: Toolkit) -> None:
@@ -62,10 +31,10 @@ def check_texts(toolkit: Toolkit) -> None:
         ToolkitError: a tool takes or gives what can neither be written nor read.
     """
     problems = [
-        f"{tool} takes or gives what is neither a text nor a number nor true or false, and an agent writes and reads; "
+        f"{tool} takes or gives what can be neither written nor read, such as an image, and an agent writes and reads; "
         f"leave it out with toolkit.without({tool.name!r})"
         for tool in toolkit
-        if any(kind.of not in WRITTEN for kind in (*tool.inputs, tool.output))
+        if any(kind.schema is None for kind in (*(one.written for one in tool.signature.parameters), tool.output))
     ]
     if problems:
         raise ToolkitError(problems)
@@ -73,85 +42,226 @@ def check_texts(toolkit: Toolkit) -> None:
 
 def describe_tool(tool: Tool) -> str:
     """A tool as an agent reads it: ``search(query): The first five sentences ...``."""
-    names = list_parameters(tool)
-    count = "its argument" if len(names) == 1 else f"its {len(names)} arguments"
-    how = "" if not names or tool.inputs == (TEXT,) else f" Write {count} as JSON: {_format_example(tool)}"
-    return f"{tool.name}({', '.join(names)}): {tool.description}{how}"
+    parameters = tool.signature.parameters
+    names = ", ".join(one.name if one.required else f"{one.name}=..." for one in parameters)
+    lines = [f"{tool.name}({names}): {tool.description}"]
+    if len(parameters) > 1 or (parameters and parameters[0].kind != TEXT):
+        count = "its argument" if len(parameters) == 1 else f"its {len(parameters)} arguments"
+        lines[0] += f" Write {count} as JSON: {_format_example(tool)}"
+    properties, definitions = _list_properties(tool)
+    lines += [f"  {one.name}: {about}" for one in parameters if (about := _describe(properties[one.name], definitions))]
+    return "\n".join(lines)
 
 
 def call_with_text(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:
     """What a tool returns for a text, and whether it did; else the error, as a text for the agent."""
     try:
-        result, _ = caller.call(tool, parse_arguments(tool, text))
+        return _call_bound(tool, parse_arguments(tool, text), caller)
     except BadArguments as error:
         return f"{ERROR}{error}", False
+
+
+async def acall_with_text(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:
+    """As :func:`call_with_text`, without blocking the event loop."""
+    try:
+        return await _acall_bound(tool, parse_arguments(tool, text), caller)
+    except BadArguments as error:
+        return f"{ERROR}{error}", False
+
+
+def call_with_arguments(
+    tool: Tool, arguments: str | Mapping[str, object], caller: Caller, *, strict: bool = False
+) -> tuple[str, bool]:
+    """What a tool returns for arguments by its schema, and whether it did; else the error, as a text for the agent.
+
+    Args:
+        tool: the tool.
+        arguments: a JSON object, as text or read.
+        caller: calls it.
+        strict: whether they were written by ``tool.strict_schema`` rather than by ``tool.schema``.
+    """
+    try:
+        return _call_bound(tool, read_arguments(tool, arguments, strict=strict), caller)
+    except BadArguments as error:
+        return f"{ERROR}{error}", False
+
+
+async def acall_with_arguments(
+    tool: Tool, arguments: str | Mapping[str, object], caller: Caller, *, strict: bool = False
+) -> tuple[str, bool]:
+    """As :func:`call_with_arguments`, without blocking the event loop."""
+    try:
+        return await _acall_bound(tool, read_arguments(tool, arguments, strict=strict), caller)
+    except BadArguments as error:
+        return f"{ERROR}{error}", False
+
+
+def _call_bound(tool: Tool, bound: Bound, caller: Caller) -> tuple[str, bool]:
+    try:
+        result, _ = caller.call(tool, bound.values, named=bound.named)
     except ToolError as error:
         return f"{ERROR}{tool.name} {error.problem}", False
-    given = result.get()
-    shown = given if isinstance(given, str) else json.dumps(given)
-    return (shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]} ... ({len(shown):,} characters)"), True
+    return format_result(result), True
 
 
-def parse_arguments(tool: Tool, text: str) -> list[Value]:
-    """The arguments that a text gives to a tool.
+async def _acall_bound(tool: Tool, bound: Bound, caller: Caller) -> tuple[str, bool]:
+    try:
+        result, _ = await caller.acall(tool, bound.values, bound.named)
+    except ToolError as error:
+        return f"{ERROR}{tool.name} {error.problem}", False
+    return format_result(result), True
+
+
+def format_result(result: Value) -> str:
+    """A result as an agent reads it: a text as it is, all else as JSON, and not too long."""
+    shown = result.kind.to_text(result.get())
+    return shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]} ... ({len(shown):,} characters)"
+
+
+def read_arguments(tool: Tool, arguments: str | Mapping[str, object], *, strict: bool = False) -> Bound:
+    """The values in arguments that were written by the schema of a tool; none are an empty object.
+
+    Raises:
+        BadArguments: they do not fit; the text of the exception describes what is wanted.
+    """
+    if isinstance(arguments, str):
+        try:
+            data: object = json.loads(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise BadArguments(f"the arguments of {tool.name} are no JSON: {error}") from None
+    else:
+        data = arguments
+    if not isinstance(data, Mapping):
+        raise BadArguments(f"the arguments of {tool.name} are a JSON object: {_format_example(tool)}")
+    return _bind(tool, data, strict=strict)
+
+
+def parse_arguments(tool: Tool, text: str) -> Bound:
+    """The values that a text gives to a tool.
 
     Of a tool with one argument that is a text, the text is that argument. Else it is a JSON object with the names of
-    the arguments, or a JSON list of them, or the one that there is; each by the schema of its kind.
+    the arguments, or a JSON list of them, or the one that is needed; each by the schema of its kind.
 
     Raises:
         BadArguments: it is none of these; the text of the exception describes what is wanted.
     """
-    text, names = text.strip(), list_parameters(tool)
+    text, parameters, required = text.strip(), tool.signature.parameters, tool.signature.required
+    names = [one.name for one in parameters]
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         data = None
-    if isinstance(data, dict) and set(data) == set(names):
-        return _read_values(tool, [data[name] for name in names])
-    if not names:
-        if text:
-            raise BadArguments(f"{tool.name} takes no argument; leave its input empty")
-        return []
-    if len(names) == 1 and (tool.inputs == (TEXT,) or not isinstance(data, dict | list | None)):
-        if not text:
-            raise BadArguments(f"{tool.name} needs {names[0]}, and its input is empty")
-        return _read_values(tool, [text if tool.inputs == (TEXT,) else data])
-    if isinstance(data, list) and len(data) == len(names):
-        return _read_values(tool, data)
+    if isinstance(data, dict) and {one.name for one in required} <= set(data) <= set(names):
+        return _bind(tool, data)
+    if not text and not required:
+        return Bound(())
+    if not parameters:
+        raise BadArguments(f"{tool.name} takes no argument; leave its input empty")
+    only = required if len(required) == 1 else parameters if len(parameters) == 1 else ()
+    if only and (bound := _read_alone(tool, only[0], text, data)) is not None:
+        return bound
+    if isinstance(data, list) and len(required) <= len(data) <= len(names):
+        return _bind(tool, dict(zip(names, data, strict=False)))
     if isinstance(data, dict):
-        unknown = next((name for name in data if name not in names), None)
-        near = did_you_mean(unknown, names) if unknown is not None else None
-        missing = [name for name in names if name not in data]
-        what = f"no argument {unknown!r}" + (f" (did you mean {near}?)" if near else "") if unknown is not None else ""
-        what = what or f"no value for {', '.join(missing)}"
-        raise BadArguments(f"{tool.name} was given {what}; write {_format_example(tool)}")
+        return _bind(tool, data)  # raises, with what is wrong
     count = "one argument; write it" if len(names) == 1 else f"{len(names)} arguments; write them"
     raise BadArguments(f"{tool.name} takes {count} as JSON: {_format_example(tool)}")
 
 
-def _read_values(tool: Tool, given: Sequence[object]) -> list[Value]:
-    made = []
-    for name, kind, one in zip(list_parameters(tool), tool.inputs, given, strict=True):
-        # A number is a text, too, where a text is wanted: what a model writes is 4 as often as "4".
-        one = json.dumps(one) if kind == TEXT and isinstance(one, int | float) else one
-        problem = problem_in(one, {"type": WRITTEN[kind.of]})
-        if problem is not None:
-            raise BadArguments(
-                f"{tool.name} was given a {name} that cannot be used: {problem}; write {_format_example(tool)}"
-            )
+def _read_alone(tool: Tool, needed: Parameter, text: str, data: object) -> Bound | None:
+    """The value of the only argument that is needed, written without its name; None if it is written otherwise."""
+    if not text:
+        raise BadArguments(f"{tool.name} needs {needed.name}, and its input is empty")
+    if needed.kind == TEXT:
+        is_object = isinstance(data, dict) and any(name in data for name in tool.signature.by_name)
+        return None if is_object and len(tool.signature.parameters) > 1 else _bind(tool, {needed.name: text})
+    if isinstance(data, dict | list):
         try:
-            made.append(parse_value(kind, one))
-        except ValueError as error:
-            raise BadArguments(f"{tool.name} cannot take this {name}: {error}") from None
-    return made
+            return tool.signature.bind({needed.name: data})
+        except InputError:
+            return None
+    if data is None and text != "null":  # no JSON; perhaps a date, or a name, without its quotes
+        return _bind(tool, {needed.name: text}) if isinstance(needed.written.of, TypeHint) else None
+    return _bind(tool, {needed.name: data})
 
 
-#: What an agent is shown in the place of an argument.
-_SHOWN = {"string": '"..."', "integer": "1", "number": "1.5", "boolean": "true"}
+def _bind(tool: Tool, data: Mapping[str, object], *, strict: bool = False) -> Bound:
+    try:
+        return tool.signature.bind(data, strict=strict)
+    except InputError as error:
+        raise BadArguments(f"{tool.name} was given {error}; write {_format_example(tool)}") from None
+
+
+# -- how arguments are written ----------------------------------------------------------------------------------------
+
+#: What an agent is shown in the place of a value.
+_SHOWN: Mapping[object, object] = {"string": "...", "integer": 1, "number": 1.5, "boolean": True}
+#: How deep an example goes into what contains itself.
+_DEPTH = 3
+
+
+def _list_properties(tool: Tool) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The schemas of the arguments, and the definitions that these refer to."""
+    schema: Mapping[str, Any] = tool.schema
+    return schema.get("properties", {}), schema.get("$defs", {})
 
 
 def _format_example(tool: Tool) -> str:
-    shown = (
-        f'"{name}": {_SHOWN[WRITTEN[kind.of]]}' for name, kind in zip(list_parameters(tool), tool.inputs, strict=True)
+    properties, definitions = _list_properties(tool)
+    made = {name: one.get("default", _make_example(one, definitions, _DEPTH)) for name, one in properties.items()}
+    return json.dumps(made, ensure_ascii=False)
+
+
+def _make_example(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> object:
+    """A value of a schema, as an example."""
+    if "$ref" in schema:
+        schema = definitions.get(str(schema["$ref"]).rpartition("/")[2], {})
+        depth -= 1
+    ways = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
+    if ways:
+        return _make_example(ways[0], definitions, depth)
+    if "const" in schema or "enum" in schema:
+        return schema.get("const", (schema.get("enum") or [None])[0])
+    if schema.get("type") == "object":
+        needed = schema.get("required", ()) if depth > 0 else ()
+        return {name: _make_example(schema["properties"][name], definitions, depth) for name in needed}
+    if schema.get("type") == "array":
+        parts = schema.get("prefixItems") or ([schema["items"]] if schema.get("items") and depth > 0 else [])
+        return [_make_example(one, definitions, depth) for one in parts]
+    return _SHOWN.get(schema.get("type"), "...")
+
+
+def _describe(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    """What an agent reads about an argument: its description, and the schema where an example does not show it."""
+    about = str(schema.get("description", ""))
+    shown = _format_schema(
+        {key: one for key, one in schema.items() if key not in ("description", "default")}, definitions
     )
-    return "{" + ", ".join(shown) + "}"
+    return f"{about} ({shown})" if about and shown else about or shown
+
+
+def _format_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    """What values there are, in words or as a JSON schema; nothing where an example shows it."""
+    name = str(schema.get("$ref")).rpartition("/")[2]
+    if "enum" in definitions.get(name, {}):
+        schema = definitions[name]
+    if not schema:
+        return "any JSON value"
+    if "enum" in schema:
+        return f"one of {', '.join(json.dumps(one, ensure_ascii=False) for one in schema['enum'])}"
+    if set(schema) == {"type"} and str(schema["type"]) in _SHOWN:
+        return ""
+    if set(schema) == {"type", "format"} and schema["type"] == "string":
+        return str(schema["format"])
+    if set(schema) == {"anyOf"} and all(set(one) <= {"type", "format"} for one in schema["anyOf"]):
+        return " or ".join(str(one.get("format", one["type"])) for one in schema["anyOf"])
+    needed: dict[str, Any] = {}
+    waiting = [json.dumps(schema)]
+    while waiting:
+        text = waiting.pop()
+        for name, one in definitions.items():
+            if name not in needed and f'"#/$defs/{name}"' in text:
+                needed[name] = one
+                waiting.append(json.dumps(one))
+    whole = {**schema, "$defs": needed} if needed else schema
+    return f"by the JSON schema {json.dumps(whole, ensure_ascii=False)}"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 
 from formal_llm.errors import Cancelled, InputError, ToolError
 from formal_llm.tools.kinds import Value
@@ -41,7 +44,8 @@ class Caller:
 
     A call that takes too long is abandoned: a thread cannot be stopped from outside, so it continues until the tool
     returns, and its result is dropped. A tool that must be stoppable should run in a separate process
-    (:func:`formal_llm.tools.isolated`).
+    (:func:`formal_llm.tools.isolated`). What an asynchronous tool gives is awaited: by :meth:`acall` on the loop of the
+    caller, else on a loop of its own. It is cancelled where it takes too long.
 
     Args:
         limits: the limits on calls.
@@ -52,25 +56,64 @@ class Caller:
         self._hung: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def call(self, tool: Tool, inputs: Sequence[Value], cancel: threading.Event | None = None) -> tuple[Value, int]:
+    def call(
+        self,
+        tool: Tool,
+        inputs: Sequence[Value],
+        cancel: threading.Event | None = None,
+        named: Mapping[str, Value] = MappingProxyType({}),
+    ) -> tuple[Value, int]:
         """Return the result of a call, and the number of tries it took.
+
+        Args:
+            tool: the tool.
+            inputs: a value for each input.
+            cancel: ends the call when it is set.
+            named: values for other parameters.
 
         Raises:
             ToolError: no try succeeded.
             Cancelled: ``cancel`` was set.
         """
-        retries = self.limits.retries if tool.retries is None else tool.retries
-        pause = self.limits.retry_wait
-        for number in range(1, retries + 2):
+        for number, pause in self._list_tries(tool):
             try:
-                copies = [value.copy() for value in inputs]
-                return self._accept_result(tool, self._call_within(tool, tool.function, copies, cancel)), number
+                result = self._call_within(tool, _lend_copies(tool, inputs, named), cancel)
+                return self._accept_result(tool, result), number
             except ToolError as error:
-                if number > retries or error.reason == "kind":
+                if pause is None or error.reason == "kind":
                     raise
             _sleep_for(pause, cancel)
-            pause *= 2
         raise AssertionError  # the last try returns or raises
+
+    async def acall(
+        self, tool: Tool, inputs: Sequence[Value], named: Mapping[str, Value] = MappingProxyType({})
+    ) -> tuple[Value, int]:
+        """Do the same as :meth:`call` without blocking the event loop: asynchronous tools run on it, others in threads.
+
+        Raises:
+            ToolError: no try succeeded.
+        """
+        import asyncio
+
+        if not tool.is_async:
+            return await asyncio.to_thread(self.call, tool, inputs, None, named)
+        for number, pause in self._list_tries(tool):
+            try:
+                return self._accept_result(tool, await self._await_call(tool, inputs, named)), number
+            except ToolError as error:
+                if pause is None or error.reason == "kind":
+                    raise
+            await asyncio.sleep(pause)
+        raise AssertionError  # as above
+
+    def _list_tries(self, tool: Tool) -> Iterator[tuple[int, float | None]]:
+        """Yield the number of each try, and the seconds after it before the next one; None after the last."""
+        retries = self.limits.retries if tool.retries is None else tool.retries
+        pause = self.limits.retry_wait
+        for number in range(1, retries + 1):
+            yield number, pause
+            pause *= 2
+        yield retries + 1, None
 
     def call_many(
         self, tool: Tool, rows: Sequence[Sequence[Value]], cancel: threading.Event | None = None
@@ -83,7 +126,7 @@ class Caller:
         """
         assert tool.batch is not None
         columns = [[value.copy() for value in column] for column in zip(*rows, strict=True)]
-        results = self._call_within(tool, tool.batch, columns, cancel)
+        results = self._call_within(tool, partial(tool.batch, *columns), cancel)
         if not isinstance(results, Sequence) or isinstance(results, str) or len(results) != len(rows):
             raise ToolError(tool.name, f"did not return a list of {len(rows)} results", reason="kind")
         return [self._accept_result(tool, result) for result in results]
@@ -105,14 +148,17 @@ class Caller:
             raise ToolError(tool.name, f"returned {size:,} bytes; at most {max_bytes:,} are allowed", reason="memory")
         return value
 
-    def _call_within(
-        self, tool: Tool, function: Callable[..., object], arguments: Sequence[object], cancel: threading.Event | None
-    ) -> object:
-        """Run a function within its time limit; in a separate thread if it may have to be abandoned."""
-        timeout = self.limits.timeout if tool.timeout is None else tool.timeout
+    def _call_within(self, tool: Tool, work: Callable[[], object], cancel: threading.Event | None) -> object:
+        """Do work within its time limit; in a separate thread if it may have to be abandoned."""
+        timeout = self._find_timeout(tool)
+
+        def run_work() -> object:
+            result = work()
+            return run_awaitable(result, timeout)
+
         if timeout is None and cancel is None:
             try:
-                return function(*arguments)
+                return run_work()
             except BaseException as error:  # a tool may raise anything, even to end the program, which must go on
                 if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
                     raise
@@ -122,7 +168,7 @@ class Caller:
         with self._lock:
             if self._hung[tool.name] and self._hung.total() >= self.limits.max_hung:
                 raise ToolError(tool.name, f"still hangs in {self._hung[tool.name]} earlier calls", reason="timeout")
-        call = _start_call(function, arguments)
+        call = _start_call(run_work)
         limit = None if timeout is None else time.monotonic() + timeout
         while not wait([call], _remaining_time(limit, cancel)).done:
             cancelled = cancel is not None and cancel.is_set()
@@ -134,23 +180,79 @@ class Caller:
             call.add_done_callback(lambda _: self._on_return(tool.name))
             if cancelled:
                 raise Cancelled
-            raise ToolError(tool.name, f"did not return within {timeout:g} seconds", reason="timeout")
+            raise _error_of(tool, _TooLate(timeout))
         if (raised := call.exception()) is not None:
             raise _error_of(tool, raised) from raised
         return call.result()
+
+    def _find_timeout(self, tool: Tool) -> float | None:
+        return self.limits.timeout if tool.timeout is None else tool.timeout
+
+    async def _await_call(self, tool: Tool, inputs: Sequence[Value], named: Mapping[str, Value]) -> object:
+        """Call an asynchronous tool on the loop that runs."""
+        import asyncio
+
+        try:
+            result = _lend_copies(tool, inputs, named)()
+            assert inspect.isawaitable(result)
+            return await _await_within(result, self._find_timeout(tool))
+        except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # as above
+            raise _error_of(tool, error) from error
 
     def _on_return(self, name: str) -> None:
         with self._lock:
             self._hung[name] -= 1
 
 
-def _start_call(function: Callable[..., object], arguments: Sequence[object]) -> Future[object]:
-    """Start a function in a thread that does not keep the program from ending if it hangs."""
+def _lend_copies(tool: Tool, inputs: Sequence[Value], named: Mapping[str, Value]) -> Callable[[], object]:
+    """Return the call of a tool with copies of values, which it may change."""
+    copies = {name: value.copy() for name, value in named.items()}
+    return partial(tool.apply, [value.copy() for value in inputs], copies)
+
+
+class _TooLate(Exception):
+    """What was awaited took longer than it may."""
+
+    def __init__(self, seconds: float | None) -> None:
+        super().__init__()
+        self.seconds = seconds or 0.0
+
+
+async def _await_within(result: Awaitable[object], timeout: float | None) -> object:
+    """Return what is awaited; cancel it and raise :class:`_TooLate` after ``timeout`` seconds."""
+    import asyncio
+
+    try:
+        async with asyncio.timeout(timeout) as scope:
+            return await result
+    except TimeoutError:
+        if scope.expired():
+            raise _TooLate(timeout) from None
+        raise
+
+
+def run_awaitable(result: object, timeout: float | None = None) -> object:
+    """Return a result, awaited on an event loop of its own if it must be."""
+    if not inspect.isawaitable(result):
+        return result
+    import asyncio
+
+    work = _await_within(result, timeout)
+    if asyncio._get_running_loop() is None:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as pool:  # a loop runs in this thread, as in a notebook
+        return pool.submit(asyncio.run, work).result()
+
+
+def _start_call(work: Callable[[], object]) -> Future[object]:
+    """Start work in a thread that does not keep the program from ending if it hangs."""
     future: Future[object] = Future()
 
     def run_call() -> None:
         try:
-            result = function(*arguments)
+            result = work()
         except BaseException as error:  # as above
             future.set_exception(error)
         else:
@@ -177,6 +279,8 @@ def _sleep_for(seconds: float, cancel: threading.Event | None) -> None:
 
 
 def _error_of(tool: Tool, error: BaseException) -> ToolError:
+    if isinstance(error, _TooLate):
+        return ToolError(tool.name, f"did not return within {error.seconds:g} seconds", reason="timeout")
     if isinstance(error, ToolError):  # a tool composed of tools
         return ToolError(tool.name, f"failed: {error}", reason=error.reason, cause=error)
     reason = _reason_of(error, "failed")

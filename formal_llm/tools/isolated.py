@@ -26,6 +26,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, cast
 
+from formal_llm.tools.kinds import Kind
 from formal_llm.tools.tool import Tool, find_tool
 
 #: The maximum number of bytes of a message.
@@ -111,8 +112,8 @@ class _Isolated:
     def __reduce__(self) -> tuple[type[_Isolated], tuple[object, ...]]:
         return _Isolated, self._settings
 
-    def __call__(self, *values: object) -> object:
-        payloads = [kind.dump(value) for kind, value in zip(self._tool.inputs, values, strict=True)]
+    def __call__(self, *values: object, **named: object) -> object:
+        payloads = dump_arguments(self._tool, values, named)
         with self._lock:
             worker = self._idle.pop() if self._idle else None
         if worker is not None and not worker.is_ready():
@@ -121,7 +122,7 @@ class _Isolated:
         if worker is None:
             worker = self._start_worker()
         try:
-            answer, results = worker.call_worker(payloads, self._timeout)
+            answer, results = worker.call_worker(payloads, self._timeout, list(named))
         except BaseException:
             worker.close()
             raise
@@ -182,7 +183,9 @@ class _WorkerProcess:
         finally:
             self._line.setblocking(True)
 
-    def call_worker(self, payloads: Sequence[bytes], timeout: float | None) -> tuple[dict[str, str], list[bytes]]:
+    def call_worker(
+        self, payloads: Sequence[bytes], timeout: float | None, named: Sequence[str] = ()
+    ) -> tuple[dict[str, str], list[bytes]]:
         """Send a call to the worker and return its answer.
 
         Raises:
@@ -195,7 +198,7 @@ class _WorkerProcess:
             if timer is not None:
                 timer.start()
             call = secrets.token_hex(16)
-            write_message(self._stream, {"call": call}, payloads)
+            write_message(self._stream, {"call": call, "named": json.dumps(named)}, payloads)
             answer, results = read_message(self._stream)
             if answer.get("call") != call:
                 raise ValueError("an answer to another call")
@@ -299,6 +302,18 @@ def find_memory_group(root: Path = Path("/sys/fs/cgroup"), membership: Path = Pa
                 ):
                     return group
     return None
+
+
+def dump_arguments(tool: Tool, values: Sequence[object], named: Mapping[str, object]) -> list[bytes]:
+    """Return the arguments with which the function of a tool is called as bytes, those with names last."""
+    kinds = find_kinds(tool, len(values), list(named))
+    return [kind.dump(value) for kind, value in zip(kinds, (*values, *named.values()), strict=True)]
+
+
+def find_kinds(tool: Tool, positional: int, named: Sequence[str]) -> list[Kind]:
+    """Return the kinds of arguments: of the first positional ones, and of those with these names."""
+    in_place = [one for one in tool.signature.parameters if one.by_position]
+    return [one.written for one in (*in_place[:positional], *(tool.signature.by_name[name] for name in named))]
 
 
 def write_message(stream: IO[bytes], fields: Mapping[str, str], payloads: Sequence[bytes]) -> None:

@@ -2,21 +2,26 @@
 
 A kind specifies the Python class of its values, which of them are valid, what distinguishes them (their content key),
 how they are serialized (never with pickle, since others may be able to write to a cache) and how they are displayed.
-``image`` and ``text`` are built in; a pack defines others with :class:`Kind` and :func:`register`.
+``image`` and ``text`` are built in; a pack defines others with :class:`Kind` and :func:`register`. Any other type hint
+that pydantic can read is a kind as it is (:func:`kind_for`).
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import html
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from formal_llm.errors import InputError
+from formal_llm.llms.schemas import problem_in
 from formal_llm.tools import images
+from formal_llm.tools.hints import TypeHint
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -25,6 +30,8 @@ V = TypeVar("V")
 
 #: The maximum number of characters of one text.
 MAX_CHARACTERS = 2_000_000
+#: What JSON schemas call the values of a class.
+_JSON_TYPES: Mapping[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def _as_it_is(value: V) -> V:
@@ -40,7 +47,7 @@ class Kind:
     Attributes:
         name: its name.
         of: the Python class of its values; or its module and name, as in ``"PIL.Image:Image"``, so that the module is
-            imported only where such values exist.
+            imported only where such values exist; or a type hint.
         dump: serializes a value to bytes, from which ``load`` creates an equal one.
         load: deserializes a value; raises any exception for invalid bytes.
         check: validates a value: returns it, possibly in a normal form, or raises an exception.
@@ -52,7 +59,7 @@ class Kind:
     """
 
     name: str
-    of: type | str
+    of: type | str | TypeHint
     dump: Callable[[Any], bytes]
     load: Callable[[bytes], Any]
     check: Callable[[Any], Any] = _as_it_is
@@ -72,7 +79,9 @@ class Kind:
         return self.name
 
     def has(self, value: object) -> bool:
-        """Return whether a value is of the class of this kind."""
+        """Return whether a value is of the class of this kind; of a type hint, only :meth:`accept` determines it."""
+        if isinstance(self.of, TypeHint):
+            return True
         if isinstance(self.of, type):
             return isinstance(value, self.of)
         module, _, name = self.of.partition(":")
@@ -106,6 +115,44 @@ class Kind:
         except Exception as error:  # whatever the kind's own function raises for invalid bytes
             raise InputError(f"no readable {self.name}: {error}") from error
         return self.accept(value)
+
+    # -- as models write them -----------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> dict[str, object] | None:
+        """The JSON schema of its values as a model writes them; None if they cannot be written as JSON."""
+        if isinstance(self.of, TypeHint):
+            return self.of.adapter.json_schema()
+        return {"type": _JSON_TYPES[self.of]} if self.of in _JSON_TYPES else None
+
+    def read_json(self, data: object) -> object:
+        """Return the value that a model wrote as JSON. A number is a text, too, where a text is wanted.
+
+        Raises:
+            InputError: it is no value of this kind; the message is worded for the model.
+        """
+        if isinstance(self.of, TypeHint):
+            return self.of.read(data)
+        name = _JSON_TYPES.get(self.of)
+        if name is None:
+            raise InputError(f"a value of kind {self} cannot be written")
+        if self.of is str and isinstance(data, int | float):  # what a model writes is 4 as often as "4"
+            data = json.dumps(data)
+        problem = problem_in(data, {"type": name})
+        if problem is not None:
+            raise InputError(problem)
+        try:
+            return self.accept(float(data) if self.of is float and isinstance(data, int) else data)
+        except OverflowError as error:
+            raise InputError(str(error)) from None
+
+    def to_text(self, value: object) -> str:
+        """Return a value as text for a model: texts as they are, all else as JSON; or the name of the kind."""
+        if isinstance(self.of, TypeHint):
+            return self.of.to_text(value)
+        if isinstance(value, str):
+            return value
+        return json.dumps(value) if self.of in _JSON_TYPES else f"<{self}>"
 
     def key(self, value: object) -> str:
         """Return the content key of a value: equal for equal values, also across processes and over time."""
@@ -220,22 +267,30 @@ def kind_named(name: str) -> Kind:
 
 
 def kind_of(value: object) -> Kind:
-    """Return the registered kind of a value.
+    """Return the kind of a value: the registered one, else that of its class.
 
     Raises:
         InputError: there is none.
     """
     found = next((kind for kind in reversed(_kinds.values()) if kind.has(value)), None)  # the newest first
-    if found is None:
-        raise InputError(f"a value of class {type(value).__name__} is of no kind; there are {', '.join(_kinds)}")
-    return found
+    if found is not None:
+        return found
+    try:
+        return kind_for(type(value))
+    except ValueError:
+        problem = f"a value of class {type(value).__name__} is of no kind; there are {', '.join(_kinds)}"
+        raise InputError(problem) from None
 
 
 def kind_for(hint: object) -> Kind:
-    """Return the kind that a type hint denotes: a kind itself, its class, or the name of either as text.
+    """Return the kind that a type hint denotes.
+
+    Args:
+        hint: a kind itself; the class of a registered kind, or the name of either as text; or any other type hint that
+            pydantic's ``TypeAdapter`` takes: numbers, lists, tables, dataclasses, models ...
 
     Raises:
-        ValueError: the hint denotes no registered kind.
+        ValueError: the hint denotes no kind.
     """
     if isinstance(hint, Kind):
         return hint
@@ -246,13 +301,25 @@ def kind_for(hint: object) -> Kind:
         dotted = full.replace(":", ".")
         if name in (kind.name, full, dotted) or (isinstance(hint, str) and f".{dotted}".endswith(f".{name}")):
             return kind
-    raise ValueError(
-        f"the type {name} is no kind; there are {', '.join(_kinds)}; register others with register(Kind(...))"
+    of = TypeHint(hint)
+    objection = "" if isinstance(hint, str) else of.find_objection()
+    if objection is None:
+        return typed_kind(of)
+    detail = f" ({objection})" if objection else ""
+    others = f"there are {', '.join(_kinds)}; register others with register(Kind(...))"
+    raise ValueError(f"the type {name} is no kind{detail}; {others}")
+
+
+def typed_kind(hint: object) -> Kind:
+    """Return the kind of the values of a type hint, whether or not its class has a registered kind."""
+    of = hint if isinstance(hint, TypeHint) else TypeHint(hint)
+    return Kind(
+        str(of), of, of.dump, of.load, of.check, of.canonical, copy.deepcopy, of.weigh, show=None, ending=".json"
     )
 
 
-def _class_name(of: type | str) -> str:
-    return of if isinstance(of, str) else f"{of.__module__}:{of.__qualname__}"
+def _class_name(of: type | str | TypeHint) -> str:
+    return f"{of.__module__}:{of.__qualname__}" if isinstance(of, type) else str(of)
 
 
 class Value:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from formal_llm.errors import MissingDependency, ToolError, ToolkitError
 from formal_llm.tools.images import read_image, write_png
 from formal_llm.tools.kinds import IMAGE, TEXT, Kind, kind_for
+from formal_llm.tools.signature import Parameter, Signature
 from formal_llm.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ def mcp_tools(
     """Provide the tools of an MCP server, connected during the ``with`` block.
 
     The inputs of a tool are its required arguments: a string is a text, or an image if its schema specifies
-    ``contentMediaType: image/...`` (sent as base64). A tool that requires anything else is omitted. The output is a
-    text unless ``outputs`` specifies ``"image"``: MCP does not declare it in advance.
+    ``contentMediaType: image/...`` (sent as base64); all else is of the kind of its JSON type, such as ``int``. A model
+    that calls the tool may set the other arguments, too, and reads the schema of the server. The output is a text
+    unless ``outputs`` specifies ``"image"``: MCP does not declare it in advance.
 
     Args:
         server: a ``StdioServerParameters``, the address of a server, or anything else that ``mcp.Client`` accepts.
@@ -51,8 +53,8 @@ def mcp_tools(
     Raises:
         MissingDependency: the package ``mcp`` is not installed.
         ToolError: the server cannot be reached, or does not support MCP; ``reason`` is ``"timeout"`` if it is too slow.
-        ToolkitError: the server lacks a tool that ``names`` or ``outputs`` mention, the tool requires other inputs, or
-            the list of tools does not end or contains a tool twice.
+        ToolkitError: the server lacks a tool that ``names`` or ``outputs`` mention, or the list of tools does not end
+            or contains a tool twice.
     """
     try:
         from anyio.from_thread import start_blocking_portal
@@ -200,46 +202,52 @@ def _make_tools(
     tools = []
     for name, terminal in wanted.items():
         call = partial(_call_tool, ask, client, name)
-        tool = _make_tool(found[name], terminal, kind_for(outputs.get(name, TEXT)), call, deterministic)
-        if tool is not None:
-            tools.append(tool)
-        elif names is not None:
-            raise ToolkitError([f"{name}: it requires arguments that are neither texts nor images"])
+        tools.append(_make_tool(found[name], terminal, kind_for(outputs.get(name, TEXT)), call, deterministic))
     return tools
 
 
 def _make_tool(
     entry: Any, terminal: str, output: Kind, call: Callable[[dict[str, Any], Kind], Any], deterministic: bool
-) -> Tool | None:
-    """Return a tool of the server; None if it requires anything other than texts and images."""
-    schema = entry.input_schema
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    required = set(schema.get("required", ()))
-    parameters = [name for name in properties if name in required]
-    kinds = []
-    for name in parameters:
-        declared = properties[name]
-        if not isinstance(declared, Mapping) or declared.get("type") != "string":
-            return None
-        kinds.append(IMAGE if str(declared.get("contentMediaType", "")).startswith("image/") else TEXT)
+) -> Tool:
+    """Return a tool of the server."""
+    declared: Mapping[str, Any] = entry.input_schema
+    parameters = []
+    for name, schema in declared.get("properties", {}).items():
+        kind, required = _find_kind(schema), name in declared.get("required", ())
+        if required or kind != IMAGE:  # a model cannot write an image
+            parameters.append(Parameter(name, kind, kind, required=required, by_position=required))
+    known = {one.name: declared["properties"][one.name] for one in parameters}
+    signature = Signature(tuple(parameters), {**declared, "properties": known})
 
-    def call_server(*values: Any) -> Any:
-        arguments = {
-            name: base64.b64encode(write_png(value)).decode("ascii") if kind == IMAGE else value
-            for name, kind, value in zip(parameters, kinds, values, strict=True)
-        }
-        return call(arguments, output)
+    def call_server(*values: Any, **named: Any) -> Any:
+        given = dict(zip((one.name for one in signature.required), values, strict=True)) | named
+        for one in signature.required:
+            if one.kind == IMAGE:
+                given[one.name] = base64.b64encode(write_png(given[one.name])).decode("ascii")
+        return call(given, output)
 
     return Tool(
         terminal,
-        tuple(kinds),
+        signature.inputs,
         output,
         call_server,
         description=(entry.description or "").strip().split("\n", 1)[0],
         version="mcp",
         deterministic=deterministic,
-        parameters=tuple(parameters),
+        parameters=tuple(one.name for one in signature.required),
+        signature=signature,
     )
+
+
+def _find_kind(schema: Any) -> Kind:
+    """Return the kind of what a server declares: a text, an image, or that of a JSON type."""
+    name = schema.get("type") if isinstance(schema, Mapping) else None
+    if name == "string":
+        return IMAGE if str(schema.get("contentMediaType", "")).startswith("image/") else TEXT
+    return kind_for(_CLASSES.get(name, Any) if isinstance(name, str) else Any)
+
+
+_CLASSES: Mapping[str, type] = {"integer": int, "number": float, "boolean": bool, "array": list, "object": dict}
 
 
 def _call_tool(ask: Callable[..., Any], client: Any, name: str, arguments: dict[str, Any], output: Kind) -> Any:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-import typing
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, SupportsIndex, TypedDict, TypeVar, overload
 
 from formal_llm.errors import ToolkitError
 from formal_llm.tools.kinds import Kind, kind_for
+from formal_llm.tools.signature import Signature, read_signature, unwrap_callable
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -41,7 +42,8 @@ class Tool:
         deterministic: whether the same inputs give the same result, so that results can be shared and cached.
         timeout: seconds allowed for one call; None for the executor's own setting.
         retries: how often a failed call is retried; None for the executor's own setting.
-        parameters: the names of the arguments, if they are known.
+        parameters: the names of the inputs, if they are known.
+        signature: everything that a model may set: the inputs, and parameters with a default. Default: the inputs.
     """
 
     name: str
@@ -56,15 +58,51 @@ class Tool:
     timeout: float | None = None
     retries: int | None = None
     parameters: tuple[str, ...] = ()
+    signature: Signature = field(default=Signature(()), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", tuple(self.inputs))
+        if self.signature.inputs != self.inputs:
+            object.__setattr__(self, "signature", Signature.from_kinds(self.inputs, self.parameters))
         if not self.version:
             object.__setattr__(self, "version", source_version(self.function))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result of the function, for direct use."""
         return self.function(*args, **kwargs)
+
+    @property
+    def schema(self) -> dict[str, object]:
+        """The JSON schema of its arguments, as providers take it for tools.
+
+        Raises:
+            ToolkitError: an argument cannot be written as JSON.
+        """
+        return self.signature.schema
+
+    @property
+    def strict_schema(self) -> dict[str, object]:
+        """The schema in the part of JSON Schema that all providers can hold a model to; see :mod:`.closing`.
+
+        Raises:
+            ToolkitError: an argument cannot be written as JSON.
+        """
+        return self.signature.strict_schema
+
+    @property
+    def is_async(self) -> bool:
+        """Whether its function is a coroutine function, so that what it gives must be awaited."""
+        return inspect.iscoroutinefunction(unwrap_callable(self.function))
+
+    def apply(self, values: Sequence[object], named: Mapping[str, object]) -> object:
+        """Call the function.
+
+        Args:
+            values: a value for each input.
+            named: values for other parameters.
+        """
+        positional, by_name = self.signature.arrange(values, named)
+        return self.function(*positional, **by_name)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         # A decorated function cannot be imported under its name, because the tool is there. The main module of another
@@ -91,7 +129,7 @@ class FunctionTool(Tool, Generic[P, R]):
 
 
 def find_tool(where: str) -> Tool:
-    """Return the tool that a module defines.
+    """Return the tool that a module defines, or the function, as a tool.
 
     Args:
         where: module and name, as in ``"my_tools:denoise"``.
@@ -104,17 +142,29 @@ def find_tool(where: str) -> Tool:
         candidate = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ToolkitError([f"there is no tool {where!r} (module:name): {error}"]) from error
-    if not isinstance(candidate, Tool):
+    if isinstance(candidate, Tool):
+        return candidate
+    if not callable(candidate):
         raise ToolkitError([f"{where} is no tool but a {type(candidate).__name__}"])
-    return candidate
+    made: Tool = tool(candidate)
+    return made
 
 
 def source_version(function: Callable[..., object]) -> str:
-    """Return a short fingerprint of a function's source text; empty if it has none."""
+    """Return a short fingerprint of a function's source text; empty if it has none.
+
+    That of a ``functools.partial`` also covers what it fixes, that of an object its class.
+    """
+    fixed = ""
+    while isinstance(function, partial):
+        fixed += repr((function.args, sorted(function.keywords.items())))
+        function = function.func
     try:
-        text = inspect.getsource(function)
+        text = fixed + inspect.getsource(
+            function if inspect.isroutine(function) or isinstance(function, type) else type(function)
+        )
     except (OSError, TypeError):
-        return ""
+        return fixed and hashlib.sha256(fixed.encode(errors="replace")).hexdigest()[:12]
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
 
 
@@ -156,7 +206,9 @@ def tool(
     """Turn a function into a tool: a decorator, with or without arguments.
 
     The kinds are derived from the type hints: ``str`` is a text, ``PIL.Image.Image`` an image, a registered class its
-    kind. Parameters that have a default value are not inputs of the tool.
+    kind, and whatever else pydantic reads a kind of its own. Parameters that have a default are no inputs in plans; a
+    model that calls the tool may set them. The docstring describes the parameters (Google, NumPy or Sphinx style), or
+    ``Annotated[int, Field(description=...)]`` does. An ``async def`` is awaited by whoever carries out the calls.
 
     Args:
         name: the terminal; default: the name of the function.
@@ -170,52 +222,29 @@ def tool(
     """
 
     def make_tool(function: Callable[..., object], called: str | None = None) -> Tool:
-        title = called if called is not None else str(getattr(function, "__name__", type(function).__name__))
-        kinds, parameters, result = _read_signature(function, title, inputs is None, output is None)
-        documented = inspect.getdoc(function) or ""
+        named: object = function
+        while isinstance(named, partial):
+            named = named.func
+        title = called if called is not None else str(getattr(named, "__name__", type(named).__name__))
+        kinds = None if inputs is None else [_read_kind(hint, title, "an input") for hint in inputs]
+        signature, result = read_signature(function, title, kinds)
+        if output is None and result is inspect.Signature.empty:
+            raise ToolkitError([f"{title}: what it returns has no type hint; write one, or output=..."])
+        documented = inspect.getdoc(named) or inspect.getdoc(unwrap_callable(function)) or ""
         all_settings: ToolSettings = {"description": documented.split("\n", 1)[0], **settings}
         return FunctionTool(
             title,
-            tuple(kinds if inputs is None else (_read_kind(hint, title, "an input") for hint in inputs)),
+            signature.inputs,
             _read_kind(result if output is None else output, title, "the output"),
             function,
-            parameters=tuple(parameters),
+            parameters=tuple(one.name for one in signature.required),
+            signature=signature,
             **all_settings,
         )
 
     if callable(name):
         return make_tool(name)
     return lambda function: make_tool(function, name)
-
-
-def _read_signature(
-    function: Callable[..., object], title: str, needs_inputs: bool, needs_output: bool
-) -> tuple[list[Kind], list[str], object]:
-    """Return the kinds and names of the inputs, and the hint for the output."""
-    try:
-        hints = typing.get_type_hints(function)
-    except (NameError, AttributeError, TypeError, SyntaxError):
-        # Use textual hints as they are if they cannot be resolved, such as names imported for type checkers only.
-        hints = dict(getattr(function, "__annotations__", {}))
-    kinds: list[Kind] = []
-    names: list[str] = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.default is not parameter.empty:
-            continue
-        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            if needs_inputs:
-                raise ToolkitError([f"{title}: the parameter {parameter} is no single value; say inputs=..."])
-            continue
-        names.append(parameter.name)
-        if needs_inputs:
-            if parameter.name not in hints:
-                raise ToolkitError(
-                    [f"{title}: the parameter {parameter.name} has no type hint; write one, or inputs=..."]
-                )
-            kinds.append(_read_kind(hints[parameter.name], title, f"the parameter {parameter.name}"))
-    if needs_output and "return" not in hints:
-        raise ToolkitError([f"{title}: what it returns has no type hint; write one, or output=..."])
-    return kinds, names, hints.get("return")
 
 
 def _read_kind(hint: object, title: str, what: str) -> Kind:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import secrets
 import signal
@@ -19,7 +20,8 @@ import warnings
 from pathlib import Path
 from typing import Never
 
-from formal_llm.tools.isolated import find_memory_group, read_message, write_message
+from formal_llm.tools.calling import run_awaitable
+from formal_llm.tools.isolated import find_kinds, find_memory_group, read_message, write_message
 from formal_llm.tools.tool import find_tool
 
 #: The option of Linux's ``prctl`` by which orphaned descendants become children of a process.
@@ -123,8 +125,12 @@ def serve_calls(where: str, memory: int) -> None:
         answer = {"call": request.get("call", "")}
         results = []
         try:
-            values = [kind.load(data) for kind, data in zip(tool.inputs, payloads, strict=True)]
-            results = [tool.output.dump(tool.output.accept(tool.function(*values)))]
+            named = json.loads(request.get("named", "[]"))
+            count = len(payloads) - len(named)
+            kinds = find_kinds(tool, count, named)
+            values = [kind.load(data) for kind, data in zip(kinds, payloads, strict=True)]
+            result = tool.function(*values[:count], **dict(zip(named, values[count:], strict=True)))
+            results = [tool.output.dump(tool.output.accept(run_awaitable(result)))]
         except SystemExit as error:
             answer |= {"error": "SystemExit", "text": f"the tool called sys.exit({error.code!r})"[:500]}
         except BaseException as error:  # any exception of a tool is its answer

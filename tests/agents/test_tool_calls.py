@@ -57,7 +57,7 @@ def fails(text: str) -> str:
     ],
 )
 def test_a_text_is_read_as_arguments(of, text, expected) -> None:  # type: ignore[no-untyped-def]
-    assert [value.get() for value in parse_arguments(of, text)] == expected
+    assert [value.get() for value in parse_arguments(of, text).values] == expected
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,9 @@ def test_what_is_no_argument_says_what_is_wanted(of, text, said) -> None:  # typ
 def test_calls_return_texts_and_never_raise() -> None:
     assert call_with_text(shout, "a", CALLER) == ("A", True)
     assert call_with_text(fails, "x", CALLER) == ("Error: fails failed: ValueError: no x", False)
-    assert call_with_text(shout, "\ud800", CALLER)[0].startswith("Error: shout cannot take this text")
+    assert call_with_text(shout, "\ud800", CALLER)[0].startswith(
+        "Error: shout was given a text that cannot be used: no acceptable text"
+    )
     long, ok = call_with_text(shout, "a" * (MOST_SHOWN + 1), CALLER)
     assert ok and long.endswith("A ... (20,001 characters)")
 
@@ -98,7 +100,9 @@ def test_tools_that_take_no_texts_are_told() -> None:
         return ""
 
     check_texts(Toolkit([shout, book]))
-    with pytest.raises(ToolkitError, match=r"look\(image\) -> text takes or gives what is neither a text"):
+    with pytest.raises(
+        ToolkitError, match=r"look\(image\) -> text takes or gives what can be neither written nor read"
+    ):
         check_texts(Toolkit([look]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,12 @@ def test_errors_before_anything_runs() -> None:
     plan = plan_of(TEXTS, "upper", "doc")
     with pytest.raises(InputError, match="needs doc"):
         executor.run(plan, {"dog": "x"})
-    with pytest.raises(InputError, match="of class bytes"):
+    with pytest.raises(ToolkitError, match=r"upper\(text\) -> text is applied to bytes at place 1"):
         executor.run(plan, {"doc": b"x"})
+    with pytest.raises(InputError, match="of class Thread is of no kind"):
+        executor.run(plan, {"doc": threading.Thread()})
+    with pytest.raises(InputError, match="the input doc: a object that cannot be written"):
+        executor.run(plan, {"doc": object()})
     with pytest.raises(ToolkitError, match="no tool turned"):
         Executor(TOOLS.without("turned")).run(plan_of(TEXTS, "upper", "turned", "doc"), {"doc": "x"})
     with pytest.raises(ToolkitError, match=r"upper\(text\) -> text is applied to image at place 1"):

@@ -18,8 +18,10 @@ from mcp.types import ImageContent, ListToolsResult, TextContent
 from mcp.types import Tool as Declared
 
 from formal_llm import CFG, Planner
+from formal_llm.agents.tool_calls import call_with_arguments, call_with_text
 from formal_llm.errors import ToolError, ToolkitError
 from formal_llm.tools import IMAGE, TEXT, Executor, Toolkit
+from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.images import read_image, write_png
 from formal_llm.tools.mcp import mcp_tools
 from tests.llms.hosted.hostile_server import BUFFERS, HostileServer
@@ -68,6 +70,7 @@ def test_the_tools_of_a_server() -> None:
             "join(text, text) -> text",
             "fail(text) -> text",
             "turn(text) -> text",
+            "count(int) -> text",
         }
         (shout,) = [tool for tool in tools if tool.name == "shout"]
         assert shout.description == "Capital letters."
@@ -99,8 +102,20 @@ def test_names_that_the_server_does_not_have() -> None:
     for settings in ({"names": {"draw": "draw"}}, {"outputs": {"draw": "image"}}):
         with pytest.raises(ToolkitError, match="no tool draw; it has shout, join"), mcp_tools(server(), **settings):  # type: ignore[arg-type]
             pass
-    with pytest.raises(ToolkitError, match="neither texts nor images"), mcp_tools(server(), names={"count": "count"}):
-        pass
+
+
+def test_what_a_model_writes_for_a_tool_of_a_server() -> None:
+    caller = Caller(CallLimits(timeout=20))
+    with mcp_tools(server(), names={"join": "join", "count": "count"}) as (join, count):
+        assert join.schema["required"] == ["first", "second"]
+        assert join.schema["properties"]["glue"]["default"] == "|"  # type: ignore[index]  # the server's own schema
+        assert call_with_arguments(join, {"first": "a", "second": "b"}, caller) == ("a|b", True)
+        assert call_with_arguments(join, {"first": "a", "second": "b", "glue": "-"}, caller) == ("a-b", True)
+        strict = {"first": "a", "second": "b", "glue": None}
+        assert call_with_arguments(join, strict, caller, strict=True) == ("a|b", True)
+        assert call_with_text(count, "7", caller) == ("7", True)
+        told, ok = call_with_arguments(count, {"number": "many"}, caller)
+        assert not ok and "valid integer" in told
 
 
 def test_errors_in_the_block_come_out_as_they_are() -> None:

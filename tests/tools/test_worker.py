@@ -101,6 +101,6 @@ def test_a_memory_group_is_made_and_entered(tmp_path: Path) -> None:
 
 def test_what_a_tool_raises_is_an_answer() -> None:
     answers, _, code = worker("fail", [[b"x"], [b"\xff"], []])
-    assert [told["error"] for told, _ in answers] == ["ValueError", "UnicodeDecodeError", "ValueError"]
+    assert [told["error"] for told, _ in answers] == ["ValueError", "UnicodeDecodeError", "TypeError"]
     assert answers[0] == ({"call": "7f", "error": "ValueError", "text": "not x"}, [])
     assert code == 0

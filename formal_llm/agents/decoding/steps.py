@@ -6,7 +6,7 @@ The *steps* of a writer, or of a whole run, are a generator. Events come out, an
     Telling(writing)    a text that is to come piece by piece: its first piece is sent in
     MORE                the next piece, and last of all the whole
     ENOUGH              what is left of it is not wanted
-    Do(work)            what a function returns: a tool, which may take its time
+    Do(work)            what a function returns: a tool, which may take its time; it may have to be awaited
 
 An error that comes in the place of an answer is thrown in. So what planning does with walks holds here, too: no input,
 no output, and everything written once.
@@ -14,7 +14,7 @@ no output, and everything written once.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, ExitStack, aclosing, closing
 from dataclasses import dataclass
 from enum import Enum
@@ -40,9 +40,15 @@ class Telling:
 
 @dataclass(frozen=True, slots=True)
 class Do:
-    """Something to be done that may take its time."""
+    """Something to be done that may take its time.
+
+    Attributes:
+        work: does it.
+        awaited: does the same without blocking the event loop; default: ``work`` in a thread.
+    """
 
     work: Callable[[], object]
+    awaited: Callable[[], Awaitable[object]] | None = None
 
 
 class Wish(Enum):
@@ -189,8 +195,8 @@ async def adriven(steps: Steps[T], model: Model) -> AsyncGenerator[T]:
                     case Wish.ENOUGH:
                         assert coming is not None
                         await coming.aclose()
-                    case Do(work):
-                        came = await asyncio.to_thread(work)
+                    case Do(work, awaited):
+                        came = await (asyncio.to_thread(work) if awaited is None else awaited())
             except Exception as error:
                 came = error
             if not isinstance(step, Step):

@@ -131,14 +131,14 @@ def function_call(
     """Calls a Python function of yours, in a process of its own (see :func:`formal_llm.tools.isolated`).
 
     Args:
-        where: module and name of a tool, as in ``"my_tools:convert"``.
+        where: module and name of a tool or of a plain function with type hints, as in ``"my_tools:convert"``.
         memory: how many bytes the process may use; None for no bound.
         timeout: seconds for one call; then the process is killed.
         summarised: whether long results are summarised.
         environment: environment variables that the process gets besides the usual ones.
 
     Raises:
-        ToolkitError: there is no such tool.
+        ToolkitError: there is no such function, or a type hint of it is missing.
     """
     made = isolated(where, memory=memory, timeout=timeout, environment=tuple(environment))
     return Module(made, summarised=summarised)

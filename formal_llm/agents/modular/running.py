@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Generator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -36,6 +35,7 @@ from formal_llm.errors import (
 )
 from formal_llm.planning.json_data import JSON
 from formal_llm.tools.kinds import TEXT, Value
+from formal_llm.tools.signature import Bound
 
 #: How many steps stay as they are when a scratchpad is summarised, and how many turns of a conversation.
 KEPT_STEPS, KEPT_TURNS = 2, 3
@@ -115,7 +115,7 @@ class ModularRunner(AskingRun):
     def _bind_call(self, decision: Decision) -> Generator[Doing, Any, Call]:
         setup, now = self.setup, self.now
         module = setup.modules[decision.tool]
-        if not module.tool.inputs:
+        if not module.tool.signature.parameters:
             return Call(module.tool, ())
         schema = setup.binder.build_schema(module.tool, setup.inner(self.monitor, module.name, self.steps_left))
         if schema is None:
@@ -146,36 +146,42 @@ class ModularRunner(AskingRun):
     def _carry_out(self, call: Call, task: str, *, outermost: bool) -> Generator[Doing, Any, Value | None]:
         """What a call gives; None where it, or a call in it, failed."""
         values: list[Value] = []
-        for argument in call.arguments:
+        for argument in (*call.arguments, *call.named.values()):
             if isinstance(argument, Call):
                 inner = yield from self._carry_out(argument, f"for {call.tool.name}: {task}", outermost=False)
                 if inner is None:
                     return None
                 argument = inner
             values.append(argument)
-        return (yield from self._use_tool(call, values, task, outermost))
+        count = len(call.arguments)
+        named = dict(zip(call.named, values[count:], strict=True))
+        return (yield from self._use_tool(call, Bound(tuple(values[:count]), named), task, outermost))
 
-    def _use_tool(
-        self, call: Call, values: list[Value], task: str, outermost: bool
-    ) -> Generator[Doing, Any, Value | None]:
+    def _use_tool(self, call: Call, bound: Bound, task: str, outermost: bool) -> Generator[Doing, Any, Value | None]:
         module = self.setup.modules[call.tool.name]
         # First the rules: what they do not allow is not done.
         self.monitor = self.monitor.after(Event(module.name, {"call": str(call)}))
 
+        caller = self.setup.caller
+
         def call_tool() -> Given:
             try:
-                value, _ = self.setup.caller.call(call.tool, values)
+                return _dump_result(caller.call(call.tool, bound.values, named=bound.named)[0])
             except ToolError as error:
                 return {"error": error.problem, "reason": error.reason}
-            if value.kind == TEXT:
-                return {"text": value.get()}
-            return {"data": base64.b64encode(value.dump()).decode()}
 
-        asked: JSON = [module.name, [value.key for value in values]]
+        async def await_tool() -> Given:
+            try:
+                return _dump_result((await caller.acall(call.tool, bound.values, bound.named))[0])
+            except ToolError as error:
+                return {"error": error.problem, "reason": error.reason}
+
+        named: list[JSON] = [{name: value.key for name, value in bound.named.items()}] if bound.named else []
+        asked: JSON = [module.name, [value.key for value in bound.values], *named]
         replayed = self.journal.is_replaying
         gave = self.journal.replay_answer("tool", asked)
         if gave is None:
-            gave = self.journal.record_answer("tool", asked, (yield Do(call_tool)))
+            gave = self.journal.record_answer("tool", asked, (yield Do(call_tool, await_tool)))
         if "error" in gave:
             problem = str(gave["error"])
             self._record_step(Step(module.name, task, problem, str(call), failed=True))
@@ -225,9 +231,12 @@ class ModularRunner(AskingRun):
         self._notify_progress("answered", {"answer": answer})
 
 
+def _dump_result(value: Value) -> Given:
+    if value.kind == TEXT:
+        return {"text": value.get()}
+    return {"data": base64.b64encode(value.dump()).decode()}
+
+
 def _format_value(value: Value) -> str:
     """A value as models are shown it."""
-    inside = value.get()
-    if isinstance(inside, str):
-        return inside
-    return json.dumps(inside) if isinstance(inside, (bool, int, float)) else f"<{value.kind}>"
+    return value.kind.to_text(value.get())

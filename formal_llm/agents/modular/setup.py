@@ -81,7 +81,7 @@ class Setup:
     def inner(self, monitor: Monitor, tool: str, left: int) -> tuple[str, ...]:
         """The tools whose calls may stand as arguments of one: exact for one argument, and else checked afterwards."""
         nests = [module.name for module in self.modules.values() if module.nests]
-        if self.binder.depth > 1 or len(self.modules[tool].tool.inputs) > 1:
+        if self.binder.depth > 1 or len(self.modules[tool].tool.signature.parameters) > 1:
             return tuple(nests)
         return tuple(
             name

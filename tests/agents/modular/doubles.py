@@ -15,7 +15,7 @@ from formal_llm.llms.objects import ObjectFunction
 from formal_llm.llms.schemas import Schema
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.tools import tool
-from formal_llm.tools.kinds import Kind, register
+from formal_llm.tools.kinds import Kind, kind_for, register
 
 
 class Token:
@@ -28,9 +28,7 @@ class Token:
 TOKEN = register(Kind(
     "modular-token", Token, dump=lambda value: value.text.encode(), load=lambda data: Token(data.decode())
 ))  # fmt: skip
-WHOLE = register(Kind(
-    "modular-whole", int, dump=lambda value: str(value).encode(), load=lambda data: int(data)
-))  # fmt: skip
+WHOLE = kind_for(int)
 
 
 def plain(name: str, fails: Callable[[], bool] = lambda: False) -> Module:
