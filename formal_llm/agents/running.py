@@ -18,7 +18,13 @@ from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spen
 from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.roles import Roles
-from formal_llm.agents.tool_calls import ERROR, acall_with_text, call_with_text
+from formal_llm.agents.tool_calls import (
+    ERROR,
+    acall_with_arguments,
+    acall_with_text,
+    call_with_arguments,
+    call_with_text,
+)
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import AgentStopped, NotAllowed, WritingError, did_you_mean
 from formal_llm.llms.driven import resumed
@@ -44,6 +50,8 @@ class RunSettings:
         prices: the prices of tokens.
         calls: limits on each tool call.
         max_tokens: the maximum number of tokens of a text that the environment requests from the model.
+        native: whether inputs are arguments by the strict schemas of tools, as a native turn writes them.
+        read_output: reads the answer as the type that was asked for; None if it is a text.
     """
 
     rules: AgentRules
@@ -53,6 +61,8 @@ class RunSettings:
     prices: Prices | None = None
     calls: CallLimits = field(default_factory=lambda: CallLimits(timeout=60.0))
     max_tokens: int = 512
+    native: bool = False
+    read_output: Callable[[str], object] | None = None
 
 
 class Action(NamedTuple):
@@ -146,6 +156,16 @@ class Run:
     def segments(self) -> tuple[Segment, ...]:
         """The segments written so far."""
         return self.transcript.segments
+
+    @property
+    def output(self) -> object:
+        """The answer: of the type that was asked for, else a text.
+
+        Raises:
+            ValueError: the run has not ended with such an answer.
+        """
+        answer, read = self.transcript.answer, self.settings.read_output
+        return answer if read is None else read(answer)
 
     @property
     def monitor(self) -> Monitor:
@@ -311,13 +331,19 @@ class Run:
         """Call the tool of an action if that is allowed; the output of a refused or failed call is the reason."""
         if action.refused:
             return self._end_call(action, ERROR + action.refused, False)
-        return self._end_call(action, *call_with_text(self.toolkit[action.tool], action.input, self.caller))
+        tool = self.toolkit[action.tool]
+        if self.settings.native:
+            return self._end_call(action, *call_with_arguments(tool, action.input, self.caller, strict=True))
+        return self._end_call(action, *call_with_text(tool, action.input, self.caller))
 
     async def acall_tool(self, action: Action) -> ToolCall:
         """Do the same as :meth:`call_tool` without blocking the event loop: asynchronous tools run on it."""
         if action.refused:
             return self._end_call(action, ERROR + action.refused, False)
-        return self._end_call(action, *await acall_with_text(self.toolkit[action.tool], action.input, self.caller))
+        tool = self.toolkit[action.tool]
+        if self.settings.native:
+            return self._end_call(action, *await acall_with_arguments(tool, action.input, self.caller, strict=True))
+        return self._end_call(action, *await acall_with_text(tool, action.input, self.caller))
 
     def _end_call(self, action: Action, output: str, ok: bool) -> ToolCall:
         return ToolCall(len(self.segments), action.tool, action.input, output, ok, action.label)

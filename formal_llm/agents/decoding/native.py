@@ -266,15 +266,13 @@ class _NativeRun:
         own = [place for place, one in enumerate(path.states) if one.state not in self.states.names]
         free = [place for place in own if path.states[place].source != "forced"]
         place = (free[0] if path.called else free[-1]) if free else None
-        states = tuple(
-            replace(one, text=text.strip()) if number == place else one for number, one in enumerate(path.states)
-        )
+        states = tuple(replace(one, text=text) if number == place else one for number, one in enumerate(path.states))
         return states, place is not None
 
     def _report_path(self, path: _Position, text: str, calls: Sequence[RequestedCall]) -> Steps[Told]:
         states, placed = self._fill_texts(path, text)
-        if not placed and text.strip():
-            yield Correction(len(self.transcript), text.strip(), (), "", "no state may have a text here")
+        if not placed and text:
+            yield Correction(len(self.transcript), text, (), "", "no state may have a text here")
         self.writer.waiting, self.writer.notes, self.refused = tuple(calls[path.called :]), (), []
         for segment in states:
             yield SegmentBegan(segment.state, segment.source == "forced")
@@ -320,7 +318,7 @@ class _NativeRun:
                 yield from self._report_path(path, text, calls)
                 return
             problem = self._explain_turn(text, calls, offered, may_write)
-            written = calls[0].name if calls else text.strip()
+            written = calls[0].name if calls else text
             yield Correction(len(self.transcript), written, tuple(offered), "", problem)
             self.refused += self._build_refusal(text, calls, problem)
         raise WritingError(f"{1 + self.bounds.corrections} turns could not be used: {problem}")
@@ -335,7 +333,7 @@ class _NativeRun:
         if given:
             reason = "an answer is not given together with calls of tools"
             yield Correction(len(self.transcript), given[0].name, tuple(call.name for call in calls), "", reason)
-        return made.text, calls
+        return made.text.strip(), calls
 
     def _request_turn(self, offered: Sequence[str], *, must_call: bool) -> Going[Told | Step, Generated | None]:
         """What the model writes; None if its thinking left no room for it, and it gets more."""
@@ -422,7 +420,7 @@ class _NativeRun:
             call._replace(id=f"refused_{number}_{place}", arguments=call.arguments or "{}")
             for place, call in enumerate(calls)
         )
-        said = [Message("assistant", text, renamed)] if text.strip() or renamed else []
+        said = [Message("assistant", text, renamed)] if text or renamed else []
         if renamed:
             return [*said, *(Message("tool", f"Not carried out: {problem}", answers=call.id) for call in renamed)]
         return [*said, Message("user", f"This could not be used: {problem}")]
@@ -434,7 +432,7 @@ class _NativeRun:
             return self._explain_call(calls[0], offered)
         if not may_write:
             return f"a tool has to be called first: {' or '.join(offered)}"
-        if not text.strip():
+        if not text:
             return "an answer is not empty"
         problems = (self._find_text_problem(position, text) for position in self._iter_positions(()) if position.states)
         return next((problem for problem in problems if problem), "it cannot come now")

@@ -25,6 +25,7 @@ from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import ContinuingLLM, Generated, Stream, TextLLM, Writing, as_generated
 from formal_llm.llms.llm import LLM, aanswered, answered
 from formal_llm.llms.question import Question
+from formal_llm.llms.tool_calling import ToolCallingLLM
 from formal_llm.llms.usage import TokenUsage
 
 T = TypeVar("T")
@@ -67,7 +68,7 @@ Steps: TypeAlias = Going[T | Step, None]
 #: What is asked for on the way to a result.
 Asks: TypeAlias = Going[Step, R]
 #: Whom steps may ask.
-Model: TypeAlias = LLM | TextLLM | ContinuingLLM
+Model: TypeAlias = LLM | TextLLM | ContinuingLLM | ToolCallingLLM
 
 
 class IncomingText:
