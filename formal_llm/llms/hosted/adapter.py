@@ -380,8 +380,20 @@ def tool_data(tool: OfferedTool) -> dict[str, Any]:
         "name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)
     }  # fmt: skip
     if is_portable(tool.parameters):
-        data |= {"parameters": portable(tool.parameters), "strict": True}
+        data |= {"parameters": _shorten_nullable(portable(tool.parameters)), "strict": True}
     return {"type": "function", "function": data}
+
+
+def _shorten_nullable(schema: Any) -> Any:
+    """Write a value that may be null as a list of two types, which all servers of this form accept: fewer tokens."""
+    if isinstance(schema, list):
+        return [_shorten_nullable(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    match schema.get("anyOf"):
+        case [{"type": str(kind), **rest}, {"type": "null"}] if not rest:
+            return {"type": [kind, "null"], **{key: value for key, value in schema.items() if key != "anyOf"}}
+    return {key: _shorten_nullable(value) for key, value in schema.items()}
 
 
 def token_count(value: object) -> int:

@@ -276,6 +276,8 @@ def _chat_data(messages: Sequence[Message]) -> list[dict[str, Any]]:
                 for one in message.calls
             ]
             chat.append({"role": "assistant", "content": blocks})
+        elif chat and chat[-1]["role"] == message.role and isinstance(chat[-1]["content"], list):
+            chat[-1]["content"].append({"type": "text", "text": message.content})
         else:
             chat.append({"role": message.role, "content": message.content})
     return chat

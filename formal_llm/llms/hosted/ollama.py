@@ -150,11 +150,8 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
 
     def _read_calls(self, response: Any) -> tuple[CallPart, ...]:
         calls = [call["function"] for call in response["message"].get("tool_calls") or ()]
-        # It has no identifiers, and streams each call as a whole; so a call's place is not known, but its name is.
-        return tuple(
-            CallPart(one.get("index", place), "", one["name"], json.dumps(one.get("arguments") or {}))
-            for place, one in enumerate(calls)
-        )
+        # It has no identifiers, and streams each call as a whole.
+        return tuple(CallPart(None, "", one["name"], json.dumps(one.get("arguments") or {})) for one in calls)
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         return response["message"]["content"], self._count(response)

@@ -44,13 +44,13 @@ class CallPart(NamedTuple):
     """A part of a requested call; the parts of a stream with the same ``place`` belong together.
 
     Attributes:
-        place: the place of the call among those of the response.
+        place: the place of the call among those of the response; None for a call that comes as a whole.
         id: its identifier; empty if this part has none.
         name: the name of the tool, likewise.
         arguments: a piece of the text of its arguments.
     """
 
-    place: int
+    place: int | None
     id: str = ""
     name: str = ""
     arguments: str = ""
@@ -60,10 +60,9 @@ def join_call_parts(parts: Iterable[CallPart]) -> tuple[RequestedCall, ...]:
     """Return the calls whose parts these are, in order; a call without an identifier gets its place as one."""
     joined: dict[int, CallPart] = {}
     for part in parts:
-        known = joined.get(part.place, CallPart(part.place))
-        joined[part.place] = CallPart(
-            part.place, part.id or known.id, part.name or known.name, known.arguments + part.arguments
-        )
+        place = max(joined, default=-1) + 1 if part.place is None else part.place
+        known = joined.get(place, CallPart(place))
+        joined[place] = CallPart(place, part.id or known.id, part.name or known.name, known.arguments + part.arguments)
     return tuple(
         RequestedCall(joined[place].id or f"call_{place}", joined[place].name, joined[place].arguments)
         for place in sorted(joined)
