@@ -27,9 +27,11 @@
     │   ├── InputError (ValueError)      an input is missing, too large, damaged, outside its folder, of another kind
     │   ├── ToolError                    a tool failed, hung, used too much memory, or returned the wrong kind
     │   ├── CheckpointError              the model of a tool cannot be had or does not fit: tool, checkpoint, way out
+    │   ├── Pending                      raised by a tool whose result comes later: what it waits for
     │   └── Cancelled                    an execution was cancelled
     ├── AgentError                       base of what can go wrong with agents
     │   ├── AgentStopped                 a run used up its budget; carries its transcript so far
+    │   ├── AgentPaused                  a run has paused, or waits for a person or a result; carries its state
     │   ├── NotAllowed                   an event after which the rules cannot be kept: why, and what is allowed
     │   ├── EarlyAnswer                  a guarded agent answered too early more often than it is sent back
     │   ├── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
@@ -58,6 +60,7 @@ An exception carries its facts as attributes; its text is for a person.
 
 from formal_llm.errors.agents import (
     AgentError,
+    AgentPaused,
     AgentStopped,
     AuditError,
     EarlyAnswer,
@@ -67,7 +70,15 @@ from formal_llm.errors.agents import (
     WritingError,
 )
 from formal_llm.errors.base import FormalLLMError, PluginError, ResourceNotFound, did_you_mean, unknown
-from formal_llm.errors.execution import Cancelled, CheckpointError, ExecutionError, InputError, ToolError, ToolkitError
+from formal_llm.errors.execution import (
+    Cancelled,
+    CheckpointError,
+    ExecutionError,
+    InputError,
+    Pending,
+    ToolError,
+    ToolkitError,
+)
 from formal_llm.errors.llms import (
     AnswerFileError,
     InvalidAnswer,
@@ -108,6 +119,7 @@ from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
     "AgentError",
+    "AgentPaused",
     "AgentStopped",
     "AnswerFileError",
     "AuditError",

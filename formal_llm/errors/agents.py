@@ -132,6 +132,29 @@ class AgentStopped(AgentError):
         )
 
 
+class AgentPaused(AgentError):
+    """A run of an agent has paused: it was asked to, or it waits for a person or for the result of a tool.
+
+    Attributes:
+        state: the state of the run as JSON text, with which an agent of the same behaviour and rules resumes it.
+        transcript: the run as far as it came.
+        waiting: the calls that it waits for (:class:`~formal_llm.agents.pausing.Waiting`).
+    """
+
+    def __init__(self, state: str, transcript: AgentTranscript, waiting: Sequence[Any] = ()) -> None:
+        self.state = state
+        self.transcript: Any = transcript
+        self.waiting = tuple(waiting)
+        reasons = [
+            f"{one.tool} waits for {'an approval' if one.kind == 'approval' else one.question or 'its result'} ({one.id})"
+            for one in self.waiting
+        ]
+        why = f": {'; '.join(reasons)}" if reasons else ""
+        super().__init__(
+            f"the run has paused after {len(transcript)} segments{why}; resume it: agent.resume(error.state)"
+        )
+
+
 class AuditError(AgentError, ValueError):
     """The log of a guard cannot be used: the file, and what to do."""
 

@@ -1,0 +1,146 @@
+"""The state of a run that has paused, as JSON: another process resumes it with the same behaviour and rules.
+
+A run pauses when it is asked to, and when it waits for the world: for a person who has to approve a call, or for the
+result of a tool that takes long. What was written, what was carried out and what was paid for is part of the state, so
+nothing is asked and no tool is called twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from formal_llm.agents.happenings import ToolCall
+from formal_llm.agents.transcript import Transcript
+from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, problems
+from formal_llm.errors import SnapshotError
+from formal_llm.llms.question import Answer
+from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
+from formal_llm.planning.json_data import JSON
+
+_FORMAT = "formal-llm run 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A call that a run waits for.
+
+    Attributes:
+        id: its name, by which :meth:`Agent.resume` is given its outcome.
+        kind: ``"approval"`` if a person has to approve the call; ``"result"`` if its result comes later.
+        tool: the tool.
+        input: what it is called with.
+        question: what the tool asks for; empty for an approval.
+    """
+
+    id: str
+    kind: Literal["approval", "result"]
+    tool: str
+    input: str
+    question: str = ""
+
+
+@dataclass(frozen=True)
+class RunState:
+    """The state of a run.
+
+    Attributes:
+        fingerprint: the fingerprint of the agent's rules.
+        question: the question.
+        transcript: what was written.
+        calls: the calls of earlier turns of the environment.
+        refused: why actions cannot be carried out, by their positions among the segments.
+        writer: the state of the writer.
+        world: the state that the environment is writing; empty if it is the model's turn.
+        carried: the calls that were carried out for it, by their numbers.
+        answers: what the model answered for it.
+        waiting: the calls that the run waits for.
+        tools: the state of the tools.
+    """
+
+    fingerprint: str
+    question: str
+    transcript: Transcript
+    calls: tuple[ToolCall, ...] = ()
+    refused: Mapping[int, str] = field(default_factory=dict)
+    writer: Mapping[str, JSON] = field(default_factory=dict)
+    world: str = ""
+    carried: Mapping[int, ToolCall] = field(default_factory=dict)
+    answers: tuple[Answer, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    tools: JSON = None
+
+    def to_json(self) -> str:
+        """Return the state as JSON text."""
+        data = {
+            "format": _FORMAT,
+            "rules": self.fingerprint,
+            "question": self.question,
+            "transcript": self.transcript.to_jsonl(),
+            "calls": [call.to_data() for call in self.calls],
+            "refused": {str(place): reason for place, reason in self.refused.items()},
+            "writer": dict(self.writer),
+            "world": self.world,
+            "carried": {str(number): call.to_data() for number, call in self.carried.items()},
+            "answers": [answer_to_data(answer) for answer in self.answers],
+            "waiting": [asdict(one) for one in self.waiting],
+            "tools": self.tools,
+        }
+        return json.dumps(data, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str, fingerprint: str) -> RunState:
+        """Read the state of a run under rules with this fingerprint.
+
+        Raises:
+            SnapshotError: it is damaged, or belongs to other rules.
+            TranscriptError: its transcript is damaged.
+        """
+        try:
+            data: Any = json.loads(text)
+        except ValueError as error:
+            raise SnapshotError(f"the state of the run is damaged: {error}") from error
+        for found in problems(data, _SHAPE):
+            raise SnapshotError(f"the state of the run is damaged: {found.problem}")
+        if data["rules"] != fingerprint:
+            raise SnapshotError(
+                f"the run was paused under rules with the fingerprint {data['rules']}, and this agent's have "
+                f"{fingerprint}: its behaviour, its rules, its limits or the names of its tools differ"
+            )
+        try:
+            return cls(
+                fingerprint,
+                data["question"],
+                Transcript.from_jsonl(data["transcript"]),
+                tuple(ToolCall(**call) for call in data["calls"]),
+                {int(place): reason for place, reason in data["refused"].items()},
+                data["writer"],
+                data["world"],
+                {int(number): ToolCall(**call) for number, call in data["carried"].items()},
+                tuple(map(answer_from_data, data["answers"])),
+                tuple(Waiting(**one) for one in data["waiting"]),
+                data["tools"],
+            )
+        except (TypeError, ValueError) as error:
+            raise SnapshotError(f"the state of the run is damaged: {error}") from error
+
+
+_CALL = Keys(
+    {"position": int, "tool": str, "input": str, "output": str, "ok": bool, "label": str},
+    needed=("position", "tool", "input", "output"),
+)
+_KINDS = AlternativeShape(texts=("approval", "result"))
+_WAITING = Keys({"id": str, "kind": _KINDS, "tool": str, "input": str, "question": str}, needed=("id", "kind"))
+_SHAPE = Keys(
+    {
+        "format": AlternativeShape(texts=(_FORMAT,)), "rules": str, "question": str, "transcript": str,
+        "calls": Items(_CALL), "refused": NamedEntries(str), "writer": NamedEntries(object), "world": str,
+        "carried": NamedEntries(_CALL), "answers": Items(object), "waiting": Items(_WAITING), "tools": object,
+    },
+    needed=(
+        "format", "rules", "question", "transcript", "calls", "refused", "writer", "world", "carried", "answers",
+        "waiting", "tools",
+    ),
+)  # fmt: skip
