@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from formal_llm.agents.acting import AgentRules, Rule
+from formal_llm.agents.conversation import hear
 from formal_llm.agents.decoding.choosing import ChoosingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.steps import Asks
@@ -30,7 +31,7 @@ from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.published.rewoo import LLM_WORKER, solve
-from formal_llm.agents.published.summaries import Summarise
+from formal_llm.agents.published.summaries import Summarise, list_results
 from formal_llm.agents.roles import Roles, World
 from formal_llm.agents.running import Run, RunSettings
 from formal_llm.agents.tool_calls import ERROR, check_texts, describe_tool
@@ -74,10 +75,12 @@ def evaluate(run: Run) -> Asks[str]:
     return (yield from run.write(EVALUATION.format(question=run.question, trace=trace))) or "Unsure."
 
 
-#: The functions that write the environment's states, by marker.
+#: The functions that write the environment's states, by marker or by the name of the state.
 WORLDS: Mapping[str, World] = {
     "[Observation]": observe,
     "[Summary]": Summarise(),
+    "List-Results": list_results,
+    "[User]": hear,
     "[Evaluation]": evaluate,
     "[Answer]": solve,
 }
@@ -103,7 +106,8 @@ class Agent(RunnableAgent):
         rules: additional rules on states and tools, see :class:`~formal_llm.agents.acting.AgentRules`: formulas such as
             ``"(eventually search)"``, behaviours, grammars, automata.
         limits: bounds on states and tools.
-        times: how often each state and each tool that ``limits`` does not name may occur; None for no bound.
+        times: how often each state and each tool that ``limits`` does not name may occur; None for no bound, which a
+            behaviour that never ends by itself has always.
         worlds: functions that write states of the environment, by state or marker; they override the defaults.
         roles: the purposes of the states, if their markers do not determine them.
         contents: the texts that states may have.
@@ -120,6 +124,7 @@ class Agent(RunnableAgent):
     Attributes:
         rules: the rules, including the tools.
         told: the instructions that the model reads before a run.
+        temperature: the temperature of the texts.
 
     Raises:
         ResourceNotFound: there is no such behaviour, or nothing writes a state of the environment.
@@ -161,16 +166,17 @@ class Agent(RunnableAgent):
         toolkit = self._make_tools()
         check_texts(toolkit)
         names = (*toolkit.tools, *helpers)
-        if roles.action is not None and not toolkit.tools:
+        calling = roles.action or roles.calls
+        if calling is not None and not toolkit.tools:
             raise ToolkitError(
-                [f"{self.behaviour.name} calls tools in {roles.action} and has none; give it some: tools=agent_toolkit"]
+                [f"{self.behaviour.name} calls tools in {calling} and has none; give it some: tools=agent_toolkit"]
             )
         limits = limits or Limits()
-        if limits.default is None:
+        if limits.default is None and not self.behaviour.endless:
             limits = replace(limits, default=times)
         self.rules = AgentRules(self.behaviour, roles.action, names, rules, limits)
         states = self.behaviour.states
-        if all(states[name].from_environment for name in self.monitor.allowed()):
+        if roles.asks and all(states[name].from_environment for name in self.monitor.allowed()):
             raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
         if examples is None:
             examples = () if isinstance(spec, Behaviour) else load_examples(str(spec))
@@ -179,12 +185,13 @@ class Agent(RunnableAgent):
             if not (found := one.verify(self.behaviour)).valid:
                 raise TranscriptError(f"example {number} is no run of {self.behaviour.name}: {found.reason}")
         descriptions = (
-            [*map(describe_tool, toolkit), *(_HELPERS[name] for name in helpers)] if roles.action is not None else []
+            [*map(describe_tool, toolkit), *(_HELPERS[name] for name in helpers)] if calling is not None else []
         )
         self.told = write_instructions(self.behaviour, descriptions, self.examples)
         by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}
         versions = [(tool.name, tool.version) for tool in toolkit]
         self._ways = f"temperature {temperature}, {bounds}, {by}, {versions}"
+        self.temperature = temperature
         self.prices = prices
         self.budget = budget or Budget()
         self.budget.check(prices)
@@ -234,9 +241,11 @@ class Agent(RunnableAgent):
                 ["Earlier in this conversation:", *(one.to_text(self.behaviour) for one in before), ""]
             )
 
+        if question and not self._settings.roles.asks:
+            instructions += f"The question: {question}\n\n"
         llm = llm or self.llm
         writer = self._writer_of(llm, self.behaviour, instructions)
-        return Run(self._settings, writer, llm, self._make_tools(), question, self.on_event, name)
+        return Run(self._settings, writer, llm, self._make_tools(), question, self.on_event, name, instructions)
 
 
 _HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}
@@ -273,7 +282,9 @@ def write_instructions(behaviour: Behaviour, tools: Sequence[str], examples: Seq
         + (f" What stands behind {world} comes from outside; you read it." if world else "")
     ]
     if tools:
-        parts.append("\n".join(["An [Action] is the name of one of these tools:", *tools]))
+        own = "[Action]" in markers.states
+        how = "An [Action] is" if own else "You call a tool by [Action] NAME [Action Input] INPUT; NAME is"
+        parts.append("\n".join([f"{how} the name of one of these tools:", *tools]))
     if examples:
         parts.append("\n".join(["Examples:", *(f"\n{one.to_text(markers)}" for one in examples)]).rstrip())
     return "\n\n".join(parts) + "\n\n"
@@ -307,35 +318,3 @@ def _make_toolkit_factory(tools: Tools | None) -> Callable[[], Toolkit]:
         return tools
     made = Toolkit(tools)
     return lambda: made
-
-
-class Conversation:
-    """A conversation with an agent, such as the shipped ``chat-bot``.
-
-    Args:
-        agent: the agent. Each turn is a run of its own: a word of its behaviour.
-        most: how many of the latest turns to show to the agent.
-
-    Attributes:
-        turns: the runs so far.
-
-    Raises:
-        ValueError: the number of turns is negative.
-    """
-
-    def __init__(self, agent: Agent, *, most: int = 20) -> None:
-        if most < 0:
-            raise ValueError(f"the number of turns that are shown is 0 or more, not {most}")
-        self.agent = agent
-        self.most = most
-        self.turns: tuple[Transcript, ...] = ()
-
-    def say(self, text: str) -> Transcript:
-        """Send a message and return the run that answers it; a run that fails is not recorded as a turn.
-
-        Raises:
-            AgentError, LLMError: as for :meth:`Agent.run`.
-        """
-        made = self.agent.start(text, before=self.turns[max(0, len(self.turns) - self.most) :]).run_to_end()
-        self.turns = (*self.turns, made)
-        return made

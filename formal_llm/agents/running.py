@@ -5,9 +5,10 @@ The functions that write states of the environment receive the :class:`Run` (:mo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Never
 
 from formal_llm.agents import happenings
@@ -20,6 +21,7 @@ from formal_llm.agents.monitor import Event, Monitor
 from formal_llm.agents.roles import Roles
 from formal_llm.agents.tool_calls import ERROR, call_with_text
 from formal_llm.agents.transcript import Correction, Segment, Transcript
+from formal_llm.automata import Limits
 from formal_llm.errors import AgentStopped, NotAllowed, WritingError, did_you_mean
 from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Messages, Writing
@@ -83,18 +85,36 @@ def actions_of(
         tools: the available tools, which the error for an input without an action names.
     """
     found: list[Action] = []
-    begin = max((at for at, one in enumerate(segments, 1) if one.state in roles.worlds), default=0)
+    begin, tools = max((at for at, one in enumerate(segments, 1) if one.state in roles.worlds), default=0), tuple(tools)
     open_ = Action()
     for at, segment in enumerate(segments[begin:], begin):
         if segment.state == roles.label:
             open_ = open_._replace(label=segment.text.strip())
         elif segment.state == roles.action:
             open_ = open_._replace(tool=segment.text.strip(), refused=refused.get(at, ""))
+        elif segment.state == roles.calls:
+            found += find_calls(segment.text, tools)
         elif segment.state == roles.input:
             without = f"no action stands before this input; name one of {', '.join(tools)}"
             found.append(open_._replace(input=segment.text.strip(), refused=open_.refused if open_.tool else without))
             open_ = Action()
     return found
+
+
+_CALL = re.compile(r"\[Action\](.*?)\[Action Input\](.*?)(?=\[Action\]|\n\s*\[|\Z)", re.DOTALL)
+
+
+def find_calls(text: str, tools: Sequence[str]) -> list[Action]:
+    """List the tool calls in a text: ``[Action] search [Action Input] Danube``; refused where there is no such tool."""
+    calls = [Action(name.strip(), given.strip()) for name, given in _CALL.findall(text)]
+    return [call if call.tool in tools else call._replace(refused=_report_unknown_tool(call.tool, tools, tools))
+            for call in calls]  # fmt: skip
+
+
+def _report_unknown_tool(named: str, tools: Sequence[str], legal: Sequence[str]) -> str:
+    near = did_you_mean(named, tools)
+    guess = f" (did you mean {near}?)" if near else ""
+    return f"there is no tool {named[:100]!r}{guess}; the tools are {', '.join(legal)}"
 
 
 #: The maximum number of concurrent tool calls.
@@ -112,6 +132,7 @@ class Run:
         question: the question.
         tell: called with each event.
         name: the name of the run, to distinguish it among many.
+        told: the instructions that the model reads before the run.
 
     Attributes:
         transcript: what was written so far.
@@ -127,9 +148,11 @@ class Run:
         question: str,
         tell: Callable[[Happening], None] | None = None,
         name: str = "",
+        told: str = "",
     ) -> None:
         self.settings = settings
         self.llm = llm
+        self.told = told
         self._writer = writer
         self.toolkit = toolkit
         self.question = question
@@ -147,6 +170,11 @@ class Run:
     def segments(self) -> tuple[Segment, ...]:
         """The segments written so far."""
         return self.transcript.segments
+
+    @property
+    def writing(self) -> str:
+        """The state that the environment is writing; empty where it is not."""
+        return self._writing
 
     @property
     def monitor(self) -> Monitor:
@@ -182,15 +210,27 @@ class Run:
         """
         error: BaseException | None = None
         try:
-            self._write_question()
+            if self.settings.roles.asks:
+                self._write_question()
             going = True
             while going:
                 going = yield from relay_steps(self._take_turn(), self._check_step_budget)
         except BaseException as caught:
-            error = caught
+            closed = isinstance(caught, GeneratorExit) and self.settings.rules.behaviour.endless  # its only end
+            error = None if closed else caught
             raise
         finally:
             self.notify_watchers(happenings.Ended(self.transcript, error, self.name))
+
+    def narrow(self, limits: Limits) -> None:
+        """Allow less from here on.
+
+        Raises:
+            NotAllowed: nothing that keeps the limits may come; the run stays as it is.
+        """
+        rules = self.settings.rules.narrow(limits)
+        self._monitor = rules.get_monitor(self._slips).after_all(self._monitor.history)
+        self.settings = replace(self.settings, rules=rules)
 
     def _check_step_budget(self, step: Step) -> bool:
         if isinstance(step, Question | Telling):
@@ -235,7 +275,8 @@ class Run:
         """
         rules = self.settings.rules
         state, pieces = "", False
-        monitor = self._monitor if rules.action is None else StatesMonitor(rules, [self._monitor])
+        known = rules.action is None and not rules.behaviour.endless
+        monitor = self._monitor if known else StatesMonitor(rules, [self._monitor])
         steps = self._writer.steps(self.transcript, monitor, until=outside, contents=self._build_contents())
         came: object = None
         while True:
@@ -319,9 +360,7 @@ class Run:
         if named in self.settings.rules.tools:
             refused = self._monitor.why(named)
             return f"{named} may not be called now" + (f": {refused.reason}" if refused is not None else "")
-        near = did_you_mean(named, self.settings.rules.tools)
-        guess = f" (did you mean {near}?)" if near else ""
-        return f"there is no tool {named[:100]!r}{guess}; the tools are {', '.join(legal)}"
+        return _report_unknown_tool(named, self.settings.rules.tools, legal)
 
     def call_tool(self, action: Action) -> ToolCall:
         """Call the tool of an action if that is allowed; the output of a refused or failed call is the reason."""
