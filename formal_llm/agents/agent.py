@@ -176,7 +176,7 @@ class Agent(RunnableAgent):
             limits = replace(limits, default=times)
         self.rules = AgentRules(self.behaviour, roles.action, names, rules, limits)
         states = self.behaviour.states
-        if roles.asks and all(states[name].from_environment for name in self.monitor.allowed()):
+        if not self.behaviour.endless and all(states[name].from_environment for name in self.monitor.allowed()):
             raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
         if examples is None:
             examples = () if isinstance(spec, Behaviour) else load_examples(str(spec))

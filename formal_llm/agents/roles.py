@@ -63,7 +63,9 @@ class Roles:
         Raises:
             ResourceNotFound: a state of the environment that nothing writes.
         """
-        by_marker = {normalise_marker(state.text or name): name for name, state in reversed([*behaviour.states.items()])}
+        by_marker = {
+            normalise_marker(state.text or name): name for name, state in reversed([*behaviour.states.items()])
+        }
         known = {normalise_marker(marker): world for marker, world in worlds.items()}
         found: dict[str, World] = {}
         for name, state in behaviour.states.items():

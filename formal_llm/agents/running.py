@@ -226,11 +226,14 @@ class Run:
         """Allow less from here on.
 
         Raises:
-            NotAllowed: nothing that keeps the limits may come; the run stays as it is.
+            NotAllowed: what is being written, or what follows it, cannot keep the limits; the run stays as it is.
         """
         rules = self.settings.rules.narrow(limits)
-        self._monitor = rules.get_monitor(self._slips).after_all(self._monitor.history)
-        self.settings = replace(self.settings, rules=rules)
+        monitor = rules.get_monitor(self._slips).after_all(self._monitor.history)
+        refused = monitor.why(self._writing) if self._writing else None
+        if refused is not None:
+            raise NotAllowed(refused)
+        self._monitor, self.settings = monitor, replace(self.settings, rules=rules)
 
     def _check_step_budget(self, step: Step) -> bool:
         if isinstance(step, Question | Telling):

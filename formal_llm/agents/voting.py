@@ -101,8 +101,8 @@ class SelfConsistency:
             raise ValueError(f"a question is asked once at least, not {k} times")
         if k > 1 and not agent.temperature:
             warnings.warn(
-                f"at temperature 0 the {k} answers to a question are the same, so the vote shows nothing; give the agent "
-                "a temperature: Agent(..., temperature=0.7), or --temperature 0.7",
+                f"at temperature 0 the {k} answers to a question are the same, so the vote shows nothing; give "
+                "the agent a temperature: Agent(..., temperature=0.7), or --temperature 0.7",
                 stacklevel=2,
             )
         self.agent, self.k, self.then, self.normal = agent, k, then, normal

@@ -49,7 +49,8 @@ Examples:
 
   formal-llm agent modular "How long is half of the Rhine?" --llm openai:gpt-6-luna --require search=1 --chat
 
-With --chat it goes on with what you type, line by line, until the input ends. chat-bot-endless is one run over all lines.
+With --chat it goes on with what you type, line by line, until the input ends. chat-bot-endless is one run over all
+lines.
 
 The modular agent plans with --llm and writes the arguments of its tools with --tool-llm; its tools may have any
 signature.

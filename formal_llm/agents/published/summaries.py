@@ -7,8 +7,8 @@ score is the log-probability of the text behind the run so far, over a length pe
 
 Alpha 0 favours short texts. The paper states no alpha; 0.3 is that of the code released with it.
 
-A model that gives no log-probabilities (most hosted ones) chooses among the texts by number. That is another score: what
-a model likes, not what it would have written.
+A model that gives no log-probabilities (most hosted ones) chooses among the texts by number. That is another score:
+what a model likes, not what it would have written.
 
 Without the summariser (the ablation of the paper, ``pass-no-summarizer``) the results come as a numbered list.
 """
@@ -126,8 +126,8 @@ def _end_empty_round(run: Run) -> str:
     try:
         run.narrow(Limits({begins: states.count(begins)}))
     except NotAllowed:
-        return none  # the behaviour wants more rounds
-    return f"{none} That is so of {empty} rounds in a row, the most that may be; {begins} does not come again."
+        return none  # the rules want more rounds
+    return f"{none} That is so of {empty} rounds in a row, the most that may be: no further one begins."
 
 
 def _list_tool_states(run: Run) -> tuple[str | None, ...]:

@@ -107,7 +107,9 @@ def run_agent(
         after = Agent(then, llm, tools) if then is not None else None
         votes = SelfConsistency(Agent(first, llm, tools, temperature=temperature), k, then=after)
         found = [
-            _Answered(find_answer(one.answer), one.error is not None, (*one.transcripts, *([one.after] if one.after else [])))
+            _Answered(
+                find_answer(one.answer), one.error is not None, (*one.transcripts, *([one.after] if one.after else []))
+            )
             for one in votes.run_all(texts, concurrency=concurrency, results=place)
         ]
     else:
