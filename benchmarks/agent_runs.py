@@ -13,6 +13,7 @@ from collections import Counter
 
 from formal_llm import Behaviour, Limits, authored
 from formal_llm.agents import Agent, Transcript
+from formal_llm.agents.running import find_calls
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.tools import Toolkit, tool
@@ -34,9 +35,12 @@ def toolkit() -> Toolkit:
 
 def agents(name: str) -> list[Agent]:
     """An agent without and with rules on tools."""
-    acts = any(state.text == "[Action]" for state in Behaviour.load(name).states.values())
-    free = Agent(name, RandomTextLLM(), toolkit)
-    if not acts:
+    behaviour = Behaviour.load(name)
+    ends = Limits({"User": 6}) if behaviour.endless else None  # the person leaves
+    free = Agent(
+        name, RandomTextLLM(), toolkit, limits=ends, worlds={"[User]": lambda run: f"[User] {len(run.segments)}"}
+    )
+    if "[Action]" not in {state.text for state in behaviour.states.values()}:
         return [free]
     limits = Limits({"search": 2, "lookup": 0})
     return [free, Agent(name, RandomTextLLM(), toolkit, rules=["(eventually search)"], limits=limits)]
@@ -45,6 +49,7 @@ def agents(name: str) -> list[Agent]:
 def one_run(agent: Agent, seed: int, counts: Counter[str]) -> None:
     """One run, looked at from all sides."""
     texts = words((state.text for state in agent.behaviour.states.values()), TOOLS)
+    texts += [f"[Action] {name} [Action Input] Danube " for name in (*TOOLS, "serch")]
     llm = Chats(seed, texts) if seed % 2 else RandomTextLLM(seed, texts)
     run = agent.start(f"Question {seed}: [Answer] is that a marker?", llm=llm)
     counts["runs"] += 1
@@ -60,8 +65,10 @@ def one_run(agent: Agent, seed: int, counts: Counter[str]) -> None:
         counts["rule broken"] += not rules.verify(agent.rules.list_events(made.segments), repair=False).valid
     back = Transcript.from_text(made.to_text(agent.behaviour), agent.behaviour)
     counts["marker taken"] += back.word != made.word
-    named = {one.text.strip() for one in made.segments if one.state == run.settings.roles.action}
-    counts["tool replaced"] += any(call.tool not in named | {""} for call in run.calls)
+    roles = run.settings.roles
+    named = {one.text.strip() for one in made.segments if one.state == roles.action}
+    in_texts = {call.tool for one in made.segments if one.state == roles.calls for call in find_calls(one.text, TOOLS)}
+    counts["tool replaced"] += any(call.tool not in named | in_texts | {""} for call in run.calls)
     bad = [name for name in named if name not in agent.rules.tools]
     counts["slip without record"] += any(all(one.written != name for one in made.corrections) for name in bad)
     counts["segments"] += len(made)

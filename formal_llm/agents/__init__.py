@@ -1,6 +1,7 @@
 """Agents that act in free text and tool calls, under rules: what watches them, what they wrote, and they themselves."""
 
-from formal_llm.agents.agent import Agent, Conversation
+from formal_llm.agents.agent import Agent
+from formal_llm.agents.conversation import Conversation
 from formal_llm.agents.many import AgentOutcome
 from formal_llm.agents.markers import Markers, Splitter
 from formal_llm.agents.monitor import Event, Monitor

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
@@ -122,6 +123,12 @@ class AgentRules:
         slips = monitor.word.count(NO_TOOL)
         return self.get_monitor(slips + 1).after_all(monitor.history).after(NO_TOOL)
 
+    def narrow(self, limits: Limits) -> AgentRules:
+        """The same rules with more limits."""
+        narrower = copy(self)
+        narrower._limits, narrower._monitors = self._limits & limits, {}
+        return narrower
+
     def list_events(self, segments: Iterable[Segment]) -> list[Event]:
         """The events of a run: its states, and behind each action the tool that it names, where a rule speaks of it."""
         found: list[Event] = []
@@ -160,7 +167,8 @@ class StatesMonitor(Monitor):
     """A monitor as a writer sees it, who knows of states and not of tools.
 
     Behind a state that names a tool, what is allowed is what is allowed after one of the tools that may be called.
-    After an event with the text of the state (:attr:`Segment.event`), it is what is allowed after the tool it names.
+    After an event with the text of the state (:attr:`Segment.event`), it is what is allowed after the tool it names. A
+    behaviour that never ends by itself is not ended by a writer while something may come.
 
     Args:
         rules: the rules.
@@ -191,7 +199,7 @@ class StatesMonitor(Monitor):
 
     def may_stop(self) -> bool:
         """Whether the run may end here."""
-        return any(one.may_stop() for one in self._now)
+        return any(one.may_stop() for one in self._now) and not (self._acting.behaviour.endless and self.allowed())
 
     def allows(self, event: EventLike) -> bool:
         """Whether an event may come next."""

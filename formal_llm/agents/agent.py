@@ -13,13 +13,14 @@ Whatever the model writes, the transcript is a word of the behaviour and satisfi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from formal_llm.agents.acting import AgentRules, Rule
+from formal_llm.agents.conversation import hear
 from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.contents import Validated
 from formal_llm.agents.decoding.continuing import ContinuingWriter
@@ -27,19 +28,20 @@ from formal_llm.agents.decoding.native import NativeWriter, ToolStates
 from formal_llm.agents.decoding.steps import Asks
 from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
 from formal_llm.agents.examples import load_examples
-from formal_llm.agents.happenings import HappeningCallback
+from formal_llm.agents.happenings import Happening, HappeningCallback
 from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.output import OutputType
+from formal_llm.agents.pausing import RunState
 from formal_llm.agents.published.rewoo import LLM_WORKER, REQUEST, solve
-from formal_llm.agents.published.summaries import Summarise
+from formal_llm.agents.published.summaries import Summarise, list_results
 from formal_llm.agents.roles import Roles, World
 from formal_llm.agents.running import Run, RunSettings
 from formal_llm.agents.tool_calls import ERROR, check_texts, describe_tool, offer_tool
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata import Behaviour, Limits
-from formal_llm.errors import AutomatonError, ToolkitError, TranscriptError, WritesNoText
+from formal_llm.errors import AutomatonError, ToolkitError, TranscriptError, WritesNoText, unknown
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ContinuingLLM, TextLLM
 from formal_llm.llms.llm import LLM, LLMLike, resolve
@@ -82,10 +84,12 @@ def evaluate(run: Run) -> Asks[str]:
     return (yield from run.write(EVALUATION.format(question=run.question, trace=trace))) or "Unsure."
 
 
-#: The functions that write the environment's states, by marker.
+#: The functions that write the environment's states, by marker or by the name of the state.
 WORLDS: Mapping[str, World] = {
     "[Observation]": observe,
     "[Summary]": Summarise(),
+    "List-Results": list_results,
+    "[User]": hear,
     "[Evaluation]": evaluate,
     "[Answer]": solve,
 }
@@ -117,13 +121,15 @@ class Agent(RunnableAgent):
         rules: additional rules on states and tools, see :class:`~formal_llm.agents.acting.AgentRules`: formulas such as
             ``"(eventually search)"``, behaviours, grammars, automata.
         limits: bounds on states and tools.
-        times: how often each state and each tool that ``limits`` does not name may occur; None for no bound.
+        times: how often each state and each tool that ``limits`` does not name may occur; None for no bound, which a
+            behaviour that never ends by itself has always.
         worlds: functions that write states of the environment, by state or marker; they override the defaults.
         roles: the purposes of the states, if their markers do not determine them.
         contents: the texts that states may have.
         budget: how much a run may use: questions, requests, tokens, cost.
         prices: the prices of tokens.
         calls: limits on each tool call.
+        approve: the tools whose calls a person has to approve: the run then pauses (:class:`AgentPaused`).
         temperature: 0 for the most probable texts.
         bounds: limits on the writer: tokens per state, corrections, requests.
         streaming: whether to report texts while they are written, if the model supports it.
@@ -135,6 +141,7 @@ class Agent(RunnableAgent):
         native: whether the model calls tools by its provider's own means.
         rules: the rules, including the tools.
         told: the instructions that the model reads before a run.
+        temperature: the temperature of the texts.
 
     Raises:
         ResourceNotFound: there is no such behaviour, or nothing writes a state of the environment.
@@ -164,6 +171,7 @@ class Agent(RunnableAgent):
         budget: Budget | None = None,
         prices: Prices | None = None,
         calls: CallLimits | None = None,
+        approve: Collection[str] = (),
         temperature: float = 0.0,
         bounds: Bounds | None = None,
         streaming: bool = False,
@@ -179,16 +187,20 @@ class Agent(RunnableAgent):
         toolkit = self._make_tools()
         check_texts(toolkit)
         names = (*toolkit.tools, *helpers)
-        if roles.action is not None and not toolkit.tools:
+        calling = roles.action or roles.calls
+        if calling is not None and not toolkit.tools:
             raise ToolkitError(
-                [f"{self.behaviour.name} calls tools in {roles.action} and has none; give it some: tools=agent_toolkit"]
+                [f"{self.behaviour.name} calls tools in {calling} and has none; give it some: tools=agent_toolkit"]
             )
+        for name in approve:
+            if name not in names:
+                raise ToolkitError([unknown("tool whose calls are to be approved", name, names)])
         limits = limits or Limits()
-        if limits.default is None:
+        if limits.default is None and not self.behaviour.endless:
             limits = replace(limits, default=times)
         self.rules = AgentRules(self.behaviour, roles.action, names, rules, limits)
         states = self.behaviour.states
-        if all(states[name].from_environment for name in self.monitor.allowed()):
+        if not self.behaviour.endless and all(states[name].from_environment for name in self.monitor.allowed()):
             raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
         can_call = isinstance(self.llm, ToolCallingLLM) and None not in (roles.action, roles.input)
         self.native = can_call and writer is None if native is None else native
@@ -202,7 +214,7 @@ class Agent(RunnableAgent):
             if not (found := one.verify(self.behaviour)).valid:
                 raise TranscriptError(f"example {number} is no run of {self.behaviour.name}: {found.reason}")
         descriptions = (
-            [*map(describe_tool, toolkit), *(_HELPERS[name] for name in helpers)] if roles.action is not None else []
+            [*map(describe_tool, toolkit), *(_HELPERS[name] for name in helpers)] if calling is not None else []
         )
         output = OutputType.of(output_type) if output_type is not None else None
         parts = [instructions] if instructions else []
@@ -216,6 +228,7 @@ class Agent(RunnableAgent):
         by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}
         versions = [(tool.name, tool.version) for tool in toolkit]
         self._ways = f"temperature {temperature}, {bounds}, {by}, {versions}, {output_type}, {self.native}"
+        self.temperature = temperature
         self.prices = prices
         self.budget = budget or Budget()
         self.budget.check(prices)
@@ -224,7 +237,7 @@ class Agent(RunnableAgent):
             contents |= dict.fromkeys(self.rules.answer_states, Validated(output.find_problem, output.schema))
         self._settings = RunSettings(
             self.rules, roles, contents, self.budget, prices, calls or CallLimits(timeout=60.0),
-            native=self.native, read_output=output.read if output is not None else None,
+            approve=frozenset(approve), native=self.native, read_output=output.read if output is not None else None,
         )  # fmt: skip
         self._writer_of: WriterOf
         if self.native:
@@ -269,7 +282,16 @@ class Agent(RunnableAgent):
         """Do the same as :meth:`run` without blocking the event loop; tools are called in threads."""
         return await self.start(question).arun_to_end()
 
-    def start(self, question: str, *, llm: LLM | None = None, name: str = "", before: Sequence[Transcript] = ()) -> Run:
+    def start(
+        self,
+        question: str,
+        *,
+        llm: LLM | None = None,
+        name: str = "",
+        before: Sequence[Transcript] = (),
+        on_event: HappeningCallback | None = None,
+        streaming: bool | None = None,
+    ) -> Run:
         """Create a run without starting it; it gives access to more than the transcript, such as the tool calls.
 
         Args:
@@ -277,15 +299,77 @@ class Agent(RunnableAgent):
             llm: the model to use instead of the agent's own.
             name: the name of the run, which its events carry.
             before: earlier runs of the same conversation, to show to the model.
+            on_event: called with each event, instead of the agent's own callback.
+            streaming: whether to report texts while they are written; default: as the agent does.
         """
         instructions = self.told
         if before:
             instructions += "\n".join(
                 ["Earlier in this conversation:", *(one.to_text(self.behaviour) for one in before), ""]
             )
+        if question and not self._settings.roles.asks:
+            instructions += f"The question: {question}\n\n"
         llm = llm or self.llm
-        writer = self._writer_of(llm, self.behaviour, instructions)
-        return Run(self._settings, writer, llm, self._make_tools(), question, self.on_event, name)
+        how = {} if streaming is None or not isinstance(self._writer_of, partial) else {"streaming": streaming}
+        writer = self._writer_of(llm, self.behaviour, instructions, **how)
+        on_event = on_event or self.on_event
+        return Run(self._settings, writer, llm, self._make_tools(), question, on_event, name, instructions)
+
+    def resume(
+        self,
+        state: str,
+        *,
+        approved: Mapping[str, bool | str] | None = None,
+        results: Mapping[str, str] | None = None,
+        llm: LLM | None = None,
+        on_event: HappeningCallback | None = None,
+    ) -> Run:
+        """Create the run of a state that :meth:`Run.pause` or :class:`AgentPaused` gave, to continue it.
+
+        It may be resumed in another process, and by an agent that was made anew from the same behaviour, rules, limits
+        and names of tools. No question is asked and no tool is called again.
+
+        Args:
+            state: the state, as JSON text.
+            approved: for each call that waits for an approval its name (:attr:`Waiting.id`), and True; or False, or a
+                reason in words, if a person declined: the model then reads that as the result of the call.
+            results: for each call that waits for its result its name, and the result.
+            llm: the model to use instead of the agent's own.
+            on_event: called with each event, instead of the agent's own callback.
+
+        Raises:
+            SnapshotError: the state is damaged, or of another behaviour; the run does not wait for one of these calls.
+        """
+        read = RunState.from_json(state, self.monitor.fingerprint)
+        run = self.start(read.question, llm=llm, on_event=on_event)
+        run.restore(read, approved or {}, results or {})
+        return run
+
+    async def stream(self, question: str, *, llm: LLM | None = None) -> AsyncGenerator[Happening]:
+        """Run, and yield each event as it happens: pieces of texts, calls, results, corrections; last :class:`Ended`.
+
+        ::
+
+            async for event in agent.stream("How long is the Danube?"):
+                if isinstance(event, Wrote):
+                    print(event.text, end="")
+
+        Raises:
+            AgentError, LLMError: as for :meth:`run`, after the events before it.
+        """
+        import asyncio
+
+        events: asyncio.Queue[Happening | None] = asyncio.Queue()
+        run = self.start(question, llm=llm, on_event=events.put_nowait, streaming=True)
+        task = asyncio.create_task(run.arun_to_end())
+        task.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                yield event
+            await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 #: The model as a worker, as it is offered.
@@ -325,7 +409,9 @@ def write_instructions(behaviour: Behaviour, tools: Sequence[str], examples: Seq
         + (f" What stands behind {world} comes from outside; you read it." if world else "")
     ]
     if tools:
-        parts.append("\n".join(["An [Action] is the name of one of these tools:", *tools]))
+        own = any(state.text == "[Action]" for state in states)
+        how = "An [Action] is" if own else "You call a tool by [Action] NAME [Action Input] INPUT; NAME is"
+        parts.append("\n".join([f"{how} the name of one of these tools:", *tools]))
     if examples:
         parts.append(write_examples(behaviour, examples))
     return "\n\n".join(parts) + "\n\n"
@@ -369,7 +455,7 @@ def ensure_text_llm(llm: LLM) -> LLM:
     """
     if isinstance(llm, RandomLLM):
         return RandomTextLLM(llm.draw_seed(), _WORDS)
-    if not isinstance(llm, TextLLM | ContinuingLLM):
+    if not isinstance(llm, TextLLM | ContinuingLLM | ToolCallingLLM):
         raise WritesNoText(llm, "write as an agent")
     return llm
 
@@ -383,35 +469,3 @@ def _make_toolkit_factory(tools: Tools | None) -> Callable[[], Toolkit]:
         return tools
     made = Toolkit(tools)
     return lambda: made
-
-
-class Conversation:
-    """A conversation with an agent, such as the shipped ``chat-bot``.
-
-    Args:
-        agent: the agent. Each turn is a run of its own: a word of its behaviour.
-        most: how many of the latest turns to show to the agent.
-
-    Attributes:
-        turns: the runs so far.
-
-    Raises:
-        ValueError: the number of turns is negative.
-    """
-
-    def __init__(self, agent: Agent, *, most: int = 20) -> None:
-        if most < 0:
-            raise ValueError(f"the number of turns that are shown is 0 or more, not {most}")
-        self.agent = agent
-        self.most = most
-        self.turns: tuple[Transcript, ...] = ()
-
-    def say(self, text: str) -> Transcript:
-        """Send a message and return the run that answers it; a run that fails is not recorded as a turn.
-
-        Raises:
-            AgentError, LLMError: as for :meth:`Agent.run`.
-        """
-        made = self.agent.start(text, before=self.turns[max(0, len(self.turns) - self.most) :]).run_to_end()
-        self.turns = (*self.turns, made)
-        return made

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from formal_llm.agents.transcript import Author, Correction, Transcript
+from formal_llm.llms.question import Question
 from formal_llm.planning.json_data import JSON
+from formal_llm.planning.plans.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,31 @@ class Wrote:
 
 
 @dataclass(frozen=True, slots=True)
+class Requested:
+    """The model is asked: for a text, a turn, or an answer to a numbered question."""
+
+    request: Question
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The model has answered the request before."""
+
+    usage: Usage
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """A tool is about to be called; its :class:`Called` follows."""
+
+    tool: str
+    input: str
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Called:
     """A tool was called, or refused."""
 
@@ -80,5 +107,5 @@ class Ended:
     run: str = ""
 
 
-Happening = Began | Wrote | Called | Corrected | Ended
+Happening = Began | Wrote | Requested | Received | Calling | Called | Corrected | Ended
 HappeningCallback = Callable[[Happening], None]

@@ -53,6 +53,7 @@ class RunState:
         calls: the calls of earlier turns of the environment.
         refused: why actions cannot be carried out, by their positions among the segments.
         writer: the state of the writer.
+        narrowed: the bounds on states that were added during the run.
         world: the state that the environment is writing; empty if it is the model's turn.
         carried: the calls that were carried out for it, by their numbers.
         answers: what the model answered for it.
@@ -66,6 +67,7 @@ class RunState:
     calls: tuple[ToolCall, ...] = ()
     refused: Mapping[int, str] = field(default_factory=dict)
     writer: Mapping[str, JSON] = field(default_factory=dict)
+    narrowed: Mapping[str, int] = field(default_factory=dict)
     world: str = ""
     carried: Mapping[int, ToolCall] = field(default_factory=dict)
     answers: tuple[Answer, ...] = ()
@@ -82,6 +84,7 @@ class RunState:
             "calls": [call.to_data() for call in self.calls],
             "refused": {str(place): reason for place, reason in self.refused.items()},
             "writer": dict(self.writer),
+            "narrowed": dict(self.narrowed),
             "world": self.world,
             "carried": {str(number): call.to_data() for number, call in self.carried.items()},
             "answers": [answer_to_data(answer) for answer in self.answers],
@@ -117,6 +120,7 @@ class RunState:
                 tuple(ToolCall(**call) for call in data["calls"]),
                 {int(place): reason for place, reason in data["refused"].items()},
                 data["writer"],
+                data["narrowed"],
                 data["world"],
                 {int(number): ToolCall(**call) for number, call in data["carried"].items()},
                 tuple(map(answer_from_data, data["answers"])),
@@ -136,11 +140,12 @@ _WAITING = Keys({"id": str, "kind": _KINDS, "tool": str, "input": str, "question
 _SHAPE = Keys(
     {
         "format": AlternativeShape(texts=(_FORMAT,)), "rules": str, "question": str, "transcript": str,
-        "calls": Items(_CALL), "refused": NamedEntries(str), "writer": NamedEntries(object), "world": str,
+        "calls": Items(_CALL), "refused": NamedEntries(str), "writer": NamedEntries(object), "narrowed": NamedEntries(int),
+        "world": str,
         "carried": NamedEntries(_CALL), "answers": Items(object), "waiting": Items(_WAITING), "tools": object,
     },
     needed=(
-        "format", "rules", "question", "transcript", "calls", "refused", "writer", "world", "carried", "answers",
-        "waiting", "tools",
+        "format", "rules", "question", "transcript", "calls", "refused", "writer", "narrowed", "world", "carried",
+        "answers", "waiting", "tools",
     ),
 )  # fmt: skip

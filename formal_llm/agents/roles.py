@@ -2,10 +2,13 @@
 
 Most agents need not declare it: their markers do. ``[Action]`` names a tool, ``[Action Input]`` is its input, ``[Action
 Label]`` its label, and what the environment writes is found by its marker in a table (:mod:`formal_llm.agents.agent`).
+Brackets, colons, hyphens and case make no difference: ``Action Input:`` is the same marker. A state without a marker is
+known by its name.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -17,6 +20,15 @@ from formal_llm.errors import ResourceNotFound
 #: What the environment writes in a state; called with the :class:`~formal_llm.agents.running.Run` so far. One that asks
 #: the model, or calls tools, is a generator: ``text = yield from run.write(...)``.
 World = Callable[..., str | Asks[str]]
+#: The markers of what a model writes. Where a run begins with one of them, no state is there for the question.
+_OF_MODELS = frozenset({
+    "thought", "final thought", "plan", "action", "answer", "final response", "chat bot", "chatbot", "assistant"
+})  # fmt: skip
+
+
+def normalise_marker(marker: str) -> str:
+    """A marker as it is compared with others: its words in small letters."""
+    return " ".join(re.findall(r"[^\W_]+", marker.casefold()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +40,17 @@ class Roles:
         input: the state with what the tool is given.
         label: the state with the label of a call, by which later ones refer to its result.
         worlds: for states of the environment, what writes them.
+        calls: the state in whose text tools are called (``[Action] search [Action Input] Danube``), where no states
+            are there for it. The rules do not know of such calls.
+        asks: whether the first state holds the question. Otherwise the question is shown before the run.
     """
 
     action: str | None = None
     input: str | None = None
     label: str | None = None
     worlds: Mapping[str, World] = FrozenDict()
+    calls: str | None = None
+    asks: bool = True
 
     @classmethod
     def from_markers(cls, behaviour: Behaviour, worlds: Mapping[str, World]) -> Roles:
@@ -46,15 +63,23 @@ class Roles:
         Raises:
             ResourceNotFound: a state of the environment that nothing writes.
         """
-        by_marker = {state.text: name for name, state in reversed([*behaviour.states.items()])}
+        by_marker = {
+            normalise_marker(state.text or name): name for name, state in reversed([*behaviour.states.items()])
+        }
+        known = {normalise_marker(marker): world for marker, world in worlds.items()}
         found: dict[str, World] = {}
         for name, state in behaviour.states.items():
             if state.from_environment:
-                world = worlds.get(name) or worlds.get(state.text)
+                world = worlds.get(name) or worlds.get(state.text) or known.get(normalise_marker(state.text or name))
                 if world is None:
                     raise ResourceNotFound(
                         f"world for the state {name} ({state.text}) of {behaviour.name}", name, worlds
                     )
                 found[name] = world
-        action, given = by_marker.get("[Action]"), by_marker.get("[Action Input]")
-        return cls(action, given, by_marker.get("[Action Label]"), FrozenDict(found))
+        action, first = by_marker.get("action"), behaviour.next_states()
+        by_model = all(normalise_marker(behaviour.states[name].text or name) in _OF_MODELS for name in first)
+        return cls(
+            action, by_marker.get("action input"), by_marker.get("action label"), FrozenDict(found),
+            calls=by_marker.get("thought") if action is None and "observation" in by_marker else None,
+            asks=not by_model and not all(name in found for name in first),
+        )  # fmt: skip

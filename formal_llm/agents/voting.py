@@ -7,6 +7,7 @@ thought, then an agent" (Yao et al. 2023, arXiv 2210.03629) asks an agent with t
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -86,6 +87,9 @@ class SelfConsistency:
         then: who is asked where no answer comes twice.
         normal: how answers are compared.
 
+    Warns:
+        UserWarning: the agent writes at temperature 0, and is asked several times.
+
     Raises:
         ValueError: ``k`` is below 1.
     """
@@ -95,6 +99,12 @@ class SelfConsistency:
     ) -> None:
         if k < 1:
             raise ValueError(f"a question is asked once at least, not {k} times")
+        if k > 1 and not agent.temperature:
+            warnings.warn(
+                f"at temperature 0 the {k} answers to a question are the same, so the vote shows nothing; give "
+                "the agent a temperature: Agent(..., temperature=0.7), or --temperature 0.7",
+                stacklevel=2,
+            )
         self.agent, self.k, self.then, self.normal = agent, k, then, normal
 
     def run(self, question: str) -> Vote:

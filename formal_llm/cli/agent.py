@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from formal_llm.agents.agent import Agent, Tools
     from formal_llm.agents.happenings import Happening
-    from formal_llm.agents.transcript import Transcript
     from formal_llm.llms import LLM
 
 #: The agent of modules; it has no file.
@@ -46,10 +45,15 @@ Examples:
 
   formal-llm agent my.agent "..." --tools my_tools:toolkit --constraint "(eventually search)"
 
+  formal-llm agent chat-bot-endless "Good morning." --llm openai:gpt-6-luna --chat
+
   formal-llm agent modular "How long is half of the Rhine?" --llm openai:gpt-6-luna --require search=1 --chat
 
+With --chat it goes on with what you type, line by line, until the input ends. chat-bot-endless is one run over all
+lines.
+
 The modular agent plans with --llm and writes the arguments of its tools with --tool-llm; its tools may have any
-signature. With --chat it goes on with what you type, line by line.
+signature.
 """
 
 
@@ -154,28 +158,30 @@ def _converse(
     page: Path | None,
 ) -> None:
     """Ask an agent questions, each with those before it in mind; what it does is shown, and written down after each."""
+    from formal_llm.agents.conversation import Conversation
     from formal_llm.agents.page import run_page
 
-    before: list[Transcript] = []
+    talk = Conversation(agent_)
     for text in questions:
-        run = agent_.start(text, before=before[-20:])
         error: BaseException | None = None
         try:
-            before.append(run.run_to_end())
+            made = talk.say(text)
         except Exception as caught:
             error = caught
             raise
         finally:
-            if save is not None:
+            run = talk.run
+            if save is not None and run is not None:
                 write_to(save, run.transcript.to_jsonl())
-            if page is not None:
+            if page is not None and run is not None:
                 details = {"LLM": llm, "Tools": ", ".join(run.toolkit.tools) or "none"}
                 write_to(page, run_page(run.transcript, agent_.behaviour, run.calls, error=error, about=details))
         if shown is None:
-            print_text(run.transcript.answer)
+            print_text(made.answer)
         else:
-            took = run.transcript.usage
-            shown.end(took.questions, took.requests, len(run.transcript.corrections))
+            took = made.usage
+            shown.end(took.questions, took.requests, len(made.corrections))
+    talk.close()
 
 
 def tools_of(name: str | None, corpus: Path | None) -> Tools:

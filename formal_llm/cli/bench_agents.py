@@ -61,6 +61,7 @@ def bench_agents(
     corpus: CorpusOption = None,
     tools: ToolsOption = None,
     samples: Annotated[int, typer.Option(min=1, help="How often cot-sc asks.")] = 5,
+    temperature: Annotated[float, typer.Option(min=0, help="At which temperature cot-sc asks.")] = 0.7,
     concurrency: Annotated[int | None, typer.Option(min=1, help="How many runs are under way at once.")] = None,
 ) -> None:
     """Run a benchmark of agents and print its table."""
@@ -102,7 +103,8 @@ def bench_agents(
             for name in names:
                 bar = bars.add_task("", said=f"{called} {name}", total=len(questions))
                 row = benchmark.run_agent(
-                    name, recorded, known, questions, to, called=called, k=samples, concurrency=concurrency,
+                    name, recorded, known, questions, to, called=called, k=samples, temperature=temperature,
+                    concurrency=concurrency,
                     on_outcome=lambda _, bar=bar: bars.advance(bar),  # type: ignore[misc]
                 )  # fmt: skip
                 bars.update(bar, completed=len(questions))

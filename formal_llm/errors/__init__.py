@@ -147,6 +147,7 @@ __all__ = [
     "NotRecorded",
     "NotUnderstood",
     "NotationError",
+    "Pending",
     "PlanningError",
     "PluginError",
     "ProviderError",

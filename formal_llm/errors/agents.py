@@ -145,11 +145,9 @@ class AgentPaused(AgentError):
         self.state = state
         self.transcript: Any = transcript
         self.waiting = tuple(waiting)
-        reasons = [
-            f"{one.tool} waits for {'an approval' if one.kind == 'approval' else one.question or 'its result'} ({one.id})"
-            for one in self.waiting
-        ]
-        why = f": {'; '.join(reasons)}" if reasons else ""
+        needs = {one.id: "an approval" if one.kind == "approval" else one.question for one in self.waiting}
+        why = ": " + "; ".join(f"{one.tool} ({one.id}) waits for {needs[one.id]}" for one in self.waiting)
+        why = why if self.waiting else ""
         super().__init__(
             f"the run has paused after {len(transcript)} segments{why}; resume it: agent.resume(error.state)"
         )

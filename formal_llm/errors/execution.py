@@ -96,6 +96,20 @@ class CheckpointError(ExecutionError):
         super().__init__(f"{tool}: the checkpoint {checkpoint!r} {problem}; {remedy}")
 
 
+class Pending(ExecutionError):
+    """Raised by a tool of an agent whose result comes later: from a person, or from work that takes long.
+
+    The run then pauses (:class:`AgentPaused`), and is resumed with the result.
+
+    Attributes:
+        question: what is waited for, in words.
+    """
+
+    def __init__(self, question: str) -> None:
+        self.question = question
+        super().__init__(question)
+
+
 class Cancelled(ExecutionError):
     """An execution was cancelled.
 

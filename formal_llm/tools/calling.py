@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
-from formal_llm.errors import Cancelled, InputError, ToolError
+from formal_llm.errors import Cancelled, InputError, Pending, ToolError
 from formal_llm.tools.kinds import Value
 from formal_llm.tools.tool import Tool
 
@@ -279,6 +279,9 @@ def _sleep_for(seconds: float, cancel: threading.Event | None) -> None:
 
 
 def _error_of(tool: Tool, error: BaseException) -> ToolError:
+    """Return the error of a call. What a tool waits for is no error, and is raised as it is."""
+    if isinstance(error, Pending):
+        raise error
     if isinstance(error, _TooLate):
         return ToolError(tool.name, f"did not return within {error.seconds:g} seconds", reason="timeout")
     if isinstance(error, ToolError):  # a tool composed of tools

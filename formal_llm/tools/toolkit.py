@@ -17,11 +17,28 @@ from formal_llm.automata.models.repetition import parse_repetition
 from formal_llm.automata.models.rules import automaton_of
 from formal_llm.automata.models.symbols import find_reachable, selection_members
 from formal_llm.errors import ResourceNotFound, ToolkitError, did_you_mean
+from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.executor import Executor, Inputs
 from formal_llm.tools.kinds import Kind
 from formal_llm.tools.result import Result
 from formal_llm.tools.tool import Tool
+
+
+class ToolSession(Protocol):
+    """What tools keep between calls: a page that was found, a connection."""
+
+    def save(self) -> JSON:
+        """Return it as JSON data."""
+        ...
+
+    def restore(self, state: JSON) -> None:
+        """Take up what :meth:`save` returned.
+
+        Raises:
+            ValueError: it is damaged, or not to be had any more.
+        """
+        ...
 
 
 class Toolkit:
@@ -30,6 +47,7 @@ class Toolkit:
     Args:
         tools: the tools.
         inputs: the kinds of the inputs of tasks, by terminal; default: derived from the values.
+        session: saves and restores what the tools keep between calls, for runs that pause; None if they keep nothing.
 
     Attributes:
         left_out: tools that one might expect here and that are unavailable, each with the reason in words.
@@ -38,7 +56,10 @@ class Toolkit:
         ToolkitError: two tools have the same name.
     """
 
-    def __init__(self, tools: Iterable[Tool], inputs: Mapping[str, Kind] | None = None) -> None:
+    def __init__(
+        self, tools: Iterable[Tool], inputs: Mapping[str, Kind] | None = None, *, session: ToolSession | None = None
+    ) -> None:
+        self.session = session
         self.tools: dict[str, Tool] = {}
         self.left_out: Mapping[str, str] = {}
         problems = []
@@ -79,7 +100,24 @@ class Toolkit:
 
     def without(self, *names: str) -> Toolkit:
         """Return the toolkit without some tools."""
-        return Toolkit([tool for tool in self if tool.name not in names], self.inputs)
+        return Toolkit([tool for tool in self if tool.name not in names], self.inputs, session=self.session)
+
+    # -- the state of tools -------------------------------------------------------------------------------------
+
+    def save_state(self) -> JSON:
+        """Return the state of the tools as JSON data; None if they keep none."""
+        return None if self.session is None else self.session.save()
+
+    def restore_state(self, state: JSON) -> None:
+        """Take up what :meth:`save_state` returned.
+
+        Raises:
+            ValueError: it is the state of other tools, or damaged.
+        """
+        if self.session is not None and state is not None:
+            self.session.restore(state)
+        elif state is not None:
+            raise ValueError("there is a state of tools, and these tools keep none")
 
     # -- against a grammar --------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import Behaviour, Limits
-from formal_llm.agents import Agent, Conversation, Transcript
+from formal_llm.agents import Agent, Transcript
 from formal_llm.agents.agent import TIMES, ensure_text_llm, make_writer, write_instructions
 from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
@@ -39,7 +39,7 @@ from tests.strategies import examples
 
 ALL = [
     "direct", "chain-of-thought", "react", "react-5", "react-ablated", "rewoo", "reflexion", "reflexion-2-3", "pass",
-    "pass-5", "chat-bot",
+    "pass-5", "pass-no-summarizer", "chat-bot",
 ]  # fmt: skip
 _made: dict[tuple[str, bool, bool], Agent] = {}
 
@@ -76,8 +76,9 @@ def test_whatever_is_written_the_run_is_a_word_of_the_behaviour(name: str, chats
         .verify(agent.rules.list_events(made.segments), repair=False)
         .valid
     )
-    assert made.segments[0].source == "user"
-    for segment in made.segments[1:]:
+    asks = run.settings.roles.asks
+    assert (made.segments[0].source == "user") == asks
+    for segment in made.segments[asks:]:
         outside = agent.behaviour.states[segment.state].from_environment
         assert (segment.source == "environment") == outside
     # Its text form is read back to the same states: no text was taken for a marker.
@@ -377,35 +378,38 @@ def test_tools_of_an_mcp_server_are_called() -> None:
     assert observed[0] == "a|b" and observed[1].startswith("Error: fail failed: ") and made.answer == "done"
 
 
-def test_earlier_turns_are_shown() -> None:
-    llm = Scripted(["[Final Response] Hello, Ada.", "[Final Response] Ada."])
-    talk = Conversation(Agent("chat-bot", llm, agent_toolkit))
-    talk.say("I am Ada.")
-    assert talk.say("Who am I?").answer == "Ada." and len(talk.turns) == 2
-    assert "Earlier in this conversation:\n[User Problem] I am Ada." in llm.asked[-1]
-    assert all(turn.verify(talk.agent.behaviour).valid for turn in talk.turns)
-
-
-def test_only_the_latest_turns_are_shown() -> None:
-    llm = Scripted(["[Final Response] x"] * 4)
-    talk = Conversation(Agent("chat-bot", llm, agent_toolkit), most=1)
-    for said in ("first", "second", "third"):
-        talk.say(said)
-    assert "second" in llm.asked[-1] and "first" not in llm.asked[-1].split("conversation:")[1]
-    talk.most = 0
-    talk.say("fourth")
-    assert "Earlier" not in llm.asked[-1]
-    with pytest.raises(ValueError, match="0 or more"):
-        Conversation(talk.agent, most=-1)
-
-
 TRY = "[Final Thought] f [Proposed Answer] Ridley Scott"
 
 
 def test_an_input_without_an_action_is_told() -> None:
-    llm = Scripted(["[Action Input] Danube [Observation]", "[Answer] a"])
-    made = Agent("react-ablated", llm, agent_toolkit).run("q")
+    text = str(Behaviour.load("react")).replace("(next Tht Act Act-Inp Obs)", "(next Tht (or Act Tht) Act-Inp Obs)")
+    llm = Scripted(["[Thought] t [Thought] u [Action Input] Danube", "[Final Thought] f [Answer] a"])
+    made = Agent(Behaviour.from_string(text), llm, agent_toolkit).run("q")
     assert str(made.text_of("Obs")).startswith("Error: no action stands before this input; name one of calculate, ")
+
+
+def test_calls_in_thoughts_where_actions_are_no_states() -> None:
+    llm = Scripted([
+        "[Thought] I look. [Action] search [Action Input] Danube", "[Thought] And [Action]serch\n[Action Input] x\n",
+        "[Thought] No call.", "[Final Thought] It is known. [Answer] the Black Sea",
+    ])  # fmt: skip
+    agent = Agent("react-ablated", llm, agent_toolkit)
+    run = agent.start("Into which sea?")
+    made = run.run_to_end()
+    assert made.word == ("Thought", "Observation") * 3 + ("Final-Thought",)
+    observed = [one.text for one in made.segments if one.state == "Observation"]
+    assert observed[0].startswith("The Danube is a river") and observed[1].startswith("Error: there is no tool 'serch'")
+    assert "did you mean search?" in observed[1] and observed[2].startswith("Error: no action with an input stands")
+    assert [(call.tool, call.input, call.ok) for call in run.calls] == [
+        ("search", "Danube", True),
+        ("serch", "x", False),
+    ]
+    assert "You call a tool by [Action] NAME [Action Input] INPUT" in agent.told
+    assert "The question: Into which sea?\n" in llm.asked[0]
+    with pytest.raises(ToolkitError, match="calls tools in Thought and has none"):
+        Agent("react-ablated", llm)
+    with pytest.raises(NotAllowed):
+        Agent("react-ablated", llm, agent_toolkit, rules=["(eventually search)"])
 
 
 def test_reflections_go_on_into_the_next_try_and_no_right_answer_is_shown() -> None:

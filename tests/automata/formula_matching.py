@@ -12,7 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from formal_llm.automata.models.formula import ANY, Always, And, Atom, Eventually, Formula, Next, Not, Or, Until
+from formal_llm.automata.models.formula import (
+    ANY,
+    Always,
+    And,
+    Atom,
+    Eventually,
+    Formula,
+    Next,
+    Not,
+    Or,
+    Repeated,
+    Until,
+)
 
 SpanSet = list[int]
 
@@ -64,6 +76,8 @@ class _Spans:
                 return self._composed(self._composed(self.all, parts[0]), self.all)
             case Always():
                 return self._until(_intersected(parts[0], self.single), self.empty, 0, None)
+            case Repeated():
+                return self._until(parts[0], self.empty, 0, None)
         return self.single if formula == ANY else self.empty
 
     def _composed(self, one: SpanSet, other: SpanSet) -> SpanSet:

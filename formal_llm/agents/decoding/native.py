@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from formal_llm.agents.decoding.contents import OneOf, find_problem
 from formal_llm.agents.decoding.steps import Going, IncomingText, Step, Steps, relay_steps
@@ -33,11 +34,13 @@ from formal_llm.agents.decoding.writer import (
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
+from formal_llm.authored.tables import Items, Keys, problems
 from formal_llm.automata import Behaviour
 from formal_llm.errors import WritesNoText, WritingError
 from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, Generated
 from formal_llm.llms.question import Message, RequestedCall
 from formal_llm.llms.tool_calling import OfferedTool, ToolCallingLLM, Turn
+from formal_llm.planning.json_data import JSON
 
 #: The maximum number of positions that are visited in the search for the states of a turn.
 _MOST_POSITIONS = 2_000
@@ -131,6 +134,22 @@ class NativeWriter(Writer):
         self._output = output
         self.waiting: tuple[RequestedCall, ...] = ()
         self.notes: tuple[str, ...] = ()
+
+    def save(self) -> dict[str, JSON]:
+        """Return what the model has requested and has to be told, as JSON data."""
+        return {"waiting": [list(call) for call in self.waiting], "notes": list(self.notes)}
+
+    def restore(self, data: Mapping[str, JSON]) -> None:
+        """Take up what :meth:`save` returned.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        shape = Keys({"waiting": Items(Items(str)), "notes": Items(str)}, needed=("waiting", "notes"))
+        if problem := next((found.problem for found in problems(data, shape)), ""):
+            raise ValueError(problem)
+        read: Any = data  # by the shape
+        self.waiting, self.notes = tuple(RequestedCall(*call) for call in read["waiting"]), tuple(read["notes"])
 
     def steps(
         self,

@@ -23,6 +23,7 @@ from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import WritingError
 from formal_llm.llms.usage import TokenUsage
+from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.usage import Usage
 
 
@@ -93,6 +94,19 @@ class Writer(ABC):
     """
 
     llm: Model
+
+    def save(self) -> dict[str, JSON]:
+        """Return what the writer knows beyond the transcript, as JSON data, for a run that pauses."""
+        return {}
+
+    def restore(self, data: Mapping[str, JSON]) -> None:
+        """Take up what :meth:`save` returned.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        if data:
+            raise ValueError(f"the state of another writer: {', '.join(data)}")
 
     @abstractmethod
     def steps(

@@ -16,6 +16,8 @@ import threading
 import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
+from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -24,7 +26,9 @@ from formal_llm.agents.tools.articles import Article, TextArticles
 from formal_llm.agents.tools.corpus_file import FORMAT, MOST_TITLE, build_corpus, normalise_title
 from formal_llm.authored.caches import user_cache
 from formal_llm.authored.files import check_plain, lines_of
+from formal_llm.authored.tables import AlternativeShape, Keys, problems
 from formal_llm.errors import InputError
+from formal_llm.planning.json_data import JSON
 
 _TITLE_WORDS = """
     mr mrs ms messrs dr prof st mt ft gen col lt sgt capt cmdr adm maj rev hon pres gov sen rep fr e.g i.e cf vs viz no
@@ -264,6 +268,31 @@ class CorpusSession:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
+
+    def save(self) -> JSON:
+        """The state as JSON data: the title of the page, and how far the lookup of a word came."""
+        return {"page": self.page.title if self.page else None, "keyword": self._keyword, "next": self._next}
+
+    def restore(self, state: JSON) -> None:
+        """Take up what :meth:`save` returned.
+
+        Raises:
+            ValueError: it is damaged, or the corpus does not have that page any more.
+        """
+        shape = Keys(
+            {"page": AlternativeShape((str, NoneType)), "keyword": AlternativeShape((str, NoneType)), "next": int},
+            needed=("page", "keyword", "next"),
+        )
+        if problem := next((found.problem for found in problems(state, shape)), ""):
+            raise ValueError(f"the state of a search is damaged: {problem}")
+        saved: Any = state  # by the shape
+        self.page = self.corpus.article(saved["page"]) if saved["page"] is not None else None
+        if saved["page"] is not None and self.page is None:
+            raise ValueError(f"the corpus has no page {saved['page']!r} any more")
+        self._keyword = None
+        if saved["keyword"] is not None:
+            self.lookup(saved["keyword"])
+            self._next = saved["next"]
 
     def search(self, query: str) -> str:
         """The first five sentences of the article with this title, or similar titles where there is none.

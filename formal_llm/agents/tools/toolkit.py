@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from formal_llm.agents.tools.calculator import calculate as _calculate
-from formal_llm.agents.tools.corpus import Corpus
+from formal_llm.agents.tools.corpus import Corpus, CorpusSession
 from formal_llm.tools.tool import Tool, source_version, tool
 from formal_llm.tools.toolkit import Toolkit
 
@@ -17,15 +17,15 @@ def calculate(expression: str) -> str:
     return _calculate(expression).text
 
 
-def corpus_tools(corpus: Corpus) -> list[Tool]:
-    """``search`` and ``lookup`` over a corpus, with a page of their own: tools of one run.
+def corpus_tools(session: CorpusSession) -> list[Tool]:
+    """``search`` and ``lookup`` over a corpus, in a session: tools of one run.
 
     They are called in an order that matters, so no executor shares or caches what they give. Their version identifies
     what the corpus holds.
     """
-    session = corpus.session()
+    fingerprint = session.corpus.fingerprint
     return [
-        tool(name, deterministic=False, version=f"{source_version(function)} {corpus.fingerprint}")(function)
+        tool(name, deterministic=False, version=f"{source_version(function)} {fingerprint}")(function)
         for name, function in (("search", session.search), ("lookup", session.lookup))
     ]
 
@@ -43,4 +43,5 @@ def agent_toolkit(corpus: Corpus | str | os.PathLike[str] | None = None) -> Tool
         corpus = Corpus.shipped()
     elif not isinstance(corpus, Corpus):
         corpus = Corpus(Path(corpus))
-    return Toolkit([calculate, *corpus_tools(corpus)])
+    session = corpus.session()
+    return Toolkit([calculate, *corpus_tools(session)], session=session)

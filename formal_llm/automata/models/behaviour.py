@@ -17,7 +17,7 @@ from itertools import combinations
 
 from formal_llm import authored
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
-from formal_llm.automata.models.formula import Always, Formula, satisfied_by_one
+from formal_llm.automata.models.formula import Always, Formula, Next, Repeated, satisfied_by_one
 from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA, intersect_languages
@@ -124,6 +124,12 @@ class Behaviour(PickledByFields, Written, Drawable):
     def __hash__(self) -> int:
         return hash((self.name, tuple(self.states), self.formula))
 
+    @property
+    def endless(self) -> bool:
+        """Whether it never ends by itself: its formula, or the last part of it, is ``(always (next ...))``."""
+        last = self.formula.parts[-1] if isinstance(self.formula, Next) else self.formula
+        return isinstance(last, Repeated)
+
     # -- as an automaton ----------------------------------------------------------------------------------------
 
     @cached_property
@@ -195,5 +201,5 @@ class Behaviour(PickledByFields, Written, Drawable):
                     f"{one.name} and {other.name} can come at the same point and have the same text {one.text!r}",
                     "give one of them another text",
                 )
-        if 0 in self.dfa.accepting:
+        if 0 in self.dfa.accepting and not self.endless:
             yield Diagnostic("empty", "", "the empty sequence is allowed, so the agent may stop before it begins")

@@ -27,6 +27,9 @@ formula             L(f)                           in words
 of no use, since ε and longer parts hardly ever are in it, and reading it over suffixes, as linear temporal logic does,
 does not fit formulas that say how a sequence ends.
 
+In a behaviour, ``(always (next a b))`` is a sequence again and again (:class:`Repeated`): L((next a b))*. So the first
+version of the paper writes an agent that never ends by itself.
+
 Formulas are immutable values. The functions that make them (:func:`next_`, :func:`or_`, ...) bring them into a normal
 form: nested ``next``, ``or``, ``and`` are flattened, alternatives are a set (their order is kept for printing only),
 double negation goes, and units and zeros vanish. With that every formula has only finitely many derivatives
@@ -81,7 +84,7 @@ class Formula(PickledByFields):
                 return end.nullable and (least == 0 or body.nullable)
             case Eventually((inner,)):
                 return inner.nullable
-        return isinstance(self, Always | Empty)
+        return isinstance(self, Always | Repeated | Empty)
 
     @cached_property
     def _identity_key(self) -> object:
@@ -189,6 +192,12 @@ class Not(Formula):
 
 class Always(Formula):
     """Every single state is in it."""
+
+    head = "always"
+
+
+class Repeated(Formula):
+    """A sequence of two states or more, again and again: what ``always`` means of a sequence in a behaviour."""
 
     head = "always"
 
@@ -323,6 +332,8 @@ def derivative(formula: Formula, state: str) -> Formula:
             return or_(next_(derivative(inner, state), EVERYTHING), formula)
         case Always((inner,)):
             return formula if derivative(inner, state).nullable else NOTHING
+        case Repeated((inner,)):
+            return next_(derivative(inner, state), formula)
     return EMPTY if formula == ANY else NOTHING
 
 

@@ -15,7 +15,7 @@ from formal_llm.automata.models.automaton import HasTerminals
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.dfa import MAX_STATES, finite_pda, minimal_dfa
-from formal_llm.automata.models.formula import Always, Atom, Formula, satisfied_by_one, until
+from formal_llm.automata.models.formula import Always, Atom, Formula, Next, Repeated, satisfied_by_one, until
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
@@ -158,8 +158,16 @@ class FormulaReader:
                 else None,
             )
         formula = make(*map(self.read_formula, parts))
+        if self.kind == "state" and isinstance(formula, Always) and self._is_sequence(formula.parts[0]):
+            return Repeated(formula.parts)
         self._check_formula(head, expression, formula)
         return formula
+
+    def _is_sequence(self, formula: Formula) -> bool:
+        """Return whether a formula is one state after another, never a single one."""
+        if not isinstance(formula, Next) or satisfied_by_one(formula, self.names):
+            return False
+        return bool(minimal_dfa(formula, self.names).accepting)
 
     def _read_atom(self, word: SAtom) -> Formula:
         if not word.quoted and word.text in _CONSTANTS:

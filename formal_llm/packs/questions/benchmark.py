@@ -30,7 +30,7 @@ TEMPERATURE = 0.7
 #: The rows of published tables for the same methods.
 PUBLISHED = {
     "direct": "Standard", "chain-of-thought": "CoT", "cot-sc": "CoT-SC", "react": "ReAct",
-    "cot-sc-react": "CoT-SC → ReAct",
+    "cot-sc-react": "CoT-SC → ReAct", "rewoo": "ReWOO", "pass": "PASS", "pass-no-summarizer": "PASS, no summarizer",
 }  # fmt: skip
 
 
@@ -77,6 +77,7 @@ def run_agent(
     *,
     called: str = "",
     k: int = 5,
+    temperature: float = TEMPERATURE,
     concurrency: int | None = None,
     on_outcome: Callable[[AgentOutcome], None] | None = None,
 ) -> AgentRow:
@@ -90,6 +91,7 @@ def run_agent(
         folder: the folder of the results files.
         called: the name of the LLM.
         k: the number of votes of :data:`VOTES`.
+        temperature: the temperature of votes.
         concurrency: the maximum number of concurrent runs.
         on_outcome: called with each outcome as it completes; not for votes.
 
@@ -103,16 +105,22 @@ def run_agent(
     if name in VOTES:
         first, then = VOTES[name]
         after = Agent(then, llm, tools) if then is not None else None
-        votes = SelfConsistency(Agent(first, llm, tools, temperature=TEMPERATURE), k, then=after)
+        votes = SelfConsistency(Agent(first, llm, tools, temperature=temperature), k, then=after)
         found = [
-            _Answered(one.answer, one.error is not None, (*one.transcripts, *([one.after] if one.after else [])))
+            _Answered(
+                find_answer(one.answer), one.error is not None, (*one.transcripts, *([one.after] if one.after else []))
+            )
             for one in votes.run_all(texts, concurrency=concurrency, results=place)
         ]
     else:
         file = place.with_name(f"{place.name}.jsonl")
         outcomes = Agent(name, llm, tools).run_all(texts, concurrency=concurrency, results=file, on_outcome=on_outcome)
         found = [
-            _Answered("" if one.error is not None else one.transcript.answer, one.error is not None, (one.transcript,))
+            _Answered(
+                "" if one.error is not None else find_answer(one.transcript.answer),
+                one.error is not None,
+                (one.transcript,),
+            )
             for one in outcomes
         ]
     scores = [score_answer(question, one.answer) for question, one in zip(questions, found, strict=True)]
@@ -124,6 +132,14 @@ def run_agent(
         called, name, len(questions), sum(one.failed for one in found), exact, f1, usage.requests / count,
         (usage.input_tokens + usage.output_tokens) / count, corrections / count,
     )  # fmt: skip
+
+
+def find_answer(text: str) -> str:
+    """Return what stands behind ``[Answer]`` in a text; all of it where no such marker is there.
+
+    An agent such as ``react-ablated`` writes the answer into its final thought.
+    """
+    return text.rpartition("[Answer]")[2].strip()
 
 
 def published_figure(agent: str, form: str, tables: Sequence[PublishedTable]) -> float | None:

@@ -47,7 +47,6 @@ Answer: 6 years
 def test_traces_of_react_are_words_of_react(trace: str) -> None:
     made = read_react(trace)
     assert made.verify(Behaviour.load("react")).valid
-    assert made.verify(Behaviour.load("react-ablated")).valid
 
 
 @pytest.mark.parametrize("trace", REWOO)

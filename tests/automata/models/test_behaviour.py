@@ -30,7 +30,7 @@ TRACES = {
         f"question {LONG_ROUND} {LONG_ROUND} final-thought answer",
         f"question {' '.join([LONG_ROUND] * 5)} final-thought answer",
     ],
-    "react-ablated": ["Ques Ans", "Ques Act Tht Act-Inp Obs Ans", "Ques Act-Inp Obs Tht Tht Ans"],
+    "react-ablated": ["Final-Thought", "Thought Observation Thought Observation Final-Thought"],
     "rewoo": ["Ques Solver", "Ques Plan Act-Lbl Act Act-Inp Plan Act-Lbl Act Act-Inp Solver"],
     "reflexion": [
         "Ques Ans",
@@ -45,10 +45,12 @@ TRACES = {
         "Ques Final-Tht Ans",
         "Ques Plan Sum Plan Act Act-Inp Sum Final-Tht Ans",
     ],
+    "pass-no-summarizer": ["Ques Plan Act Act-Inp Act Act-Inp List-Results Final-Tht Ans", "Ques Final-Tht Ans"],
     "pass-5": [
         "Ques Plan Act Act-Inp Act Act-Inp Sum Final-Tht Ans",
         f"Ques {'Plan Act Act-Inp Sum ' * 5}Final-Tht Ans",
     ],
+    "chat-bot-endless": ["Chat-Bot User", "Chat-Bot User Chat-Bot User Chat-Bot User"],
     "chat-bot": ["user-problem final-resp", f"user-problem {LONG_ROUND} {LONG_ROUND} final-resp"],
 }
 
@@ -124,6 +126,29 @@ class TestShipped:
             Behaviour.load("reakt")
         with pytest.raises(NotationError, match="no such file"):
             Behaviour.from_file(tmp_path / "none.agent")
+
+
+class TestEndless:
+    @pytest.mark.parametrize(
+        ("formula", "endless"),
+        [
+            ("(always (next a b))", True),
+            ("(next a (always (next b c)))", True),
+            ("(next (always (next a b)) c)", False),
+            ("(until (next a b) empty)", False),
+            ("(always (or a b))", False),
+        ],
+    )
+    def test_what_never_ends_by_itself(self, formula, endless):
+        with warnings.catch_warnings(action="ignore"):  # the empty sequence is allowed
+            behaviour = Behaviour.from_string(f"(define b (:states a b c) (:behavior {formula}))")
+            again = Behaviour.from_string(str(behaviour))
+        assert behaviour.endless == endless and str(behaviour.formula) == formula and again == behaviour
+
+    def test_it_is_a_sequence_again_and_again(self):
+        behaviour = Behaviour.load("chat-bot-endless")
+        assert behaviour.next_states() == ("Chat-Bot",) and behaviour.next_states(["Chat-Bot"]) == ("User",)
+        assert not behaviour.accepts(["Chat-Bot"]) and behaviour.accepts(["Chat-Bot", "User"] * 40)
 
 
 REACT = Behaviour.load("react")

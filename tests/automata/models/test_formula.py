@@ -11,6 +11,7 @@ from formal_llm.automata.models.formula import (
     EVERYTHING,
     NOTHING,
     Atom,
+    Repeated,
     always,
     and_,
     derivative,
@@ -79,6 +80,14 @@ class TestSemantics:
         dual = not_(eventually(and_(ANY, not_(formula))))
         assert minimal_dfa(always(formula), "ab") == minimal_dfa(dual, "ab")
         assert minimal_dfa(always(formula), "ab") == minimal_dfa(until(and_(formula, ANY), EMPTY), "ab")
+
+    @given(trees("ab"))
+    @examples(100)
+    def test_a_sequence_again_and_again(self, tree):
+        formula = made(tree)
+        again = Repeated((formula,))
+        assert minimal_dfa(again, "ab") == minimal_dfa(until(formula, EMPTY), "ab")
+        assert again != always(formula) and again.nullable and str(again) == str(always(formula))
 
 
 class TestNullable:

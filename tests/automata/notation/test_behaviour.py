@@ -84,6 +84,8 @@ class TestRoundTrip:
         formula = "(and (always (-> any (or Act Obs Ans))) (until (next Act Obs) Ans))"
         behaviour = Behaviour.from_string(f"(define v1 (:states Act Obs Ans) (:behavior {formula}))")
         assert behaviour.accepts(["Act", "Obs", "Act", "Obs", "Ans"])
+        chat = Behaviour.from_string("(define v1 (:states Chat-Bot User) (:behavior (always (next Chat-Bot User))))")
+        assert chat.endless and str(chat.formula) == "(always (next Chat-Bot User))"
 
 
 def refuse(text):
@@ -140,7 +142,8 @@ class TestErrors:
                 None,
             ),
             ("(define b (:states a b) (:behavior (and a b)))", "no sequence of states satisfies", "(and a b)", None),
-            ("(define b (:states a b) (:behavior (always (next a b))))", "no single state", "(always", None),
+            ("(define b (:states a b) (:behavior (always (and a b))))", "no single state", "(always", None),
+            ("(define b (:states a b) (:behavior (always (next a (and a b)))))", "no single state", "(always", None),
             ("(define b (:states a\n (:behavior a)", "this parenthesis is never closed", "(:states a", None),
         ],
     )

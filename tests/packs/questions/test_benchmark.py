@@ -9,7 +9,13 @@ import pytest
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.llms.text_doubles import FunctionTextLLM
 from formal_llm.packs.questions import QuizQuestion, published_tables
-from formal_llm.packs.questions.benchmark import format_cells, published_figure, render_markdown, run_agent
+from formal_llm.packs.questions.benchmark import (
+    find_answer,
+    format_cells,
+    published_figure,
+    render_markdown,
+    run_agent,
+)
 
 QUESTIONS = [QuizQuestion("1", "2 + 2?", ("4",), "number"), QuizQuestion("2", "Which sea?", ("the Black Sea",), "text")]
 
@@ -41,4 +47,9 @@ def test_published_figures() -> None:
     tables = published_tables()
     assert published_figure("cot-sc-react", "hotpotqa", tables) == 34.2
     assert published_figure("react", "fever", tables) == 60.9
-    assert published_figure("react", "own", tables) is None is published_figure("rewoo", "hotpotqa", tables)
+    assert published_figure("rewoo", "hotpotqa", tables) == 27.0 and published_figure("react", "gsm8k", tables) == 53.8
+    assert published_figure("react", "own", tables) is None is published_figure("reflexion", "hotpotqa", tables)
+
+
+def test_an_answer_in_the_last_text() -> None:
+    assert find_answer("It is so. [Answer] the Rhine\n") == "the Rhine" and find_answer("the Elbe") == "the Elbe"
