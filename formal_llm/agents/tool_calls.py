@@ -196,6 +196,7 @@ def _bind(tool: Tool, data: Mapping[str, object], *, strict: bool = False) -> Bo
 
 #: What an agent is shown in the place of a value.
 _SHOWN: Mapping[object, object] = {"string": "...", "integer": 1, "number": 1.5, "boolean": True}
+_SHOWN_FORMATS = {"date": "2026-01-31", "time": "12:30", "date-time": "2026-01-31T12:30", "duration": "PT1H30M"}
 #: How deep an example goes into what contains itself.
 _DEPTH = 3
 
@@ -228,12 +229,12 @@ def _make_example(schema: Mapping[str, Any], definitions: Mapping[str, Any], dep
     if schema.get("type") == "array":
         parts = schema.get("prefixItems") or ([schema["items"]] if schema.get("items") and depth > 0 else [])
         return [_make_example(one, definitions, depth) for one in parts]
-    return _SHOWN.get(schema.get("type"), "...")
+    return _SHOWN_FORMATS.get(schema.get("format", "")) or _SHOWN.get(str(schema.get("type")), "...")
 
 
 def _describe(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     """What an agent reads about an argument: its description, and the schema where an example does not show it."""
-    about = str(schema.get("description", ""))
+    about = " ".join(str(schema.get("description", "")).split())
     shown = _format_schema(
         {key: one for key, one in schema.items() if key not in ("description", "default")}, definitions
     )

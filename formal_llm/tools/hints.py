@@ -88,7 +88,11 @@ class TypeHint:
         Raises:
             InputError: they represent none; the message has pydantic's words.
         """
-        return self.load(json.dumps(data).encode())
+        try:
+            text = json.dumps(data)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"it is no JSON: {error}") from None
+        return self.load(text.encode())
 
     # -- the functions of a kind ------------------------------------------------------------------------------------
 

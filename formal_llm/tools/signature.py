@@ -182,12 +182,9 @@ class Signature:
         if not named and all(one.by_position for one in self.required):
             return values, {}
         given = {one.name: value for one, value in zip(self.required, values, strict=True)} | dict(named)
-        positional = [
-            given.get(one.name, one.default) for one in self.parameters if one.by_position
-        ]  # one that has a default and is known by its position alone comes before all that follow
-        return positional, {
-            one.name: given[one.name] for one in self.parameters if not one.by_position and one.name in given
-        }
+        # One that is known by its position alone is given its default, for those that follow.
+        positional = [given.pop(one.name, one.default) for one in self.parameters if one.by_position]
+        return positional, given
 
 
 def _describe_parameters(parameters: Sequence[Parameter]) -> tuple[dict[str, Schema], Mapping[str, object]]:
@@ -199,9 +196,9 @@ def _describe_parameters(parameters: Sequence[Parameter]) -> tuple[dict[str, Sch
         if any(definitions.get(name, part) != part for name, part in inner.items()):  # two classes of one name
             assert isinstance(one.written.of, TypeHint)
             schema, inner = _split_schema(
-                one.written.of.adapter.json_schema(ref_template=f"{_REFERENCE}{one.name}.{{model}}")
+                one.written.of.adapter.json_schema(ref_template=f"{_REFERENCE}{one.name}_{{model}}")
             )
-            inner = {f"{one.name}.{name}": part for name, part in inner.items()}
+            inner = {f"{one.name}_{name}": part for name, part in inner.items()}
         definitions |= inner
         if one.description:
             schema["description"] = one.description
@@ -219,10 +216,10 @@ def _split_schema(schema: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
 
 def _dump_default(parameter: Parameter) -> str | None:
     """Return the default as JSON; None if it cannot be written so."""
-    of = parameter.written.of
+    of, default = parameter.written.of, parameter.default
     try:
-        return of.dump(parameter.default).decode() if isinstance(of, TypeHint) else json.dumps(parameter.default)
-    except (ValueError, TypeError):  # pydantic's error is a ValueError
+        return of.dump(of.check(default)).decode() if isinstance(of, TypeHint) else json.dumps(default)
+    except (InputError, TypeError):  # such as None for an int
         return None
 
 
@@ -270,17 +267,20 @@ def read_signature(
     fixed = function.keywords if isinstance(function, functools.partial) else {}
     found: list[Parameter] = []
     kinds = None if inputs is None else iter(inputs)
+    hides_rest = False
     for one in inspect.signature(function).parameters.values():
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
             if inputs is None:
                 raise ToolkitError([f"{title}: the parameter {one} is no single value; give inputs=..., or list it"])
             continue
-        if one.name in fixed:
+        if one.name in fixed or (one.kind is one.POSITIONAL_ONLY and hides_rest):
             continue
         kind = None if kinds is None or one.default is not one.empty else next(kinds, None)
         parameter = _read_parameter(one, kind, hints, title, described.get(one.name, ""), inputs is None)
         if parameter is not None:
             found.append(parameter)
+        elif one.kind is one.POSITIONAL_ONLY:
+            hides_rest = True  # who keeps this default cannot set those behind it
     signature = Signature(tuple(found))
     if inputs is not None and signature.inputs != tuple(inputs):
         signature = Signature.from_kinds(inputs)
@@ -295,7 +295,12 @@ def unwrap_callable(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _read_parameter(
-    one: inspect.Parameter, kind: Kind | None, hints: Mapping[str, object], title: str, description: str, strict: bool
+    one: inspect.Parameter,
+    kind: Kind | None,
+    hints: Mapping[str, object],
+    title: str,
+    description: str,
+    needs_hint: bool,
 ) -> Parameter | None:
     """Return a parameter; None for one with a default that nobody but the function's author can set."""
     required = one.default is one.empty
@@ -309,7 +314,7 @@ def _read_parameter(
         written = kind if kind is not None else _read_kind(hints[one.name], title, f"the parameter {one.name}")
         kind = kind or _read_kind(_strip_annotated(hints[one.name]), title, f"the parameter {one.name}")
     except ToolkitError:
-        if required and strict:
+        if required and needs_hint:
             raise
         return None
     if not required and (one.name.startswith("_") or (written.schema is None)):

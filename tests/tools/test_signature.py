@@ -87,6 +87,23 @@ def test_what_a_model_may_set_and_what_a_plan_gives() -> None:
 
     assert [one.name for one in tool(untyped).signature.parameters] == ["text"]
 
+    def placed(text: str, times: int = 2, _mark: str = "!", last: str = "?", /, end: str = ".") -> str:
+        return text * times + _mark + last + end
+
+    of = tool(placed)  # who cannot set the mark cannot set what is behind it
+    assert call(of, of.signature.bind({"text": "a", "times": 3, "end": ""})) == "aaa!?"
+    assert list(of.signature.by_name) == ["text", "times", "end"]
+
+
+def test_defaults_that_their_types_do_not_have() -> None:
+    def find(text: str, limit: int = None, colour: Colour = Colour.RED, item: Item = Item("tea", 1.5)) -> str:  # type: ignore[assignment]  # noqa: B008, RUF013
+        return f"{text} {limit}"
+
+    properties: Any = tool(find).schema["properties"]
+    assert properties["limit"] == {"type": "integer"}
+    assert properties["colour"] == {"enum": ["red", "blue"], "type": "string", "default": "red"}
+    assert properties["item"]["default"] == {"name": "tea", "price": 1.5, "count": 1}
+
 
 def test_classes_of_one_name() -> None:
     def make(kind: type) -> type:
