@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from formal_llm.errors import InputError, ToolError, ToolkitError
@@ -55,18 +56,12 @@ def describe_tool(tool: Tool) -> str:
 
 def call_with_text(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:
     """What a tool returns for a text, and whether it did; else the error, as a text for the agent."""
-    try:
-        return _call_bound(tool, parse_arguments(tool, text), caller)
-    except BadArguments as error:
-        return f"{ERROR}{error}", False
+    return _call(tool, partial(parse_arguments, tool, text), caller)
 
 
 async def acall_with_text(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:
     """As :func:`call_with_text`, without blocking the event loop."""
-    try:
-        return await _acall_bound(tool, parse_arguments(tool, text), caller)
-    except BadArguments as error:
-        return f"{ERROR}{error}", False
+    return await _acall(tool, partial(parse_arguments, tool, text), caller)
 
 
 def call_with_arguments(
@@ -80,40 +75,44 @@ def call_with_arguments(
         caller: calls it.
         strict: whether they were written by ``tool.strict_schema`` rather than by ``tool.schema``.
     """
-    try:
-        return _call_bound(tool, read_arguments(tool, arguments, strict=strict), caller)
-    except BadArguments as error:
-        return f"{ERROR}{error}", False
+    return _call(tool, partial(read_arguments, tool, arguments, strict=strict), caller)
 
 
 async def acall_with_arguments(
     tool: Tool, arguments: str | Mapping[str, object], caller: Caller, *, strict: bool = False
 ) -> tuple[str, bool]:
     """As :func:`call_with_arguments`, without blocking the event loop."""
+    return await _acall(tool, partial(read_arguments, tool, arguments, strict=strict), caller)
+
+
+def _call(tool: Tool, read: Callable[[], Bound], caller: Caller) -> tuple[str, bool]:
     try:
-        return await _acall_bound(tool, read_arguments(tool, arguments, strict=strict), caller)
-    except BadArguments as error:
-        return f"{ERROR}{error}", False
+        bound = read()
+        return format_result(caller.call(tool, bound.values, named=bound.named)[0]), True
+    except (BadArguments, ToolError, InputError) as error:
+        return _format_failure(tool, error), False
 
 
-def _call_bound(tool: Tool, bound: Bound, caller: Caller) -> tuple[str, bool]:
+async def _acall(tool: Tool, read: Callable[[], Bound], caller: Caller) -> tuple[str, bool]:
     try:
-        result, _ = caller.call(tool, bound.values, named=bound.named)
-    except ToolError as error:
-        return f"{ERROR}{tool.name} {error.problem}", False
-    return format_result(result), True
+        bound = read()
+        return format_result((await caller.acall(tool, bound.values, bound.named))[0]), True
+    except (BadArguments, ToolError, InputError) as error:
+        return _format_failure(tool, error), False
 
 
-async def _acall_bound(tool: Tool, bound: Bound, caller: Caller) -> tuple[str, bool]:
-    try:
-        result, _ = await caller.acall(tool, bound.values, bound.named)
-    except ToolError as error:
-        return f"{ERROR}{tool.name} {error.problem}", False
-    return format_result(result), True
+def _format_failure(tool: Tool, error: BadArguments | ToolError | InputError) -> str:
+    if isinstance(error, BadArguments):
+        return f"{ERROR}{error}"
+    return f"{ERROR}{tool.name} {error.problem if isinstance(error, ToolError) else f'returned {error}'}"
 
 
 def format_result(result: Value) -> str:
-    """A result as an agent reads it: a text as it is, all else as JSON, and not too long."""
+    """A result as an agent reads it: a text as it is, all else as JSON, and not too long.
+
+    Raises:
+        InputError: it cannot be written.
+    """
     shown = result.kind.to_text(result.get())
     return shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]} ... ({len(shown):,} characters)"
 

@@ -128,10 +128,13 @@ class TypeHint:
         Raises:
             InputError: a part of it cannot be written.
         """
+        return self._write(value, round_trip=True)
+
+    def _write(self, value: object, *, round_trip: bool) -> bytes:
         from pydantic_core import PydanticSerializationError
 
         try:
-            return self.adapter.dump_json(value, by_alias=True, round_trip=True)
+            return self.adapter.dump_json(value, by_alias=True, round_trip=round_trip)
         except PydanticSerializationError as error:
             raise InputError(f"a {self} that cannot be written: {error}") from None
 
@@ -144,8 +147,12 @@ class TypeHint:
         return len(self.dump(self.check(value)))
 
     def to_text(self, value: object) -> str:
-        """Return a value as text for a model: texts, dates and the like as they are, all else as JSON."""
-        shown = self.adapter.dump_json(value, by_alias=True).decode()
+        """Return a value as text for a model: texts, dates and the like as they are, all else as JSON.
+
+        Raises:
+            InputError: a part of it cannot be written.
+        """
+        shown = self._write(value, round_trip=False).decode()
         return str(json.loads(shown)) if shown.startswith('"') else shown
 
 

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, computed_field
 
 from formal_llm.agents import Agent
 from formal_llm.agents.decoding.steps import Do
@@ -159,6 +160,31 @@ def test_what_cannot_be_written_remains_refused() -> None:
         check_texts(Toolkit([tool(look)]))
     with pytest.raises(ToolkitError, match="such as an image"):
         Agent("react", script(), [tool("draw", output="image")(lambda: None)])
+
+
+class Shy(BaseModel):
+    name: str
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def age(self) -> int:
+        raise ValueError("nobody knows")
+
+
+def test_results_that_cannot_be_written() -> None:
+    @tool
+    def meet(name: str) -> Shy:
+        return Shy(name=name)
+
+    told, ok = call_with_text(meet, "Ada", CALLER)
+    assert not ok and told.startswith("Error: meet returned a") and "nobody knows" in told
+
+    @tool
+    def find(name: str) -> object:
+        return CALLER
+
+    told, ok = call_with_text(find, "Ada", CALLER)
+    assert not ok and told.startswith("Error: find returned what it should not: a object that cannot be written")
 
 
 # -- asynchronous tools -----------------------------------------------------------------------------------------------
