@@ -11,7 +11,7 @@ from formal_llm.errors import InputError, ToolError, ToolkitError
 from formal_llm.tools.calling import Caller
 from formal_llm.tools.hints import TypeHint
 from formal_llm.tools.kinds import TEXT, Value
-from formal_llm.tools.signature import Bound, Parameter
+from formal_llm.tools.signature import BoundValues, Parameter
 from formal_llm.tools.tool import Tool
 from formal_llm.tools.toolkit import Toolkit
 
@@ -85,7 +85,7 @@ async def acall_with_arguments(
     return await _acall(tool, partial(read_arguments, tool, arguments, strict=strict), caller)
 
 
-def _call(tool: Tool, read: Callable[[], Bound], caller: Caller) -> tuple[str, bool]:
+def _call(tool: Tool, read: Callable[[], BoundValues], caller: Caller) -> tuple[str, bool]:
     try:
         bound = read()
         return format_result(caller.call(tool, bound.values, named=bound.named)[0]), True
@@ -93,7 +93,7 @@ def _call(tool: Tool, read: Callable[[], Bound], caller: Caller) -> tuple[str, b
         return _format_failure(tool, error), False
 
 
-async def _acall(tool: Tool, read: Callable[[], Bound], caller: Caller) -> tuple[str, bool]:
+async def _acall(tool: Tool, read: Callable[[], BoundValues], caller: Caller) -> tuple[str, bool]:
     try:
         bound = read()
         return format_result((await caller.acall(tool, bound.values, bound.named))[0]), True
@@ -117,7 +117,7 @@ def format_result(result: Value) -> str:
     return shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]} ... ({len(shown):,} characters)"
 
 
-def read_arguments(tool: Tool, arguments: str | Mapping[str, object], *, strict: bool = False) -> Bound:
+def read_arguments(tool: Tool, arguments: str | Mapping[str, object], *, strict: bool = False) -> BoundValues:
     """The values in arguments that were written by the schema of a tool; none are an empty object.
 
     Raises:
@@ -135,7 +135,7 @@ def read_arguments(tool: Tool, arguments: str | Mapping[str, object], *, strict:
     return _bind(tool, data, strict=strict)
 
 
-def parse_arguments(tool: Tool, text: str) -> Bound:
+def parse_arguments(tool: Tool, text: str) -> BoundValues:
     """The values that a text gives to a tool.
 
     Of a tool with one argument that is a text, the text is that argument. Else it is a JSON object with the names of
@@ -153,7 +153,7 @@ def parse_arguments(tool: Tool, text: str) -> Bound:
     if isinstance(data, dict) and {one.name for one in required} <= set(data) <= set(names):
         return _bind(tool, data)
     if not text and not required:
-        return Bound(())
+        return BoundValues(())
     if not parameters:
         raise BadArguments(f"{tool.name} takes no argument; leave its input empty")
     only = required if len(required) == 1 else parameters if len(parameters) == 1 else ()
@@ -167,7 +167,7 @@ def parse_arguments(tool: Tool, text: str) -> Bound:
     raise BadArguments(f"{tool.name} takes {count} as JSON: {_format_example(tool)}")
 
 
-def _read_alone(tool: Tool, needed: Parameter, text: str, data: object) -> Bound | None:
+def _read_alone(tool: Tool, needed: Parameter, text: str, data: object) -> BoundValues | None:
     """The value of the only argument that is needed, written without its name; None if it is written otherwise."""
     if not text:
         raise BadArguments(f"{tool.name} needs {needed.name}, and its input is empty")
@@ -184,7 +184,7 @@ def _read_alone(tool: Tool, needed: Parameter, text: str, data: object) -> Bound
     return _bind(tool, {needed.name: data})
 
 
-def _bind(tool: Tool, data: Mapping[str, object], *, strict: bool = False) -> Bound:
+def _bind(tool: Tool, data: Mapping[str, object], *, strict: bool = False) -> BoundValues:
     try:
         return tool.signature.bind(data, strict=strict)
     except InputError as error:

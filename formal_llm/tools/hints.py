@@ -47,7 +47,7 @@ class TypeHint:
         return str(hint).replace("typing.", "")
 
     @cached_property
-    def adapter(self) -> TypeAdapter[Any]:
+    def adapter(self) -> TypeAdapter[object]:
         """What pydantic makes of the hint."""
         from pydantic import ConfigDict, PydanticUserError, TypeAdapter
 

@@ -69,7 +69,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundValues:
     """The values for a call.
 
     Attributes:
@@ -137,7 +137,7 @@ class Signature:
         """
         return close_schema(self.schema)
 
-    def bind(self, arguments: Mapping[str, object], *, strict: bool = False) -> Bound:
+    def bind(self, arguments: Mapping[str, object], *, strict: bool = False) -> BoundValues:
         """Return the values that a model wrote as a JSON object.
 
         Args:
@@ -168,7 +168,7 @@ class Signature:
         if problems:
             raise InputError(", and ".join(problems))
         named = {one.name: made[one.name] for one in self.parameters if not one.required and one.name in made}
-        return Bound(tuple(made[one.name] for one in self.required), named)
+        return BoundValues(tuple(made[one.name] for one in self.required), named)
 
     def arrange(
         self, values: Sequence[object], named: Mapping[str, object]

@@ -18,7 +18,7 @@ from formal_llm.errors import InputError, ToolkitError
 from formal_llm.llms.schemas import check_schema, problem_in
 from formal_llm.tools import IMAGE, TEXT, tool
 from formal_llm.tools.calling import Caller, CallLimits
-from formal_llm.tools.signature import Bound, Signature
+from formal_llm.tools.signature import BoundValues, Signature
 from formal_llm.tools.tool import Tool, source_version
 from tests.tools.typed_tools import NAMES, TYPED, Colour, Item, Order, Person, Tree, add, book, power, price, search
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CALLER = Caller(CallLimits())
 
 
-def call(of: Tool, bound: Bound) -> object:
+def call(of: Tool, bound: BoundValues) -> object:
     return CALLER.call(of, bound.values, named=bound.named)[0].get()
 
 
