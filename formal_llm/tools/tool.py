@@ -82,7 +82,7 @@ class Tool:
 
     @property
     def strict_schema(self) -> dict[str, object]:
-        """The schema in the part of JSON Schema that all providers can hold a model to; see :mod:`.closing`.
+        """The schema that all providers can hold a model to, see :func:`~formal_llm.llms.schemas.close_schema`.
 
         Raises:
             ToolkitError: an argument cannot be written as JSON.
