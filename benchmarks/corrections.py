@@ -27,7 +27,7 @@ from rich.table import Table
 from benchmarks.llamacpp import llamacpp_server
 from formal_llm import Behaviour, Limits
 from formal_llm.agents import Markers, Monitor, Segment, Transcript
-from formal_llm.agents.decoding.choosing import ChoosingWriter
+from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.manner import MarkedWriter
 from formal_llm.agents.decoding.writer import Bounds, Due, Text, Told, added
@@ -41,7 +41,7 @@ MARKERS = Markers.of(REACT)
 RULES = Monitor(REACT, limits=Limits(at_least={"observation": 3}))
 #: How many forged markers the world writes at a time.
 AT_ONCE = 20
-WRITERS: dict[str, type[MarkedWriter]] = {"goes on": ContinuingWriter, "chooses": ChoosingWriter}
+WRITERS: dict[str, type[MarkedWriter]] = {"goes on": ContinuingWriter, "chooses": ChattingWriter}
 
 
 def forged(number: int) -> str:

@@ -19,7 +19,7 @@ from formal_llm.agents.monitor import Event, EventLike, Monitor
 from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Segment
 from formal_llm.automata import PDA, Behaviour, Limits, Source
-from formal_llm.automata.languages.fronts import Allowed
+from formal_llm.automata.languages.fronts import Allowed, ConfigurationSet
 from formal_llm.automata.models.dfa import DFA, finite_pda
 from formal_llm.automata.models.formula import Formula
 from formal_llm.automata.models.rules import automaton_of
@@ -107,11 +107,26 @@ class AgentRules:
         made = DFA(tuple(table), behaviour.dfa.accepting)
         return finite_pda(made, name=behaviour.name, symbols=behaviour.symbols).with_limits(behaviour.limits)
 
+    @cached_property
+    def answer_states(self) -> frozenset[str]:
+        """The states of the model that a run may end with."""
+        dfa, states = self.behaviour.dfa, self.behaviour.states
+        ends = {name for row in dfa.table for name, target in row.items() if target in dfa.accepting}
+        return frozenset(name for name in ends if not states[name].from_environment)
+
+    def name_tool(self, monitor: Monitor, named: str) -> Monitor:
+        """The monitor after a tool was named behind an action: one that may be called, or :data:`NO_TOOL`."""
+        if named in self.tools and named in monitor.allowed():
+            return monitor.after(named)
+        # Lookahead does not foresee it: the rules continue as those that permit one more of them.
+        slips = monitor.word.count(NO_TOOL)
+        return self.get_monitor(slips + 1).after_all(monitor.history).after(NO_TOOL)
+
     def list_events(self, segments: Iterable[Segment]) -> list[Event]:
         """The events of a run: its states, and behind each action the tool that it names, where a rule speaks of it."""
         found: list[Event] = []
         for segment in segments:
-            found.append(Event(segment.state, {"text": segment.text, "source": segment.source}))
+            found.append(segment.event)
             if self.action is not None and segment.state == self.action:
                 tool = segment.text.strip()
                 found.append(Event(tool if tool in self.tools else NO_TOOL))
@@ -145,6 +160,7 @@ class StatesMonitor(Monitor):
     """A monitor as a writer sees it, who knows of states and not of tools.
 
     Behind a state that names a tool, what is allowed is what is allowed after one of the tools that may be called.
+    After an event with the text of the state (:attr:`Segment.event`), it is what is allowed after the tool it names.
 
     Args:
         rules: the rules.
@@ -157,6 +173,11 @@ class StatesMonitor(Monitor):
         self._acting = rules
         # Where two calls leave the rules at the same place, one stands for both.
         self._now = tuple({one.place: one for one in now}.values())
+
+    @property
+    def place(self) -> tuple[ConfigurationSet, ...]:
+        """The position in the rules; equal places allow the same continuations."""
+        return tuple(part for one in self._now for part in one.place)
 
     def allowed(self) -> Mapping[str, Allowed]:
         """What may come next, as of :class:`Monitor`; tools on the way to the end are counted as events."""
@@ -183,7 +204,11 @@ class StatesMonitor(Monitor):
             NotAllowed: after it the rules cannot be kept any more.
         """
         following = [one.after(event) for one in self._now if one.allows(event)] or [self._now[0].after(event)]
-        if (event if isinstance(event, str) else event.name) == self._acting.action:
+        event = Event(event) if isinstance(event, str) else event
+        if event.name == self._acting.action and "text" in event.data:
+            named = str(event.data["text"]).strip()
+            following = [self._acting.name_tool(one, named) for one in following]
+        elif event.name == self._acting.action:
             following = [one.after(tool) for one in following for tool in one.allowed()]
         return StatesMonitor(self._acting, following)
 

@@ -17,11 +17,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from formal_llm.agents.acting import AgentRules, Rule
-from formal_llm.agents.decoding.choosing import ChoosingWriter
+from formal_llm.agents.decoding.chatting import ChattingWriter
+from formal_llm.agents.decoding.contents import Validated
 from formal_llm.agents.decoding.continuing import ContinuingWriter
+from formal_llm.agents.decoding.native import NativeWriter, ToolStates
 from formal_llm.agents.decoding.steps import Asks
 from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
 from formal_llm.agents.examples import load_examples
@@ -29,18 +31,21 @@ from formal_llm.agents.happenings import HappeningCallback
 from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.published.rewoo import LLM_WORKER, solve
+from formal_llm.agents.output import OutputType
+from formal_llm.agents.published.rewoo import LLM_WORKER, REQUEST, solve
 from formal_llm.agents.published.summaries import Summarise
 from formal_llm.agents.roles import Roles, World
 from formal_llm.agents.running import Run, RunSettings
-from formal_llm.agents.tool_calls import ERROR, check_texts, describe_tool
+from formal_llm.agents.tool_calls import ERROR, check_texts, describe_tool, offer_tool
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata import Behaviour, Limits
 from formal_llm.errors import AutomatonError, ToolkitError, TranscriptError, WritesNoText
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ContinuingLLM, TextLLM
 from formal_llm.llms.llm import LLM, LLMLike, resolve
+from formal_llm.llms.schemas import closed
 from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms.tool_calling import OfferedTool, ToolCallingLLM
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import CallLimits
@@ -49,12 +54,15 @@ from formal_llm.tools.toolkit import Toolkit
 
 
 def observe(run: Run) -> Asks[str]:
-    """Write an observation: the output of the last action's tool for the last input."""
+    """Write an observation: the output of the tool that was called; of several, each after its call."""
     asked = run.list_actions()
     if not asked:
         return f"{ERROR}no action with an input stands before this observation"
-    (call,) = yield from run.carry_out(asked[-1:])
-    return run.record_call(call).output
+    made = yield from run.carry_out(asked)
+    calls = [run.record_call(call) for call in made]
+    if len(calls) == 1:
+        return calls[0].output
+    return "\n\n".join(f"{call.tool}({call.input}):\n{call.output}" for call in calls)
 
 
 EVALUATION = """A proposed answer to a question is to be judged, by what was observed alone.
@@ -99,7 +107,13 @@ class Agent(RunnableAgent):
         llm: the model that writes.
         tools: the tools. If they keep state (a search, and lookups on the page it found), pass a function that creates
             the toolkit, such as ``agent_toolkit``, so that each run has its own.
-        examples: runs to show to the model; by default those beside the ``.agent`` file.
+        examples: runs to show to the model; by default those beside the ``.agent`` file, or none for native calls.
+        instructions: what the agent is and how it is to behave, in words, for the model.
+        output_type: the type of the answer: anything that pydantic reads from JSON. A model that answers with something
+            else is asked again with the reason. :attr:`Run.output` is the answer as a value. Default: a text.
+        native: whether the model calls tools by its provider's own means, which takes one request for each round of
+            tools; see :mod:`formal_llm.agents.decoding.native`. Otherwise it writes texts behind markers. Default: if
+            the model can, the behaviour calls tools, and there is no ``writer``.
         rules: additional rules on states and tools, see :class:`~formal_llm.agents.acting.AgentRules`: formulas such as
             ``"(eventually search)"``, behaviours, grammars, automata.
         limits: bounds on states and tools.
@@ -118,6 +132,7 @@ class Agent(RunnableAgent):
             one after the other.
 
     Attributes:
+        native: whether the model calls tools by its provider's own means.
         rules: the rules, including the tools.
         told: the instructions that the model reads before a run.
 
@@ -136,6 +151,9 @@ class Agent(RunnableAgent):
         llm: LLMLike,
         tools: Tools | None = None,
         *,
+        instructions: str = "",
+        output_type: object = None,
+        native: bool | None = None,
         examples: Sequence[Transcript] | None = None,
         rules: Iterable[Rule] = (),
         limits: Limits | None = None,
@@ -153,7 +171,7 @@ class Agent(RunnableAgent):
         on_event: HappeningCallback | None = None,
     ) -> None:
         self.behaviour = spec if isinstance(spec, Behaviour) else Behaviour.load(str(spec))
-        self.llm = ensure_text_llm(resolve(llm))
+        self.llm = resolve(llm) if writer is not None else ensure_text_llm(resolve(llm))
         self.on_event = on_event
         roles = roles or Roles.from_markers(self.behaviour, {**WORLDS, **(worlds or {})})
         self._make_tools = _make_toolkit_factory(tools)
@@ -172,8 +190,13 @@ class Agent(RunnableAgent):
         states = self.behaviour.states
         if all(states[name].from_environment for name in self.monitor.allowed()):
             raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
+        can_call = isinstance(self.llm, ToolCallingLLM) and None not in (roles.action, roles.input)
+        self.native = can_call and writer is None if native is None else native
+        if self.native and (roles.action is None or roles.input is None):
+            raise ToolkitError([f"{self.behaviour.name} has no states for an action and its input, so native=False"])
         if examples is None:
-            examples = () if isinstance(spec, Behaviour) else load_examples(str(spec))
+            shown = not isinstance(spec, Behaviour) and not self.native
+            examples = load_examples(str(spec)) if shown else ()
         self.examples = tuple(examples)
         for number, one in enumerate(self.examples, 1):
             if not (found := one.verify(self.behaviour)).valid:
@@ -181,17 +204,44 @@ class Agent(RunnableAgent):
         descriptions = (
             [*map(describe_tool, toolkit), *(_HELPERS[name] for name in helpers)] if roles.action is not None else []
         )
-        self.told = write_instructions(self.behaviour, descriptions, self.examples)
+        output = OutputType.of(output_type) if output_type is not None else None
+        parts = [instructions] if instructions else []
+        if self.native:
+            parts += [_LABELS] if roles.label is not None else []
+            parts += [write_examples(self.behaviour, self.examples)] if self.examples else []
+        else:
+            parts += [write_instructions(self.behaviour, descriptions, self.examples)]
+            parts += [output.request] if output is not None else []
+        self.told = "\n\n".join(part.rstrip() for part in parts) + ("" if self.native else "\n\n")
         by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}
         versions = [(tool.name, tool.version) for tool in toolkit]
-        self._ways = f"temperature {temperature}, {bounds}, {by}, {versions}"
+        self._ways = f"temperature {temperature}, {bounds}, {by}, {versions}, {output_type}, {self.native}"
         self.prices = prices
         self.budget = budget or Budget()
         self.budget.check(prices)
+        contents = dict(contents or {})
+        if output is not None:
+            contents |= dict.fromkeys(self.rules.answer_states, Validated(output.find_problem, output.schema))
         self._settings = RunSettings(
-            self.rules, roles, dict(contents or {}), self.budget, prices, calls or CallLimits(timeout=60.0)
-        )
-        self._writer_of = writer or partial(make_writer, temperature=temperature, bounds=bounds, streaming=streaming)
+            self.rules, roles, contents, self.budget, prices, calls or CallLimits(timeout=60.0),
+            native=self.native, read_output=output.read if output is not None else None,
+        )  # fmt: skip
+        self._writer_of: WriterOf
+        if self.native:
+            assert roles.action is not None and roles.input is not None
+            self._writer_of = partial(
+                make_native_writer,
+                states=ToolStates(roles.action, roles.input, roles.label),
+                tools=[*map(offer_tool, toolkit), *([_OFFERED_WORKER] if helpers else [])],
+                bounds=bounds,
+                temperature=temperature,
+                streaming=streaming,
+                output=OfferedTool("final_answer", "Gives the answer.", output.schema) if output is not None else None,
+            )
+        else:
+            self._writer_of = writer or partial(
+                make_writer, temperature=temperature, bounds=bounds, streaming=streaming
+            )
 
     @property
     def monitor(self) -> Monitor:
@@ -233,19 +283,22 @@ class Agent(RunnableAgent):
             instructions += "\n".join(
                 ["Earlier in this conversation:", *(one.to_text(self.behaviour) for one in before), ""]
             )
-
         llm = llm or self.llm
         writer = self._writer_of(llm, self.behaviour, instructions)
         return Run(self._settings, writer, llm, self._make_tools(), question, self.on_event, name)
 
 
+#: The model as a worker, as it is offered.
+_OFFERED_WORKER = OfferedTool(
+    LLM_WORKER, "Answers a request by itself, without tools.", closed({REQUEST: {"type": "string"}})
+)
 _HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}
 
 
 def make_writer(
     llm: LLM,
     behaviour: Behaviour,
-    told: str = "",
+    instructions: str = "",
     *,
     temperature: float = 0.0,
     bounds: Bounds | None = None,
@@ -254,12 +307,12 @@ def make_writer(
     """Create the writer that suits a model: one for models that continue a text, another for models that chat."""
     if isinstance(llm, ContinuingLLM):
         return ContinuingWriter(
-            llm, behaviour, instructions=told, temperature=temperature, bounds=bounds, streaming=streaming
+            llm, behaviour, instructions=instructions, temperature=temperature, bounds=bounds, streaming=streaming
         )
     if not isinstance(llm, TextLLM):
         raise WritesNoText(llm, "write as an agent")
-    return ChoosingWriter(
-        llm, behaviour, instructions=told, temperature=temperature, bounds=bounds, streaming=streaming
+    return ChattingWriter(
+        llm, behaviour, instructions=instructions, temperature=temperature, bounds=bounds, streaming=streaming
     )
 
 
@@ -267,7 +320,6 @@ def write_instructions(behaviour: Behaviour, tools: Sequence[str], examples: Seq
     """Write the instructions that a model reads before a run: the states, the tools, and examples."""
     states = [state for state in behaviour.states.values() if state.text]
     world = ", ".join(state.text for state in states if state.from_environment)
-    markers = Markers.of(behaviour)
     parts = [
         f"You answer by writing texts behind markers, one after the other: {', '.join(one.text for one in states)}."
         + (f" What stands behind {world} comes from outside; you read it." if world else "")
@@ -275,8 +327,32 @@ def write_instructions(behaviour: Behaviour, tools: Sequence[str], examples: Seq
     if tools:
         parts.append("\n".join(["An [Action] is the name of one of these tools:", *tools]))
     if examples:
-        parts.append("\n".join(["Examples:", *(f"\n{one.to_text(markers)}" for one in examples)]).rstrip())
+        parts.append(write_examples(behaviour, examples))
     return "\n\n".join(parts) + "\n\n"
+
+
+def write_examples(behaviour: Behaviour, examples: Sequence[Transcript]) -> str:
+    """Write examples as a model reads them."""
+    markers = Markers.of(behaviour)
+    return "\n".join(["Examples:", *(f"\n{one.to_text(markers)}" for one in examples)]).rstrip()
+
+
+#: What a model has to know about labels, if it calls tools natively.
+_LABELS = (
+    "Request all calls that the answer needs at once; you see none of their results. The first is labelled #E1, the "
+    "second #E2, and so on. In an argument a label stands for the result of that earlier call."
+)
+
+
+def make_native_writer(llm: LLM, behaviour: Behaviour, instructions: str = "", **how: Any) -> Writer:
+    """Create the writer for a model that calls tools by its provider's own means; ``how`` as of ``NativeWriter``.
+
+    Raises:
+        WritesNoText: the model calls no tools.
+    """
+    if not isinstance(llm, ToolCallingLLM):
+        raise WritesNoText(llm, "call tools")
+    return NativeWriter(llm, behaviour, instructions=instructions, **how)
 
 
 #: The vocabulary of the random text model: words, and markers that may turn up where they are not allowed.

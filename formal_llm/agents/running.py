@@ -11,14 +11,20 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Never
 
 from formal_llm.agents import happenings
-from formal_llm.agents.acting import NO_TOOL, AgentRules, StatesMonitor
-from formal_llm.agents.decoding.contents import Content, OneOf
+from formal_llm.agents.acting import AgentRules, StatesMonitor
+from formal_llm.agents.decoding.contents import Content, FreeText, OneOf
 from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relay_steps
 from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
 from formal_llm.agents.happenings import Happening, ToolCall
-from formal_llm.agents.monitor import Event, Monitor
+from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.roles import Roles
-from formal_llm.agents.tool_calls import ERROR, acall_with_text, call_with_text
+from formal_llm.agents.tool_calls import (
+    ERROR,
+    acall_with_arguments,
+    acall_with_text,
+    call_with_arguments,
+    call_with_text,
+)
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import AgentStopped, NotAllowed, WritingError, did_you_mean
 from formal_llm.llms.driven import resumed
@@ -44,6 +50,8 @@ class RunSettings:
         prices: the prices of tokens.
         calls: limits on each tool call.
         max_tokens: the maximum number of tokens of a text that the environment requests from the model.
+        native: whether inputs are arguments by the strict schemas of tools, as a native turn writes them.
+        read_output: reads the answer as the type that was asked for; None if it is a text.
     """
 
     rules: AgentRules
@@ -53,6 +61,8 @@ class RunSettings:
     prices: Prices | None = None
     calls: CallLimits = field(default_factory=lambda: CallLimits(timeout=60.0))
     max_tokens: int = 512
+    native: bool = False
+    read_output: Callable[[str], object] | None = None
 
 
 class Action(NamedTuple):
@@ -138,7 +148,6 @@ class Run:
         self.calls: list[ToolCall] = []
         self.caller = Caller(settings.calls)
         self._tell = tell
-        self._slips = 0
         self._writing = ""  # the state of the world that is being written
         self._refused: dict[int, str] = {}
         self._monitor = settings.rules.get_monitor()
@@ -147,6 +156,16 @@ class Run:
     def segments(self) -> tuple[Segment, ...]:
         """The segments written so far."""
         return self.transcript.segments
+
+    @property
+    def output(self) -> object:
+        """The answer: of the type that was asked for, else a text.
+
+        Raises:
+            ValueError: the run has not ended with such an answer.
+        """
+        answer, read = self.transcript.answer, self.settings.read_output
+        return answer if read is None else read(answer)
 
     @property
     def monitor(self) -> Monitor:
@@ -217,8 +236,6 @@ class Run:
         outside = {name for name, state in states.items() if state.from_environment}
         allowed = tuple(self._monitor.allowed())
         due = allowed if set(allowed) <= outside else (yield from self._follow_writer(outside))
-        if due is None:
-            return True
         if due:
             yield from self._ask_world(due[0])
             return True
@@ -227,12 +244,8 @@ class Run:
             raise NotAllowed(refused)
         return False
 
-    def _follow_writer(self, outside: set[str]) -> Asks[tuple[str, ...] | None]:
-        """Record what a writer reports.
-
-        Returns:
-            The states that are due at its end; None if it was stopped because the named tool determines what may come.
-        """
+    def _follow_writer(self, outside: set[str]) -> Asks[tuple[str, ...]]:
+        """Record what a writer reports, and return the states that are due at its end."""
         rules = self.settings.rules
         state, pieces = "", False
         monitor = self._monitor if rules.action is None else StatesMonitor(rules, [self._monitor])
@@ -253,9 +266,6 @@ class Run:
                     self.notify_watchers(happenings.Wrote(state, event.text, self.name))
                 case Segment():
                     self._record_segment(event, was_streamed=pieces)
-                    if event.state == self.settings.roles.action and rules.action is not None:
-                        steps.close()
-                        return None
                 case Correction():
                     self._record_correction(event)
                 case Spent():
@@ -278,7 +288,8 @@ class Run:
 
     def _build_contents(self) -> dict[str, ContentOf]:
         roles = self.settings.roles
-        contents = dict(self.settings.contents)
+        contents: dict[str, ContentOf] = dict.fromkeys(self.settings.rules.answer_states, FreeText(whole=True))
+        contents |= self.settings.contents
         if roles.action is not None:
             contents.setdefault(roles.action, self._find_callable_tools)
         if roles.label is not None:
@@ -301,18 +312,11 @@ class Run:
         rules, place = self.settings.rules, len(self.segments) - 1
         allowed = self._monitor.allowed()
         legal = tuple(name for name in rules.tools if rules.action is None or name in allowed)
-        if named in legal:
-            event = named
-        else:
+        if named not in legal:
             self._refused[place] = why = self._explain_refusal(named, legal)
             self._record_correction(Correction(place, named, legal, named, why))
-            event = NO_TOOL
-        if rules.action is None:
-            return
-        if event == NO_TOOL:  # lookahead does not foresee it: continue with rules that permit one more slip
-            self._slips += 1
-            self._monitor = rules.get_monitor(self._slips).after_all(self._monitor.history)
-        self._monitor = self._monitor.after(event)
+        if rules.action is not None:
+            self._monitor = rules.name_tool(self._monitor, named)
 
     def _explain_refusal(self, named: str, legal: Sequence[str]) -> str:
         """Explain why a name is not a tool that may be called, in the words that the agent reads."""
@@ -327,13 +331,19 @@ class Run:
         """Call the tool of an action if that is allowed; the output of a refused or failed call is the reason."""
         if action.refused:
             return self._end_call(action, ERROR + action.refused, False)
-        return self._end_call(action, *call_with_text(self.toolkit[action.tool], action.input, self.caller))
+        tool = self.toolkit[action.tool]
+        if self.settings.native:
+            return self._end_call(action, *call_with_arguments(tool, action.input, self.caller, strict=True))
+        return self._end_call(action, *call_with_text(tool, action.input, self.caller))
 
     async def acall_tool(self, action: Action) -> ToolCall:
         """Do the same as :meth:`call_tool` without blocking the event loop: asynchronous tools run on it."""
         if action.refused:
             return self._end_call(action, ERROR + action.refused, False)
-        return self._end_call(action, *await acall_with_text(self.toolkit[action.tool], action.input, self.caller))
+        tool = self.toolkit[action.tool]
+        if self.settings.native:
+            return self._end_call(action, *await acall_with_arguments(tool, action.input, self.caller, strict=True))
+        return self._end_call(action, *await acall_with_text(tool, action.input, self.caller))
 
     def _end_call(self, action: Action, output: str, ok: bool) -> ToolCall:
         return ToolCall(len(self.segments), action.tool, action.input, output, ok, action.label)
@@ -418,8 +428,7 @@ class Run:
 
     def _add_segment(self, segment: Segment) -> None:
         try:
-            event = Event(segment.state, {"text": segment.text, "source": segment.source})
-            self._monitor = self._monitor.after(event)
+            self._monitor = self._monitor.after(segment.event)
         except NotAllowed as error:
             raise WritingError(f"{segment.state} was written where it cannot come: {error}") from error
         self.transcript = self.transcript.plus(segment)

@@ -53,6 +53,11 @@ class Segment:
         if self.source not in get_args(Author):
             raise ValueError(f"a segment is written by one of {', '.join(get_args(Author))}, not {self.source!r}")
 
+    @property
+    def event(self) -> Event:
+        """The segment as an event for a monitor: its text and its author are the data."""
+        return Event(self.state, {"text": self.text, "source": self.source})
+
 
 @dataclass(frozen=True, slots=True)
 class Correction:
@@ -138,7 +143,7 @@ class Transcript(Drawable):
     @property
     def events(self) -> tuple[Event, ...]:
         """The segments as events for a monitor: their texts and authors are the data."""
-        return tuple(Event(one.state, {"text": one.text, "source": one.source}) for one in self.segments)
+        return tuple(segment.event for segment in self.segments)
 
     @property
     def answer(self) -> str:

@@ -132,7 +132,8 @@ class WeightedLLM:
     def choose(self, question: Question) -> Answer:
         """Return the most probable option with all probabilities; for several a random selection without any."""
         texts = [option.text for option in question.options]
-        content = repr((self._seed, question.task, [tuple(message) for message in question.messages], texts))
+        messages = [tuple(message.to_data().values()) for message in question.messages]
+        content = repr((self._seed, question.task, messages, texts))
         rng = random.Random(hashlib.sha256(content.encode()).digest())
         if question.several:
             return _draw_several(question, rng)

@@ -15,9 +15,14 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, WritesNoText
-from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.question import Answer, Message, Question, RequestedCall
 from formal_llm.llms.schemas import Schema, read_object
 from formal_llm.llms.usage import TokenUsage
+
+#: Why a text is not whole, in words for the model, which reads them when it is asked again.
+CUT_OFF = "it was cut off at the limit of tokens"
+REFUSED = "it was refused"
+FILTERED = "it was stopped by the content filter"
 
 #: A request: the messages of a chat, or one text, which stands for a single message of the user.
 Messages: TypeAlias = str | Sequence[Message]
@@ -30,13 +35,18 @@ class Generated:
     Attributes:
         text: the text.
         usage: the tokens that it cost.
-        ended: the stop that ended it, or an empty text if the model itself ended it. None if the text was cut off at
-            the limit of tokens, or if the reason is not known.
+        ended: the stop that ended it, or an empty text if the model itself ended it. None if the text is not whole, or
+            if it is not known whether the model or a stop ended it.
+        stopped: why the text is not whole: :data:`CUT_OFF`, :data:`REFUSED` or :data:`FILTERED`; empty if it is whole,
+            or if nothing is known.
+        calls: the calls of tools that the model requests, if tools were offered to it.
     """
 
     text: str
     usage: TokenUsage = field(default_factory=TokenUsage)
     ended: str | None = None
+    stopped: str = ""
+    calls: tuple[RequestedCall, ...] = ()
 
 
 @runtime_checkable
@@ -299,18 +309,25 @@ class Writing(Question):
 
 
 #: For each method that writes a whole text the method that streams it.
-STREAMS = {"generate": "stream", "continue_text": "stream_continuation"}
+STREAMS = {"generate": "stream", "continue_text": "stream_continuation", "take_turn": "stream_turn"}
 
 
 def _as_answer(made: Generated | GeneratedObject) -> Answer:
-    return Answer((), text=made.text, usage=made.usage, ended=getattr(made, "ended", None))
+    if isinstance(made, GeneratedObject):
+        return Answer((), text=made.text, usage=made.usage)
+    return Answer((), text=made.text, usage=made.usage, ended=made.ended, stopped=made.stopped, calls=made.calls)
 
 
 def in_one_piece(answer: Answer) -> Stream:
     """Turn a whole text into a stream."""
     if answer.text:
         yield answer.text
-    yield Generated(answer.text, answer.usage, answer.ended)
+    yield as_generated(answer)
+
+
+def as_generated(answer: Answer) -> Generated:
+    """Return a text that was the answer to a request."""
+    return Generated(answer.text, answer.usage, answer.ended, answer.stopped, answer.calls)
 
 
 def chat(messages: Messages) -> tuple[Message, ...]:

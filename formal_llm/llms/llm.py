@@ -19,6 +19,7 @@ from formal_llm.llms.driven import driven
 from formal_llm.llms.generation import ContinuingLLM, ObjectLLM, TextLLM, Writing
 from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.llms.texts import AsyncTexts, Texts
+from formal_llm.llms.tool_calling import ToolCallingLLM
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -252,8 +253,9 @@ class WrapperLLM(ABC):
     """An LLM that wraps another one.
 
     It has ``choose``; ``achoose`` and ``aclose`` if and only if the wrapped LLM is an ``AsyncLLM``; ``choose_many`` if
-    and only if that is a ``BatchLLM``; and ``generate``, ``continue_text`` and ``generate_object`` if and only if it is
-    a ``TextLLM``, ``ContinuingLLM`` or ``ObjectLLM``, with their asynchronous counterparts if it has ``achoose``.
+    and only if that is a ``BatchLLM``; and ``generate``, ``continue_text``, ``generate_object`` and ``take_turn`` if
+    and only if it is a ``TextLLM``, ``ContinuingLLM``, ``ObjectLLM`` or ``ToolCallingLLM``, with their asynchronous
+    counterparts if it has ``achoose``.
 
     Attributes:
         llm: the wrapped LLM.
@@ -274,6 +276,8 @@ class WrapperLLM(ABC):
             methods["choose_many"] = self._choose_many
         if isinstance(self.llm, TextLLM):
             methods["generate"] = texts.generate
+        if isinstance(self.llm, ToolCallingLLM):
+            methods["take_turn"] = texts.take_turn
         if isinstance(self.llm, ContinuingLLM):
             methods["continue_text"] = texts.continue_text
         if isinstance(self.llm, ObjectLLM):

@@ -69,11 +69,41 @@ class Option:
     text: str
 
 
+class RequestedCall(NamedTuple):
+    """A call of a tool that a model requests.
+
+    Attributes:
+        id: distinguishes it from the other calls of a chat.
+        name: the name of the tool, as the model wrote it.
+        arguments: the arguments, as the model wrote them: JSON text, if it is well-formed.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+
 class Message(NamedTuple):
-    """A message of a chat: ``role`` is ``system``, ``user`` or ``assistant``."""
+    """A message of a chat.
+
+    Attributes:
+        role: ``system``, ``user``, ``assistant``, or ``tool`` for the result of a call.
+        content: the text.
+        calls: the calls of tools that the assistant requests.
+        answers: the ``id`` of the call whose result this is.
+    """
 
     role: str
     content: str
+    calls: tuple[RequestedCall, ...] = ()
+    answers: str = ""
+
+    def to_data(self) -> dict[str, object]:
+        """Return the message as JSON data; ``calls`` and ``answers`` only if they are not empty."""
+        data: dict[str, object] = {"role": self.role, "content": self.content}
+        if self.calls:
+            data["calls"] = [list(call) for call in self.calls]
+        return {**data, "answers": self.answers} if self.answers else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +116,8 @@ class Answer:
         text: the answer as it was written, if it was given as text.
         usage: the tokens that it cost.
         ended: what ended a text, if known (:class:`~formal_llm.llms.generation.Generated`).
+        stopped: why a text is not whole; empty if it is (:class:`~formal_llm.llms.generation.Generated`).
+        calls: the calls of tools that a turn requests (:class:`~formal_llm.llms.tool_calling.Turn`).
         label_mass: the total probability that a decision model gave the options before they were scaled to 1; if it is
             low, the model would rather have answered something else.
     """
@@ -96,6 +128,8 @@ class Answer:
     usage: TokenUsage = NO_TOKENS
     ended: str | None = None
     label_mass: float | None = None
+    stopped: str = ""
+    calls: tuple[RequestedCall, ...] = ()
 
     @property
     def number(self) -> int:
@@ -216,7 +250,7 @@ class Question:
     def content(self) -> dict[str, object]:
         """What the answerer sees, as JSON data; equal for questions that look the same to it."""
         return {
-            "messages": [list(message) for message in self.messages],
+            "messages": [list(message.to_data().values()) for message in self.messages],
             "options": [[option.number, option.text] for option in self.options],
             "several": self.several,
         }

@@ -50,6 +50,15 @@ def check_schema(schema: Schema) -> None:
             raise ValueError(f"$defs/{name} refers to itself; not all providers know schemas that do")
 
 
+def is_portable(schema: Schema) -> bool:
+    """Whether a schema uses only the supported keywords, so that all providers can enforce it."""
+    try:
+        check_schema(schema)
+    except ValueError:
+        return False
+    return True
+
+
 def _definitions(schema: Schema) -> Mapping[str, Schema]:
     definitions = schema.get("$defs", {})
     if not isinstance(definitions, Mapping) or not all(isinstance(one, Mapping) for one in definitions.values()):

@@ -10,17 +10,19 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.doubles import FunctionLLM, RandomLLM, ScriptedLLM
-from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Stream, Writing, chat
-from formal_llm.llms.question import Answer, AnswerLike, Question
+from formal_llm.llms.generation import CUT_OFF, Generated, GeneratedObject, Messages, Stream, Writing, chat
+from formal_llm.llms.question import Answer, AnswerLike, Question, RequestedCall
 from formal_llm.llms.schemas import Schema
 from formal_llm.llms.stops import first_stop
 from formal_llm.llms.texts import Texts
+from formal_llm.llms.tool_calling import OfferedTool, Turn
 from formal_llm.llms.usage import TokenUsage
 
+T = TypeVar("T")
 #: The number of characters that count as a token here.
 TOKEN = 4
 
@@ -63,7 +65,8 @@ class FunctionTextLLM:
         ended = found[1] if found is not None else "" if len(text) <= most else None
         text = text[:most] if found is None else text[: found[0]]
         size = sum(len(message.content) for message in question.messages)
-        return Answer((), text=text, usage=TokenUsage(1, size // TOKEN, -(-len(text) // TOKEN)), ended=ended)
+        usage = TokenUsage(1, size // TOKEN, -(-len(text) // TOKEN))
+        return Answer((), text=text, usage=usage, ended=ended, stopped=CUT_OFF if ended is None else "")
 
     def stream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -100,7 +103,7 @@ class ScriptedTextLLM(FunctionTextLLM):
         super().__init__(partial(_next, iter(texts), self.requests), ScriptedLLM(answers).choose, piece=piece)
 
 
-def _next(texts: Iterator[str], requests: list[Writing], asked: Writing) -> str:
+def _next(texts: Iterator[T], requests: list[Writing], asked: Writing) -> T:
     requests.append(asked)
     try:
         return next(texts)
@@ -123,6 +126,114 @@ class RandomTextLLM(FunctionTextLLM):
         super().__init__(
             lambda _: "".join(rng.choices(words, k=rng.randint(0, most))), RandomLLM(seed).choose, piece=piece
         )
+
+
+#: A turn: a text, or a text and calls: the names of tools with their arguments, as data or as the model writes them.
+TurnLike: TypeAlias = "str | tuple[str, Sequence[tuple[str, Mapping[str, object] | str]]]"
+
+
+class FunctionTurnLLM(FunctionTextLLM):
+    """Takes turns with tools by a function; see :class:`~formal_llm.llms.tool_calling.ToolCallingLLM`.
+
+    It enforces nothing: the function may call tools that were not offered.
+
+    Args:
+        function: returns the turn for a :class:`~formal_llm.llms.tool_calling.Turn`, and the text for another request.
+        choose, piece: see :class:`FunctionTextLLM`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Any], TurnLike],  # of a Turn or a Writing: a function that knows one of them is enough
+        choose: Callable[[Question], AnswerLike] | None = None,
+        *,
+        piece: int = 3,
+    ) -> None:
+        self._take = function
+        self._count = 0
+        super().__init__(self._write, choose, piece=piece)
+        self.take_turn = Texts(self.choose).take_turn
+
+    def _write(self, asked: Writing) -> str:
+        turn = self._take(asked)
+        return turn if isinstance(turn, str) else turn[0]
+
+    def choose(self, question: Question) -> Answer:
+        """Return the function's answer, text or turn."""
+        if not isinstance(question, Turn):
+            return super().choose(question)
+        turn = self._take(question)
+        text, called = (turn, ()) if isinstance(turn, str) else turn
+        calls = []
+        for name, arguments in called:
+            self._count += 1
+            written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            calls.append(RequestedCall(f"call_{self._count}", name, written))
+        read = len(json.dumps(question.content["messages"])) + len(json.dumps(question.content["tools"]))
+        wrote = len(text) + sum(len(call.name) + len(call.arguments) for call in calls)
+        return Answer((), text=text, usage=TokenUsage(1, read // TOKEN, -(-wrote // TOKEN)), ended="", calls=(*calls,))
+
+    def stream_turn(
+        self,
+        messages: Messages,
+        tools: Sequence[OfferedTool],
+        *,
+        must_call: bool = False,
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+    ) -> Stream:
+        """Like ``take_turn``, its text piece by piece."""
+        yield from self._pieces(
+            self.take_turn(messages, tools, must_call=must_call, max_tokens=max_tokens, temperature=temperature)
+        )
+
+
+class ScriptedTurnLLM(FunctionTurnLLM):
+    """Takes prepared turns in order, then fails.
+
+    Args:
+        turns: the turns, and the texts for other requests.
+        answers: the answers to questions, see :class:`~formal_llm.llms.ScriptedLLM`.
+        piece: see :class:`FunctionTextLLM`.
+
+    Attributes:
+        requests: the requests so far.
+    """
+
+    def __init__(self, turns: Iterable[TurnLike], answers: Iterable[AnswerLike] = (), *, piece: int = 3) -> None:
+        self.requests: list[Writing] = []
+        super().__init__(partial(_next, iter(turns), self.requests), ScriptedLLM(answers).choose, piece=piece)
+
+
+class RandomTurnLLM(FunctionTurnLLM):
+    """Takes random turns: texts, calls of offered tools with random arguments, and, as a liar, whatever else.
+
+    Args:
+        seed: the seed.
+        words: the words of its texts, and the names of tools that it calls without being offered them.
+        lies: the probability that a call is not one of an offered tool with arguments by its schema.
+        piece: see :class:`FunctionTextLLM`.
+    """
+
+    def __init__(
+        self, seed: int = 0, words: Sequence[str] = ("so", "then", "42"), *, lies: float = 0.0, piece: int = 3
+    ) -> None:
+        rng, objects = random.Random(seed), RandomObjectLLM(seed, words)
+
+        def take(asked: Writing) -> TurnLike:
+            text = " ".join(rng.choices(words, k=rng.randint(0, 4)))
+            if not isinstance(asked, Turn):
+                return text
+            calls: list[tuple[str, str]] = []
+            for _ in range(rng.choice((0, 1, 1, 1, 2, 3)) or int(asked.must_call and rng.random() >= lies)):
+                tool = rng.choice(asked.tools) if asked.tools else None
+                if tool is None or rng.random() < lies:
+                    calls.append((rng.choice(words), rng.choice(("{}", "", "[1", '{"x": 1}', "null"))))
+                else:
+                    calls.append((tool.name, json.dumps(objects.generate_object("", tool.parameters).value)))
+            return text, calls
+
+        super().__init__(take, RandomLLM(seed).choose, piece=piece)
 
 
 class RandomObjectLLM:

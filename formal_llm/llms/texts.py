@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Writing
+from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Writing, as_generated
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.schemas import Schema
+from formal_llm.llms.tool_calling import OfferedTool, Turn
 
 
 class Texts:
@@ -24,7 +25,20 @@ class Texts:
     ) -> Generated:
         """Write the next message of a chat, see :meth:`TextLLM.generate`."""
         answer = self._choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
-        return Generated(answer.text, answer.usage, answer.ended)
+        return as_generated(answer)
+
+    def take_turn(
+        self,
+        messages: Messages,
+        tools: Sequence[OfferedTool],
+        *,
+        must_call: bool = False,
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+    ) -> Generated:
+        """Write the next message of a chat with tools, see :meth:`ToolCallingLLM.take_turn`."""
+        request = Turn(messages, tools, must_call=must_call, max_tokens=max_tokens, temperature=temperature)
+        return as_generated(self._choose(request))
 
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -32,7 +46,7 @@ class Texts:
         """Write the continuation of a text, see :meth:`ContinuingLLM.continue_text`."""
         request = Writing(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature, continues=True)
         answer = self._choose(request)
-        return Generated(answer.text, answer.usage, answer.ended)
+        return as_generated(answer)
 
     def generate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
@@ -58,7 +72,20 @@ class AsyncTexts:
     ) -> Generated:
         """Write the next message of a chat."""
         answer = await self._choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
-        return Generated(answer.text, answer.usage, answer.ended)
+        return as_generated(answer)
+
+    async def atake_turn(
+        self,
+        messages: Messages,
+        tools: Sequence[OfferedTool],
+        *,
+        must_call: bool = False,
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+    ) -> Generated:
+        """Write the next message of a chat with tools."""
+        request = Turn(messages, tools, must_call=must_call, max_tokens=max_tokens, temperature=temperature)
+        return as_generated(await self._choose(request))
 
     async def acontinue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -66,7 +93,7 @@ class AsyncTexts:
         """Write the continuation of a text."""
         request = Writing(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature, continues=True)
         answer = await self._choose(request)
-        return Generated(answer.text, answer.usage, answer.ended)
+        return as_generated(answer)
 
     async def agenerate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0

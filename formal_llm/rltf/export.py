@@ -51,7 +51,7 @@ INSTRUCTION = (
 _CHOICE = re.compile(r"\d{1,9}(?:\+\d{1,9})*")
 _BETWEEN = re.compile(r"[\s,;]+")
 #: A prompt or completion: a text, or the messages of a chat, each with ``role`` and ``content``.
-Prompt: TypeAlias = str | list[dict[str, str]]
+Prompt: TypeAlias = str | list[dict[str, object]]
 
 
 def walk_messages(planner: Planner, task: str | Task) -> tuple[Message, ...]:
@@ -271,7 +271,7 @@ def _place_of(prompt: Prompt, exported: Mapping[str, set[int]], tasks: Sequence[
 def _prompt_of(planner: Planner, task: Task, conversational: bool) -> Prompt:
     if not conversational:
         return walk_prompt(planner, task)
-    return [message._asdict() for message in walk_messages(planner, task)]
+    return [message.to_data() for message in walk_messages(planner, task)]
 
 
 def _strip_messages(prompt: Prompt) -> Prompt:

@@ -37,7 +37,7 @@ def test_self_consistency_asks_k_times() -> None:
 
 
 def test_an_agent_is_asked_where_no_answer_repeats(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    then = Agent("react", Scripted(["[Final Thought]", "t", "Oder"]), agent_toolkit)
+    then = Agent("react", Scripted(["[Final Thought] t [Answer] Oder"]), agent_toolkit)
     both = SelfConsistency(Agent("direct", Scripted(["a", "b", "c", "c"])), 2, then=then)
     first, second = both.run_all(["q1", "q2"], results=tmp_path / "sc")
     assert (first.answer, first.after is not None, first.agreed) == ("Oder", True, False)

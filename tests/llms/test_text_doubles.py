@@ -9,6 +9,7 @@ import pytest
 from formal_llm.errors import LLMError
 from formal_llm.llms import LLM, Message, Question, RecordingLLM, TokenUsage
 from formal_llm.llms.generation import (
+    CUT_OFF,
     ContinuingLLM,
     Generated,
     StreamingContinuingLLM,
@@ -29,7 +30,7 @@ def test_a_function_of_the_request() -> None:
     )
     assert llm.continue_text("a") == Generated("a, True", TokenUsage(1, 0, 2), "")
     assert llm.continue_text("a", stop=["Tr"]) == Generated("a, ", TokenUsage(1, 0, 1), "Tr")
-    assert llm.continue_text("a", max_tokens=1) == Generated("a, T", TokenUsage(1, 0, 1), None)
+    assert llm.continue_text("a", max_tokens=1) == Generated("a, T", TokenUsage(1, 0, 1), None, CUT_OFF)
     assert list(llm.stream_continuation("a")) == ["a, ", "Tru", "e", llm.continue_text("a")]
     assert list(llm.stream("a")) == ["a, ", "Fal", "se", llm.generate("a")]
     assert llm.choose(Question("Which?", ["x", "y"])).number == 1

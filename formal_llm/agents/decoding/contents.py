@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from formal_llm.automata import CFG
@@ -23,9 +23,11 @@ class FreeText:
 
     Attributes:
         max_tokens: the budget: after this many tokens the content ends, and what follows it is written. None for none.
+        whole: whether it is an answer, which is neither empty nor cut off.
     """
 
     max_tokens: int | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,20 @@ class JsonSchema:
         return cls(json.dumps(schema))
 
 
-Content: TypeAlias = FreeText | OneOf | Regex | Grammar | JsonSchema
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A text that a function accepts.
+
+    Attributes:
+        find_problem: returns what is wrong with a text, in words for the model; empty if nothing is.
+        schema: the schema of the text, if it is JSON, for models that enforce one.
+    """
+
+    find_problem: Callable[[str], str]
+    schema: Mapping[str, object] | None = field(default=None, hash=False)
+
+
+Content: TypeAlias = FreeText | OneOf | Regex | Grammar | JsonSchema | Validated
 
 
 def find_problem(content: Content, text: str) -> str:
@@ -83,7 +98,7 @@ def find_problem(content: Content, text: str) -> str:
     """
     match content:
         case FreeText():
-            return ""
+            return "an answer is not empty" if content.whole and not text else ""
         case OneOf(texts):
             return "" if text in texts else f"it is none of {', '.join(map(repr, texts))}"
         case Regex(pattern):
@@ -91,6 +106,8 @@ def find_problem(content: Content, text: str) -> str:
                 return "" if re.fullmatch(pattern, text) else f"it does not match {pattern}"
             except re.error as error:
                 raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+        case Validated(check):
+            return check(text)
     raise ValueError(f"only masks hold a text to a {type(content).__name__}; give FreeText, OneOf or Regex")
 
 

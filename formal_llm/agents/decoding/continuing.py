@@ -18,16 +18,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil
+from typing import ClassVar
 
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, filter_matching_texts, find_problem
-from formal_llm.agents.decoding.manner import FORCED, MarkedWriter, WriterRun, WritingConfig, find_common_prefix
+from formal_llm.agents.decoding.manner import (
+    FORCED,
+    MarkedWriter,
+    NextStates,
+    WriterRun,
+    WritingConfig,
+    find_common_prefix,
+)
 from formal_llm.agents.decoding.steps import Going, Step, Steps
 from formal_llm.agents.decoding.writer import GOES_ON, ContentOf, Due, SegmentBegan, Spent, Text, Told
 from formal_llm.agents.markers import Piece, Splitter
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import InvalidAnswer, WritingError
-from formal_llm.llms.generation import ContinuingLLM, Writing
+from formal_llm.llms.generation import FILTERED, REFUSED, ContinuingLLM, Generated, Writing
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.usage import TokenUsage
 
@@ -46,8 +54,12 @@ class ContinuingRun(WriterRun):
         kept: how the text of a state begins where it was put there, since it is one of some texts.
         tokens, corrected: the tokens and the corrections there.
         cut: whether what was generated beyond this place does not count.
+        before: the monitor before the state whose text is being written.
         chooses: whether the model also answers questions.
     """
+
+    #: Whether the model continues in the middle of a word that was put there.
+    continues_words: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -60,6 +72,7 @@ class ContinuingRun(WriterRun):
         chooses: bool,
     ) -> None:
         super().__init__(how, transcript, monitor, until, contents)
+        self.before = monitor
         self.chooses = chooses
         self.content: Content = FreeText()
         self.done = False
@@ -95,7 +108,7 @@ class ContinuingRun(WriterRun):
             self._end_run((state,))
             return
         self.state, self.raw, self.kept, self.tokens, self.corrected = state, "", "", 0, 0
-        self.monitor = self.monitor.after(state)
+        self.before, self.monitor = self.monitor, self.monitor.after(state)
         self.content = self._get_content(state)
         find_problem(self.content, "")  # a content that no text can have is reported before the model is asked
         yield SegmentBegan(state, forced)
@@ -118,12 +131,12 @@ class ContinuingRun(WriterRun):
             yield FORCED
             yield from self._begin_state(following.only_state, forced=True)
         elif prefix is None:
-            self._start_between_states("" if following.may_end else following.prefix)
+            self._start_between_states("" if following.may_end else self._get_put_prefix(following))
             return False
         elif prefix in following.states and sum(one.startswith(prefix) for one in following.states) == 1:
             self._start_between_states(None)
             yield from self._begin_state(following.states[prefix])
-        elif self.tokens >= self.bounds.state_tokens:  # blanks, again and again
+        elif self.tokens >= self.bounds.get_state_tokens(None):  # blanks, again and again
             yield from self._correct_marker(self.raw, "no marker came")
         else:
             return False
@@ -134,7 +147,7 @@ class ContinuingRun(WriterRun):
         if isinstance(self.content, OneOf) and not self.splitter.held:
             left = filter_matching_texts(self.content, self.raw)
             begun = find_common_prefix(left)
-            if len(begun) > len(self.raw.lstrip()):
+            if len(begun) > len(self.raw.lstrip()) and (self.continues_words or len(left) == 1):
                 yield Text(begun[len(self.raw.lstrip()) :])
                 tokens = self.tokens
                 self._restart_text()
@@ -149,6 +162,13 @@ class ContinuingRun(WriterRun):
             yield from self._correct_text(self.raw.strip(), f"the text has {self._get_token_limit()} tokens")
             return True
         reason = f"the text of {self.state} has {self._get_token_limit()} tokens"
+        if isinstance(self.content, FreeText) and self.content.whole:
+            raise WritingError(
+                f"{reason} and is not finished, and a run does not end with half an answer; give it more room: "
+                "bounds=Bounds(state_tokens=...)",
+                self.state or "",
+                self.raw,
+            )
         self.raw += self.splitter.held
         yield from self._close_text()
         if self.state is None:
@@ -158,7 +178,32 @@ class ContinuingRun(WriterRun):
     def _get_token_limit(self) -> int:
         """The most tokens of a state."""
         own = self.content.max_tokens if isinstance(self.content, FreeText) else None
-        return own or self.bounds.state_tokens
+        return own or self.bounds.get_state_tokens(self.state)
+
+    def _get_put_prefix(self, following: NextStates) -> str:
+        """How all legal markers begin, as far as the model can continue it."""
+        return following.prefix
+
+    def _may_put_prefix(self, following: NextStates) -> bool:
+        """Whether what is put there now helps the model more than what is there already."""
+        return self.prefix is None or len(following.prefix) > len(self.prefix)
+
+    def _is_unfinished(self, made: Generated) -> bool:
+        """Whether the model was stopped in the middle, so that it has to be asked to continue."""
+        return made.ended is None and bool(made.text)
+
+    def _note_problem(self, problem: str, rejected: str | None = None) -> None:
+        """Note what was wrong, and the text that was rejected, for models that read it."""
+
+    def _find_due_at_end(self, following: NextStates) -> tuple[str, ...] | None:
+        """What is due where the model ended by itself; None where that alone does not determine it."""
+        del following
+        return None
+
+    def _is_own_marker(self, marker: str) -> bool:
+        """Whether a marker only repeats the one that is there already."""
+        del marker
+        return False
 
     # -- requests -----------------------------------------------------------------------------------------------
 
@@ -170,6 +215,9 @@ class ContinuingRun(WriterRun):
         self.cut = False
         while not self.cut and coming.made is None:
             came = yield from coming.read_next()
+            if coming.stopped in (REFUSED, FILTERED):
+                yield Spent.from_tokens(state or "", (yield from coming.close()).usage)
+                raise WritingError(f"the model gave no text: {coming.stopped}", state or "", coming.text)
             yield from self._read_pieces(self.splitter.feed(came))
         made, text = (yield from coming.close()), coming.text
         yield Spent.from_tokens(state or "", made.usage)
@@ -178,7 +226,7 @@ class ContinuingRun(WriterRun):
         tokens = made.usage.output_tokens or ceil(len(text) / _TOKEN)
         here = len(self.raw) + len(self.splitter.held)
         self.tokens += tokens if here >= len(text) else ceil(tokens * here / len(text))
-        if made.ended is None and text:
+        if self._is_unfinished(made):
             return
         yield from self._read_pieces((*self.splitter.feed(made.ended or ""), *self.splitter.close()))
         if not self.cut:
@@ -186,7 +234,10 @@ class ContinuingRun(WriterRun):
 
     def _build_request(self) -> Writing:
         so_far = self.how.instructions + self.transcript.to_text(self.markers)
-        most, stop = self.bounds.state_tokens - self.tokens, [self.markers.marker(name) for name in self.until]
+        most, stop = (
+            self.bounds.get_state_tokens(None) - self.tokens,
+            [self.markers.marker(name) for name in self.until],
+        )
         if self.state is not None:
             so_far += self.markers.marker(self.state) or ""
             most = self._get_token_limit() - self.tokens
@@ -203,11 +254,21 @@ class ContinuingRun(WriterRun):
     # -- reading ------------------------------------------------------------------------------------------------
 
     def _read_pieces(self, pieces: Iterable[Piece]) -> Steps[Told]:
-        for piece in pieces:
+        left = iter(pieces)
+        for piece in left:
             if piece.marker is not None and not self.cut:
                 yield from self._read_marker(piece.marker)
-            if piece.text and not self.cut:
+            if self.done and self.due is not None:
+                yield from self._correct_forged_text(piece, left)
+            elif piece.text and not self.cut:
                 yield from self._read_text(piece.text)
+
+    def _correct_forged_text(self, first: Piece, rest: Iterable[Piece]) -> Steps[Told]:
+        """What the model wrote behind a marker of the environment is cut."""
+        written = first.text + "".join(f"{piece.marker or ''}{piece.text}" for piece in rest)
+        if first.marker is not None and written.strip():
+            reason = f"{first.marker} is written by the environment"
+            yield Correction(len(self.transcript), (first.marker + written).rstrip(), (), "", reason)
 
     def _read_text(self, text: str) -> Steps[Told]:
         self.raw += text
@@ -220,6 +281,8 @@ class ContinuingRun(WriterRun):
             yield from self._correct_text(self.raw.strip(), find_problem(self.content, self.raw.strip()))
 
     def _read_marker(self, marker: str) -> Steps[Told]:
+        if self._is_own_marker(marker):
+            return
         if self.state is not None:
             yield from self._close_text()
             if self.cut:
@@ -240,7 +303,9 @@ class ContinuingRun(WriterRun):
             yield from self._correct_text(text, wrong)
             return
         only = isinstance(self.content, OneOf) and len(self.content.texts) == 1
-        yield Segment(self.state, text, "forced" if only else "model")
+        segment = Segment(self.state, text, "forced" if only else "model")
+        self.monitor = self.before.after(segment.event)
+        yield segment
         self.state, self.prefix, self.raw, self.tokens, self.corrected = None, None, "", 0, 0
 
     def _handle_model_end(self) -> Steps[Told]:
@@ -251,7 +316,9 @@ class ContinuingRun(WriterRun):
             if self.cut:
                 return
         following = self._find_next_states()
-        if following.may_end and not asked:
+        if (due := self._find_due_at_end(following)) is not None:
+            self._end_run(due)
+        elif following.may_end and not asked:
             self._end_run()
         elif self.prefix is not None:
             yield from self._correct_marker("", "a marker comes first")
@@ -266,19 +333,19 @@ class ContinuingRun(WriterRun):
     def _insert_marker_prefix(self, written: str, reason: str) -> Steps[Told]:
         """Put there how all legal markers begin."""
         following = self._find_next_states()
-        done = following.prefix
-        if following.world and len(following.world) > 1:
-            done = ""
+        prefix = self._get_put_prefix(following)
+        done = "" if following.world and len(following.world) > 1 else prefix
         yield Correction(len(self.transcript), written, following.markers, done, reason)
         if following.states:
-            self._start_between_states(following.prefix)
+            self._start_between_states(prefix)
+            self._note_problem(reason)
         else:
             self._end_run()
 
     def _correct_marker(self, written: str, reason: str) -> Steps[Told]:
         """Between two states came what is no legal marker."""
         following, put = self._find_next_states(), self.prefix or ""
-        if self.prefix is None or not following.states or len(following.prefix) > len(put):
+        if not following.states or self._may_put_prefix(following):
             yield from self._insert_marker_prefix(written, reason)
             return
         marker = None
@@ -291,7 +358,7 @@ class ContinuingRun(WriterRun):
         if marker is None:
             begun = max((find_common_prefix((written.lstrip(), one)) for one in following.states), key=len)
             longer = find_common_prefix(one for one in following.states if one.startswith(begun))
-            marker = longer if len(longer) > len(put) else following.shortest
+            marker = longer if self.continues_words and len(longer) > len(put) else following.shortest
         rejected = "" if written == put else written
         yield Correction(len(self.transcript), rejected, following.markers, marker, reason)
         if marker in following.states:
@@ -324,6 +391,7 @@ class ContinuingRun(WriterRun):
         self._restart_text()
         self.raw = self.kept = put
         self.corrected = corrected
+        self._note_problem(reason, text)
         if put:
             yield Text(put)
         if place is not None:

@@ -95,16 +95,18 @@ class Phrases:
         next: which state comes next.
         end: the option that nothing comes.
         among: which of several texts stands behind ``{marker}``.
-        text: the text behind ``{marker}``.
-        again: why a text could not be used: ``{problem}``.
+        again: why a text behind ``{marker}`` could not be used: ``{problem}``.
+        refused: why what was written could not be used: ``{problem}``.
+        go_on: how to continue: with one of ``{legal}``.
         instruction: how a question is answered: ``{count}`` is the number of its options.
     """
 
     next: str = "What comes next?"
     end: str = "nothing: this is the end"
     among: str = "Which text stands behind {marker}?"
-    text: str = "Write the text behind {marker}: the text alone, without a marker."
-    again: str = "This could not be used: {problem}. Write the text again."
+    again: str = "This could not be used: {problem}. Write the text behind {marker} again, and nothing else."
+    refused: str = "What you wrote next could not be used: {problem}."
+    go_on: str = "Continue right there, without repeating anything. What may come next: {legal}."
     instruction: str = "Answer with the number of your choice, an integer from 1 to {count}, and nothing else."
 
 

@@ -22,9 +22,10 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from formal_llm.llms.awaited import AsyncStream, atold_by
 from formal_llm.llms.driven import resumed
-from formal_llm.llms.generation import ContinuingLLM, Generated, Stream, TextLLM, Writing
+from formal_llm.llms.generation import ContinuingLLM, Generated, Stream, TextLLM, Writing, as_generated
 from formal_llm.llms.llm import LLM, aanswered, answered
 from formal_llm.llms.question import Question
+from formal_llm.llms.tool_calling import ToolCallingLLM
 from formal_llm.llms.usage import TokenUsage
 
 T = TypeVar("T")
@@ -67,7 +68,7 @@ Steps: TypeAlias = Going[T | Step, None]
 #: What is asked for on the way to a result.
 Asks: TypeAlias = Going[Step, R]
 #: Whom steps may ask.
-Model: TypeAlias = LLM | TextLLM | ContinuingLLM
+Model: TypeAlias = LLM | TextLLM | ContinuingLLM | ToolCallingLLM
 
 
 class IncomingText:
@@ -87,13 +88,18 @@ class IncomingText:
         self.text = ""
         self.made: Generated | None = None
 
+    @property
+    def stopped(self) -> str:
+        """Why the whole is not whole, see :class:`~formal_llm.llms.generation.Generated`; empty before it has come."""
+        return "" if self.made is None else self.made.stopped
+
     def read_next(self) -> Asks[str]:
         """The next piece; at the end an empty one."""
         if self.made is not None:
             return ""
         if not self._streaming:
             answer = yield self._asked
-            self.made = Generated(answer.text, answer.usage, answer.ended)
+            self.made = as_generated(answer)
             self.text = self.made.text
             return self.text
         came = yield MORE if self._begun else Telling(self._asked)

@@ -6,7 +6,7 @@ A writer continues where a transcript ends, and reports what it does, one event 
         transcript = added(transcript, written)
 
 There are two: :class:`~formal_llm.agents.decoding.continuing.ContinuingWriter` for models that continue a text, and
-:class:`~formal_llm.agents.decoding.choosing.ChoosingWriter` for those that only chat. They give the same guarantee:
+:class:`~formal_llm.agents.decoding.chatting.ChattingWriter` for those that only chat. They give the same guarantee:
 what they write can always be completed, it ends where the rules allow it, and whatever was changed is on record.
 """
 
@@ -152,20 +152,35 @@ class Bounds:
     """How much a writer may take.
 
     Attributes:
-        state_tokens: tokens a state: then it is ended, and a legal marker follows.
+        state_tokens: tokens a state, for all states or for each by its name (the others have the default): then it is
+            ended, and a legal marker follows; an answer is never ended so, but an error.
         chunk_tokens: tokens a request, where a model continues a text.
+        turn_tokens: tokens a request, where a model chats and writes several states at once.
+        thinking_tokens: tokens a request beyond these, for models that think before they write.
+        growth: by how much the room of a request may grow where a model's thinking left none for its text.
         corrections: corrections a state, before what is wanted is asked for as a numbered question, or it is an error.
         requests: requests a run, those of the transcript among them; then it is an error.
     """
 
-    state_tokens: int = 512
+    state_tokens: int | Mapping[str, int] = 512
     chunk_tokens: int = 256
+    turn_tokens: int = 1024
+    thinking_tokens: int = 0
+    growth: int = 4
     corrections: int = 4
     requests: int = 200
 
     def __post_init__(self) -> None:
-        if min(self.state_tokens, self.chunk_tokens, self.corrections, self.requests) < 1:
+        states = [self.state_tokens] if isinstance(self.state_tokens, int) else [*self.state_tokens.values()]
+        counts = (self.chunk_tokens, self.turn_tokens, self.growth, self.corrections, self.requests)
+        if min(*states, *counts) < 1 or self.thinking_tokens < 0:
             raise ValueError(f"bounds count from 1, not {self}")
+
+    def get_state_tokens(self, state: str | None) -> int:
+        """The tokens of a state."""
+        if isinstance(self.state_tokens, int):
+            return self.state_tokens
+        return self.state_tokens.get(state or "", 512)
 
     def make_request_error(self, state: str) -> WritingError:
         """The error of a run that does not come to its end."""

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formal_llm.agents.decoding.contents import Content, FreeText, Grammar, JsonSchema, OneOf, Regex, SegmentPattern
+from formal_llm.agents.decoding.contents import (
+    Content,
+    FreeText,
+    Grammar,
+    JsonSchema,
+    OneOf,
+    Regex,
+    SegmentPattern,
+    Validated,
+)
 from formal_llm.agents.decoding.masks import Mask, pack_mask
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
 from formal_llm.errors import AutomatonError, LLMError, MissingDependency
@@ -335,3 +344,7 @@ def _build_content_format(content: Content, excluded: list[str]) -> dict[str, An
             return {"type": "grammar", "grammar": text}
         case JsonSchema(text):
             return {"type": "json_schema", "json_schema": json.loads(text), "excludes": excluded}
+        case Validated(_, schema):
+            if schema is None:
+                return {"type": "any_text", "excludes": excluded}
+            return {"type": "json_schema", "json_schema": dict(schema), "excludes": excluded}

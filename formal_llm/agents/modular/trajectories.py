@@ -82,9 +82,9 @@ def write_decisions(path: str | os.PathLike[str], rows: Iterable[dict[str, objec
     return count
 
 
-def _build_prompt(decision: Decision, shown: bool) -> list[dict[str, str]]:
+def _build_prompt(decision: Decision, shown: bool) -> list[dict[str, object]]:
     messages = with_schema(decision.messages, decision.schema) if shown else decision.messages
-    return [message._asdict() for message in messages]
+    return [message.to_data() for message in messages]
 
 
 def _normalise_completion(decision: Decision) -> str:

@@ -7,6 +7,7 @@ calls (a lookup on the page that was found last) are called in the order of the 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 
@@ -16,6 +17,8 @@ from formal_llm.agents.running import Action, Run
 
 #: The worker that is the model itself: its input is a request, without tools.
 LLM_WORKER = "LLM"
+#: The name of its argument.
+REQUEST = "request"
 _LABEL = re.compile(r"#E[0-9]+(?![0-9A-Za-z_])")
 
 SOLUTION = """Answer a question with the help of a plan that was carried out. Evidence may be wrong or beside the point.
@@ -33,8 +36,33 @@ def find_references(text: str) -> tuple[str, ...]:
 
 
 def filled(text: str, evidence: dict[str, str]) -> str:
-    """A text with the evidence in the place of labels; those without evidence stay."""
+    """A text with the evidence in the place of labels; those without evidence stay. JSON stays JSON."""
+
+    def fill(value: object) -> object:
+        if isinstance(value, dict):
+            return {key: fill(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [fill(one) for one in value]
+        return filled(value, evidence) if isinstance(value, str) else value
+
+    data = _read_json_object(text)
+    if data is not None:
+        return json.dumps(fill(data), ensure_ascii=False)
     return _LABEL.sub(lambda match: evidence.get(match[0], match[0]), text)
+
+
+def _read_json_object(text: str) -> dict[str, object] | None:
+    try:
+        data = json.loads(text) if text.startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _read_request(text: str) -> str:
+    """The request to the worker that is the model: a text, or the only argument of a native call."""
+    data = _read_json_object(text)
+    return str(data[REQUEST]) if data is not None and set(data) == {REQUEST} else text
 
 
 def levels(actions: Sequence[Action]) -> list[list[int]]:
@@ -65,7 +93,7 @@ def solve(run: Run) -> Asks[str]:
         for place in level:
             if place in asks:
                 action = ready[place]
-                text = yield from run.write(action.input)
+                text = yield from run.write(_read_request(action.input))
                 done[place] = ToolCall(len(run.segments), action.tool, action.input, text, True, action.label)
             else:
                 done[place] = next(calls)

@@ -20,6 +20,8 @@ from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
 from formal_llm.llms.hosted.bounds import OutOfBounds, RequestBounds
 from formal_llm.llms.hosted.settings import given, plain_address
 from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.schemas import is_portable, portable
+from formal_llm.llms.tool_calling import OfferedTool
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -135,12 +137,6 @@ class Lanes:
     async def _close(self, lane: Lane) -> None:
         if not lane.in_flight and lane.client is not self._given:
             await lane.client.close()
-
-
-#: Why an answer is not valid, in words for the model, which reads them when it is asked again.
-REFUSED = "it was refused"
-CUT_OFF = "it was cut off at the limit of tokens"
-FILTERED = "it was stopped by the content filter"
 
 
 def _make_again(kind: type[HostedLLM], args: tuple[object, ...], kwargs: dict[str, object]) -> HostedLLM:
@@ -364,9 +360,40 @@ class HostedLLM(ABC):
 # -- reading ----------------------------------------------------------------------------------------------------
 
 
-def chat_data(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Return a chat as JSON data, in the form that all servers accept."""
-    return [message._asdict() for message in messages]
+def chat_data(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Return a chat as JSON data, in the form of OpenAI's chat completions, which most servers accept."""
+    return [_message_data(message) for message in messages]
+
+
+def _message_data(message: Message) -> dict[str, Any]:
+    data: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.calls:
+        functions = [(call.id, {"name": call.name, "arguments": call.arguments}) for call in message.calls]
+        calls = [{"id": name, "type": "function", "function": function} for name, function in functions]
+        return {**data, "content": message.content or None, "tool_calls": calls}
+    return {**data, "tool_call_id": message.answers} if message.role == "tool" else data
+
+
+def tool_data(tool: OfferedTool) -> dict[str, Any]:
+    """Return a tool as JSON data, in the form of OpenAI's chat completions; strict where its schema permits that."""
+    data: dict[str, Any] = {
+        "name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)
+    }  # fmt: skip
+    if is_portable(tool.parameters):
+        data |= {"parameters": _shorten_nullable(portable(tool.parameters)), "strict": True}
+    return {"type": "function", "function": data}
+
+
+def _shorten_nullable(schema: Any) -> Any:
+    """Write a value that may be null as a list of two types, which all servers of this form accept: fewer tokens."""
+    if isinstance(schema, list):
+        return [_shorten_nullable(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    match schema.get("anyOf"):
+        case [{"type": str(kind), **rest}, {"type": "null"}] if not rest:
+            return {"type": [kind, "null"], **{key: value for key, value in schema.items() if key != "anyOf"}}
+    return {key: _shorten_nullable(value) for key, value in schema.items()}
 
 
 def token_count(value: object) -> int:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from formal_llm.errors import MissingKey
+from formal_llm.llms.generation import CUT_OFF, REFUSED
 from formal_llm.llms.hosted import adapter
-from formal_llm.llms.hosted.adapter import CUT_OFF, REFUSED, token_count
+from formal_llm.llms.hosted.adapter import token_count
 from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
 from formal_llm.llms.hosted.text import StreamedText
-from formal_llm.llms.hosted.text_request import Part, TextRequest
+from formal_llm.llms.hosted.text_request import CallPart, Part, TextRequest, read_arguments
 from formal_llm.llms.question import Answer, Message, Question
-from formal_llm.llms.schemas import Schema, portable
+from formal_llm.llms.schemas import Schema, is_portable, portable
+from formal_llm.llms.tool_calling import OfferedTool
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -138,9 +141,11 @@ class AnthropicLLM(StreamedText):
     def _messages(self, messages: tuple[Message, ...]) -> dict[str, Any]:
         """Return the chat, with breakpoints after the parts that later questions share."""
         system = "\n\n".join(message.content for message in messages if message.role == "system")
-        chat: list[dict[str, Any]] = [*adapter.chat_data([message for message in messages if message.role != "system"])]
-        if len(chat) > 1:
+        chat = _chat_data([message for message in messages if message.role != "system"])
+        if len(chat) > 1 and isinstance(chat[-2]["content"], str):
             chat[-2]["content"] = self._cached(chat[-2]["content"])
+        elif len(chat) > 1 and self.cache is not None:
+            chat[-2]["content"][-1]["cache_control"] = self._cache_control
         return {**({"system": self._cached(system)} if system else {}), "messages": chat}
 
     def _cached(self, text: str) -> Any:
@@ -148,8 +153,11 @@ class AnthropicLLM(StreamedText):
         # An empty text cannot be marked.
         if self.cache is None or not text.strip():
             return text
-        control = {"type": "ephemeral"} if self.cache == "5m" else {"type": "ephemeral", "ttl": self.cache}
-        return [{"type": "text", "text": text, "cache_control": control}]
+        return [{"type": "text", "text": text, "cache_control": self._cache_control}]
+
+    @property
+    def _cache_control(self) -> dict[str, Any]:
+        return {"type": "ephemeral"} if self.cache == "5m" else {"type": "ephemeral", "ttl": self.cache}
 
     def _read(self, question: Question, response: Any) -> Answer:
         text, usage = self._read_text(response)
@@ -171,6 +179,9 @@ class AnthropicLLM(StreamedText):
             asked["stop_sequences"] = list(request.stop)
         schema = None if request.schema is None else portable(request.schema)
         asked |= self._held(schema, "Gives the answer, as an object.")
+        if request.tools:
+            asked["tools"] = [*map(_tool_data, request.tools)]
+            asked["tool_choice"] = {"type": "any" if request.must_call else "auto"}
         if request.streams:  # not compressed, so that its size can be bounded while streaming
             asked |= {"stream": True, "extra_headers": {"Accept-Encoding": "identity"}}
         return client.messages.create(**asked)
@@ -186,10 +197,25 @@ class AnthropicLLM(StreamedText):
             return Part("", None, replace(self._count(event.message), output_tokens=0))
         if event.type == "message_delta":
             written = getattr(getattr(event, "usage", None), "output_tokens", None)
-            return Part("", None, TokenUsage(0, 0, token_count(written)), last=True)
+            ended, stopped = _read_stop(event.delta)
+            return Part("", ended, TokenUsage(0, 0, token_count(written)), True, stopped)
+        if event.type == "content_block_start" and event.content_block.type == "tool_use":
+            return Part(calls=(CallPart(event.index, event.content_block.id, event.content_block.name),))
         if event.type == "content_block_delta" and event.delta.type == "text_delta":
             return Part(event.delta.text)
+        if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+            return Part(calls=(CallPart(event.index, arguments=event.delta.partial_json),))
         return Part()
+
+    def _read_whole(self, response: Any, request: TextRequest) -> Part:
+        return super()._read_whole(response, request)._replace(ended=_read_stop(response)[0])
+
+    def _find_stop(self, response: Any) -> str:
+        return _read_stop(response)[1]
+
+    def _read_calls(self, response: Any) -> tuple[CallPart, ...]:
+        used = [block for block in response.content if block.type == "tool_use"]
+        return tuple(CallPart(place, one.id, one.name, json.dumps(one.input)) for place, one in enumerate(used))
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         # Other blocks hold the model's thinking.
@@ -217,6 +243,44 @@ class AnthropicLLM(StreamedText):
         from formal_llm.llms.hosted.transport import sync_client
 
         return _like(self._client, anthropic.Anthropic, sync_client(anthropic, self.bounds or RequestBounds()))
+
+
+def _read_stop(message: Any) -> tuple[str | None, str]:
+    """Return what ended a message, if it is known, and why it is not whole."""
+    reason = str(getattr(message, "stop_reason", None))
+    if reason == "stop_sequence":
+        return getattr(message, "stop_sequence", None), ""
+    return "" if reason == "end_turn" else None, _STOPPED.get(reason, "")
+
+
+def _tool_data(tool: OfferedTool) -> dict[str, Any]:
+    data = {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+    strict = {"input_schema": portable(tool.parameters), "strict": True} if is_portable(tool.parameters) else {}
+    return {**data, **strict}
+
+
+def _chat_data(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Return a chat in Anthropic's form: calls and their results are blocks, the results in one message of the user."""
+    chat: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "tool":
+            block = {"type": "tool_result", "tool_use_id": message.answers, "content": message.content}
+            if chat and chat[-1]["role"] == "user" and isinstance(chat[-1]["content"], list):
+                chat[-1]["content"].append(block)
+            else:
+                chat.append({"role": "user", "content": [block]})
+        elif message.calls:
+            blocks: list[dict[str, Any]] = [{"type": "text", "text": message.content}] if message.content else []
+            blocks += [
+                {"type": "tool_use", "id": one.id, "name": one.name, "input": read_arguments(one.arguments)}
+                for one in message.calls
+            ]
+            chat.append({"role": "assistant", "content": blocks})
+        elif chat and chat[-1]["role"] == message.role and isinstance(chat[-1]["content"], list):
+            chat[-1]["content"].append({"type": "text", "text": message.content})
+        else:
+            chat.append({"role": message.role, "content": message.content})
+    return chat
 
 
 def _usage(counted: Any) -> TokenUsage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from formal_llm.llms.generation import CUT_OFF
 from formal_llm.llms.hosted.openai_client import STREAMS, ChatCompletionsLLM, counted_usage
 from formal_llm.llms.hosted.scoring import ScoredText
 from formal_llm.llms.hosted.settings import given
@@ -37,4 +38,5 @@ class CompletionsLLM(ChatCompletionsLLM, ContinuedText, ScoredText):
         if choice.get("finish_reason") == "stop":
             ended = stop_reason if stop_reason in request.stop else ""
         usage = counted_usage(response) if response.get("usage") else None
-        return Part(choice["text"], ended, usage, last=choice.get("finish_reason") is not None)
+        stopped = CUT_OFF if choice.get("finish_reason") == "length" else ""
+        return Part(choice["text"], ended, usage, choice.get("finish_reason") is not None, stopped)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
+from formal_llm.llms.generation import CUT_OFF
 from formal_llm.llms.hosted.adapter import chat_data, token_usage
 from formal_llm.llms.hosted.continuation import CompletionsLLM
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
@@ -156,7 +157,7 @@ class LlamaCppLLM(CompletionsLLM):
         ended = {"eos": "", "word": word if word in request.stop else ""}.get(str(kind))
         last = bool(kind and kind != "none")
         usage = token_usage(response.get("tokens_evaluated"), response.get("tokens_predicted")) if last else None
-        return Part(response["content"], ended, usage, last)
+        return Part(response["content"], ended, usage, last, CUT_OFF if last and ended is None else "")
 
 
 def grammar(count: int, *, several: bool = False) -> str:

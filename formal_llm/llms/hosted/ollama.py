@@ -8,14 +8,14 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Unpack
 
-from formal_llm.llms.generation import Generated
-from formal_llm.llms.hosted.adapter import CUT_OFF, ReportedError, chat_data, token_usage
+from formal_llm.llms.generation import CUT_OFF, Generated
+from formal_llm.llms.hosted.adapter import ReportedError, chat_data, token_usage, tool_data
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.hosted.settings import given
 from formal_llm.llms.hosted.text import ContinuedText
-from formal_llm.llms.hosted.text_request import Part, TextRequest
+from formal_llm.llms.hosted.text_request import CallPart, Part, TextRequest, read_arguments
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import portable
 from formal_llm.llms.usage import TokenUsage
@@ -87,7 +87,7 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
 
     def _chat(self, client: Any, messages: Sequence[Message], body: dict[str, Any], *, streams: bool = False) -> Any:
         """Make the request, with the fields that all requests of this model have."""
-        asked = {"model": self.model, "messages": chat_data(messages), "stream": streams}
+        asked = {"model": self.model, "messages": [*map(_message_data, messages)], "stream": streams}
         return self._ask(client, "/api/chat", {**asked, **given(**body, think=self._think)})
 
     def _ask(self, client: Any, path: str, body: dict[str, Any]) -> Any:
@@ -104,8 +104,7 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
         text, usage = self._read_text(response)
         if not isinstance(text, str):
             raise TypeError("the content of a message is a text")
-        stopped = CUT_OFF if response.get("done_reason") == "length" else ""
-        return read_reply(question, Reply(text, usage, stopped, response.get("logprobs")))
+        return read_reply(question, Reply(text, usage, self._find_stop(response), response.get("logprobs")))
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
         stop = None if request.continues else list(request.stop) or None
@@ -116,7 +115,10 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
             body = {"model": self.model, "prompt": prompt, "raw": True, "stream": True, "options": options}
             return self._ask(client, "/api/generate", body)
         schema = None if request.schema is None else portable(request.schema, lists=True)
-        return self._chat(client, request.messages, {"format": schema, "options": options}, streams=request.streams)
+        # It is not possible to require a call: the server has no such setting.
+        tools = [tool_data(tool) for tool in request.tools] or None
+        body = {"format": schema, "options": options, "tools": tools}
+        return self._chat(client, request.messages, body, streams=request.streams)
 
     def _written(self, request: TextRequest) -> Generated:
         if not request.continues:
@@ -136,17 +138,35 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
         if "error" in event:
             raise ReportedError(str(event["error"]))
         text = event["response"] if request.continues else event["message"]["content"]
+        calls = () if request.continues else self._read_calls(event)
         if not event.get("done"):
-            return Part(text)
+            return Part(text, calls=calls)
         is_end_known = request.continues or not request.stop  # whether the end is known not to be one of the stops
         ended = "" if event.get("done_reason") == "stop" and is_end_known else None
-        return Part(text, ended, self._count(event), last=True)
+        return Part(text, ended, self._count(event), True, self._find_stop(event), calls)
+
+    def _find_stop(self, response: Any) -> str:
+        return CUT_OFF if response.get("done_reason") == "length" else ""
+
+    def _read_calls(self, response: Any) -> tuple[CallPart, ...]:
+        calls = [call["function"] for call in response["message"].get("tool_calls") or ()]
+        # It has no identifiers, and streams each call as a whole.
+        return tuple(CallPart(None, "", one["name"], json.dumps(one.get("arguments") or {})) for one in calls)
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         return response["message"]["content"], self._count(response)
 
     def _count(self, response: Any) -> TokenUsage:
         return token_usage(response.get("prompt_eval_count"), response.get("eval_count"))
+
+
+def _message_data(message: Message) -> dict[str, Any]:
+    """Return a message in the form of Ollama, which has calls without identifiers, and their arguments as data."""
+    (data,) = chat_data([message])
+    if message.calls:
+        functions = [{"name": call.name, "arguments": read_arguments(call.arguments)} for call in message.calls]
+        return {**data, "content": message.content, "tool_calls": [{"function": one} for one in functions]}
+    return data
 
 
 def host_address(host: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, Unpack
 
-from formal_llm.llms.hosted.adapter import REFUSED, invalid, sdk_usage
+from formal_llm.llms.generation import REFUSED
+from formal_llm.llms.hosted.adapter import invalid, sdk_usage
 from formal_llm.llms.hosted.choice_schema import choice_schema
 from formal_llm.llms.hosted.decisions import INSTRUCTIONS, MOST_OPTIONS, read_choice, read_several, statement
 from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM, Connection

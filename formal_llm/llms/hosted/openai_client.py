@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
 
 from formal_llm.authored.files import lines_of
 from formal_llm.errors import MissingKey
-from formal_llm.llms.hosted.adapter import CUT_OFF, FILTERED, REFUSED, HostedLLM, chat_data, token_usage
+from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED
+from formal_llm.llms.hosted.adapter import HostedLLM, chat_data, token_usage, tool_data
 from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
 from formal_llm.llms.hosted.text import StreamedText
-from formal_llm.llms.hosted.text_request import Part, TextRequest
+from formal_llm.llms.hosted.text_request import CallPart, Part, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import Schema, portable
 from formal_llm.llms.usage import TokenUsage
@@ -263,6 +264,9 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
         asked = given(temperature=request.temperature, stop=list(request.stop) or None)
         asked |= STREAMS if request.streams else {}
         asked |= {} if request.schema is None else self._object_guarantee(request.schema)
+        if request.tools:
+            asked["tools"] = [tool_data(tool) for tool in request.tools]
+            asked["tool_choice"] = "required" if request.must_call else "auto"
         return self._create(client, request.messages, {self.text_limit: request.max_tokens, **asked})
 
     def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
@@ -276,11 +280,33 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
         ended = "" if choice.get("finish_reason") == "stop" and not request.stop else None
         counted = counted_usage(event) if event.get("usage") else None
         text = delta.get("content") or delta.get("refusal") or ""
-        return Part(text, ended, counted, last=choice.get("finish_reason") is not None)
+        stopped = REFUSED if delta.get("refusal") else _STOPPED.get(str(choice.get("finish_reason")), "")
+        calls = _call_parts(delta.get("tool_calls"))
+        return Part(text, ended, counted, choice.get("finish_reason") is not None, stopped, calls)
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         message = response["choices"][0]["message"]
         return message.get("content") or message.get("refusal") or "", counted_usage(response)
+
+    def _find_stop(self, response: Any) -> str:
+        choice = response["choices"][0]
+        return REFUSED if choice["message"].get("refusal") else _STOPPED.get(str(choice.get("finish_reason")), "")
+
+    def _read_calls(self, response: Any) -> tuple[CallPart, ...]:
+        return _call_parts(response["choices"][0]["message"].get("tool_calls"))
+
+
+def _call_parts(calls: Any) -> tuple[CallPart, ...]:
+    """Read the calls of a message, or the parts of calls in a part of a stream."""
+    parts = []
+    for place, call in enumerate(calls or ()):
+        function = call.get("function") or {}
+        where = call.get("index")
+        name, arguments = function.get("name") or "", function.get("arguments") or ""
+        if not (isinstance(name, str) and isinstance(arguments, str)):
+            raise TypeError("a call has a name and the text of its arguments")
+        parts.append(CallPart(place if where is None else where, str(call.get("id") or ""), name, arguments))
+    return tuple(parts)
 
 
 def counted_usage(response: dict[str, Any]) -> TokenUsage:

@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any, Unpack
 
 from formal_llm.errors import ProviderError
-from formal_llm.llms.hosted.adapter import REFUSED, chat_data, invalid
+from formal_llm.llms.generation import REFUSED
+from formal_llm.llms.hosted.adapter import chat_data, invalid
 from formal_llm.llms.hosted.decisions import INSTRUCTIONS, read_choice, read_several, statement, with_mass
 from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.question import Answer, Option, Question

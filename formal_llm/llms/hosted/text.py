@@ -17,13 +17,34 @@ from formal_llm.errors import ProviderError
 from formal_llm.llms.awaited import AsyncStream
 from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Stream, chat
 from formal_llm.llms.hosted.adapter import HostedLLM, ReportedError, provider_error, token_usage
-from formal_llm.llms.hosted.text_request import Part, TextRequest, without_what_was_refused
+from formal_llm.llms.hosted.text_request import (
+    CallPart,
+    Part,
+    TextRequest,
+    join_call_parts,
+    without_what_was_refused,
+)
 from formal_llm.llms.schemas import Schema, check_schema
 from formal_llm.llms.stops import Cutter, first_stop
+from formal_llm.llms.tool_calling import OfferedTool
 from formal_llm.llms.usage import TokenUsage
 
 #: How many more parts of a stream are read to find its usage, after a stop ended it.
 _MORE = 3
+
+
+def _make_turn(
+    messages: Messages,
+    tools: Sequence[OfferedTool],
+    must_call: bool,
+    max_tokens: int,
+    temperature: float,
+    *,
+    streams: bool = False,
+) -> TextRequest:
+    return TextRequest(
+        chat(messages), max_tokens, (), temperature, streams=streams, tools=tuple(tools), must_call=must_call
+    )
 
 
 class HostedText(HostedLLM):
@@ -73,6 +94,34 @@ class HostedText(HostedLLM):
         generated = await self._awritten(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
         return GeneratedObject.read(generated.text, schema, generated.usage, chat(messages)[-1].content)
 
+    def take_turn(
+        self,
+        messages: Messages,
+        tools: Sequence[OfferedTool],
+        *,
+        must_call: bool = False,
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+    ) -> Generated:
+        """Write the next message of a chat with tools, see :class:`~formal_llm.llms.tool_calling.ToolCallingLLM`.
+
+        Raises:
+            ProviderError: the server gave no answer, or the model does not support tools.
+        """
+        return self._written(_make_turn(messages, tools, must_call, max_tokens, temperature))
+
+    async def atake_turn(
+        self,
+        messages: Messages,
+        tools: Sequence[OfferedTool],
+        *,
+        must_call: bool = False,
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+    ) -> Generated:
+        """Like :meth:`take_turn`, asynchronously."""
+        return await self._awritten(_make_turn(messages, tools, must_call, max_tokens, temperature))
+
     # -- whole texts --------------------------------------------------------------------------------------------
 
     def _written(self, request: TextRequest) -> Generated:
@@ -116,8 +165,10 @@ class HostedText(HostedLLM):
     def _whole(self, response: Any, request: TextRequest) -> Generated:
         part = self._reads(self._read_whole, response, request)
         found = first_stop(part.text, request.stop)
-        text, ended = (part.text, part.ended) if found is None else (part.text[: found[0]], found[1])
-        return Generated(text, part.usage or token_usage(None, None), ended)
+        usage, calls = part.usage or token_usage(None, None), join_call_parts(part.calls)
+        if found is not None:
+            return Generated(part.text[: found[0]], usage, found[1], calls=calls)
+        return Generated(part.text, usage, part.ended, part.stopped, calls)
 
     def _reads(self, read: Callable[[Any, TextRequest], Part], came: Any, request: TextRequest) -> Part:
         """Read a response, or a part of a stream.
@@ -209,7 +260,7 @@ class HostedText(HostedLLM):
     def _read_whole(self, response: Any, request: TextRequest) -> Part:
         """Read the SDK's response."""
         text, usage = self._read_text(response) if request.schema is None else self._read_object(response)
-        return Part(text, None, usage)
+        return Part(text, None, usage, stopped=self._find_stop(response), calls=self._read_calls(response))
 
     @abstractmethod
     def _send_text(self, client: Any, request: TextRequest) -> Any:
@@ -218,6 +269,14 @@ class HostedText(HostedLLM):
     @abstractmethod
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         """Return the text in the SDK's response, empty if the model wrote none, and the usage."""
+
+    @abstractmethod
+    def _find_stop(self, response: Any) -> str:
+        """Return why the text in the SDK's response is not whole; empty if it is."""
+
+    @abstractmethod
+    def _read_calls(self, response: Any) -> tuple[CallPart, ...]:
+        """Return the calls of tools that the SDK's response requests."""
 
     def _read_object(self, response: Any) -> tuple[Any, TokenUsage]:
         """Like :meth:`_read_text`, for a request with a schema."""
@@ -234,6 +293,8 @@ class _Coming:
         self._cutter = Cutter(request.stop)
         self._usage = TokenUsage()
         self._ended: str | None = None
+        self._stopped = ""
+        self._calls: list[CallPart] = []
         self._last = False
         self._more = 0
 
@@ -249,6 +310,8 @@ class _Coming:
         part = self._llm._reads(self._llm._read_part, self.event, self._request)
         self._usage += part.usage or TokenUsage()
         self._ended = self._ended if part.ended is None else part.ended
+        self._stopped = self._stopped or part.stopped
+        self._calls += part.calls
         self._last |= part.last
         piece = self._cutter.feed(part.text)
         self._more += self._cutter.ended is not None
@@ -266,7 +329,11 @@ class _Coming:
         if ended is None and not self._last:
             raise provider_error(self._llm, ValueError("the stream broke off"))
         usage = self._usage if self._usage.requests else TokenUsage(1)
-        yield Generated(self._cutter.whole, usage, self._ended if ended is None else ended)
+        calls = join_call_parts(self._calls)
+        if ended is not None:
+            yield Generated(self._cutter.whole, usage, ended, calls=calls)
+        else:
+            yield Generated(self._cutter.whole, usage, self._ended, self._stopped, calls)
 
 
 class StreamedText(HostedText):
@@ -287,6 +354,34 @@ class StreamedText(HostedText):
     ) -> AsyncStream:
         """Like :meth:`stream`, asynchronously."""
         return self._atold(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
+
+    def stream_turn(
+        self,
+        messages: Messages,
+        tools: Sequence[OfferedTool],
+        *,
+        must_call: bool = False,
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+    ) -> Stream:
+        """Like :meth:`take_turn`, piece by piece.
+
+        Raises:
+            ProviderError: there was no answer, or it broke off.
+        """
+        yield from self._told(_make_turn(messages, tools, must_call, max_tokens, temperature, streams=True))
+
+    def astream_turn(
+        self,
+        messages: Messages,
+        tools: Sequence[OfferedTool],
+        *,
+        must_call: bool = False,
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+    ) -> AsyncStream:
+        """Like :meth:`stream_turn`, asynchronously."""
+        return self._atold(_make_turn(messages, tools, must_call, max_tokens, temperature, streams=True))
 
 
 class ContinuedText(StreamedText):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from formal_llm.llms.question import Message
+from formal_llm.llms.question import Message, RequestedCall
 from formal_llm.llms.schemas import Schema
+from formal_llm.llms.tool_calling import OfferedTool
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -18,6 +21,8 @@ class TextRequest:
         streams: whether to stream the text.
         continues: whether the one message is a text to continue.
         schema: the schema that the text must satisfy, if it is an object.
+        tools: the tools that are offered.
+        must_call: whether at least one of them must be called.
     """
 
     messages: tuple[Message, ...]
@@ -27,10 +32,50 @@ class TextRequest:
     streams: bool = False
     continues: bool = False
     schema: Schema | None = None
+    tools: tuple[OfferedTool, ...] = ()
+    must_call: bool = False
 
     def __post_init__(self) -> None:
         if not self.messages or self.max_tokens < 1:
             raise ValueError("there is nothing to go on from, or no token to write")
+
+
+class CallPart(NamedTuple):
+    """A part of a requested call; the parts of a stream with the same ``place`` belong together.
+
+    Attributes:
+        place: the place of the call among those of the response; None for a call that comes as a whole.
+        id: its identifier; empty if this part has none.
+        name: the name of the tool, likewise.
+        arguments: a piece of the text of its arguments.
+    """
+
+    place: int | None
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+def join_call_parts(parts: Iterable[CallPart]) -> tuple[RequestedCall, ...]:
+    """Return the calls whose parts these are, in order; a call without an identifier gets its place as one."""
+    joined: dict[int, CallPart] = {}
+    for part in parts:
+        place = max(joined, default=-1) + 1 if part.place is None else part.place
+        known = joined.get(place, CallPart(place))
+        joined[place] = CallPart(place, part.id or known.id, part.name or known.name, known.arguments + part.arguments)
+    return tuple(
+        RequestedCall(joined[place].id or f"call_{place}", joined[place].name, joined[place].arguments)
+        for place in sorted(joined)
+    )
+
+
+def read_arguments(text: str) -> dict[str, object]:
+    """Return the arguments of a call as data, for servers that require that; none if they are no JSON object."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 class Part(NamedTuple):
@@ -41,12 +86,16 @@ class Part(NamedTuple):
         ended: what ended it, see :class:`~formal_llm.llms.generation.Generated`.
         usage: the usage, if this part reports it.
         last: whether only the usage may follow.
+        stopped: why the text is not whole, see :class:`~formal_llm.llms.generation.Generated`.
+        calls: parts of requested calls.
     """
 
     text: str = ""
     ended: str | None = None
     usage: TokenUsage | None = None
     last: bool = False
+    stopped: str = ""
+    calls: tuple[CallPart, ...] = ()
 
 
 def without_what_was_refused(error: Exception, request: TextRequest) -> TextRequest | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from formal_llm.errors import LLMError
-from formal_llm.llms.generation import Generated, Messages, Stream, chat
+from formal_llm.llms.generation import CUT_OFF, Generated, Messages, Stream, chat
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, load, model_and_settings, scoring_of
 from formal_llm.llms.local.rendering import Renderer
@@ -113,6 +113,11 @@ def after(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], new: Sequen
     if whole.startswith(first):
         return whole[len(first) :]
     return str(tokenizer.decode(list(new), skip_special_tokens=True))
+
+
+def _as_generated(text: str, usage: TokenUsage, ended: str | None) -> Generated:
+    """Return a text that was written here, where only the limit of tokens ends one for no known reason."""
+    return Generated(text, usage, ended, CUT_OFF if ended is None else "")
 
 
 def open_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
@@ -235,7 +240,7 @@ class TransformersLLM(LocalLLM):
         ids = self.renderer.tokens(chat(messages))
         _, new = self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
         text = self.scorer.tokenizer.decode(new, skip_special_tokens=True)
-        return Generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._ended(new, text, stop))
+        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._ended(new, text, stop))
 
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -248,7 +253,7 @@ class TransformersLLM(LocalLLM):
         ids = self._prompt_ids(prompt)
         _, new = self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
         text = after(self.scorer.tokenizer, ids, new)
-        return Generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._ended(new, text, stop))
+        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._ended(new, text, stop))
 
     def stream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -284,7 +289,7 @@ class TransformersLLM(LocalLLM):
         if rest := cutter.close():
             yield rest
         ended = self._ended(new, "", ()) if cutter.ended is None else cutter.ended
-        yield Generated(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
+        yield _as_generated(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
 
     def _prompt_ids(self, prompt: str) -> list[int]:
         if self.renderer.style == "seq2seq":

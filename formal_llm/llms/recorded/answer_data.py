@@ -11,7 +11,7 @@ from dataclasses import asdict, fields
 from types import NoneType
 from typing import Any
 
-from formal_llm.llms.question import Answer
+from formal_llm.llms.question import Answer, RequestedCall
 from formal_llm.llms.usage import TokenUsage
 
 #: The number of an option as a key.
@@ -27,7 +27,10 @@ def answer_to_data(answer: Answer) -> dict[str, object]:
         data["probabilities"] = {str(int(number)): float(p) for number, p in answer.probabilities.items()}
     ended = {} if answer.ended is None else {"ended": answer.ended}
     mass = {} if answer.label_mass is None else {"label_mass": float(answer.label_mass)}
-    return {**data, "text": answer.text, **ended, **mass, "usage": usage_to_data(answer.usage)}
+    stopped = {"stopped": answer.stopped} if answer.stopped else {}
+    calls = {"calls": [list(call) for call in answer.calls]} if answer.calls else {}
+    usage = usage_to_data(answer.usage)
+    return {**data, "text": answer.text, **ended, **mass, **stopped, **calls, "usage": usage}
 
 
 def answer_from_data(data: object) -> Answer:
@@ -45,8 +48,20 @@ def answer_from_data(data: object) -> Answer:
     mass = parts.get("label_mass")
     if type(mass) not in (float, int, NoneType):
         raise ValueError("the label mass of the answer is no number")
+    stopped = parts.get("stopped", "")
+    if not isinstance(stopped, str):
+        raise ValueError("what stopped the answer is no text")
     likely, usage = _probabilities(parts.get("probabilities")), usage_from_data(parts.get("usage"))
-    return Answer(tuple(numbers), likely, text, usage, ended, mass)
+    return Answer(tuple(numbers), likely, text, usage, ended, mass, stopped, _calls(parts.get("calls", [])))
+
+
+def _calls(data: object) -> tuple[RequestedCall, ...]:
+    if not isinstance(data, list):
+        raise ValueError("the calls of the answer are no list")
+    for call in data:
+        if not (isinstance(call, list) and len(call) == 3 and all(isinstance(part, str) for part in call)):
+            raise ValueError("a call of the answer has no id, name and arguments")
+    return tuple(RequestedCall(*call) for call in data)
 
 
 def usage_to_data(usage: TokenUsage | None) -> dict[str, int]:

@@ -8,7 +8,7 @@ import pytest
 
 from formal_llm import Behaviour
 from formal_llm.agents import Markers, Monitor, Segment, Transcript
-from formal_llm.agents.decoding.choosing import ChoosingWriter
+from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds, Writer
 from formal_llm.errors import NotRecorded, WritesNoText
@@ -64,7 +64,7 @@ def test_a_server_like_that_of_llama_cpp(monkeypatch: pytest.MonkeyPatch) -> Non
     assert made.usage.output_tokens == 28
 
 
-@pytest.mark.parametrize("kind", [ContinuingWriter, ChoosingWriter])
+@pytest.mark.parametrize("kind", [ContinuingWriter, ChattingWriter])
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_awaited_it_is_the_same(kind: type, streaming: bool, seed: int) -> None:
@@ -78,7 +78,7 @@ def test_awaited_it_is_the_same(kind: type, streaming: bool, seed: int) -> None:
     assert runs[0] == runs[1] and len(runs[0]) > 2
 
 
-@pytest.mark.parametrize("kind", [ContinuingWriter, ChoosingWriter])
+@pytest.mark.parametrize("kind", [ContinuingWriter, ChattingWriter])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_run_is_made_again_from_its_recording(kind: type, seed: int, tmp_path: Path) -> None:
     file = tmp_path / "texts.jsonl"

@@ -23,7 +23,7 @@ def test_a_planner_that_learned_a_run_by_heart_plans_it_again(tmp_path: Path) ->
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     assert len(rows) == count == sum(len(run.decisions) for run in runs)
     learned = {json.dumps(row["prompt"]): row["completion"][0]["content"] for row in rows}
-    planner = ObjectFunction(lambda messages, _: learned[json.dumps([one._asdict() for one in chat(messages)])])
+    planner = ObjectFunction(lambda messages, _: learned[json.dumps([one.to_data() for one in chat(messages)])])
     for run, row in zip(runs, [row for row in rows if row["step"] == 0], strict=True):
         assert row["reward"] == len(run.word) and row["tool"] in row["legal"] and row["run"] == runs.index(run)
         assert ModularAgent(planner, _calls(run), modules=letters(), nesting=0).run(run.request).word == run.word

@@ -39,12 +39,13 @@ def test_levels_are_the_longest_ways_to_what_an_action_refers_to(given_: list[li
         assert level == sorted(level) and all(depth(place) == number for place in level)
 
 
-def plan(*steps: tuple[str, str]) -> list[str]:
-    """The script of a plan: what is chosen and written."""
-    lines: list[str] = []
-    for tool_, given_ in steps:
-        lines += ["[Plan]", "because", tool_, given_]
-    return [*lines, "[Answer]"]
+def plan(*steps: tuple[str, str]) -> str:
+    """A plan as a model writes it."""
+    lines = [
+        f"[Plan] because [Action Label] #E{number} [Action] {tool_} [Action Input] {given_}"
+        for number, (tool_, given_) in enumerate(steps, 1)
+    ]
+    return "\n".join([*lines, "[Answer]"])
 
 
 @tool("meet")
@@ -65,7 +66,7 @@ both = threading.Barrier(2)
 
 def test_independent_workers_run_at_once_and_results_go_on() -> None:
     steps = [("meet", "a"), ("meet", "b"), ("join", "#E1 + #E2"), (LLM_WORKER, "Say #E3")]
-    llm = Scripted([*plan(*steps), "said", "the answer"])
+    llm = Scripted([plan(*steps), "said", "the answer"])
     run = Agent("rewoo", llm, [meet, join]).start("q")
     made = run.run_to_end()
     assert made.answer == "the answer"
@@ -74,11 +75,12 @@ def test_independent_workers_run_at_once_and_results_go_on() -> None:
     ]  # fmt: skip
     assert [one.text for one in made.segments if one.state == "Act-Lbl"] == ["#E1", "#E2", "#E3", "#E4"]
     assert all(one.source == "forced" for one in made.segments if one.state == "Act-Lbl")
+    assert made.corrections == () and len(llm.asked) == 3  # the plan, the worker that is the model, the solver
     assert "4. #E4 = LLM[Say #E3]\nEvidence: said" in llm.asked[-1]
 
 
 def test_a_reference_to_nothing_is_an_error_on_record() -> None:
-    llm = Scripted([*plan(("join", "#E2"), ("join", "#E1")), "a"])
+    llm = Scripted([plan(("join", "#E2"), ("join", "#E1")), "a"])
     run = Agent("rewoo", llm, [join]).start("q")
     run.run_to_end()
     first, second = run.calls

@@ -24,8 +24,8 @@ def meet(text: str) -> str:
     return text.upper()
 
 
-ROUND = ["[Thought]", "t", "[Action]", "meet", "a", "[Action]", "meet", "b", "[Summary]"]
-END = ["[Final Thought]", "f", "answer"]
+ROUND = ["[Thought] t [Action] meet [Action Input] a [Action] meet [Action Input] b"]
+END = ["[Final Thought] f [Answer] answer"]
 
 
 class Scoring(Scripted):
@@ -38,14 +38,9 @@ class Scoring(Scripted):
         return [self.scores[text] for text in texts]
 
 
-def lines(lines: list[str]) -> list[str]:
-    """Only one tool: no choice of a tool is asked."""
-    return [line for line in lines if line != "meet"]
-
-
 @pytest.mark.parametrize(("alpha", "best"), [(0.0, "short"), (1.0, "quite a long one")])
 def test_the_score_decides_and_alpha_weighs_length(alpha: float, best: str) -> None:
-    llm = Scoring([*lines(ROUND), "short", "quite a long one", "odd", *END])
+    llm = Scoring([*ROUND, "short", "quite a long one", "odd", *END])
     made = Agent("pass", llm, [meet], worlds={"Sum": Summarise(alpha=alpha)}).run("q")
     assert made.text_of("Sum") == best
     assert normalised(-6.0, 4, 0.5) == -3.0
@@ -65,7 +60,7 @@ def test_a_model_that_runs_here_scores_its_own_summaries() -> None:
 
     texts = ["Use Image Denoising.", "step", "noisy blurry grayscale image step by step"]
     for alpha in (0.0, 1.0):
-        llm = Local([*lines(ROUND), *texts, *END])
+        llm = Local([*ROUND, *texts, *END])
         made = Agent("pass", llm, [meet], worlds={"Sum": Summarise(alpha=alpha)}).run("q")
         told, _ = asked[-1]
         scores = {text: normalised(own.score(told, text), len(own.renderer.continuation_tokens(text)), alpha)
@@ -78,25 +73,25 @@ def test_a_server_that_cannot_tell_is_asked_which_is_the_best() -> None:
         def log_probabilities(self, messages, texts):  # type: ignore[no-untyped-def]
             return None
 
-    llm = Cannot([*lines(ROUND), "one", "two", "one", "two", *END])
+    llm = Cannot([*ROUND, "one", "two", "one", "two", *END])
     assert Agent("pass", llm, [meet]).run("q").text_of("Sum") == "two"
 
 
 def test_without_probabilities_the_model_chooses() -> None:
-    llm = Scripted([*lines(ROUND), "one", "two", "one", "two", *END])
+    llm = Scripted([*ROUND, "one", "two", "one", "two", *END])
     run = Agent("pass", llm, [meet]).start("q")
     made = run.run_to_end()
-    assert made.text_of("Sum") == "two" and "Which of these summaries is the best?" in llm.asked[-4]
+    assert made.text_of("Sum") == "two" and "Which of these summaries is the best?" in llm.asked[-2]
     assert [(call.input, call.output) for call in run.calls] == [("a", "A"), ("b", "B")]
-    assert "meet[a]\nA\n\nmeet[b]\nB" in llm.asked[-5] and "Thought: t" in llm.asked[-5]
+    assert "meet[a]\nA\n\nmeet[b]\nB" in llm.asked[-3] and "Thought: t" in llm.asked[-3]
 
 
 def test_what_leaves_no_choice_is_not_asked() -> None:
-    one = Agent("pass", Scripted([*lines(ROUND), "same", "same", "", *END]), [meet]).run("q")
+    one = Agent("pass", Scripted([*ROUND, "same", "same", "", *END]), [meet]).run("q")
     assert one.text_of("Sum") == "same"
-    alone = Agent("pass", Scripted([*lines(ROUND), "only", *END]), [meet], worlds={"[Summary]": Summarise(1)}).run("q")
+    alone = Agent("pass", Scripted([*ROUND, "only", *END]), [meet], worlds={"[Summary]": Summarise(1)}).run("q")
     assert alone.text_of("Sum") == "only"
-    empty = Agent("pass", Scripted(["[Thought]", "t", "[Summary]", *END]), [meet]).run("q")
+    empty = Agent("pass", Scripted(["[Thought] t [Summary]", *END]), [meet]).run("q")
     assert str(empty.text_of("Sum")).startswith("Error: no action was taken")
     with pytest.raises(ValueError, match="one summary at least"):
         Summarise(0)

@@ -10,7 +10,7 @@ import pytest
 
 from formal_llm.errors import ProviderError
 from formal_llm.llms.awaited import AsyncContinuingLLM, AsyncStreamingContinuingLLM
-from formal_llm.llms.generation import ContinuingLLM, Generated, StreamingContinuingLLM
+from formal_llm.llms.generation import CUT_OFF, ContinuingLLM, Generated, StreamingContinuingLLM
 from formal_llm.llms.usage import TokenUsage
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted import protocols
@@ -44,7 +44,7 @@ async def listed(coming: AsyncIterator[Any]) -> list[Any]:
     [
         (ps.text(" it up."), (), Generated(" it up.", ONE, "")),
         (ps.text(" it up. [Obs] 3 [Act]"), ("[Act]", "[Obs]"), Generated(" it up. ", ONE, "[Obs]")),
-        (ps.text(" it up", stop="truncated"), ("[Obs]",), Generated(" it up", ONE, None)),
+        (ps.text(" it up", stop="truncated"), ("[Obs]",), Generated(" it up", ONE, None, CUT_OFF)),
         (ps.text(""), ("[Obs]",), Generated("", ONE, "")),
     ],
 )
@@ -65,7 +65,7 @@ def test_what_comes_and_what_ended_it(
         (ps.text(" it up."), (), Generated(" it up.", ONE, "")),
         # What it costs the server tells at its end, which is not waited for where a stop of ours came.
         (ps.text(" it up. [Obs] 3 [Act] x y"), ("[Act]", "[Obs]"), Generated(" it up. ", TokenUsage(1), "[Obs]")),
-        (ps.text(" it up", stop="truncated"), ("[Obs]",), Generated(" it up", ONE, None)),
+        (ps.text(" it up", stop="truncated"), ("[Obs]",), Generated(" it up", ONE, None, CUT_OFF)),
         (ps.text(""), ("[Obs]",), Generated("", ONE, "")),
     ],
 )

@@ -18,13 +18,11 @@ from typing import Any, TypeAlias
 
 from formal_llm import authored
 from formal_llm.agents.agent import Agent
-from formal_llm.agents.decoding.choosing import ChoosingWriter
+from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.contents import OneOf
-from formal_llm.agents.decoding.writer import Writer
 from formal_llm.agents.transcript import Transcript
-from formal_llm.automata import Behaviour, Limits
+from formal_llm.automata import Limits
 from formal_llm.errors import NoValidPlan, QueryError
-from formal_llm.llms.generation import Generated, Messages
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.packs.travel.benchmark.cases import TravelCase
@@ -82,24 +80,6 @@ def collect(text: str, query: TravelQuery, world: World, llm: LLM) -> Collected:
     return Collected(search.build_world(world), search.steps, search.session.stopped or "", tuple(search.transcripts))
 
 
-@dataclass(frozen=True)
-class _Chooser:
-    """A model that only chooses: every text of the agent is one of several options, so it never writes text."""
-
-    llm: LLM
-
-    def choose(self, question: Question) -> Answer:
-        return self.llm.choose(question)
-
-    def generate(self, messages: Messages, **options: object) -> Generated:
-        raise NotImplementedError(f"no text is written here: {messages!r}, {options}")
-
-
-def _make_writer(llm: LLM, behaviour: Behaviour, told: str) -> Writer:
-    assert isinstance(llm, _Chooser)
-    return ChoosingWriter(llm, behaviour, instructions=told)
-
-
 class _LookupSearch:
     """The state of the searches for a trip.
 
@@ -154,13 +134,13 @@ class _LookupSearch:
         so_far = f"in {' and '.join(self.route[1:])}" if len(self.route) > 1 else f"at home, in {self.query.org}"
         agent = Agent(
             authored.find("tasks", "travel") / "collect.agent",
-            _Chooser(self._llm),
+            self._llm,
             Toolkit([_make_tool(self, name) for name in tools]),
             examples=(),
             limits=Limits(uses, at_least=uses),
             times=None,
             contents={"Act-Inp": self._list_inputs, "Ans": OneOf("This is enough.")},
-            writer=_make_writer,
+            writer=lambda llm, behaviour, told: ChattingWriter(llm, behaviour, instructions=told),
         )
         self.transcripts.append(agent.run(_TOLD.format(text=self._text, so_far=so_far)))
         assert self._named is not None

@@ -1,0 +1,449 @@
+"""Writing with a model that calls tools by its provider's own means: a turn of the model is several states at once.
+
+At each turn the model is offered the tools that may be called now, and must call one where the rules owe a call. It
+answers with a text, calls, or both. This becomes the shortest sequence of states that the rules allow: each call an
+action and its input, the text before a call a thought, the text of a turn without calls the answer. So k rounds of
+tools take k + 1 requests, whatever the behaviour.
+
+A turn that fits no sequence of states is on record as a correction, and is asked for again with the reason. Of several
+calls, as many are taken as the rules allow before the environment writes. The others follow as soon as they may,
+without another request.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from formal_llm.agents.decoding.contents import OneOf, find_problem
+from formal_llm.agents.decoding.steps import Going, IncomingText, Step, Steps, relay_steps
+from formal_llm.agents.decoding.writer import (
+    Bounds,
+    ContentOf,
+    Due,
+    SegmentBegan,
+    Spent,
+    Text,
+    Told,
+    Writer,
+    added,
+    content_of,
+)
+from formal_llm.agents.markers import Markers
+from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.transcript import Correction, Segment, Transcript
+from formal_llm.automata import Behaviour
+from formal_llm.errors import WritesNoText, WritingError
+from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, Generated
+from formal_llm.llms.question import Message, RequestedCall
+from formal_llm.llms.tool_calling import OfferedTool, ToolCallingLLM, Turn
+
+#: The maximum number of positions that are visited in the search for the states of a turn.
+_MOST_POSITIONS = 2_000
+#: The result of a call whose result is part of that of a later one.
+_WITH_LAST = "See the result of the last of these calls."
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStates:
+    """The states by which a behaviour calls tools.
+
+    Attributes:
+        action: the state that names a tool.
+        input: the state with its arguments.
+        label: the state with the label of a call; None if there is none.
+    """
+
+    action: str
+    input: str
+    label: str | None = None
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """All of them."""
+        return self.action, self.input, self.label
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """A position on the way through the states of a turn.
+
+    Attributes:
+        monitor: the monitor after the states.
+        transcript: the transcript with the states.
+        states: the states of this turn; the texts of those that are the model's own are not known yet.
+        called: the number of calls among them.
+        open: whether the last state names a tool whose arguments are missing.
+    """
+
+    monitor: Monitor
+    transcript: Transcript
+    states: tuple[Segment, ...] = ()
+    called: int = 0
+    open: bool = False
+
+
+class NativeWriter(Writer):
+    """Has a model write the states of an agent by turns with calls of tools.
+
+    Args:
+        llm: the model.
+        behaviour: the behaviour, whose markers distinguish what the environment writes.
+        states: the states by which it calls tools.
+        tools: all tools of the agent.
+        instructions: the text that the model reads before the run; it may be empty, since the tools are offered.
+        bounds: how much may be taken.
+        temperature: 0 for the most probable texts.
+        streaming: whether texts are streamed while they are written, if the model can do that.
+        output: the tool whose arguments are the answer; None if the answer is a text.
+
+    Attributes:
+        waiting: the calls that the model has requested and that have not become states yet.
+        notes: what the model has to be told at its next turn.
+
+    Raises:
+        WritesNoText: the model calls no tools.
+    """
+
+    def __init__(
+        self,
+        llm: ToolCallingLLM,
+        behaviour: Behaviour,
+        states: ToolStates,
+        tools: Sequence[OfferedTool],
+        *,
+        instructions: str = "",
+        bounds: Bounds | None = None,
+        temperature: float = 0.0,
+        streaming: bool = False,
+        output: OfferedTool | None = None,
+    ) -> None:
+        if not isinstance(llm, ToolCallingLLM):
+            raise WritesNoText(llm, "call tools")
+        self.llm = llm
+        self._markers = Markers.of(behaviour)
+        self._states = states
+        self._tools = {tool.name: tool for tool in tools}
+        self._instructions = instructions
+        self._bounds = bounds or Bounds()
+        self._temperature, self._streaming = temperature, streaming
+        self._output = output
+        self.waiting: tuple[RequestedCall, ...] = ()
+        self.notes: tuple[str, ...] = ()
+
+    def steps(
+        self,
+        transcript: Transcript,
+        monitor: Monitor,
+        *,
+        until: Collection[str] = (),
+        contents: Mapping[str, ContentOf] | None = None,
+    ) -> Steps[Told]:
+        """Continue where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.steps`."""
+        run = _NativeRun(self, transcript, monitor, frozenset(until), contents or {})
+        return relay_steps(run.generate_steps(), run.record_step)
+
+
+class _NativeRun:
+    """A run that continues where a transcript ends, up to where the environment writes."""
+
+    def __init__(
+        self,
+        writer: NativeWriter,
+        transcript: Transcript,
+        monitor: Monitor,
+        until: frozenset[str],
+        contents: Mapping[str, ContentOf],
+    ) -> None:
+        self.writer, self.transcript, self.monitor = writer, transcript, monitor
+        self.until, self.contents = until, contents
+        self.states, self.bounds = writer._states, writer._bounds
+        #: What follows the chat of the transcript: turns that could not be used, and why.
+        self.refused: list[Message] = []
+        self.requests = 0
+        self.growth = 1
+
+    def record_step(self, told: Told | Step) -> bool:
+        """Add what is reported to the transcript."""
+        if not isinstance(told, Step):
+            self.transcript = added(self.transcript, told)
+        return True
+
+    def generate_steps(self) -> Steps[Told]:
+        """The events and requests of the run."""
+        world = self._find_world_states(self.monitor)
+        if world and len(world) == len(self.monitor.allowed()) and not self.monitor.may_stop():
+            yield Due(world)
+            return
+        while self.monitor.allowed() or not self.monitor.may_stop():
+            path = self._find_path("", self.writer.waiting) if self.writer.waiting else None
+            if path is None and self.writer.waiting:
+                yield from self._drop_call()
+                continue
+            if path is not None:
+                yield from self._report_path(path, "", self.writer.waiting)
+            else:
+                yield from self._take_turn()
+            if due := self._find_world_states(self.monitor):
+                yield Due(due)
+                return
+            if self.monitor.may_stop():
+                return
+
+    def _find_world_states(self, monitor: Monitor) -> tuple[str, ...]:
+        return tuple(name for name in monitor.allowed() if name in self.until)
+
+    # -- from a turn to states ----------------------------------------------------------------------------------
+
+    def _iter_positions(self, calls: Sequence[RequestedCall]) -> Iterator[_Position]:
+        """The positions that a turn with these calls may lead to, the nearest first."""
+        waiting = deque([_Position(self.monitor, self.transcript)])
+        seen: set[object] = set()
+        while waiting and len(seen) < _MOST_POSITIONS:
+            position = waiting.popleft()
+            key = position.monitor.place, position.called, position.open, bool(position.states)
+            if key in seen:
+                continue
+            seen.add(key)
+            yield position
+            allowed = {name: way for name, way in position.monitor.allowed().items() if name not in self.until}
+            for name in {name: way for name, way in allowed.items() if way.certain} or allowed:
+                waiting.extend(self._step(position, name, calls))
+
+    def _step(self, position: _Position, state: str, calls: Sequence[RequestedCall]) -> Iterator[_Position]:
+        """The position after one more state; none if a turn with these calls does not have it there."""
+        called, text = position.called, ""
+        if position.open != (state == self.states.input):
+            return
+        content = content_of(self.contents, state, position.transcript)
+        if state == self.states.action:
+            if called == len(calls) or (isinstance(content, OneOf) and calls[called].name not in content.texts):
+                return
+            text, called = calls[called].name, called + 1
+        elif state == self.states.input:
+            text = calls[called - 1].arguments
+        elif isinstance(content, OneOf):
+            text = content.texts[0]
+        forced = isinstance(content, OneOf) and len(content.texts) == 1 and state != self.states.action
+        segment = Segment(state, text, "forced" if forced else "model")
+        monitor = position.monitor.after(segment.event)
+        transcript = position.transcript.plus(segment)
+        is_open = state == self.states.action
+        yield _Position(monitor, transcript, (*position.states, segment), called, is_open)
+
+    def _find_path(self, text: str | None, calls: Sequence[RequestedCall]) -> _Position | None:
+        """The states of a turn; None if no sequence of states has this text (None for any) and these calls.
+
+        With calls it is the shortest one with as many of them as may come before the environment writes. Without, it
+        is the shortest one that the run may end with, or else that the environment may continue.
+        """
+        best: _Position | None = None
+        for position in self._iter_positions(calls):
+            due = bool(self._find_world_states(position.monitor))
+            if position.open or not (due or position.monitor.may_stop()):
+                continue
+            if calls:
+                if position.called > (best.called if best else 0):
+                    best = position
+            elif text is None or not self._find_text_problem(position, text):
+                if position.monitor.may_stop() and (position.states or not text):
+                    return position
+                # A turn with states is better than one whose text has no place.
+                best = position if best is None or not best.states else best
+        return best
+
+    def _find_text_problem(self, position: _Position, text: str) -> str:
+        """What is wrong with the text of a turn without calls as that of its last state."""
+        if not position.states:
+            return ""
+        place = len(position.transcript) - 1
+        before = replace(position.transcript, segments=position.transcript.segments[:place])
+        return find_problem(content_of(self.contents, position.states[-1].state, before), text)
+
+    def _fill_texts(self, path: _Position, text: str) -> tuple[tuple[Segment, ...], bool]:
+        """The states of a turn with its text, and whether one of them has it."""
+        own = [place for place, one in enumerate(path.states) if one.state not in self.states.names]
+        free = [place for place in own if path.states[place].source != "forced"]
+        place = (free[0] if path.called else free[-1]) if free else None
+        states = tuple(replace(one, text=text) if number == place else one for number, one in enumerate(path.states))
+        return states, place is not None
+
+    def _report_path(self, path: _Position, text: str, calls: Sequence[RequestedCall]) -> Steps[Told]:
+        states, placed = self._fill_texts(path, text)
+        if not placed and text:
+            yield Correction(len(self.transcript), text, (), "", "no state may have a text here")
+        self.writer.waiting, self.writer.notes, self.refused = tuple(calls[path.called :]), (), []
+        for segment in states:
+            yield SegmentBegan(segment.state, segment.source == "forced")
+            if segment.text:
+                yield Text(segment.text)
+            self.monitor = self.monitor.after(segment.event)
+            yield segment
+
+    def _drop_call(self) -> Steps[Told]:
+        """Leave out a call that may not be made any more, since what came in between does not allow it."""
+        first, *rest = self.writer.waiting
+        self.writer.waiting = tuple(rest)
+        offered = self._list_offered()
+        reason = self._explain_call(first, offered)
+        self.writer.notes += (f"{first.name}({first.arguments}) was not carried out: {reason}",)
+        yield Correction(len(self.transcript), first.name, tuple(offered), "", reason)
+
+    # -- turns --------------------------------------------------------------------------------------------------
+
+    def _list_offered(self) -> list[str]:
+        """The tools that may be called in this turn."""
+        found: dict[str, None] = {}
+        for position in self._iter_positions(()):
+            if self.states.action in position.monitor.allowed() and not position.open:
+                content = content_of(self.contents, self.states.action, position.transcript)
+                found |= dict.fromkeys(content.texts if isinstance(content, OneOf) else self.writer._tools)
+        return [name for name in self.writer._tools if name in found]
+
+    def _take_turn(self) -> Steps[Told]:
+        """Ask for a turn until one fits."""
+        offered, may_write = self._list_offered(), self._find_path(None, ()) is not None
+        if not offered and not may_write:
+            refused = self.monitor.why()
+            raise WritingError(f"nothing can come next: {refused.reason if refused is not None else 'no way is known'}")
+        problem = ""
+        for _ in range(1 + self.bounds.corrections):
+            made = yield from self._request_turn(offered, must_call=not may_write)
+            if made is None:
+                continue
+            text, calls = yield from self._read_output(made)
+            path = self._find_path(text, calls)
+            if path is not None:
+                yield from self._report_path(path, text, calls)
+                return
+            problem = self._explain_turn(text, calls, offered, may_write)
+            written = calls[0].name if calls else text
+            yield Correction(len(self.transcript), written, tuple(offered), "", problem)
+            self.refused += self._build_refusal(text, calls, problem)
+        raise WritingError(f"{1 + self.bounds.corrections} turns could not be used: {problem}")
+
+    def _read_output(self, made: Generated) -> Going[Told | Step, tuple[str, tuple[RequestedCall, ...]]]:
+        """The text and the calls of a turn; the arguments of the tool for the answer are its text."""
+        output = self.writer._output
+        given = [call for call in made.calls if output is not None and call.name == output.name]
+        calls = tuple(call for call in made.calls if call not in given)
+        if given and not calls:
+            return given[0].arguments, ()
+        if given:
+            reason = "an answer is not given together with calls of tools"
+            yield Correction(len(self.transcript), given[0].name, tuple(call.name for call in calls), "", reason)
+        return made.text.strip(), calls
+
+    def _request_turn(self, offered: Sequence[str], *, must_call: bool) -> Going[Told | Step, Generated | None]:
+        """What the model writes; None if its thinking left no room for it, and it gets more."""
+        self.requests = max(self.requests, self.transcript.usage.requests) + 1
+        if self.requests > self.bounds.requests:
+            raise self.bounds.make_request_error("")
+        room = (self.bounds.turn_tokens + self.bounds.thinking_tokens) * self.growth
+        tools = [self.writer._tools[name] for name in offered]
+        output = self.writer._output if not must_call else None
+        turn = Turn(
+            self._build_chat(),
+            tools if output is None else [*tools, output],
+            must_call=must_call or output is not None,
+            max_tokens=room,
+            temperature=self.writer._temperature,
+        )
+        coming = IncomingText(turn, streaming=self.writer._streaming)
+        state = self._find_streamed_state(must_call)
+        if state is not None:
+            yield SegmentBegan(state)
+        while coming.made is None:
+            piece = yield from coming.read_next()
+            if piece and state is not None:
+                yield Text(piece)
+        made = coming.made
+        yield Spent.from_tokens("", made.usage)
+        if made.stopped in (REFUSED, FILTERED):
+            raise WritingError(f"the model gave no text: {made.stopped}", "", made.text)
+        if made.stopped != CUT_OFF:
+            return made
+        self.growth *= 2
+        if self.growth > self.bounds.growth:
+            raise WritingError(
+                f"the model's turn {made.stopped.removeprefix('it ')}, {room} tokens; give it more: "
+                "bounds=Bounds(turn_tokens=..., thinking_tokens=...)",
+                "",
+                made.text,
+            )
+        yield Correction(len(self.transcript), made.text.strip(), (), "", made.stopped)
+        return None
+
+    def _find_streamed_state(self, must_call: bool) -> str | None:
+        """The state in which a text is shown while it is written: that of an answer, before any call is known."""
+        path = None if must_call or self.writer._output or not self.writer._streaming else self._find_path(None, ())
+        return path.states[-1].state if path is not None and path.states else None
+
+    # -- what the model reads -----------------------------------------------------------------------------------
+
+    def _build_chat(self) -> list[Message]:
+        """The run as a chat: the texts and calls of the model, the results of its calls, what else came."""
+        chat = [Message("system", self.writer._instructions)] if self.writer._instructions else []
+        texts: list[str] = []
+        calls: list[RequestedCall] = []
+        count = 0
+        for segment in self.transcript.segments:
+            outside = segment.state in self.until
+            if segment.source == "user" and not outside:
+                chat.append(Message("user", segment.text))
+            elif outside:
+                chat += _close_turn(texts, calls)
+                chat += self._build_results(segment, calls)
+                texts, calls = [], []
+            elif segment.state == self.states.action:
+                count += 1
+                calls.append(RequestedCall(f"call_{count}", segment.text, "{}"))
+            elif segment.state == self.states.input and calls:
+                calls[-1] = calls[-1]._replace(arguments=segment.text)
+            elif segment.state != self.states.label:
+                texts += [segment.text] if segment.text else []
+        chat += _close_turn(texts, calls)
+        chat += [Message("user", "\n".join(self.writer.notes))] if self.writer.notes else []
+        return [*chat, *self.refused]
+
+    def _build_results(self, segment: Segment, calls: Sequence[RequestedCall]) -> list[Message]:
+        if not calls:
+            return [Message("user", f"{self.writer._markers.marker(segment.state)} {segment.text}")]
+        texts = [*[_WITH_LAST] * (len(calls) - 1), segment.text]
+        return [Message("tool", text, answers=call.id) for call, text in zip(calls, texts, strict=True)]
+
+    def _build_refusal(self, text: str, calls: Sequence[RequestedCall], problem: str) -> list[Message]:
+        """The messages that show a turn that could not be used, and why."""
+        number = sum(bool(message.calls) for message in self.refused)
+        renamed = tuple(
+            call._replace(id=f"refused_{number}_{place}", arguments=call.arguments or "{}")
+            for place, call in enumerate(calls)
+        )
+        said = [Message("assistant", text, renamed)] if text or renamed else []
+        if renamed:
+            return [*said, *(Message("tool", f"Not carried out: {problem}", answers=call.id) for call in renamed)]
+        return [*said, Message("user", f"This could not be used: {problem}")]
+
+    # -- reasons ------------------------------------------------------------------------------------------------
+
+    def _explain_turn(self, text: str, calls: Sequence[RequestedCall], offered: Sequence[str], may_write: bool) -> str:
+        if calls:
+            return self._explain_call(calls[0], offered)
+        if not may_write:
+            return f"a tool has to be called first: {' or '.join(offered)}"
+        if not text:
+            return "an answer is not empty"
+        problems = (self._find_text_problem(position, text) for position in self._iter_positions(()) if position.states)
+        return next((problem for problem in problems if problem), "it cannot come now")
+
+    def _explain_call(self, call: RequestedCall, offered: Sequence[str]) -> str:
+        may = f"; what may be called now: {', '.join(offered)}" if offered else "; no tool may be called now"
+        if call.name not in self.writer._tools:
+            return f"there is no tool {call.name[:100]!r}{may}"
+        return f"{call.name} may not be called now{may}"
+
+
+def _close_turn(texts: Sequence[str], calls: Sequence[RequestedCall]) -> list[Message]:
+    """The message of a turn; none if it is empty."""
+    return [Message("assistant", "\n".join(texts), tuple(calls))] if texts or calls else []

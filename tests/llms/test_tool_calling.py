@@ -1,0 +1,162 @@
+"""Turns with tools: real clients of three protocols against a server on this machine, whole, streamed and awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from benchmarks.tool_server import ToolServer
+from formal_llm.agents import Agent
+from formal_llm.errors import ProviderError
+from formal_llm.llms import resolve
+from formal_llm.llms.generation import Generated
+from formal_llm.llms.question import Message, RequestedCall
+from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
+from formal_llm.llms.recorded.cache import CachedLLM
+from formal_llm.llms.text_doubles import ScriptedTurnLLM
+from formal_llm.llms.tool_calling import OfferedTool, StreamingToolCallingLLM, ToolCallingLLM, Turn
+from formal_llm.tools import tool
+
+ADD = OfferedTool("add", "Adds.", {
+    "type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"],
+    "additionalProperties": False,
+})  # fmt: skip
+OPEN = OfferedTool("note", "Notes.", {"type": "object", "properties": {"text": {"type": "string"}}})
+CHAT = (
+    Message("system", "Be brief."),
+    Message("user", "2 + 3?"),
+    Message("assistant", "I add.", (RequestedCall("c1", "add", '{"a": 2, "b": 3}'), RequestedCall("c2", "note", "[1"))),
+    Message("tool", "5", answers="c1"),
+    Message("tool", "noted", answers="c2"),
+    Message("user", "And again?"),
+)
+
+
+def openai(url: str) -> Any:
+    from formal_llm.llms.hosted.openai import OpenAILLM
+
+    return OpenAILLM("m", base_url=f"{url}/v1", api_key="k", max_retries=0)
+
+
+def vllm(url: str) -> Any:
+    from formal_llm.llms.hosted.vllm import VLLM
+
+    return VLLM("m", base_url=f"{url}/v1", max_retries=0)
+
+
+def llamacpp(url: str) -> Any:
+    from formal_llm.llms.hosted.llamacpp import LlamaCppLLM
+
+    return LlamaCppLLM("m", base_url=f"{url}/v1", max_retries=0)
+
+
+def ollama(url: str) -> Any:
+    from formal_llm.llms.hosted.ollama import OllamaLLM
+
+    return OllamaLLM("m", base_url=url, max_retries=0)
+
+
+def anthropic(url: str) -> Any:
+    from formal_llm.llms.hosted.anthropic import AnthropicLLM
+
+    return AnthropicLLM("m", base_url=url, api_key="k", max_retries=0)
+
+
+@pytest.fixture(params=[openai, vllm, llamacpp, ollama, anthropic], ids=lambda make: make.__name__)
+def served(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ToolServer, Any]]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    make: Callable[[str], Any] = request.param
+    with ToolServer(lambda asked: ("Again.", [("add", {"a": 4, "b": 5}), ("note", {"text": "é"})])) as server:
+        llm = make(server.url)
+        yield server, llm
+        llm.client.close()
+
+
+def get_calls(made: Generated) -> list[tuple[str, str]]:
+    return [(call.name, call.arguments) for call in made.calls]
+
+
+EXPECTED = [("add", '{"a": 4, "b": 5}'), ("note", '{"text": "\\u00e9"}')]
+
+
+def test_turns_are_taken_whole_streamed_and_awaited(served: tuple[ToolServer, Any]) -> None:
+    server, llm = served
+    assert isinstance(llm, ToolCallingLLM) and isinstance(llm, StreamingToolCallingLLM)
+
+    async def both() -> tuple[Generated, list[Any]]:
+        whole = await llm.atake_turn(CHAT, [ADD, OPEN], must_call=True)
+        return whole, [part async for part in llm.astream_turn(CHAT, [ADD, OPEN])]
+
+    whole = llm.take_turn(CHAT, [ADD, OPEN], must_call=True)
+    awaited, astreamed = asyncio.run(both())
+    streamed = list(llm.stream_turn(CHAT, [ADD, OPEN]))
+    for made in (whole, awaited, streamed[-1], astreamed[-1]):
+        assert made.text == "Again." and get_calls(made) == EXPECTED and made.stopped == ""
+        assert len({call.id for call in made.calls}) == 2 and made.usage.input_tokens == server.asked[0].read
+    assert "".join(streamed[:-1]) == "".join(astreamed[:-1]) == "Again." and len(streamed) > 2
+    for asked, must in zip(server.asked, (True, True, False, False), strict=True):
+        assert asked.tools == ["add", "note"] and asked.results == ["5", "noted"]
+        assert asked.must_call == (must and "ollama" not in llm.name)  # it has no such setting
+
+
+def test_schemas_are_strict_where_they_are_closed(served: tuple[ToolServer, Any]) -> None:
+    server, llm = served
+    llm.take_turn("2 + 3?", [ADD, OPEN])
+    tools = server.asked[0].body["tools"]
+    strict = [one.get("strict", one.get("function", {}).get("strict")) for one in tools]
+    assert strict == [True, None]
+    shown = [one.get("input_schema", one.get("function", {}).get("parameters")) for one in tools]
+    assert shown == [dict(ADD.parameters), dict(OPEN.parameters)]
+
+
+def test_a_chat_that_the_provider_refuses_is_an_error(served: tuple[ToolServer, Any]) -> None:
+    _, llm = served
+    if "ollama" in llm.name:
+        pytest.skip("Ollama accepts any chat")
+    with pytest.raises(ProviderError, match="the request was refused"):
+        llm.take_turn(CHAT[:3], [ADD])
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_agent_runs_on_every_provider(served: tuple[ToolServer, Any], streaming: bool) -> None:
+    server, llm = served
+
+    @tool
+    def add(a: int, b: int = 1) -> int:
+        """Adds two numbers."""
+        return a + b
+
+    def model(asked):  # type: ignore[no-untyped-def]
+        if len(asked.results) < 2:
+            return "", [("add", {"a": len(asked.results), "b": None}), ("pay", {})][: 1 + len(asked.results)]
+        return f"{asked.results}", []
+
+    server.model = model
+    agent = Agent("react", llm, [add], streaming=streaming)
+    made = agent.run("q")
+    assert made.answer == "['1', '2']" and made.usage.requests == 3
+    assert [one.written for one in made.corrections] == ["pay"]  # it was called beside a legal one
+    assert asyncio.run(agent.arun("q")).segments == made.segments
+
+
+def test_turns_are_cached_recorded_and_kept_as_data(tmp_path: Any) -> None:
+    turns = ("I add.", [("add", {"a": 2, "b": 3})])
+    llm = ScriptedTurnLLM([turns])
+    with CachedLLM(llm, tmp_path / "c.sqlite", name="s") as kept:
+        assert isinstance(kept, ToolCallingLLM)
+        first, second = kept.take_turn(CHAT, [ADD]), kept.take_turn(CHAT, [ADD])
+        assert first.calls == second.calls != () and len(llm.requests) == 1
+    answer = ScriptedTurnLLM([turns]).choose(Turn("q", [ADD]))
+    assert answer_from_data(answer_to_data(answer)) == answer
+    for damaged in ({"calls": "x"}, {"calls": [["a", "b"]]}, {"calls": [[1, "b", "c"]]}, {"stopped": 1}):
+        with pytest.raises(ValueError, match=r"calls|call|stopped"):
+            answer_from_data({"numbers": [], **damaged})
+
+
+def test_turns_are_values() -> None:
+    assert Turn("q", [ADD]) == Turn("q", [ADD]) != Turn("q", [ADD], must_call=True)
+    assert Turn("q", [ADD]).content != Turn("q", [OPEN]).content
+    assert Turn("q", [ADD]).way(resolve("test:first")) is None
