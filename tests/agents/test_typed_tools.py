@@ -53,9 +53,9 @@ CALLER = Caller(CallLimits(timeout=20))
 TAKE_ANY_TEXT = ("kind_of", "forget")
 
 
-def script(*inputs: dict[str, Any]) -> Scripted:
-    rounds = [line for one in inputs for line in ("[Thought]", "I call it.", json.dumps(one))]
-    return Scripted([*rounds, "[Final Thought]", "I know.", "done"])
+def script(name: str, *inputs: dict[str, Any]) -> Scripted:
+    rounds = [f"[Thought] I call it.\n[Action] {name}\n[Action Input] {json.dumps(one)}\n" for one in inputs]
+    return Scripted([*rounds, "[Final Thought] I know.\n[Answer] done"])
 
 
 @pytest.mark.parametrize("row", TYPED, ids=NAMES)
@@ -64,7 +64,7 @@ def test_an_agent_calls_tools_of_any_signature(row: tuple[Tool, dict[str, Any], 
     words = {"now": "now takes no argument"}.get(of.name, words)
     tries = [good] if of.name in TAKE_ANY_TEXT else [wrong, good]
     for awaited in (False, True):
-        run = Agent("react", script(*tries), [of]).start("q")
+        run = Agent("react", script(of.name, *tries), [of]).start("q")
         made = asyncio.run(run.arun_to_end()) if awaited else run.run_to_end()
         *failed, called = run.calls
         assert (called.output, called.ok) == (expected, True)
@@ -159,7 +159,7 @@ def test_what_cannot_be_written_remains_refused() -> None:
     with pytest.raises(ToolkitError, match=r"look\(image\) -> text takes or gives what can be neither"):
         check_texts(Toolkit([tool(look)]))
     with pytest.raises(ToolkitError, match="such as an image"):
-        Agent("react", script(), [tool("draw", output="image")(lambda: None)])
+        Agent("react", script("draw"), [tool("draw", output="image")(lambda: None)])
 
 
 class Shy(BaseModel):
@@ -206,7 +206,7 @@ def make_slow(seen: list[object], seconds: float = 0.0, **settings: Any) -> Tool
 
 def test_an_asynchronous_tool_runs_on_the_loop_of_the_run() -> None:
     seen: list[object] = []
-    run = Agent("react", script({"text": "a", "times": 3}), [make_slow(seen)]).start("q")
+    run = Agent("react", script("slow", {"text": "a", "times": 3}), [make_slow(seen)]).start("q")
 
     async def follow() -> None:
         await run.arun_to_end()
@@ -218,13 +218,13 @@ def test_an_asynchronous_tool_runs_on_the_loop_of_the_run() -> None:
 
 def test_an_asynchronous_tool_runs_on_a_loop_of_its_own_in_a_run_without_one() -> None:
     seen: list[object] = []
-    agent = Agent("react", script({"text": "a"}), [make_slow(seen)])
+    agent = Agent("react", script("slow", {"text": "a"}), [make_slow(seen)])
     run = agent.start("q")
     run.run_to_end()
     assert [call.output for call in run.calls] == ["a"] and len(seen) == 1
 
     async def block() -> None:  # as in a notebook: a loop runs, and the run does not know
-        agent.llm = script({"text": "b"})
+        agent.llm = script("slow", {"text": "b"})
         run = agent.start("q")
         run.run_to_end()
         assert [call.output for call in run.calls] == ["b"] and seen[-1] is not asyncio.get_running_loop()
@@ -235,7 +235,8 @@ def test_an_asynchronous_tool_runs_on_a_loop_of_its_own_in_a_run_without_one() -
 @pytest.mark.parametrize("awaited", [False, True])
 def test_an_asynchronous_tool_that_takes_too_long_is_cancelled(awaited: bool) -> None:
     seen: list[object] = []
-    run = Agent("react", script({"text": "a"}), [make_slow(seen, 20)], calls=CallLimits(timeout=0.05)).start("q")
+    limits = CallLimits(timeout=0.05)
+    run = Agent("react", script("slow", {"text": "a"}), [make_slow(seen, 20)], calls=limits).start("q")
     _ = asyncio.run(run.arun_to_end()) if awaited else run.run_to_end()
     (call,) = run.calls
     assert (call.output, call.ok) == ("Error: slow did not return within 0.05 seconds", False)
@@ -255,7 +256,7 @@ def test_asynchronous_tools_of_one_round_run_at_the_same_time() -> None:
         return name
 
     actions = [Action("meet", name) for name in "ab"]
-    run = Agent("react", script(), [meet]).start("q")
+    run = Agent("react", script("meet"), [meet]).start("q")
 
     async def follow() -> list[ToolCall]:
         asked = next(run.carry_out(actions))
