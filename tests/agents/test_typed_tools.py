@@ -23,10 +23,12 @@ from formal_llm.agents.tool_calls import (
     parse_arguments,
 )
 from formal_llm.errors import ToolkitError
+from formal_llm.llms.text_doubles import ScriptedTurnLLM
 from formal_llm.tools import Toolkit, tool
 from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.tool import Tool
 from tests.agents.chats import Scripted
+from tests.llms.test_schemas_closing import PLAIN, write_closed
 from tests.tools.test_signature import look
 from tests.tools.typed_tools import (
     NAMES,
@@ -71,6 +73,19 @@ def test_an_agent_calls_tools_of_any_signature(row: tuple[Tool, dict[str, Any], 
         assert len(failed) == len(tries) - 1
         assert all(not one.ok and words in one.output and one.output.startswith("Error: ") for one in failed)
         assert made.answer == "done"
+
+
+@pytest.mark.parametrize("row", PLAIN, ids=[row[0].name for row in PLAIN])
+def test_a_model_that_calls_tools_by_itself(row: tuple[Tool, dict[str, Any], str, dict[str, Any], str]) -> None:
+    of, good, expected, wrong, words = row
+    written = write_closed(good, of.schema, of.schema.get("$defs", {}))  # type: ignore[arg-type]
+    turns = [("", [(of.name, one)]) for one in (wrong, written, good)]  # not all providers hold it to the closed form
+    run = Agent("react", ScriptedTurnLLM([*turns, "done"]), [of]).start("q")
+    made = run.run_to_end()
+    failed, *called = run.calls
+    assert not failed.ok and words in failed.output
+    assert [(call.output, call.ok) for call in called] == [(expected, True)] * 2
+    assert (made.answer, made.usage.requests) == ("done", 4)
 
 
 @pytest.mark.parametrize("row", TYPED, ids=NAMES)
