@@ -114,6 +114,12 @@ class Signature:
         """The parameters by name."""
         return {one.name: one for one in self.parameters}
 
+    @property
+    def defaults(self) -> Mapping[str, str]:
+        """The defaults that can be written as JSON."""
+        written = {one.name: _dump_default(one) for one in self.parameters if not one.required}
+        return {name: default for name, default in written.items() if default is not None}
+
     @cached_property
     def schema(self) -> dict[str, object]:
         """The JSON schema of an object with the arguments, as providers take it for tools.

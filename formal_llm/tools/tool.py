@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, SupportsIndex, TypedDict, TypeVar, overload
 
@@ -65,7 +66,7 @@ class Tool:
         if self.signature.inputs != self.inputs:
             object.__setattr__(self, "signature", Signature.from_kinds(self.inputs, self.parameters))
         if not self.version:
-            object.__setattr__(self, "version", source_version(self.function))
+            object.__setattr__(self, "version", source_version(self.function, self.signature.defaults))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result of the function, for direct use."""
@@ -150,12 +151,12 @@ def find_tool(where: str) -> Tool:
     return made
 
 
-def source_version(function: Callable[..., object]) -> str:
-    """Return a short fingerprint of a function's source text; empty if it has none.
+def source_version(function: Callable[..., object], defaults: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return a short fingerprint of a function's source text and its defaults; empty if it has neither.
 
     That of a ``functools.partial`` also covers what it fixes, that of an object its class.
     """
-    fixed = ""
+    fixed = repr(sorted(defaults.items())) if defaults else ""
     while isinstance(function, partial):
         fixed += repr((function.args, sorted(function.keywords.items())))
         function = function.func

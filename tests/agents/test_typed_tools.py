@@ -93,11 +93,11 @@ def test_arguments_that_a_model_calls_with(row: tuple[Tool, dict[str, Any], str,
     of, good, expected, wrong, words = row
     assert call_with_arguments(of, good, CALLER) == (expected, True)
     assert asyncio.run(acall_with_arguments(of, json.dumps(good), CALLER)) == (expected, True)
-    for told, ok in (
+    for shown, ok in (
         call_with_arguments(of, json.dumps(wrong), CALLER),
         asyncio.run(acall_with_arguments(of, wrong, CALLER)),
     ):
-        assert not ok and words in told and told.startswith("Error: ")
+        assert not ok and words in shown and shown.startswith("Error: ")
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_arguments_that_a_model_calls_with(row: tuple[Tool, dict[str, Any], str,
     [("{", "are no JSON"), ("[1, 2]", "are a JSON object"), ("3", "are a JSON object"), ("", "no value for a, b")],
 )
 def test_what_is_no_object_of_arguments(arguments: str, words: str) -> None:
-    told, ok = call_with_arguments(add, arguments, CALLER)
-    assert not ok and words in told and told.startswith("Error: ")
+    shown, ok = call_with_arguments(add, arguments, CALLER)
+    assert not ok and words in shown and shown.startswith("Error: ")
     assert call_with_arguments(now, "", CALLER) == ("noon", True)
 
 
@@ -191,15 +191,15 @@ def test_results_that_cannot_be_written() -> None:
     def meet(name: str) -> Shy:
         return Shy(name=name)
 
-    told, ok = call_with_text(meet, "Ada", CALLER)
-    assert not ok and told.startswith("Error: meet returned a") and "nobody knows" in told
+    shown, ok = call_with_text(meet, "Ada", CALLER)
+    assert not ok and shown.startswith("Error: meet returned a") and "nobody knows" in shown
 
     @tool
     def find(name: str) -> object:
         return CALLER
 
-    told, ok = call_with_text(find, "Ada", CALLER)
-    assert not ok and told.startswith("Error: find returned what it should not: a object that cannot be written")
+    shown, ok = call_with_text(find, "Ada", CALLER)
+    assert not ok and shown.startswith("Error: find returned what it should not: a object that cannot be written")
 
 
 # -- asynchronous tools -----------------------------------------------------------------------------------------------

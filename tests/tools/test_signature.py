@@ -222,6 +222,16 @@ def test_versions_follow_what_is_fixed() -> None:
     assert tool(twice).name == "raised" and tool(twice).inputs == tool(thrice).inputs
 
 
+def test_versions_follow_defaults() -> None:
+    def make(number: int) -> Tool:
+        def scaled(value: int, factor: int = number) -> int:
+            return value * factor
+
+        return tool(scaled)
+
+    assert make(2).version == make(2).version != make(3).version
+
+
 def test_signatures_travel() -> None:
     plain = Tool("add", add.inputs, add.output, add_numbers, signature=add.signature)
     again = pickle.loads(pickle.dumps(plain))
