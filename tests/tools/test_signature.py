@@ -274,9 +274,8 @@ SCALARS = st.one_of(
     st.sampled_from(["x", "y", "red", "blue", "1", "2.5", "true", ""]),
 )  # fmt: skip
 ITEMS = st.fixed_dictionaries({"name": SCALARS, "price": SCALARS}, optional={"count": SCALARS})
-TREES = st.recursive(st.fixed_dictionaries({"label": SCALARS}), lambda inner: st.fixed_dictionaries(
-    {"label": st.just("a"), "children": st.lists(inner, max_size=2)}
-))  # fmt: skip
+LEAVES = st.fixed_dictionaries({"label": SCALARS})
+TREES = st.fixed_dictionaries({"label": SCALARS}, optional={"children": st.lists(LEAVES, max_size=2)})
 PEOPLE = st.fixed_dictionaries({"name": SCALARS, "age": SCALARS}, optional={"email": SCALARS})
 ORDERS = st.fixed_dictionaries({"items": st.lists(ITEMS, max_size=2)}, optional={"due": SCALARS})
 VALUES = st.one_of(
