@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from formal_llm.errors import InputError, ToolkitError
-from formal_llm.llms.schemas import closed, read_object
-from formal_llm.tools.closing import close_schema, open_value
+from formal_llm.llms.schemas import close_schema, closed, open_value, read_object
 from formal_llm.tools.hints import TypeHint
 
 #: The name under which an answer is written that is no object.

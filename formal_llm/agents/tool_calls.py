@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from formal_llm.errors import InputError, ToolError, ToolkitError
@@ -11,7 +12,7 @@ from formal_llm.llms.tool_calling import OfferedTool
 from formal_llm.tools.calling import Caller
 from formal_llm.tools.hints import TypeHint
 from formal_llm.tools.kinds import TEXT, Value
-from formal_llm.tools.signature import Bound, Parameter
+from formal_llm.tools.signature import BoundValues, Parameter
 from formal_llm.tools.tool import Tool
 from formal_llm.tools.toolkit import Toolkit
 
@@ -61,18 +62,12 @@ def offer_tool(tool: Tool) -> OfferedTool:
 
 def call_with_text(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:
     """What a tool returns for a text, and whether it did; else the error, as a text for the agent."""
-    try:
-        return _call_bound(tool, parse_arguments(tool, text), caller)
-    except BadArguments as error:
-        return f"{ERROR}{error}", False
+    return _call(tool, partial(parse_arguments, tool, text), caller)
 
 
 async def acall_with_text(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:
     """As :func:`call_with_text`, without blocking the event loop."""
-    try:
-        return await _acall_bound(tool, parse_arguments(tool, text), caller)
-    except BadArguments as error:
-        return f"{ERROR}{error}", False
+    return await _acall(tool, partial(parse_arguments, tool, text), caller)
 
 
 def call_with_arguments(
@@ -86,45 +81,49 @@ def call_with_arguments(
         caller: calls it.
         strict: whether they were written by ``tool.strict_schema`` rather than by ``tool.schema``.
     """
-    try:
-        return _call_bound(tool, read_arguments(tool, arguments, strict=strict), caller)
-    except BadArguments as error:
-        return f"{ERROR}{error}", False
+    return _call(tool, partial(read_arguments, tool, arguments, strict=strict), caller)
 
 
 async def acall_with_arguments(
     tool: Tool, arguments: str | Mapping[str, object], caller: Caller, *, strict: bool = False
 ) -> tuple[str, bool]:
     """As :func:`call_with_arguments`, without blocking the event loop."""
+    return await _acall(tool, partial(read_arguments, tool, arguments, strict=strict), caller)
+
+
+def _call(tool: Tool, read: Callable[[], BoundValues], caller: Caller) -> tuple[str, bool]:
     try:
-        return await _acall_bound(tool, read_arguments(tool, arguments, strict=strict), caller)
-    except BadArguments as error:
-        return f"{ERROR}{error}", False
+        bound = read()
+        return format_result(caller.call(tool, bound.values, named=bound.named)[0]), True
+    except (BadArguments, ToolError, InputError) as error:
+        return _format_failure(tool, error), False
 
 
-def _call_bound(tool: Tool, bound: Bound, caller: Caller) -> tuple[str, bool]:
+async def _acall(tool: Tool, read: Callable[[], BoundValues], caller: Caller) -> tuple[str, bool]:
     try:
-        result, _ = caller.call(tool, bound.values, named=bound.named)
-    except ToolError as error:
-        return f"{ERROR}{tool.name} {error.problem}", False
-    return format_result(result), True
+        bound = read()
+        return format_result((await caller.acall(tool, bound.values, bound.named))[0]), True
+    except (BadArguments, ToolError, InputError) as error:
+        return _format_failure(tool, error), False
 
 
-async def _acall_bound(tool: Tool, bound: Bound, caller: Caller) -> tuple[str, bool]:
-    try:
-        result, _ = await caller.acall(tool, bound.values, bound.named)
-    except ToolError as error:
-        return f"{ERROR}{tool.name} {error.problem}", False
-    return format_result(result), True
+def _format_failure(tool: Tool, error: BadArguments | ToolError | InputError) -> str:
+    if isinstance(error, BadArguments):
+        return f"{ERROR}{error}"
+    return f"{ERROR}{tool.name} {error.problem if isinstance(error, ToolError) else f'returned {error}'}"
 
 
 def format_result(result: Value) -> str:
-    """A result as an agent reads it: a text as it is, all else as JSON, and not too long."""
+    """A result as an agent reads it: a text as it is, all else as JSON, and not too long.
+
+    Raises:
+        InputError: it cannot be written.
+    """
     shown = result.kind.to_text(result.get())
     return shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]} ... ({len(shown):,} characters)"
 
 
-def read_arguments(tool: Tool, arguments: str | Mapping[str, object], *, strict: bool = False) -> Bound:
+def read_arguments(tool: Tool, arguments: str | Mapping[str, object], *, strict: bool = False) -> BoundValues:
     """The values in arguments that were written by the schema of a tool; none are an empty object.
 
     Raises:
@@ -142,7 +141,7 @@ def read_arguments(tool: Tool, arguments: str | Mapping[str, object], *, strict:
     return _bind(tool, data, strict=strict)
 
 
-def parse_arguments(tool: Tool, text: str) -> Bound:
+def parse_arguments(tool: Tool, text: str) -> BoundValues:
     """The values that a text gives to a tool.
 
     Of a tool with one argument that is a text, the text is that argument. Else it is a JSON object with the names of
@@ -160,7 +159,7 @@ def parse_arguments(tool: Tool, text: str) -> Bound:
     if isinstance(data, dict) and {one.name for one in required} <= set(data) <= set(names):
         return _bind(tool, data)
     if not text and not required:
-        return Bound(())
+        return BoundValues(())
     if not parameters:
         raise BadArguments(f"{tool.name} takes no argument; leave its input empty")
     only = required if len(required) == 1 else parameters if len(parameters) == 1 else ()
@@ -174,7 +173,7 @@ def parse_arguments(tool: Tool, text: str) -> Bound:
     raise BadArguments(f"{tool.name} takes {count} as JSON: {_format_example(tool)}")
 
 
-def _read_alone(tool: Tool, needed: Parameter, text: str, data: object) -> Bound | None:
+def _read_alone(tool: Tool, needed: Parameter, text: str, data: object) -> BoundValues | None:
     """The value of the only argument that is needed, written without its name; None if it is written otherwise."""
     if not text:
         raise BadArguments(f"{tool.name} needs {needed.name}, and its input is empty")
@@ -191,7 +190,7 @@ def _read_alone(tool: Tool, needed: Parameter, text: str, data: object) -> Bound
     return _bind(tool, {needed.name: data})
 
 
-def _bind(tool: Tool, data: Mapping[str, object], *, strict: bool = False) -> Bound:
+def _bind(tool: Tool, data: Mapping[str, object], *, strict: bool = False) -> BoundValues:
     try:
         return tool.signature.bind(data, strict=strict)
     except InputError as error:
@@ -202,6 +201,7 @@ def _bind(tool: Tool, data: Mapping[str, object], *, strict: bool = False) -> Bo
 
 #: What an agent is shown in the place of a value.
 _SHOWN: Mapping[object, object] = {"string": "...", "integer": 1, "number": 1.5, "boolean": True}
+_SHOWN_FORMATS = {"date": "2026-01-31", "time": "12:30", "date-time": "2026-01-31T12:30", "duration": "PT1H30M"}
 #: How deep an example goes into what contains itself.
 _DEPTH = 3
 
@@ -234,12 +234,12 @@ def _make_example(schema: Mapping[str, Any], definitions: Mapping[str, Any], dep
     if schema.get("type") == "array":
         parts = schema.get("prefixItems") or ([schema["items"]] if schema.get("items") and depth > 0 else [])
         return [_make_example(one, definitions, depth) for one in parts]
-    return _SHOWN.get(schema.get("type"), "...")
+    return _SHOWN_FORMATS.get(schema.get("format", "")) or _SHOWN.get(str(schema.get("type")), "...")
 
 
 def _describe(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     """What an agent reads about an argument: its description, and the schema where an example does not show it."""
-    about = str(schema.get("description", ""))
+    about = " ".join(str(schema.get("description", "")).split())
     shown = _format_schema(
         {key: one for key, one in schema.items() if key not in ("description", "default")}, definitions
     )

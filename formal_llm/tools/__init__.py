@@ -3,7 +3,7 @@
 from formal_llm.tools.cache import DiskCache
 from formal_llm.tools.executor import Executor
 from formal_llm.tools.inputs import read_input
-from formal_llm.tools.kinds import IMAGE, TEXT, Kind, Value, kind_named, register
+from formal_llm.tools.kinds import IMAGE, TEXT, Kind, Value, kind_for, kind_named, register
 from formal_llm.tools.loading import ModelPool
 from formal_llm.tools.report import html_report, save_report
 from formal_llm.tools.result import Result, StepResult
@@ -13,6 +13,6 @@ from formal_llm.tools.toolkit import Toolkit, ToolkitMaker, toolkit_named
 
 __all__ = [
     "IMAGE", "TEXT", "DiskCache", "Executor", "Kind", "ModelPool", "Progress", "Result", "StepResult", "Tool",
-    "Toolkit", "ToolkitMaker", "Value", "html_report", "kind_named", "read_input", "register", "save_report", "tool",
-    "toolkit_named",
+    "Toolkit", "ToolkitMaker", "Value", "html_report", "kind_for", "kind_named", "read_input", "register",
+    "save_report", "tool", "toolkit_named",
 ]  # fmt: skip

@@ -240,7 +240,9 @@ def run_awaitable(result: object, timeout: float | None = None) -> object:
     import asyncio
 
     work = _await_within(result, timeout)
-    if asyncio._get_running_loop() is None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
         return asyncio.run(work)
     with ThreadPoolExecutor(1) as pool:  # a loop runs in this thread, as in a notebook
         return pool.submit(asyncio.run, work).result()

@@ -47,7 +47,7 @@ class TypeHint:
         return str(hint).replace("typing.", "")
 
     @cached_property
-    def adapter(self) -> TypeAdapter[Any]:
+    def adapter(self) -> TypeAdapter[object]:
         """What pydantic makes of the hint."""
         from pydantic import ConfigDict, PydanticUserError, TypeAdapter
 
@@ -88,7 +88,11 @@ class TypeHint:
         Raises:
             InputError: they represent none; the message has pydantic's words.
         """
-        return self.load(json.dumps(data).encode())
+        try:
+            text = json.dumps(data)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"it is no JSON: {error}") from None
+        return self.load(text.encode())
 
     # -- the functions of a kind ------------------------------------------------------------------------------------
 
@@ -124,10 +128,13 @@ class TypeHint:
         Raises:
             InputError: a part of it cannot be written.
         """
+        return self._write(value, round_trip=True)
+
+    def _write(self, value: object, *, round_trip: bool) -> bytes:
         from pydantic_core import PydanticSerializationError
 
         try:
-            return self.adapter.dump_json(value, by_alias=True, round_trip=True)
+            return self.adapter.dump_json(value, by_alias=True, round_trip=round_trip)
         except PydanticSerializationError as error:
             raise InputError(f"a {self} that cannot be written: {error}") from None
 
@@ -140,8 +147,12 @@ class TypeHint:
         return len(self.dump(self.check(value)))
 
     def to_text(self, value: object) -> str:
-        """Return a value as text for a model: texts, dates and the like as they are, all else as JSON."""
-        shown = self.adapter.dump_json(value, by_alias=True).decode()
+        """Return a value as text for a model: texts, dates and the like as they are, all else as JSON.
+
+        Raises:
+            InputError: a part of it cannot be written.
+        """
+        shown = self._write(value, round_trip=False).decode()
         return str(json.loads(shown)) if shown.startswith('"') else shown
 
 

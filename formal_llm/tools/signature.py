@@ -9,6 +9,7 @@ import collections.abc
 import functools
 import inspect
 import json
+import re
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +19,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from formal_llm.errors import InputError, ToolkitError, did_you_mean
-from formal_llm.llms.schemas import Schema, closed
-from formal_llm.tools.closing import close_schema, open_value
-from formal_llm.tools.docstrings import read_parameters
+from formal_llm.llms.schemas import Schema, close_schema, closed, open_value
 from formal_llm.tools.hints import TypeHint
 from formal_llm.tools.kinds import Kind, Value, kind_for, typed_kind
 
@@ -69,7 +68,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundValues:
     """The values for a call.
 
     Attributes:
@@ -115,6 +114,12 @@ class Signature:
         """The parameters by name."""
         return {one.name: one for one in self.parameters}
 
+    @property
+    def defaults(self) -> Mapping[str, str]:
+        """The defaults that can be written as JSON."""
+        written = {one.name: _dump_default(one) for one in self.parameters if not one.required}
+        return {name: default for name, default in written.items() if default is not None}
+
     @cached_property
     def schema(self) -> dict[str, object]:
         """The JSON schema of an object with the arguments, as providers take it for tools.
@@ -130,14 +135,14 @@ class Signature:
 
     @cached_property
     def strict_schema(self) -> dict[str, object]:
-        """The schema in the part of JSON Schema that all providers can hold a model to; see :mod:`.closing`.
+        """The schema that all providers can hold a model to, see :func:`~formal_llm.llms.schemas.close_schema`.
 
         Raises:
             ToolkitError: a parameter cannot be written as JSON.
         """
         return close_schema(self.schema)
 
-    def bind(self, arguments: Mapping[str, object], *, strict: bool = False) -> Bound:
+    def bind(self, arguments: Mapping[str, object], *, strict: bool = False) -> BoundValues:
         """Return the values that a model wrote as a JSON object.
 
         Args:
@@ -168,7 +173,7 @@ class Signature:
         if problems:
             raise InputError(", and ".join(problems))
         named = {one.name: made[one.name] for one in self.parameters if not one.required and one.name in made}
-        return Bound(tuple(made[one.name] for one in self.required), named)
+        return BoundValues(tuple(made[one.name] for one in self.required), named)
 
     def arrange(
         self, values: Sequence[object], named: Mapping[str, object]
@@ -182,12 +187,9 @@ class Signature:
         if not named and all(one.by_position for one in self.required):
             return values, {}
         given = {one.name: value for one, value in zip(self.required, values, strict=True)} | dict(named)
-        positional = [
-            given.get(one.name, one.default) for one in self.parameters if one.by_position
-        ]  # one that has a default and is known by its position alone comes before all that follow
-        return positional, {
-            one.name: given[one.name] for one in self.parameters if not one.by_position and one.name in given
-        }
+        # One that is known by its position alone is given its default, for those that follow.
+        positional = [given.pop(one.name, one.default) for one in self.parameters if one.by_position]
+        return positional, given
 
 
 def _describe_parameters(parameters: Sequence[Parameter]) -> tuple[dict[str, Schema], Mapping[str, object]]:
@@ -199,9 +201,9 @@ def _describe_parameters(parameters: Sequence[Parameter]) -> tuple[dict[str, Sch
         if any(definitions.get(name, part) != part for name, part in inner.items()):  # two classes of one name
             assert isinstance(one.written.of, TypeHint)
             schema, inner = _split_schema(
-                one.written.of.adapter.json_schema(ref_template=f"{_REFERENCE}{one.name}.{{model}}")
+                one.written.of.adapter.json_schema(ref_template=f"{_REFERENCE}{one.name}_{{model}}")
             )
-            inner = {f"{one.name}.{name}": part for name, part in inner.items()}
+            inner = {f"{one.name}_{name}": part for name, part in inner.items()}
         definitions |= inner
         if one.description:
             schema["description"] = one.description
@@ -219,10 +221,10 @@ def _split_schema(schema: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
 
 def _dump_default(parameter: Parameter) -> str | None:
     """Return the default as JSON; None if it cannot be written so."""
-    of = parameter.written.of
+    of, default = parameter.written.of, parameter.default
     try:
-        return of.dump(parameter.default).decode() if isinstance(of, TypeHint) else json.dumps(parameter.default)
-    except (ValueError, TypeError):  # pydantic's error is a ValueError
+        return of.dump(of.check(default)).decode() if isinstance(of, TypeHint) else json.dumps(default)
+    except (InputError, TypeError):  # such as None for an int
         return None
 
 
@@ -270,17 +272,20 @@ def read_signature(
     fixed = function.keywords if isinstance(function, functools.partial) else {}
     found: list[Parameter] = []
     kinds = None if inputs is None else iter(inputs)
+    hides_rest = False
     for one in inspect.signature(function).parameters.values():
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
             if inputs is None:
                 raise ToolkitError([f"{title}: the parameter {one} is no single value; give inputs=..., or list it"])
             continue
-        if one.name in fixed:
+        if one.name in fixed or (one.kind is one.POSITIONAL_ONLY and hides_rest):
             continue
         kind = None if kinds is None or one.default is not one.empty else next(kinds, None)
         parameter = _read_parameter(one, kind, hints, title, described.get(one.name, ""), inputs is None)
         if parameter is not None:
             found.append(parameter)
+        elif one.kind is one.POSITIONAL_ONLY:
+            hides_rest = True  # who keeps this default cannot set those behind it
     signature = Signature(tuple(found))
     if inputs is not None and signature.inputs != tuple(inputs):
         signature = Signature.from_kinds(inputs)
@@ -295,7 +300,12 @@ def unwrap_callable(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _read_parameter(
-    one: inspect.Parameter, kind: Kind | None, hints: Mapping[str, object], title: str, description: str, strict: bool
+    one: inspect.Parameter,
+    kind: Kind | None,
+    hints: Mapping[str, object],
+    title: str,
+    description: str,
+    needs_hint: bool,
 ) -> Parameter | None:
     """Return a parameter; None for one with a default that nobody but the function's author can set."""
     required = one.default is one.empty
@@ -309,7 +319,7 @@ def _read_parameter(
         written = kind if kind is not None else _read_kind(hints[one.name], title, f"the parameter {one.name}")
         kind = kind or _read_kind(_strip_annotated(hints[one.name]), title, f"the parameter {one.name}")
     except ToolkitError:
-        if required and strict:
+        if required and needs_hint:
             raise
         return None
     if not required and (one.name.startswith("_") or (written.schema is None)):
@@ -377,3 +387,81 @@ def _find_local_names() -> Mapping[str, object]:
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(__package__ or "?"):
         frame = frame.f_back
     return frame.f_locals
+
+
+# -- from docstrings ---------------------------------------------------------------------------------------------------
+
+_FIELD = re.compile(r":(?:param|parameter|arg|argument|key|keyword)\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)")
+_GOOGLE = re.compile(r"\*{0,2}(\w+)\s*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?\s*:\s*(.*)")
+_NUMPY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
+_SECTIONS = ("args", "arguments", "parameters", "params", "other parameters", "keyword args", "keyword arguments")
+
+
+def read_parameters(docstring: str) -> dict[str, str]:
+    """Return the description of each parameter that a docstring describes, in one line.
+
+    Args:
+        docstring: the docstring, as ``inspect.getdoc`` returns it.
+    """
+    lines = docstring.split("\n")
+    found: dict[str, list[str]] = {}
+    place = 0
+    while place < len(lines):
+        title = lines[place].strip().rstrip(":").lower()
+        below = lines[place + 1].strip() if place + 1 < len(lines) else ""
+        if title in _SECTIONS and len(below) >= 3 and set(below) == {"-"}:
+            place = _read_numpy(lines, place + 2, found)
+        elif title in _SECTIONS and lines[place].rstrip().endswith(":"):
+            place = _read_google(lines, place + 1, found)
+        elif (field := _FIELD.match(lines[place].strip())) is not None:
+            place = _read_block(lines, place + 1, _indent(lines[place]), found.setdefault(field[1], [field[2]]))
+        else:
+            place += 1
+    described = {name: " ".join(" ".join(parts).split()) for name, parts in found.items()}
+    return {name: text for name, text in described.items() if text}
+
+
+def _read_google(lines: list[str], place: int, found: dict[str, list[str]]) -> int:
+    """Read ``name (type): text`` entries, which are indented; return the place after them."""
+    depth: int | None = None
+    while place < len(lines):
+        if not lines[place].strip():
+            place += 1
+            continue
+        indent = _indent(lines[place])
+        if indent == 0 or (depth is not None and indent < depth):
+            break
+        depth = indent if depth is None else depth
+        entry = _GOOGLE.fullmatch(lines[place].strip())
+        parts = found.setdefault(entry[1], [entry[2]]) if entry is not None else []
+        place = _read_block(lines, place + 1, indent, parts)
+    return place
+
+
+def _read_numpy(lines: list[str], place: int, found: dict[str, list[str]]) -> int:
+    """Read ``name : type`` entries with indented texts; return the place after them."""
+    while place < len(lines):
+        if not lines[place].strip():
+            place += 1
+            continue
+        below = lines[place + 1].strip() if place + 1 < len(lines) else ""
+        entry = _NUMPY.fullmatch(lines[place].strip())
+        if entry is None or (below and set(below) <= {"-", "="}):  # the next section
+            break
+        parts: list[str] = []
+        for name in entry[1].split(","):
+            found[name.strip().lstrip("*")] = parts
+        place = _read_block(lines, place + 1, 0, parts)
+    return place
+
+
+def _read_block(lines: list[str], place: int, indent: int, parts: list[str]) -> int:
+    """Collect the lines that are indented further; return the place after them."""
+    while place < len(lines) and lines[place].strip() and _indent(lines[place]) > indent:
+        parts.append(lines[place].strip())
+        place += 1
+    return place
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, SupportsIndex, TypedDict, TypeVar, overload
 
 from formal_llm.errors import ToolkitError
@@ -65,7 +66,7 @@ class Tool:
         if self.signature.inputs != self.inputs:
             object.__setattr__(self, "signature", Signature.from_kinds(self.inputs, self.parameters))
         if not self.version:
-            object.__setattr__(self, "version", source_version(self.function))
+            object.__setattr__(self, "version", source_version(self.function, self.signature.defaults))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result of the function, for direct use."""
@@ -82,7 +83,7 @@ class Tool:
 
     @property
     def strict_schema(self) -> dict[str, object]:
-        """The schema in the part of JSON Schema that all providers can hold a model to; see :mod:`.closing`.
+        """The schema that all providers can hold a model to, see :func:`~formal_llm.llms.schemas.close_schema`.
 
         Raises:
             ToolkitError: an argument cannot be written as JSON.
@@ -150,12 +151,12 @@ def find_tool(where: str) -> Tool:
     return made
 
 
-def source_version(function: Callable[..., object]) -> str:
-    """Return a short fingerprint of a function's source text; empty if it has none.
+def source_version(function: Callable[..., object], defaults: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return a short fingerprint of a function's source text and its defaults; empty if it has neither.
 
     That of a ``functools.partial`` also covers what it fixes, that of an object its class.
     """
-    fixed = ""
+    fixed = repr(sorted(defaults.items())) if defaults else ""
     while isinstance(function, partial):
         fixed += repr((function.args, sorted(function.keywords.items())))
         function = function.func

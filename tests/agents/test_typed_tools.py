@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, computed_field
 
 from formal_llm.agents import Agent
 from formal_llm.agents.decoding.steps import Do
@@ -22,10 +23,12 @@ from formal_llm.agents.tool_calls import (
     parse_arguments,
 )
 from formal_llm.errors import ToolkitError
+from formal_llm.llms.text_doubles import ScriptedTurnLLM
 from formal_llm.tools import Toolkit, tool
 from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.tool import Tool
 from tests.agents.chats import Scripted
+from tests.llms.test_schemas_closing import PLAIN, write_closed
 from tests.tools.test_signature import look
 from tests.tools.typed_tools import (
     NAMES,
@@ -52,9 +55,9 @@ CALLER = Caller(CallLimits(timeout=20))
 TAKE_ANY_TEXT = ("kind_of", "forget")
 
 
-def script(*inputs: dict[str, Any]) -> Scripted:
-    rounds = [line for one in inputs for line in ("[Thought]", "I call it.", json.dumps(one))]
-    return Scripted([*rounds, "[Final Thought]", "I know.", "done"])
+def script(name: str, *inputs: dict[str, Any]) -> Scripted:
+    rounds = [f"[Thought] I call it.\n[Action] {name}\n[Action Input] {json.dumps(one)}\n" for one in inputs]
+    return Scripted([*rounds, "[Final Thought] I know.\n[Answer] done"])
 
 
 @pytest.mark.parametrize("row", TYPED, ids=NAMES)
@@ -63,7 +66,7 @@ def test_an_agent_calls_tools_of_any_signature(row: tuple[Tool, dict[str, Any], 
     words = {"now": "now takes no argument"}.get(of.name, words)
     tries = [good] if of.name in TAKE_ANY_TEXT else [wrong, good]
     for awaited in (False, True):
-        run = Agent("react", script(*tries), [of]).start("q")
+        run = Agent("react", script(of.name, *tries), [of]).start("q")
         made = asyncio.run(run.arun_to_end()) if awaited else run.run_to_end()
         *failed, called = run.calls
         assert (called.output, called.ok) == (expected, True)
@@ -72,16 +75,29 @@ def test_an_agent_calls_tools_of_any_signature(row: tuple[Tool, dict[str, Any], 
         assert made.answer == "done"
 
 
+@pytest.mark.parametrize("row", PLAIN, ids=[row[0].name for row in PLAIN])
+def test_a_model_that_calls_tools_by_itself(row: tuple[Tool, dict[str, Any], str, dict[str, Any], str]) -> None:
+    of, good, expected, wrong, words = row
+    written = write_closed(good, of.schema, of.schema.get("$defs", {}))  # type: ignore[arg-type]
+    turns = [("", [(of.name, one)]) for one in (wrong, written, good)]  # not all providers hold it to the closed form
+    run = Agent("react", ScriptedTurnLLM([*turns, "done"]), [of]).start("q")
+    made = run.run_to_end()
+    failed, *called = run.calls
+    assert not failed.ok and words in failed.output
+    assert [(call.output, call.ok) for call in called] == [(expected, True)] * 2
+    assert (made.answer, made.usage.requests) == ("done", 4)
+
+
 @pytest.mark.parametrize("row", TYPED, ids=NAMES)
 def test_arguments_that_a_model_calls_with(row: tuple[Tool, dict[str, Any], str, dict[str, Any], str]) -> None:
     of, good, expected, wrong, words = row
     assert call_with_arguments(of, good, CALLER) == (expected, True)
     assert asyncio.run(acall_with_arguments(of, json.dumps(good), CALLER)) == (expected, True)
-    for told, ok in (
+    for shown, ok in (
         call_with_arguments(of, json.dumps(wrong), CALLER),
         asyncio.run(acall_with_arguments(of, wrong, CALLER)),
     ):
-        assert not ok and words in told and told.startswith("Error: ")
+        assert not ok and words in shown and shown.startswith("Error: ")
 
 
 @pytest.mark.parametrize(
@@ -89,8 +105,8 @@ def test_arguments_that_a_model_calls_with(row: tuple[Tool, dict[str, Any], str,
     [("{", "are no JSON"), ("[1, 2]", "are a JSON object"), ("3", "are a JSON object"), ("", "no value for a, b")],
 )
 def test_what_is_no_object_of_arguments(arguments: str, words: str) -> None:
-    told, ok = call_with_arguments(add, arguments, CALLER)
-    assert not ok and words in told and told.startswith("Error: ")
+    shown, ok = call_with_arguments(add, arguments, CALLER)
+    assert not ok and words in shown and shown.startswith("Error: ")
     assert call_with_arguments(now, "", CALLER) == ("noon", True)
 
 
@@ -158,7 +174,32 @@ def test_what_cannot_be_written_remains_refused() -> None:
     with pytest.raises(ToolkitError, match=r"look\(image\) -> text takes or gives what can be neither"):
         check_texts(Toolkit([tool(look)]))
     with pytest.raises(ToolkitError, match="such as an image"):
-        Agent("react", script(), [tool("draw", output="image")(lambda: None)])
+        Agent("react", script("draw"), [tool("draw", output="image")(lambda: None)])
+
+
+class Shy(BaseModel):
+    name: str
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def age(self) -> int:
+        raise ValueError("nobody knows")
+
+
+def test_results_that_cannot_be_written() -> None:
+    @tool
+    def meet(name: str) -> Shy:
+        return Shy(name=name)
+
+    shown, ok = call_with_text(meet, "Ada", CALLER)
+    assert not ok and shown.startswith("Error: meet returned a") and "nobody knows" in shown
+
+    @tool
+    def find(name: str) -> object:
+        return CALLER
+
+    shown, ok = call_with_text(find, "Ada", CALLER)
+    assert not ok and shown.startswith("Error: find returned what it should not: a object that cannot be written")
 
 
 # -- asynchronous tools -----------------------------------------------------------------------------------------------
@@ -180,7 +221,7 @@ def make_slow(seen: list[object], seconds: float = 0.0, **settings: Any) -> Tool
 
 def test_an_asynchronous_tool_runs_on_the_loop_of_the_run() -> None:
     seen: list[object] = []
-    run = Agent("react", script({"text": "a", "times": 3}), [make_slow(seen)]).start("q")
+    run = Agent("react", script("slow", {"text": "a", "times": 3}), [make_slow(seen)]).start("q")
 
     async def follow() -> None:
         await run.arun_to_end()
@@ -192,13 +233,13 @@ def test_an_asynchronous_tool_runs_on_the_loop_of_the_run() -> None:
 
 def test_an_asynchronous_tool_runs_on_a_loop_of_its_own_in_a_run_without_one() -> None:
     seen: list[object] = []
-    agent = Agent("react", script({"text": "a"}), [make_slow(seen)])
+    agent = Agent("react", script("slow", {"text": "a"}), [make_slow(seen)])
     run = agent.start("q")
     run.run_to_end()
     assert [call.output for call in run.calls] == ["a"] and len(seen) == 1
 
     async def block() -> None:  # as in a notebook: a loop runs, and the run does not know
-        agent.llm = script({"text": "b"})
+        agent.llm = script("slow", {"text": "b"})
         run = agent.start("q")
         run.run_to_end()
         assert [call.output for call in run.calls] == ["b"] and seen[-1] is not asyncio.get_running_loop()
@@ -209,7 +250,8 @@ def test_an_asynchronous_tool_runs_on_a_loop_of_its_own_in_a_run_without_one() -
 @pytest.mark.parametrize("awaited", [False, True])
 def test_an_asynchronous_tool_that_takes_too_long_is_cancelled(awaited: bool) -> None:
     seen: list[object] = []
-    run = Agent("react", script({"text": "a"}), [make_slow(seen, 20)], calls=CallLimits(timeout=0.05)).start("q")
+    limits = CallLimits(timeout=0.05)
+    run = Agent("react", script("slow", {"text": "a"}), [make_slow(seen, 20)], calls=limits).start("q")
     _ = asyncio.run(run.arun_to_end()) if awaited else run.run_to_end()
     (call,) = run.calls
     assert (call.output, call.ok) == ("Error: slow did not return within 0.05 seconds", False)
@@ -229,7 +271,7 @@ def test_asynchronous_tools_of_one_round_run_at_the_same_time() -> None:
         return name
 
     actions = [Action("meet", name) for name in "ab"]
-    run = Agent("react", script(), [meet]).start("q")
+    run = Agent("react", script("meet"), [meet]).start("q")
 
     async def follow() -> list[ToolCall]:
         asked = next(run.carry_out(actions))

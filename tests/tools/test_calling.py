@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
 from typing import Any
@@ -12,7 +13,7 @@ from formal_llm import CFG
 from formal_llm.errors import Cancelled, ToolError
 from formal_llm.tools import Executor, Tool, Toolkit, Value, tool
 from formal_llm.tools.calling import Caller, CallLimits, error_line
-from formal_llm.tools.kinds import IMAGE, TEXT
+from formal_llm.tools.kinds import IMAGE, TEXT, kind_for
 from tests.tools.picture_tools import picture, plan_of
 from tests.tools.text_tools import TEXTS
 
@@ -148,3 +149,103 @@ def test_an_exception_in_one_line() -> None:
     assert error_line(ValueError("two\n  lines")) == "ValueError: two lines"
     assert error_line(KeyError()) == "KeyError"
     assert len(error_line(ValueError("x" * 9999))) < 600
+
+
+# -- asynchronous tools -----------------------------------------------------------------------------------------------
+
+
+def flaky(tries: list[int], fails: int) -> Tool:
+    async def third(text: str, times: int = 1) -> str:
+        tries.append(1)
+        await asyncio.sleep(0)
+        if len(tries) <= fails:
+            raise ConnectionError
+        return text * times
+
+    return tool("t", retries=2)(third)
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_an_asynchronous_tool_is_tried_as_often_as_any_other(awaited: bool) -> None:
+    made = caller(retry_wait=0.001)
+    inputs, named = [Value(TEXT, "a")], {"times": Value(kind_for(int), 3)}
+
+    def call(of: Tool) -> tuple[Value, int]:
+        return asyncio.run(made.acall(of, inputs, named)) if awaited else made.call(of, inputs, named=named)
+
+    tries: list[int] = []
+    value, number = call(flaky(tries, 2))
+    assert (value.get(), number, len(tries)) == ("aaa", 3, 3)
+    with pytest.raises(ToolError, match="t failed: ConnectionError") as caught:
+        call(flaky([], 3))
+    assert caught.value.reason == "failed"
+
+    @tool
+    async def leave(text: str, times: int) -> str:
+        raise SystemExit(3)
+
+    with pytest.raises(ToolError, match="leave failed: SystemExit"):
+        asyncio.run(made.acall(leave, [*inputs, *named.values()])) if awaited else made.call(
+            leave, [*inputs, *named.values()]
+        )
+
+
+def test_a_timeout_of_the_tool_itself_is_no_timeout_of_the_call() -> None:
+    @tool
+    async def gives_up(text: str) -> str:
+        async with asyncio.timeout(0.001):
+            await asyncio.sleep(20)
+        return text
+
+    for call in (
+        lambda: caller(timeout=20).call(gives_up, [Value(TEXT, "a")]),
+        lambda: asyncio.run(caller(timeout=20).acall(gives_up, [Value(TEXT, "a")])),
+    ):
+        with pytest.raises(ToolError, match="gives_up timed out: TimeoutError") as caught:
+            call()
+        assert caught.value.reason == "timeout"
+
+
+def test_a_run_that_is_cancelled_cancels_its_tool() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    @tool
+    async def hang(text: str) -> str:
+        begun.set()
+        try:
+            await asyncio.sleep(20)
+        finally:
+            ended.set()
+        return text
+
+    async def follow() -> None:
+        task = asyncio.create_task(caller().acall(hang, [Value(TEXT, "a")]))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(follow())
+    assert ended.is_set()
+
+
+def test_other_tools_do_not_block_the_loop() -> None:
+    release = threading.Event()
+
+    @tool
+    def wait(text: str) -> str:
+        return text if release.wait(20) else "blocked"
+
+    async def follow() -> str:
+        task = asyncio.create_task(caller().acall(wait, [Value(TEXT, "a")]))
+        await asyncio.sleep(0.01)
+        release.set()
+        return str((await task)[0].get())
+
+    assert asyncio.run(follow()) == "a"
+    # What a function gives that is no coroutine function is awaited as well.
+    lent = Tool("lent", (TEXT,), TEXT, lambda text: flaky([], 0).function(text))
+    assert not lent.is_async
+    assert asyncio.run(caller().acall(lent, [Value(TEXT, "b")]))[0].get() == "b"
+    assert caller(timeout=20).call(lent, [Value(TEXT, "b")])[0].get() == "b"

@@ -114,8 +114,8 @@ def test_what_a_model_writes_for_a_tool_of_a_server() -> None:
         strict = {"first": "a", "second": "b", "glue": None}
         assert call_with_arguments(join, strict, caller, strict=True) == ("a|b", True)
         assert call_with_text(count, "7", caller) == ("7", True)
-        told, ok = call_with_arguments(count, {"number": "many"}, caller)
-        assert not ok and "valid integer" in told
+        shown, ok = call_with_arguments(count, {"number": "many"}, caller)
+        assert not ok and "valid integer" in shown
 
 
 def test_errors_in_the_block_come_out_as_they_are() -> None:

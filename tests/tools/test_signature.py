@@ -18,7 +18,7 @@ from formal_llm.errors import InputError, ToolkitError
 from formal_llm.llms.schemas import check_schema, problem_in
 from formal_llm.tools import IMAGE, TEXT, tool
 from formal_llm.tools.calling import Caller, CallLimits
-from formal_llm.tools.signature import Bound, Signature
+from formal_llm.tools.signature import BoundValues, Signature
 from formal_llm.tools.tool import Tool, source_version
 from tests.tools.typed_tools import NAMES, TYPED, Colour, Item, Order, Person, Tree, add, book, power, price, search
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CALLER = Caller(CallLimits())
 
 
-def call(of: Tool, bound: Bound) -> object:
+def call(of: Tool, bound: BoundValues) -> object:
     return CALLER.call(of, bound.values, named=bound.named)[0].get()
 
 
@@ -86,6 +86,23 @@ def test_what_a_model_may_set_and_what_a_plan_gives() -> None:
         return text * times
 
     assert [one.name for one in tool(untyped).signature.parameters] == ["text"]
+
+    def placed(text: str, times: int = 2, _mark: str = "!", last: str = "?", /, end: str = ".") -> str:
+        return text * times + _mark + last + end
+
+    of = tool(placed)  # who cannot set the mark cannot set what is behind it
+    assert call(of, of.signature.bind({"text": "a", "times": 3, "end": ""})) == "aaa!?"
+    assert list(of.signature.by_name) == ["text", "times", "end"]
+
+
+def test_defaults_that_their_types_do_not_have() -> None:
+    def find(text: str, limit: int = None, colour: Colour = Colour.RED, item: Item = Item("tea", 1.5)) -> str:  # type: ignore[assignment]  # noqa: B008, RUF013
+        return f"{text} {limit}"
+
+    properties: Any = tool(find).schema["properties"]
+    assert properties["limit"] == {"type": "integer"}
+    assert properties["colour"] == {"enum": ["red", "blue"], "type": "string", "default": "red"}
+    assert properties["item"]["default"] == {"name": "tea", "price": 1.5, "count": 1}
 
 
 def test_classes_of_one_name() -> None:
@@ -205,6 +222,16 @@ def test_versions_follow_what_is_fixed() -> None:
     assert tool(twice).name == "raised" and tool(twice).inputs == tool(thrice).inputs
 
 
+def test_versions_follow_defaults() -> None:
+    def make(number: int) -> Tool:
+        def scaled(value: int, factor: int = number) -> int:
+            return value * factor
+
+        return tool(scaled)
+
+    assert make(2).version == make(2).version != make(3).version
+
+
 def test_signatures_travel() -> None:
     plain = Tool("add", add.inputs, add.output, add_numbers, signature=add.signature)
     again = pickle.loads(pickle.dumps(plain))
@@ -247,9 +274,8 @@ SCALARS = st.one_of(
     st.sampled_from(["x", "y", "red", "blue", "1", "2.5", "true", ""]),
 )  # fmt: skip
 ITEMS = st.fixed_dictionaries({"name": SCALARS, "price": SCALARS}, optional={"count": SCALARS})
-TREES = st.recursive(st.fixed_dictionaries({"label": SCALARS}), lambda inner: st.fixed_dictionaries(
-    {"label": st.just("a"), "children": st.lists(inner, max_size=2)}
-))  # fmt: skip
+LEAVES = st.fixed_dictionaries({"label": SCALARS})
+TREES = st.fixed_dictionaries({"label": SCALARS}, optional={"children": st.lists(LEAVES, max_size=2)})
 PEOPLE = st.fixed_dictionaries({"name": SCALARS, "age": SCALARS}, optional={"email": SCALARS})
 ORDERS = st.fixed_dictionaries({"items": st.lists(ITEMS, max_size=2)}, optional={"due": SCALARS})
 VALUES = st.one_of(

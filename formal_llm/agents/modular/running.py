@@ -35,7 +35,7 @@ from formal_llm.errors import (
 )
 from formal_llm.planning.json_data import JSON
 from formal_llm.tools.kinds import TEXT, Value
-from formal_llm.tools.signature import Bound
+from formal_llm.tools.signature import BoundValues
 
 #: How many steps stay as they are when a scratchpad is summarised, and how many turns of a conversation.
 KEPT_STEPS, KEPT_TURNS = 2, 3
@@ -155,9 +155,11 @@ class ModularRunner(AskingRun):
             values.append(argument)
         count = len(call.arguments)
         named = dict(zip(call.named, values[count:], strict=True))
-        return (yield from self._use_tool(call, Bound(tuple(values[:count]), named), task, outermost))
+        return (yield from self._use_tool(call, BoundValues(tuple(values[:count]), named), task, outermost))
 
-    def _use_tool(self, call: Call, bound: Bound, task: str, outermost: bool) -> Generator[Doing, Any, Value | None]:
+    def _use_tool(
+        self, call: Call, bound: BoundValues, task: str, outermost: bool
+    ) -> Generator[Doing, Any, Value | None]:
         module = self.setup.modules[call.tool.name]
         # First the rules: what they do not allow is not done.
         self.monitor = self.monitor.after(Event(module.name, {"call": str(call)}))

@@ -50,6 +50,29 @@ def test_what_is_asked_for_is_sent_in(drive: Drive) -> None:
     assert drive(steps(), llm) == ["chose 2", "wrote abc", "first ab, then c, then abc", "did 7"]
 
 
+def test_work_is_awaited_by_who_awaits() -> None:
+    async def wait() -> str:
+        await asyncio.sleep(0)
+        return f"on {id(asyncio.get_running_loop())}"
+
+    async def fail() -> object:
+        raise LLMError("no")
+
+    def steps() -> Steps[str]:
+        yield f"done {(yield Do(lambda: 'at once', wait))}"
+        try:
+            yield Do(lambda: "no error", fail)
+        except LLMError as error:
+            yield f"caught {error}"
+
+    async def follow() -> list[str]:
+        return [*await _listed(steps(), FunctionTextLLM(str)), f"done on {id(asyncio.get_running_loop())}"]
+
+    first, caught, expected = asyncio.run(follow())
+    assert first == expected and caught == "caught no"
+    assert list(driven(steps(), FunctionTextLLM(str))) == ["done at once"]
+
+
 @DRIVERS
 def test_errors_are_thrown_in(drive: Drive) -> None:
     def fail(*_: object) -> Any:

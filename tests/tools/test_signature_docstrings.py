@@ -6,7 +6,7 @@ from inspect import cleandoc
 
 import pytest
 
-from formal_llm.tools.docstrings import read_parameters
+from formal_llm.tools.signature import read_parameters
 
 GOOGLE = cleandoc("""Do something.
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from formal_llm.agents.tool_calls import call_with_arguments
 from formal_llm.errors import InputError
-from formal_llm.llms.schemas import check_schema, closed, problem_in
+from formal_llm.llms.schemas import check_schema, close_schema, closed, open_value, problem_in
 from formal_llm.tools.calling import Caller, CallLimits
-from formal_llm.tools.closing import close_schema, open_value
 from formal_llm.tools.tool import Tool
 from tests.agents.modular.doubles import legal_value
 from tests.tools.test_signature import EVERY
