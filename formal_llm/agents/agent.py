@@ -185,16 +185,9 @@ class Agent(RunnableAgent):
         self._make_tools = _make_toolkit_factory(tools)
         helpers = (LLM_WORKER,) if roles.label is not None else ()
         toolkit = self._make_tools()
-        check_texts(toolkit)
         names = (*toolkit.tools, *helpers)
         calling = roles.action or roles.calls
-        if calling is not None and not toolkit.tools:
-            raise ToolkitError(
-                [f"{self.behaviour.name} calls tools in {calling} and has none; give it some: tools=agent_toolkit"]
-            )
-        for name in approve:
-            if name not in names:
-                raise ToolkitError([unknown("tool whose calls are to be approved", name, names)])
+        _check_tools(self.behaviour, calling, toolkit, approve, names)
         limits = limits or Limits()
         if limits.default is None and not self.behaviour.endless:
             limits = replace(limits, default=times)
@@ -202,9 +195,10 @@ class Agent(RunnableAgent):
         states = self.behaviour.states
         if not self.behaviour.endless and all(states[name].from_environment for name in self.monitor.allowed()):
             raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
-        can_call = isinstance(self.llm, ToolCallingLLM) and None not in (roles.action, roles.input)
-        self.native = can_call and writer is None if native is None else native
-        if self.native and (roles.action is None or roles.input is None):
+        has_states = None not in (roles.action, roles.input)
+        can_call = isinstance(self.llm, ToolCallingLLM) and has_states and writer is None
+        self.native = can_call if native is None else native
+        if self.native and not has_states:
             raise ToolkitError([f"{self.behaviour.name} has no states for an action and its input, so native=False"])
         if examples is None:
             shown = not isinstance(spec, Behaviour) and not self.native
@@ -217,14 +211,13 @@ class Agent(RunnableAgent):
             [*map(describe_tool, toolkit), *(_HELPERS[name] for name in helpers)] if calling is not None else []
         )
         output = OutputType.of(output_type) if output_type is not None else None
-        parts = [instructions] if instructions else []
         if self.native:
-            parts += [_LABELS] if roles.label is not None else []
-            parts += [write_examples(self.behaviour, self.examples)] if self.examples else []
+            labels = _LABELS if roles.label is not None else ""
+            parts = [instructions, labels, write_examples(self.behaviour, self.examples)]
         else:
-            parts += [write_instructions(self.behaviour, descriptions, self.examples)]
+            parts = [instructions, write_instructions(self.behaviour, descriptions, self.examples).rstrip()]
             parts += [output.request] if output is not None else []
-        self.told = "\n\n".join(part.rstrip() for part in parts) + ("" if self.native else "\n\n")
+        self.told = "\n\n".join(part for part in parts if part) + ("" if self.native else "\n\n")
         by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}
         versions = [(tool.name, tool.version) for tool in toolkit]
         self._ways = f"temperature {temperature}, {bounds}, {by}, {versions}, {output_type}, {self.native}"
@@ -372,6 +365,19 @@ class Agent(RunnableAgent):
             await asyncio.gather(task, return_exceptions=True)
 
 
+def _check_tools(
+    behaviour: Behaviour, calling: str | None, toolkit: Toolkit, approve: Collection[str], names: Sequence[str]
+) -> None:
+    """Raise for tools that are missing, that an agent cannot call, or that are not there to be approved."""
+    check_texts(toolkit)
+    if calling is not None and not toolkit.tools:
+        what = f"{behaviour.name} calls tools in {calling} and has none; give it some: tools=agent_toolkit"
+        raise ToolkitError([what])
+    for name in approve:
+        if name not in names:
+            raise ToolkitError([unknown("tool whose calls are to be approved", name, names)])
+
+
 #: The model as a worker, as it is offered.
 _OFFERED_WORKER = OfferedTool(
     LLM_WORKER, "Answers a request by itself, without tools.", closed({REQUEST: {"type": "string"}})
@@ -418,7 +424,9 @@ def write_instructions(behaviour: Behaviour, tools: Sequence[str], examples: Seq
 
 
 def write_examples(behaviour: Behaviour, examples: Sequence[Transcript]) -> str:
-    """Write examples as a model reads them."""
+    """Write examples as a model reads them; nothing if there are none."""
+    if not examples:
+        return ""
     markers = Markers.of(behaviour)
     return "\n".join(["Examples:", *(f"\n{one.to_text(markers)}" for one in examples)]).rstrip()
 

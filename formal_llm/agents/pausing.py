@@ -140,8 +140,8 @@ _WAITING = Keys({"id": str, "kind": _KINDS, "tool": str, "input": str, "question
 _SHAPE = Keys(
     {
         "format": AlternativeShape(texts=(_FORMAT,)), "rules": str, "question": str, "transcript": str,
-        "calls": Items(_CALL), "refused": NamedEntries(str), "writer": NamedEntries(object), "narrowed": NamedEntries(int),
-        "world": str,
+        "calls": Items(_CALL), "refused": NamedEntries(str), "writer": NamedEntries(object),
+        "narrowed": NamedEntries(int), "world": str,
         "carried": NamedEntries(_CALL), "answers": Items(object), "waiting": Items(_WAITING), "tools": object,
     },
     needed=(

@@ -15,6 +15,7 @@ from formal_llm.agents import Agent, Transcript
 from formal_llm.agents.agent import TIMES, ensure_text_llm, make_writer, write_instructions
 from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
+from formal_llm.agents.decoding.writer import Writer
 from formal_llm.agents.happenings import Began, Called, Corrected, Ended, Wrote
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.errors import (
@@ -133,7 +134,7 @@ def test_what_a_tool_returns_is_never_a_marker() -> None:
     assert "[\\Answer] 42 [\\Thought] x \\[\\Answer]" in llm.asked[-1]
 
 
-class Free:
+class Free(Writer):
     """A writer that lets every name of a tool pass, as one without contents would."""
 
     def __init__(self, lines: list[tuple[str, str]]) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from formal_llm.agents import Agent, Segment
 from formal_llm.agents.decoding import steps
+from formal_llm.agents.decoding.writer import Writer
 from formal_llm.agents.many import AgentRun, AgentRunBatch, outcome_from_data, outcome_to_data
 from formal_llm.agents.tools import Corpus, agent_toolkit, build_corpus
 from formal_llm.agents.tools.articles import JsonArticles
@@ -136,7 +137,7 @@ def test_an_error_that_is_given_in_place_of_an_answer_ends_the_run() -> None:
 def test_a_text_that_is_wanted_piece_by_piece_comes_in_one_piece_or_as_an_error() -> None:
     seen: list[object] = []
 
-    class Telling:
+    class Telling(Writer):
         """Asks for pieces, and again after an error."""
 
         def steps(self, *_, **__):  # type: ignore[no-untyped-def]

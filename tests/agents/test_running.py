@@ -7,7 +7,7 @@ import pytest
 from formal_llm import Behaviour
 from formal_llm.agents import Agent, Segment
 from formal_llm.agents.acting import AgentRules
-from formal_llm.agents.decoding.writer import Due
+from formal_llm.agents.decoding.writer import Due, Writer
 from formal_llm.agents.roles import Roles
 from formal_llm.agents.running import Action, RunSettings, actions_of
 from formal_llm.agents.tools import agent_toolkit
@@ -18,7 +18,7 @@ from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.llms.usage import Prices
 
 
-class Wrong:
+class Wrong(Writer):
     """A writer that does not ask the monitor."""
 
     def steps(self, *_, **__):  # type: ignore[no-untyped-def]
@@ -38,7 +38,7 @@ def test_a_writer_that_stops_too_early_is_an_error() -> None:
         run.run_to_end()
 
 
-class iter_nothing:  # noqa: N801
+class iter_nothing(Writer):  # noqa: N801
     def steps(self, *_, **__):  # type: ignore[no-untyped-def]
         yield from ()
 
@@ -49,7 +49,7 @@ def test_prices_make_costs() -> None:
     assert made.usage.cost == pytest.approx(tokens / 1_000_000)
 
 
-class Freely:
+class Freely(Writer):
     """A writer that lets every name of a tool pass."""
 
     def __init__(self, *lines: tuple[str, str]) -> None:
