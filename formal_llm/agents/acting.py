@@ -6,15 +6,20 @@ before, and one that has no call left is not offered an action.
 
 What a model names and is no tool, or no tool that may be called now, is the event :data:`NO_TOOL`. It is never looked
 ahead to: where it happened, the rules continue from there.
+
+A tool may be an agent. Where it was named, the tools that it may call are events, too, until the environment has
+written: any of them, any number of times. What the rules of both allow together is in :class:`InnerRules`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 from formal_llm.agents.monitor import Event, EventLike, Monitor
 from formal_llm.agents.refusal import Refusal
@@ -23,7 +28,10 @@ from formal_llm.automata import PDA, Behaviour, Limits, Source
 from formal_llm.automata.languages.fronts import Allowed, ConfigurationSet
 from formal_llm.automata.models.dfa import DFA, finite_pda
 from formal_llm.automata.models.formula import Formula
+from formal_llm.automata.models.frozen import FrozenDict
+from formal_llm.automata.models.limits import SumLimit
 from formal_llm.automata.models.rules import automaton_of
+from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.models.transition import Transition
 from formal_llm.automata.notation.formula import constraint, read_formula
 from formal_llm.errors import AutomatonError, NotAllowed
@@ -31,8 +39,28 @@ from formal_llm.errors import AutomatonError, NotAllowed
 #: The event of an action that names no tool, or none that may be called.
 NO_TOOL = "no tool"
 
+#: What the names of the outer rules begin with in those of an inner run, and the event with which that begins.
+OUTER = "outer "
+CALL = f"{OUTER}call"
+
 #: A rule besides the behaviour: a formula, a behaviour, a grammar or an automaton, over tools or over tools and states.
 Rule = str | Formula | Source
+
+
+class _Place(NamedTuple):
+    """A state of the automaton of a behaviour with its calls.
+
+    Attributes:
+        state: the state of the behaviour's automaton.
+        within: the tools that agents may call that were called since the environment wrote.
+        is_last: whether no tool may be called any more.
+        is_naming: whether the name of a tool comes next.
+    """
+
+    state: int
+    within: frozenset[str] = frozenset()
+    is_last: bool = False
+    is_naming: bool = False
 
 
 class AgentRules:
@@ -44,6 +72,8 @@ class AgentRules:
         tools: the names of the tools.
         rules: more rules. One that names tools only is about the calls alone: states in between do not count for it.
         limits: bounds on states and tools.
+        inner: for each tool that is an agent, its rules.
+        last: the tools after which no tool is called any more: those that hand the run over.
 
     Raises:
         NotationError: a formula cannot be read, or names neither a state nor a tool.
@@ -52,7 +82,12 @@ class AgentRules:
 
     Attributes:
         action: the state behind which the call of a tool is an event of the rules; None where no rule speaks of tools.
+        naming: the state that names a tool, whether or not a rule speaks of tools.
+        inner_tools: the tools that agents among the tools may call.
+        before: the events before the run.
     """
+
+    before: tuple[Event, ...] = ()
 
     def __init__(
         self,
@@ -61,19 +96,26 @@ class AgentRules:
         tools: Sequence[str] = (),
         rules: Iterable[Rule] = (),
         limits: Limits | None = None,
+        inner: Mapping[str, AgentRules] = FrozenDict(),
+        last: Collection[str] = (),
     ) -> None:
         self.behaviour = behaviour
         self.tools = tuple(tools)
+        self.inner = inner
+        self.last = frozenset(last)
+        self.inner_tools = tuple(dict.fromkeys(tool for one in inner.values() for tool in one.reach))
+        self.naming = action
         limits = limits or Limits()
         rules = tuple(rules)
         counted = {*limits.at_most, *limits.at_least, *(["sums"] if limits.sums or limits.times else [])}
-        self.action = action if tools and (rules or counted - set(behaviour.states)) else None
+        self.action = action if tools and (rules or last or counted - set(behaviour.states)) else None
         self._limits = limits
-        for name in (*self.tools, NO_TOOL):
+        for name in (*self.tools, *self.inner_tools, NO_TOOL):
             if name in behaviour.states:
                 raise AutomatonError(f"the tool {name} has the name of a state of {behaviour.name}; rename one of them")
         self._more = tuple(self._compile_rule(rule) for rule in rules)
         self._monitors: dict[int, Monitor] = {}
+        self._entered: dict[object, InnerRules] = {}
         if not self.get_monitor().allowed():
             refused = self.get_monitor().why()
             assert refused is not None
@@ -82,13 +124,29 @@ class AgentRules:
     def get_monitor(self, slips: int = 0) -> Monitor:
         """The monitor before any event, if this many actions may name no tool."""
         if slips not in self._monitors:
-            limits = self._limits
-            if self.action is not None:
-                unbound = {tool: None for tool in self.tools if tool not in limits.at_most}
-                limits = replace(limits, at_most={**unbound, **limits.at_most, NO_TOOL: slips})
-            rules: list[Source] = [self.automaton, *self._more]
-            self._monitors[slips] = Monitor(rules if self._more else rules[0], limits=limits)
+            sources = self.list_sources()
+            self._monitors[slips] = Monitor(
+                sources if len(sources) > 1 else sources[0], limits=self.get_own_limits(slips)
+            )
         return self._monitors[slips]
+
+    @property
+    def start(self) -> Monitor:
+        """The monitor before the first event of a run."""
+        return self.get_monitor().after_all(self.before)
+
+    def list_sources(self) -> list[PDA]:
+        """The automata that a run keeps: that of the behaviour first, then those of the rules."""
+        return [self.automaton, *self._more]
+
+    def get_own_limits(self, slips: int) -> Limits:
+        """The limits besides those of the automata, if this many actions may name no tool."""
+        limits = self._limits
+        if self.action is not None:
+            tools = (*self.tools, *self.inner_tools)
+            unbound = {tool: None for tool in tools if tool not in limits.at_most}
+            limits = replace(limits, at_most={**unbound, **limits.at_most, NO_TOOL: slips})
+        return limits
 
     @cached_property
     def automaton(self) -> PDA:
@@ -96,17 +154,42 @@ class AgentRules:
         behaviour = self.behaviour
         if self.action is None:
             return behaviour.pda
-        table = [dict(row) for row in behaviour.dfa.table]
-        between: dict[int, int] = {}
-        for row in [*table]:
-            if self.action in row:
-                target = row[self.action]
-                if target not in between:
-                    between[target] = len(table)
-                    table.append(dict.fromkeys((*self.tools, NO_TOOL), target))
-                row[self.action] = between[target]
-        made = DFA(tuple(table), behaviour.dfa.accepting)
+        made = self.insert_calls()
         return finite_pda(made, name=behaviour.name, symbols=behaviour.symbols).with_limits(behaviour.limits)
+
+    def insert_calls(self) -> DFA:
+        """The automaton of the behaviour with the calls: of a tool behind each action, then those of inner agents."""
+        outside = {name for name, state in self.behaviour.states.items() if state.from_environment}
+        start = _Place(0)
+        numbers, waiting, table = {start: 0}, deque([start]), []
+        while waiting:
+            row = self._list_following(waiting.popleft(), outside)
+            for place in row.values():
+                if place not in numbers:
+                    numbers[place] = len(numbers)
+                    waiting.append(place)
+            table.append({name: numbers[place] for name, place in row.items()})
+        accepting = self.behaviour.dfa.accepting
+        return DFA(
+            tuple(table), frozenset(n for one, n in numbers.items() if one.state in accepting and not one.is_naming)
+        )
+
+    def _list_following(self, place: _Place, outside: Collection[str]) -> dict[str, _Place]:
+        """Where each event leads."""
+        state, within, is_last, _ = place
+        if place.is_naming:
+            found = {
+                tool: _Place(state, within | self.get_reach(tool), is_last or tool in self.last) for tool in self.tools
+            }
+            return {**found, NO_TOOL: _Place(state, within, is_last)}
+        row = self.behaviour.dfa.table[state]
+        following = {
+            name: _Place(target, frozenset() if name in outside else within, is_last, name == self.action)
+            for name, target in row.items()
+            if not (is_last and name == self.action)
+        }
+        loops = sorted(within) if outside & row.keys() else ()
+        return following | dict.fromkeys(loops, place)
 
     @cached_property
     def answer_states(self) -> frozenset[str]:
@@ -117,22 +200,75 @@ class AgentRules:
 
     def name_tool(self, monitor: Monitor, named: str) -> Monitor:
         """The monitor after a tool was named behind an action: one that may be called, or :data:`NO_TOOL`."""
-        if named in self.tools and named in monitor.allowed():
+        if named in self.list_callable(monitor):
             return monitor.after(named)
         # Lookahead does not foresee it: the rules continue as those that permit one more of them.
         slips = monitor.word.count(NO_TOOL)
         return self.get_monitor(slips + 1).after_all(monitor.history).after(NO_TOOL)
 
+    def list_callable(self, monitor: Monitor) -> list[str]:
+        """The tools that may be called behind an action; all of them where no rule speaks of tools."""
+        if self.action is None:
+            return [*self.tools]
+        allowed = monitor.allowed()
+        return [tool for tool in self.tools if tool in allowed and self._may_enter(monitor, tool)]
+
+    def _may_enter(self, monitor: Monitor, tool: str) -> bool:
+        """Whether the rules of an agent can be kept together with these; True for a tool that is none."""
+        if not self.get_reach(tool):
+            return True
+        try:
+            return self.enter(tool, monitor.after(tool), begins=False).start is not None
+        except NotAllowed:
+            return False
+
+    @property
+    def reach(self) -> tuple[str, ...]:
+        """The tools that a run may call, those of agents among them included."""
+        return tuple(dict.fromkeys((*self.tools, *self.inner_tools)))
+
+    def get_reach(self, tool: str) -> frozenset[str]:
+        """The tools that the run of an agent may call; none for a tool that is no agent."""
+        return frozenset(self.inner[tool].reach) if tool in self.inner else frozenset()
+
+    def enter(self, tool: str, monitor: Monitor, later: Iterable[str] = (), *, begins: bool = True) -> AgentRules:
+        """The rules of the run of an agent that is called as a tool.
+
+        Args:
+            tool: the tool.
+            monitor: where the rules are: before the environment writes what the run gives.
+            later: the agents that are called after it before the environment writes.
+            begins: whether the run begins; otherwise something may come before.
+        """
+        own = self.inner[tool]
+        if self.action is None or not own.reach:
+            return own
+        slips = monitor.word.count(NO_TOOL)
+        key = tool, slips, frozenset().union(*map(self.get_reach, later))
+        if key not in self._entered:
+            self._entered[key] = InnerRules(own, self, slips, key[-1])
+        entered = copy(self._entered[key])
+        entered.before = (*(Event(OUTER + one.name) for one in monitor.history), *([Event(CALL)] if begins else []))
+        return entered
+
     def narrow(self, limits: Limits) -> AgentRules:
         """The same rules with more limits."""
         narrower = copy(self)
-        narrower._limits, narrower._monitors = self._limits & limits, {}
+        narrower._limits, narrower._monitors, narrower._entered = self._limits & limits, {}, {}
         return narrower
 
-    def list_events(self, segments: Iterable[Segment]) -> list[Event]:
-        """The events of a run: its states, and behind each action the tool that it names, where a rule speaks of it."""
+    def list_events(
+        self, segments: Iterable[Segment], inner: Mapping[int, Sequence[str]] = FrozenDict()
+    ) -> list[Event]:
+        """The events of a run: its states, and behind each action the tool that it names, where a rule speaks of it.
+
+        Args:
+            segments: the segments.
+            inner: what agents called that it called, by the number of the segments before (:attr:`Run.inner_calls`).
+        """
         found: list[Event] = []
-        for segment in segments:
+        for place, segment in enumerate(segments):
+            found += map(Event, inner.get(place, ()))
             found.append(segment.event)
             if self.action is not None and segment.state == self.action:
                 tool = segment.text.strip()
@@ -140,13 +276,16 @@ class AgentRules:
         return found
 
     def _compile_rule(self, rule: Rule) -> PDA:
-        names = (*self.behaviour.states, *self.tools, NO_TOOL)
+        names = tuple(dict.fromkeys((*self.behaviour.states, *self.tools, *self.inner_tools, NO_TOOL)))
         if isinstance(rule, str | Formula):
             formula = read_formula(str(rule), names)
-            of_tools = bool(formula.names) and set(formula.names) <= set(self.tools)
-            made = constraint(formula, self.tools if of_tools else names, name=str(rule))
+            of_tools = bool(formula.names) and {*formula.names} <= {*self.tools, *self.inner_tools}
+            # What an inner agent calls counts for the rules that name it.
+            silent = {*self.inner_tools} - {*self.tools, *formula.names}
+            known = [name for name in (self.reach if of_tools else names) if name not in silent]
+            made = constraint(formula, known, name=str(rule))
             # It knows what it names, though it may never allow it.
-            about = {*(self.tools if of_tools else formula.names), *(move.read for move in made.transitions)}
+            about = {*(known if of_tools else formula.names), *(move.read for move in made.transitions)}
         else:
             source = automaton_of(rule) if not isinstance(rule, PDA) else rule  # type: ignore[arg-type]
             made = source if isinstance(source, PDA) else PDA.from_cfg(source)
@@ -161,6 +300,135 @@ def _ignore_unknown_names(rule: PDA, unknown: Iterable[str]) -> PDA:
         (*rule.transitions, *loops), start=rule.start_state, accepting=rule.accepting_states, stack=rule.start_stack,
         symbols=rule.symbols, classes=rule.classes, name=rule.name, limits=rule.limits, check=False,
     )  # fmt: skip
+
+
+class InnerMonitor(Monitor):
+    """A monitor as an inner run sees it, who knows of its own states and tools, and not of the outer ones.
+
+    It may stop where the outer run may continue.
+    """
+
+    __slots__ = ()
+
+    def allowed(self) -> Mapping[str, Allowed]:
+        """What may come next in the inner run."""
+        return {name: way for name, way in super().allowed().items() if not name.startswith(OUTER)}
+
+    def may_stop(self) -> bool:
+        """Whether the inner run may end here."""
+        return any(name.startswith(OUTER) for name in super().allowed())
+
+
+class InnerRules(AgentRules):
+    """The rules of an agent that is called as a tool, and those of the agent that calls it, as one automaton.
+
+    A word of it is what the outer run did before (:data:`OUTER` before each name), the event :data:`CALL`, the inner
+    run, and what the outer run does then. So lookahead sees both: a call after which the outer rules cannot be kept is
+    not allowed, and what they owe may be owed by the inner run. A call in the inner run is one event, which counts for
+    the limits of both.
+
+    Args:
+        own: the rules of the inner agent.
+        outer: the rules of the outer one.
+        slips: how many actions of the outer run named no tool.
+        later: what agents may call that are called before the environment of the outer run writes.
+
+    Raises:
+        AutomatonError: one of them has a timetable, or the inner agent calls tools of which its rules do not know.
+    """
+
+    def __init__(self, own: AgentRules, outer: AgentRules, slips: int, later: frozenset[str]) -> None:
+        if own.naming is None:
+            raise AutomatonError(
+                f"{own.behaviour.name} has no state that names a tool, so the rules of {outer.behaviour.name} cannot "
+                "bound its calls"
+            )
+        self.behaviour, self.tools, self.naming, self.action = own.behaviour, own.tools, own.naming, own.naming
+        self.inner, self.last, self.inner_tools = own.inner, own.last, own.inner_tools
+        self._limits, self._more, self._monitors, self._entered = own._limits, own._more, {}, {}
+        self._outer, self._slips, self._later = outer, slips, later
+        self._outer_names = [OUTER + name for name in outer.get_monitor(slips).names]
+
+    def get_monitor(self, slips: int = 0) -> Monitor:
+        """The monitor before any event of the outer run, if this many actions of the inner one may name no tool."""
+        if slips not in self._monitors:
+            self._monitors[slips] = InnerMonitor(self.list_sources(), limits=self.get_own_limits(slips))
+        return self._monitors[slips]
+
+    def list_sources(self) -> list[PDA]:
+        """The automata of both: those of the inner agent first."""
+        outer = [self._rename(one.without_limits) for one in self._outer.list_sources()]
+        more = [_ignore_unknown_names(one.without_limits, (*self._outer_names, CALL)) for one in self._more]
+        return [self.automaton, *more, *outer]
+
+    @cached_property
+    def automaton(self) -> PDA:
+        """The inner run, within what the outer one does before and then."""
+        made = self.insert_calls()
+        before: dict[str, int] = {**dict.fromkeys(self._outer_names, 0), CALL: 1}
+        between, after = len(made.table) + 1, len(made.table) + 2
+        later = {OUTER + name: between for name in sorted(self._later)}
+        states = self._outer.behaviour.states
+        end = later | {OUTER + name: after for name, state in states.items() if state.from_environment}
+        rows = [{name: target + 1 for name, target in row.items()} for row in made.table]
+        for state in made.accepting:
+            rows[state] |= end
+        table = (before, *rows, end if later else {}, dict.fromkeys(self._outer_names, after))
+        counted = {name: Symbol(numbers={_count(tool): 1}) for tool in self._shared for name in (tool, OUTER + tool)}
+        known = self.behaviour.symbols
+        symbols = known | {name: replace(known.get(name, Symbol()), numbers=one.numbers) for name, one in counted.items()}
+        return finite_pda(DFA(table, frozenset([after])), name=self.behaviour.name, symbols=symbols)
+
+    def get_own_limits(self, slips: int) -> Limits:
+        """The limits of both; a call that both of them bound counts for both."""
+        names = (*self.behaviour.states, *self.reach, NO_TOOL)
+        own = super().get_own_limits(slips) & self.behaviour.limits
+        own = _join_limits(own, self._more)
+        outer = _join_limits(self._outer.get_own_limits(self._slips), self._outer.list_sources())
+        if own.times or outer.times:
+            raise AutomatonError("an agent that is called as a tool, and the agent that calls it, have no timetable")
+        most = {name: outer.most(name) for name in self._outer.get_monitor(self._slips).names}
+        sums = [replace(one, quantity=OUTER + one.quantity) for one in outer.sums]
+        sums += [SumLimit(_count(tool), most[tool], outer.at_least.get(tool)) for tool in self._shared]
+        alone = [name for name in most if name not in self._shared]
+        return Limits(
+            {name: own.most(name) for name in names} | {OUTER + name: most[name] for name in alone},
+            {**own.at_least, **{OUTER + name: outer.at_least.get(name, 0) for name in alone}},
+            sums=(*own.sums, *sums),
+        )
+
+    @cached_property
+    def _shared(self) -> list[str]:
+        """The tools of the inner run, which are events of both rules."""
+        return [tool for tool in self.reach if OUTER + tool in self._outer_names]
+
+    def _rename(self, rule: PDA) -> PDA:
+        """A rule of the outer agent, for which a call in the inner run is one of its own."""
+        moves = [replace(move, read=move.read and OUTER + move.read) for move in rule.transitions]
+        moves += [move for move in rule.transitions if move.read in self._shared]
+        symbols: dict[str, Symbol] = {}
+        for name, symbol in rule.symbols.items():
+            numbers = {OUTER + quantity: number for quantity, number in symbol.numbers.items()}
+            symbols[OUTER + name] = replace(symbol, numbers=numbers)
+            if name in self._shared:
+                symbols[name] = Symbol(numbers=numbers)
+        renamed = PDA(
+            moves, start=rule.start_state, accepting=rule.accepting_states, stack=rule.start_stack, symbols=symbols,
+            classes=rule.classes, name=rule.name, alphabet=[OUTER + name for name in rule.alphabet], check=False,
+        )  # fmt: skip
+        own = (*self.behaviour.states, *self.reach, NO_TOOL, CALL)
+        return _ignore_unknown_names(renamed, [name for name in own if name not in self._shared])
+
+
+def _count(tool: str) -> str:
+    """The quantity that counts the calls of a tool for the outer rules."""
+    return f"{OUTER}calls of {tool}"
+
+
+def _join_limits(limits: Limits, rules: Iterable[PDA]) -> Limits:
+    for rule in rules:
+        limits = limits & rule.limits
+    return limits
 
 
 class StatesMonitor(Monitor):

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from formal_llm.agents.acting import AgentRules, Rule
+from formal_llm.agents.agent_tool import AgentTool, Within, make_agent_tool, make_hand_over
 from formal_llm.agents.conversation import hear
 from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.contents import Validated
@@ -41,6 +42,7 @@ from formal_llm.agents.running import Run, RunSettings
 from formal_llm.agents.tool_calls import ERROR, check_texts, describe_tool, offer_tool
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata import Behaviour, Limits
+from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import AutomatonError, ToolkitError, TranscriptError, WritesNoText, unknown
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ContinuingLLM, TextLLM
@@ -130,6 +132,8 @@ class Agent(RunnableAgent):
         prices: the prices of tokens.
         calls: limits on each tool call.
         approve: the tools whose calls a person has to approve: the run then pauses (:class:`AgentPaused`).
+        hand_over: agents that may take a run over, by name: the model then calls ``hand_over_to_NAME``. It may where the
+            behaviour can end without another call, and the answer is that of the other agent.
         temperature: 0 for the most probable texts.
         bounds: limits on the writer: tokens per state, corrections, requests.
         streaming: whether to report texts while they are written, if the model supports it.
@@ -172,6 +176,7 @@ class Agent(RunnableAgent):
         prices: Prices | None = None,
         calls: CallLimits | None = None,
         approve: Collection[str] = (),
+        hand_over: Mapping[str, Agent] = FrozenDict(),
         temperature: float = 0.0,
         bounds: Bounds | None = None,
         streaming: bool = False,
@@ -182,7 +187,7 @@ class Agent(RunnableAgent):
         self.llm = resolve(llm) if writer is not None else ensure_text_llm(resolve(llm))
         self.on_event = on_event
         roles = roles or Roles.from_markers(self.behaviour, {**WORLDS, **(worlds or {})})
-        self._make_tools = _make_toolkit_factory(tools)
+        self._make_tools = _make_toolkit_factory(tools, [make_hand_over(one, name) for name, one in hand_over.items()])
         helpers = (LLM_WORKER,) if roles.label is not None else ()
         toolkit = self._make_tools()
         names = (*toolkit.tools, *helpers)
@@ -191,7 +196,10 @@ class Agent(RunnableAgent):
         limits = limits or Limits()
         if limits.default is None and not self.behaviour.endless:
             limits = replace(limits, default=times)
-        self.rules = AgentRules(self.behaviour, roles.action, names, rules, limits)
+        agents = {tool.name: tool for tool in toolkit if isinstance(tool, AgentTool)}
+        inner = {name: tool.agent.rules for name, tool in agents.items()}
+        last = [tool.name for tool in agents.values() if tool.takes_over]
+        self.rules = AgentRules(self.behaviour, roles.action, names, rules, limits, inner, last)
         states = self.behaviour.states
         if not self.behaviour.endless and all(states[name].from_environment for name in self.monitor.allowed()):
             raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
@@ -210,7 +218,7 @@ class Agent(RunnableAgent):
         descriptions = (
             [*map(describe_tool, toolkit), *(_HELPERS[name] for name in helpers)] if calling is not None else []
         )
-        output = OutputType.of(output_type) if output_type is not None else None
+        output = self.output_type = OutputType.of(output_type) if output_type is not None else None
         if self.native:
             labels = _LABELS if roles.label is not None else ""
             parts = [instructions, labels, write_examples(self.behaviour, self.examples)]
@@ -281,9 +289,10 @@ class Agent(RunnableAgent):
         *,
         llm: LLM | None = None,
         name: str = "",
-        before: Sequence[Transcript] = (),
+        before: Sequence[Transcript | str] = (),
         on_event: HappeningCallback | None = None,
         streaming: bool | None = None,
+        within: Within | None = None,
     ) -> Run:
         """Create a run without starting it; it gives access to more than the transcript, such as the tool calls.
 
@@ -291,22 +300,38 @@ class Agent(RunnableAgent):
             question: the question.
             llm: the model to use instead of the agent's own.
             name: the name of the run, which its events carry.
-            before: earlier runs of the same conversation, to show to the model.
+            before: earlier runs of the same conversation, to show to the model, or what is to be known of them.
             on_event: called with each event, instead of the agent's own callback.
             streaming: whether to report texts while they are written; default: as the agent does.
+            within: the run that calls this agent as a tool, and the rules of both.
         """
         instructions = self.told
         if before:
-            instructions += "\n".join(
-                ["Earlier in this conversation:", *(one.to_text(self.behaviour) for one in before), ""]
-            )
+            texts = [one if isinstance(one, str) else one.to_text(self.behaviour) for one in before]
+            instructions += "\n".join(["Earlier in this conversation:", *texts, ""])
         if question and not self._settings.roles.asks:
             instructions += f"The question: {question}\n\n"
         llm = llm or self.llm
         how = {} if streaming is None or not isinstance(self._writer_of, partial) else {"streaming": streaming}
         writer = self._writer_of(llm, self.behaviour, instructions, **how)
         on_event = on_event or self.on_event
-        return Run(self._settings, writer, llm, self._make_tools(), question, on_event, name, instructions)
+        outer, settings = (within.run, replace(self._settings, rules=within.rules)) if within else (None, self._settings)
+        return Run(settings, writer, llm, self._make_tools(), question, on_event, name, instructions, outer)
+
+    def as_tool(self, name: str, description: str) -> AgentTool:
+        """Return this agent as a tool of another one, which is given a request and returns the answer.
+
+        The runs that the other agent begins keep the rules of both: where its rules and limits name a tool of this
+        agent, they count what this agent calls. In a plan, and called directly, it is a tool like others.
+
+        Args:
+            name: the name of the tool.
+            description: what it is for, in words, for the model.
+
+        Raises:
+            AutomatonError: this agent's behaviour never ends by itself.
+        """
+        return make_agent_tool(self, name, description)
 
     def resume(
         self,
@@ -468,12 +493,12 @@ def ensure_text_llm(llm: LLM) -> LLM:
     return llm
 
 
-def _make_toolkit_factory(tools: Tools | None) -> Callable[[], Toolkit]:
-    if tools is None:
-        return lambda: Toolkit([])
-    if isinstance(tools, Toolkit):
-        return lambda: tools
+def _make_toolkit_factory(tools: Tools | None, more: Sequence[Tool]) -> Callable[[], Toolkit]:
     if callable(tools):
-        return tools
-    made = Toolkit(tools)
+        return lambda: _add_tools(tools(), more)
+    made = _add_tools(tools if isinstance(tools, Toolkit) else Toolkit(tools or []), more)
     return lambda: made
+
+
+def _add_tools(toolkit: Toolkit, more: Sequence[Tool]) -> Toolkit:
+    return Toolkit([*toolkit, *more], toolkit.inputs, session=toolkit.session) if more else toolkit

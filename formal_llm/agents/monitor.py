@@ -103,7 +103,7 @@ class Monitor:
     def _make_successor(
         self, fronts: tuple[ConfigurationSet, ...], past: EventHistory[_LabelledEvent] | None
     ) -> Monitor:
-        made = object.__new__(Monitor)
+        made = object.__new__(type(self))
         made._rules, made._label, made._fronts, made._past = self._rules, self._label, fronts, past
         return made
 
@@ -296,7 +296,7 @@ class Monitor:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The past is pickled as a flat list: a linked list thousands deep would exhaust the recursion limit.
-        return _restore_monitor, (self._rules, self._label, EventHistory.list_events(self._past))
+        return _restore_monitor, (type(self), self._rules, self._label, EventHistory.list_events(self._past))
 
     def snapshot(self) -> dict[str, JSON]:
         """Return the monitor as plain data for JSON: the fingerprint of the rules, and the events.
@@ -336,8 +336,10 @@ class Monitor:
         return monitor
 
 
-def _restore_monitor(rules: CompiledRules, label: Label | None, past: Iterable[_LabelledEvent]) -> Monitor:
-    monitor = object.__new__(Monitor)
+def _restore_monitor(
+    kind: type[Monitor], rules: CompiledRules, label: Label | None, past: Iterable[_LabelledEvent]
+) -> Monitor:
+    monitor = object.__new__(kind)
     monitor._rules, monitor._label, monitor._fronts, monitor._past = rules, label, rules.start, None
     for labelled in past:
         name = labelled.name

@@ -42,6 +42,38 @@ class Waiting:
     question: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class InnerRun:
+    """A run of an agent that was called as a tool, at its end.
+
+    Attributes:
+        position: the number of segments of the outer run before its result.
+        tool: the tool.
+        transcript: what was written.
+        calls: the calls of tools that the rules of the outer run know.
+    """
+
+    position: int
+    tool: str
+    transcript: Transcript
+    calls: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class PausedRun:
+    """A run of an agent that was called as a tool, and that has paused.
+
+    Attributes:
+        state: its state.
+        approved: what a person decided about its calls, by their names.
+        results: the results of its calls, by their names.
+    """
+
+    state: str
+    approved: dict[str, bool | str] = field(default_factory=dict)
+    results: dict[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class RunState:
     """The state of a run.
@@ -59,6 +91,8 @@ class RunState:
         answers: what the model answered for it.
         waiting: the calls that the run waits for.
         tools: the state of the tools.
+        inner: the runs of agents that were called as tools.
+        paused: the states of those that have paused, by the numbers of their calls.
     """
 
     fingerprint: str
@@ -73,6 +107,8 @@ class RunState:
     answers: tuple[Answer, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     tools: JSON = None
+    inner: tuple[InnerRun, ...] = ()
+    paused: Mapping[int, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return the state as JSON text."""
@@ -90,7 +126,13 @@ class RunState:
             "answers": [answer_to_data(answer) for answer in self.answers],
             "waiting": [asdict(one) for one in self.waiting],
             "tools": self.tools,
-        }
+            "inner": [
+                {"position": one.position, "tool": one.tool, "calls": [*one.calls],
+                 "transcript": one.transcript.to_jsonl()}
+                for one in self.inner
+            ],
+            "paused": {str(number): state for number, state in self.paused.items()},
+        }  # fmt: skip
         return json.dumps(data, ensure_ascii=False)
 
     @classmethod
@@ -126,6 +168,11 @@ class RunState:
                 tuple(map(answer_from_data, data["answers"])),
                 tuple(Waiting(**one) for one in data["waiting"]),
                 data["tools"],
+                tuple(
+                    InnerRun(one["position"], one["tool"], Transcript.from_jsonl(one["transcript"]), (*one["calls"],))
+                    for one in data["inner"]
+                ),
+                {int(number): state for number, state in data["paused"].items()},
             )
         except (TypeError, ValueError) as error:
             raise SnapshotError(f"the state of the run is damaged: {error}") from error
@@ -137,15 +184,17 @@ _CALL = Keys(
 )
 _KINDS = AlternativeShape(texts=("approval", "result"))
 _WAITING = Keys({"id": str, "kind": _KINDS, "tool": str, "input": str, "question": str}, needed=("id", "kind"))
+_INNER = {"position": int, "tool": str, "transcript": str, "calls": Items(str)}
 _SHAPE = Keys(
     {
         "format": AlternativeShape(texts=(_FORMAT,)), "rules": str, "question": str, "transcript": str,
         "calls": Items(_CALL), "refused": NamedEntries(str), "writer": NamedEntries(object),
         "narrowed": NamedEntries(int), "world": str,
         "carried": NamedEntries(_CALL), "answers": Items(object), "waiting": Items(_WAITING), "tools": object,
+        "inner": Items(Keys(_INNER, needed=(*_INNER,))), "paused": NamedEntries(str),
     },
     needed=(
         "format", "rules", "question", "transcript", "calls", "refused", "writer", "narrowed", "world", "carried",
-        "answers", "waiting", "tools",
+        "answers", "waiting", "tools", "inner", "paused",
     ),
 )  # fmt: skip

@@ -6,6 +6,7 @@ The functions that write states of the environment receive the :class:`Run` (:mo
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -13,12 +14,13 @@ from typing import NamedTuple, Never
 
 from formal_llm.agents import happenings
 from formal_llm.agents.acting import NO_TOOL, AgentRules, StatesMonitor
+from formal_llm.agents.agent_tool import AgentTool, InnerPaused, Within, call_agent
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf
 from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relay_steps
 from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
 from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.pausing import RunState, Waiting
+from formal_llm.agents.pausing import InnerRun, PausedRun, RunState, Waiting
 from formal_llm.agents.roles import Roles
 from formal_llm.agents.tool_calls import (
     ERROR,
@@ -155,6 +157,8 @@ class _WorldRecord:
         approved: what a person decided about calls, by their numbers.
         acted: the number of actions since the function that writes the state began.
         asked: the number of requests since then.
+        paused: the runs of agents that have paused, by the numbers of their calls.
+        noted: what the agent that is being called has called.
     """
 
     calls_before: int = 0
@@ -163,6 +167,8 @@ class _WorldRecord:
     approved: dict[int, bool | str] = field(default_factory=dict)
     acted: int = 0
     asked: int = 0
+    paused: dict[int, PausedRun] = field(default_factory=dict)
+    noted: list[str] = field(default_factory=list)
 
 
 def _read_number(name: str) -> int:
@@ -182,10 +188,12 @@ class Run:
         tell: called with each event.
         name: the name of the run, to distinguish it among many.
         told: the instructions that the model reads before the run.
+        outer: the run that this one is part of, if its agent is called as a tool.
 
     Attributes:
         transcript: what was written so far.
         calls: the tool calls so far.
+        inner: the runs of agents that were called as tools.
         fingerprint: the fingerprint of the rules with which the run began.
     """
 
@@ -199,6 +207,7 @@ class Run:
         tell: Callable[[Happening], None] | None = None,
         name: str = "",
         told: str = "",
+        outer: Run | None = None,
     ) -> None:
         self.settings = settings
         self.llm = llm
@@ -209,11 +218,13 @@ class Run:
         self.name = name
         self.transcript = Transcript(settings.rules.behaviour.name)
         self.calls: list[ToolCall] = []
+        self.inner: list[InnerRun] = []
+        self.outer = outer
         self.caller = Caller(settings.calls)
         self._tell = tell
         self._writing = ""  # the state of the world that is being written
         self._refused: dict[int, str] = {}
-        self._monitor = settings.rules.get_monitor()
+        self._monitor = settings.rules.start
         self.fingerprint = self._monitor.fingerprint
         self._narrowed: dict[str, int] = {}
         self._world = _WorldRecord()
@@ -291,7 +302,8 @@ class Run:
             self.fingerprint, self.question, transcript,
             tuple(self.calls[: world.calls_before] if self._writing else self.calls), self._refused,
             writer, self._narrowed, self._writing, world.carried, tuple(world.answers), tuple(waiting),
-            self.toolkit.save_state(),
+            self.toolkit.save_state(), tuple(self.inner),
+            {number: one.state for number, one in world.paused.items()},
         )  # fmt: skip
 
     def restore(self, state: RunState, approved: Mapping[str, bool | str], results: Mapping[str, str]) -> None:
@@ -309,10 +321,7 @@ class Run:
             self._writer.restore(state.writer)
             if state.narrowed:
                 self.narrow(Limits(state.narrowed))
-            for segment in state.transcript.segments:
-                self._monitor = self._monitor.after(segment.event)
-                if segment.state == self.settings.roles.action and self.settings.rules.action is not None:
-                    self._monitor = self.settings.rules.name_tool(self._monitor, segment.text.strip())
+            self._follow_transcript(state.transcript, state.inner)
             self.toolkit.restore_state(state.tools)
         except (NotAllowed, ValueError) as error:
             raise SnapshotError(f"the state of the run cannot be taken up: {error}") from error
@@ -325,10 +334,31 @@ class Run:
             if name not in known or known[name].kind != kind:
                 waits = ", ".join(f"{one.id} ({one.kind})" for one in state.waiting) or "nothing"
                 raise SnapshotError(f"the run does not wait for the {kind} of {name!r}; it waits for {waits}")
-        self._world.approved = {_read_number(name): given for name, given in approved.items()}
-        for name, output in results.items():
-            call = ToolCall(len(self.segments), known[name].tool, known[name].input, output)
-            self._world.carried[_read_number(name)] = call
+        self._world.paused = {number: PausedRun(one) for number, one in state.paused.items()}
+        for name, given in (*approved.items(), *results.items()):
+            outermost, _, inner = name.partition("/")
+            number = _read_number(outermost)
+            if inner:
+                paused = self._world.paused[number]
+                (paused.approved if name in approved else paused.results)[inner] = given  # type: ignore[index]  # a text
+            elif name in approved:
+                self._world.approved[number] = given
+            else:
+                call = ToolCall(len(self.segments), known[name].tool, known[name].input, str(given))
+                self._world.carried[number] = call
+
+    def _follow_transcript(self, transcript: Transcript, inner: Iterable[InnerRun]) -> None:
+        """Follow what was written before the run paused with the monitors of this run and of the outer ones."""
+        self.inner, rules = [*inner], self.settings.rules
+        for place in range(len(transcript) + 1):
+            for tool in (tool for one in self.inner if one.position == place for tool in one.calls):
+                self.note_call(tool)
+            if place < len(transcript):
+                segment = transcript.segments[place]
+                self._monitor = self._monitor.after(segment.event)
+                if segment.state == self.settings.roles.action:
+                    named = segment.text.strip()
+                    self._follow_named_tool(named, is_legal=named in rules.list_callable(self._monitor))
 
     def steps(self) -> Steps[Never]:
         """Run as a generator that asks no model itself: it yields requests and receives the answers.
@@ -349,7 +379,8 @@ class Run:
         except BaseException as caught:
             closed = isinstance(caught, GeneratorExit) and self.settings.rules.behaviour.endless  # its only end
             error = None if closed else caught
-            if isinstance(caught, LLMError) and caught.usage is not None:  # what was paid for in vain
+            # What was paid for in vain; an inner run has recorded its own.
+            if isinstance(caught, LLMError) and caught.usage is not None and self._is_waiting:
                 self._record_spent(Spent.from_tokens(self._writing, caught.usage))
             raise
         finally:
@@ -372,14 +403,24 @@ class Run:
     def _relay_step(self, step: Step) -> bool:
         if not isinstance(step, Question | Telling | Do):
             return True
-        if self._pausing and (self._writing or not self._is_asked):
+        if self.is_pausing and (self._writing or not self._is_asked):
             raise AgentPaused(self.build_state().to_json(), self.transcript)
         self._is_asked = True
         if isinstance(step, Question | Telling):
-            self._check_budget()
+            self.check_budget()
             self._is_waiting = True
             self.notify_watchers(happenings.Requested(step.asked if isinstance(step, Telling) else step, self.name))
         return True
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether this run or an outer one was asked to pause."""
+        return self._pausing or (self.outer is not None and self.outer.is_pausing)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody is notified of events."""
+        return self._tell is not None
 
     def notify_watchers(self, happening: Happening) -> None:
         """Notify the watchers of an event."""
@@ -468,7 +509,7 @@ class Run:
         tools = rules.tools
         if rules.action is not None:
             monitor = self._monitor.after_all(rules.list_events(transcript.segments[len(self.segments) :]))
-            tools = tuple(name for name in monitor.after(rules.action).allowed() if name in tools)
+            tools = tuple(rules.list_callable(monitor.after(rules.action)))
         return OneOf(*tools)
 
     # -- tools --------------------------------------------------------------------------------------------------
@@ -476,13 +517,17 @@ class Run:
     def _name_tool(self, named: str) -> None:
         """Record the tool that the last action names; one that cannot be called is refused when it is due."""
         rules, place = self.settings.rules, len(self.segments) - 1
-        allowed = self._monitor.allowed()
-        legal = tuple(name for name in rules.tools if rules.action is None or name in allowed)
+        legal = tuple(rules.list_callable(self._monitor))
         if named not in legal:
             self._refused[place] = why = self._explain_refusal(named, legal)
             self._record_correction(Correction(place, named, legal, named, why))
-        if rules.action is not None:
-            self._monitor = rules.name_tool(self._monitor, named)
+        self._follow_named_tool(named, is_legal=named in legal)
+
+    def _follow_named_tool(self, named: str, *, is_legal: bool) -> None:
+        if self.settings.rules.action is not None:
+            self._monitor = self.settings.rules.name_tool(self._monitor, named)
+        if is_legal and self.outer is not None:
+            self.outer.note_call(named)
 
     def _explain_refusal(self, named: str, legal: Sequence[str]) -> str:
         """Explain why a name is not a tool that may be called, in the words that the agent reads."""
@@ -551,43 +596,50 @@ class Run:
         carried, waiting = self._world.carried, self._list_unapproved(numbered)
         left = {n: one for n, one in numbered.items() if n not in carried and n not in waiting}
         alone = [n for n, one in left.items() if one.refused or self.toolkit[one.tool].deterministic]
-        pending: dict[int, Waiting] = {}
+        pending: dict[int, list[Waiting]] = {}
         for group in ([alone] if alone else []) + [[n] for n in left if n not in alone]:
             if len(group) == 1 and group != alone and any(n < group[0] for n in (*waiting, *pending)):
                 break  # the order of these calls matters
             for number in group:
                 self.notify_watchers(happenings.Calling(left[number].tool, left[number].input, self.name))
-            made = yield self._build_work([left[number] for number in group])
+            if left[group[0]].tool in self.settings.rules.inner and group != alone:
+                made = [(yield from self._call_agent(left[group[0]], group[0]))]
+            else:
+                made = yield self._build_work([left[number] for number in group])
             for number, outcome in zip(group, made, strict=True):
                 if isinstance(outcome, Pending):
-                    question = outcome.question
-                    pending[number] = Waiting(
-                        self._name_call(number), "result", left[number].tool, left[number].input, question
-                    )
+                    pending[number] = self._list_waiting(left[number], number, outcome)
                 else:
                     carried[number] = outcome
                     self.notify_watchers(happenings.Called(outcome, self.name))
         if waiting or pending:
-            by_number = sorted({**waiting, **pending}.items())
-            raise AgentPaused(self.build_state([one for _, one in by_number]).to_json(), self.transcript,
-                              [one for _, one in by_number])  # fmt: skip
+            calls = [one for _, ones in sorted((waiting | pending).items()) for one in ones]
+            raise AgentPaused(self.build_state(calls).to_json(), self.transcript, calls)
         return [carried[number] for number in numbered]
 
-    def _list_unapproved(self, numbered: Mapping[int, Action]) -> dict[int, Waiting]:
+    def _list_unapproved(self, numbered: Mapping[int, Action]) -> dict[int, list[Waiting]]:
         """The calls that wait for an approval; those that a person declined are carried out as errors."""
-        waiting = {}
+        waiting: dict[int, list[Waiting]] = {}
         for number, action in numbered.items():
             if action.refused or number in self._world.carried or action.tool not in self.settings.approve:
                 continue
             given = self._world.approved.get(number)
             if given is None:
-                waiting[number] = Waiting(self._name_call(number), "approval", action.tool, action.input)
+                waiting[number] = [Waiting(self._name_call(number), "approval", action.tool, action.input)]
             elif given is not True:
                 reason = given or "no reason was given"
                 self._world.carried[number] = self._end_call(
                     action, f"{ERROR}a person declined this call: {reason}", False
                 )
         return waiting
+
+    def _list_waiting(self, action: Action, number: int, pending: Pending) -> list[Waiting]:
+        """What a call waits for: its result, or what a run of an agent waits for."""
+        name = self._name_call(number)
+        if isinstance(pending, InnerPaused):
+            self._world.paused[number] = PausedRun(pending.state)
+            return [replace(one, id=f"{name}/{one.id}") for one in pending.waiting]
+        return [Waiting(name, "result", action.tool, action.input, pending.question)]
 
     def _name_call(self, number: int) -> str:
         return f"{len(self.segments)}.{number}"
@@ -623,6 +675,29 @@ class Run:
 
         return Do(call_tools, await_tools)
 
+    # -- agents as tools ----------------------------------------------------------------------------------------
+
+    def _call_agent(self, action: Action, number: int) -> Asks[ToolCall | Pending]:
+        """Carry out the call of an agent, whose calls are noted while it runs."""
+        self._world.noted = []
+        inner = self.settings.rules.inner
+        later = Counter(one.tool for one in self.list_actions() if one.tool in inner and not one.refused)
+        later -= Counter([action.tool, *(call.tool for call in self._world.carried.values())])
+        made = yield from call_agent(self, action, later, self._world.paused.pop(number, None))
+        return made if isinstance(made, Pending) else self._end_call(action, *made)
+
+    def note_call(self, tool: str) -> None:
+        """Note that an agent called a tool that was itself called as a tool: the rules of this run know of it."""
+        if self.settings.rules.action is not None:
+            self._monitor = self._monitor.after(tool)
+            self._world.noted.append(tool)
+        if self.outer is not None:
+            self.outer.note_call(tool)
+
+    def record_inner_run(self, tool: str, transcript: Transcript) -> None:
+        """Record the run of an agent that was called as a tool, at its end."""
+        self.inner.append(InnerRun(len(self.segments), tool, transcript, tuple(self._world.noted)))
+
     def write(self, messages: Messages, *, temperature: float = 0.0) -> Asks[str]:
         """Request a text that belongs to no state from the model: an evaluation, a summary; use ``yield from``."""
         asked = Writing(messages, max_tokens=self.settings.max_tokens, temperature=temperature, walk=self.name)
@@ -651,12 +726,20 @@ class Run:
         if prices is not None and usage.cost is None:
             usage += Usage(cost=prices.cost(usage.token_usage))
         self.transcript = self.transcript.plus(usage=usage, state=spent.state)
+        if self.outer is not None:
+            self.outer._record_spent(Spent(self.outer._writing, usage))
         if self._is_waiting:  # else the usage is not that of a request
             self._is_waiting = False
             self.notify_watchers(happenings.Received(usage, self.name))
 
-    def _check_budget(self) -> None:
-        """Raise if nothing is left for another request."""
+    def check_budget(self) -> None:
+        """Raise if nothing is left for another request of this run or of an outer one.
+
+        Raises:
+            AgentStopped: nothing is left.
+        """
+        if self.outer is not None:
+            self.outer.check_budget()
         spent = self.settings.budget.spent(self.transcript.usage)
         if spent is not None:
             raise AgentStopped(*spent, self.transcript)
