@@ -436,7 +436,8 @@ class StatesMonitor(Monitor):
 
     Behind a state that names a tool, what is allowed is what is allowed after one of the tools that may be called.
     After an event with the text of the state (:attr:`Segment.event`), it is what is allowed after the tool it names. A
-    behaviour that never ends by itself is not ended by a writer while something may come.
+    behaviour that never ends by itself is not ended by a writer while something may come. What agents call before the
+    environment writes is not the writer's: a state of the environment may come if it may after some of these calls.
 
     Args:
         rules: the rules.
@@ -463,7 +464,24 @@ class StatesMonitor(Monitor):
                 old = found.get(name)
                 if old is None or (way.shortest or math.inf) < (old.shortest or math.inf):
                     found[name] = way
+        if self._acting.inner_tools:
+            for one in map(self._follow_inner_calls, self._now):
+                found = {name: way for name, way in one.allowed().items() if self._is_world(name)} | found
         return {name: found[name] for name in self._acting.behaviour.states if name in found}
+
+    def _is_world(self, name: str) -> bool:
+        state = self._acting.behaviour.states.get(name)
+        return state is not None and state.from_environment
+
+    def _follow_inner_calls(self, one: Monitor) -> Monitor:
+        """The monitor after the fewest calls of agents behind which the environment may write."""
+        tools = self._acting.inner_tools
+        while tools and not any(map(self._is_world, ways := one.allowed())):
+            calls = [tool for tool in tools if tool in ways and ways[tool].shortest is not None]
+            if not calls:
+                break
+            one = one.after(min(calls, key=lambda tool: ways[tool].shortest or 0))
+        return one
 
     def may_stop(self) -> bool:
         """Whether the run may end here."""
@@ -471,7 +489,13 @@ class StatesMonitor(Monitor):
 
     def allows(self, event: EventLike) -> bool:
         """Whether an event may come next."""
-        return any(one.allows(event) for one in self._now)
+        event = Event(event) if isinstance(event, str) else event
+        return any(one.allows(event) for one in self._list_places(event.name))
+
+    def _list_places(self, name: str) -> Sequence[Monitor]:
+        """Where a state is written: one of the environment behind the calls of agents."""
+        is_behind = self._acting.inner_tools and self._is_world(name)
+        return [*map(self._follow_inner_calls, self._now)] if is_behind else self._now
 
     def after(self, event: EventLike) -> StatesMonitor:
         """The monitor after a state.
@@ -479,8 +503,9 @@ class StatesMonitor(Monitor):
         Raises:
             NotAllowed: after it the rules cannot be kept any more.
         """
-        following = [one.after(event) for one in self._now if one.allows(event)] or [self._now[0].after(event)]
         event = Event(event) if isinstance(event, str) else event
+        now = self._list_places(event.name)
+        following = [one.after(event) for one in now if one.allows(event)] or [now[0].after(event)]
         if event.name == self._acting.action and "text" in event.data:
             named = str(event.data["text"]).strip()
             following = [self._acting.name_tool(one, named) for one in following]

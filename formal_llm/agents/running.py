@@ -5,6 +5,7 @@ The functions that write states of the environment receive the :class:`Run` (:mo
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -394,7 +395,7 @@ class Run:
         """
         rules = self.settings.rules.narrow(limits)
         monitor = rules.get_monitor(self._monitor.word.count(NO_TOOL)).after_all(self._monitor.history)
-        refused = monitor.why(self._writing) if self._writing else None
+        refused = StatesMonitor(rules, [monitor]).why(self._writing) if self._writing else None
         if refused is not None:
             raise NotAllowed(refused)
         self._monitor, self.settings = monitor, replace(self.settings, rules=rules)
@@ -438,6 +439,9 @@ class Run:
 
     def _take_turn(self) -> Asks[bool]:
         """Have the model write until the environment is due, and let it write; return False at the end."""
+        last = self.settings.rules.last
+        if last and any(call.ok and call.tool in last for call in self.calls):
+            return (yield from self._write_rest())
         states = self.settings.rules.behaviour.states
         outside = {name for name, state in states.items() if state.from_environment}
         allowed = tuple(self._monitor.allowed())
@@ -448,6 +452,20 @@ class Run:
         refused = self._monitor.why()
         if refused is not None:
             raise NotAllowed(refused)
+        return False
+
+    def _write_rest(self) -> Asks[bool]:
+        """Write the shortest way to the end of a run that another agent has taken over, with that one's answer."""
+        states, rules = self.settings.rules.behaviour.states, self.settings.rules
+        while not self._monitor.may_stop():
+            ways = self._monitor.allowed()
+            state = min(ways, key=lambda name: math.inf if ways[name].shortest is None else ways[name].shortest)
+            if states[state].from_environment:
+                yield from self._ask_world(state)
+            else:
+                answer = self.calls[-1].output if state in rules.answer_states else ""
+                self.notify_watchers(happenings.Began(state, "forced", self.name))
+                self._record_segment(Segment(state, answer, "forced"), was_streamed=False)
         return False
 
     def _follow_writer(self, outside: set[str]) -> Asks[tuple[str, ...]]:
