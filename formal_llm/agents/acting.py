@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from formal_llm.agents.monitor import Event, EventLike, Monitor
+from formal_llm.agents.pausing import InnerRun
 from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Segment
 from formal_llm.automata import PDA, Behaviour, Limits, Source
@@ -258,17 +259,17 @@ class AgentRules:
         return narrower
 
     def list_events(
-        self, segments: Iterable[Segment], inner: Mapping[int, Sequence[str]] = FrozenDict()
+        self, segments: Sequence[Segment], inner: Sequence[InnerRun] = ()
     ) -> list[Event]:
         """The events of a run: its states, and behind each action the tool that it names, where a rule speaks of it.
 
         Args:
             segments: the segments.
-            inner: what agents called that it called, by the number of the segments before (:attr:`Run.inner_calls`).
+            inner: the runs of agents that it called as tools (:attr:`Run.inner`).
         """
         found: list[Event] = []
         for place, segment in enumerate(segments):
-            found += map(Event, inner.get(place, ()))
+            found += [Event(tool) for one in inner if one.position == place for tool in one.calls]
             found.append(segment.event)
             if self.action is not None and segment.state == self.action:
                 tool = segment.text.strip()
