@@ -7,15 +7,17 @@ before, and one that has no call left is not offered an action.
 What a model names and is no tool, or no tool that may be called now, is the event :data:`NO_TOOL`. It is never looked
 ahead to: where it happened, the rules continue from there.
 
-A tool may be an agent. Where it was named, the tools that it may call are events, too, until the environment has
-written: any of them, any number of times. What the rules of both allow together is in :class:`InnerRules`.
+A tool may be an agent. Where it was named, what it calls are events, too, until the environment has written: the calls
+of one of its runs, as its behaviour and its rules allow them. Its limits are not foreseen, nor is what several agents
+call together that are named before the environment writes. What the rules of both allow while it runs is exact:
+:class:`InnerRules`. A call of an agent that came to nothing is :data:`NO_TOOL`.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -27,7 +29,7 @@ from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Segment
 from formal_llm.automata import PDA, Behaviour, Limits, Source
 from formal_llm.automata.languages.fronts import Allowed, ConfigurationSet
-from formal_llm.automata.models.dfa import DFA, finite_pda
+from formal_llm.automata.models.dfa import DFA, finite_pda, project
 from formal_llm.automata.models.formula import Formula
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.limits import SumLimit
@@ -138,7 +140,36 @@ class AgentRules:
 
     def list_sources(self) -> list[PDA]:
         """The automata that a run keeps: that of the behaviour first, then those of the rules."""
-        return [self.automaton, *self._more]
+        return [self.automaton, *self._more, *self._inner_runs]
+
+    @cached_property
+    def _inner_runs(self) -> list[PDA]:
+        """For each agent among the tools a rule: what is called while it runs are the calls of one of its runs."""
+        return [self._describe_inner_run(tool) for tool in self.inner if self.naming and self.get_reach(tool)]
+
+    def _describe_inner_run(self, tool: str) -> PDA:
+        calls, outside = self.inner[tool].list_calls(), list_world_states(self.behaviour)
+        idle, free, first = "idle", "free", (0,)
+        moves = [Transition(idle, tool, None, first), *(Transition(free, name, None, idle) for name in outside)]
+        for number, row in enumerate(calls.table):
+            moves += [Transition((number,), name, None, (target,)) for name, target in row.items()]
+            moves += [Transition((number,), self.naming, None, free), Transition((number,), NO_TOOL, None, idle)]
+            moves += [Transition((number,), name, None, idle) for name in outside if number in calls.accepting]
+        others = [name for name in (*self.behaviour.states, *self.reach) if name not in outside]
+        for name in (*others, *outside, NO_TOOL):
+            moves += [Transition(idle, name, None, idle)] if name != tool else []
+            moves += [Transition(free, name, None, free)] if name not in outside else []
+            if name in others and name != self.naming and name not in self.get_reach(tool):
+                moves += [Transition((number,), name, None, (number,)) for number in range(len(calls.table))]
+        return PDA(moves, start=idle, accepting=[idle], name=f"the runs of {tool}", check=False)
+
+    def list_calls(self) -> DFA:
+        """The calls of whole runs, without limits: those of agents among the tools included."""
+        whole = finite_pda(self.insert_calls())
+        for rule in (*self._more, *self._inner_runs):
+            if not rule.uses_stack:
+                whole = whole & rule.without_limits
+        return project(whole, self.reach)
 
     def get_own_limits(self, slips: int) -> Limits:
         """The limits besides those of the automata, if this many actions may name no tool."""
@@ -160,7 +191,7 @@ class AgentRules:
 
     def insert_calls(self) -> DFA:
         """The automaton of the behaviour with the calls: of a tool behind each action, then those of inner agents."""
-        outside = {name for name, state in self.behaviour.states.items() if state.from_environment}
+        outside = list_world_states(self.behaviour)
         start = _Place(0)
         numbers, waiting, table = {start: 0}, deque([start]), []
         while waiting:
@@ -175,7 +206,7 @@ class AgentRules:
             tuple(table), frozenset(n for one, n in numbers.items() if one.state in accepting and not one.is_naming)
         )
 
-    def _list_following(self, place: _Place, outside: Collection[str]) -> dict[str, _Place]:
+    def _list_following(self, place: _Place, outside: Set[str]) -> dict[str, _Place]:
         """Where each event leads."""
         state, within, is_last, _ = place
         if place.is_naming:
@@ -185,12 +216,13 @@ class AgentRules:
             return {**found, NO_TOOL: _Place(state, within, is_last)}
         row = self.behaviour.dfa.table[state]
         following = {
-            name: _Place(target, frozenset() if name in outside else within, is_last, name == self.action)
+            name: _Place(target, frozenset() if name in outside else within, is_last, name == self.naming)
             for name, target in row.items()
-            if not (is_last and name == self.action)
+            if not (is_last and name == self.naming)
         }
-        loops = sorted(within) if outside & row.keys() else ()
-        return following | dict.fromkeys(loops, place)
+        if within and outside & row.keys():  # a run may come to nothing
+            following |= {**dict.fromkeys(sorted(within), place), NO_TOOL: _Place(state, frozenset(), is_last)}
+        return following
 
     @cached_property
     def answer_states(self) -> frozenset[str]:
@@ -294,6 +326,11 @@ class AgentRules:
         return _ignore_unknown_names(made, [name for name in names if name not in about])
 
 
+def list_world_states(behaviour: Behaviour) -> Set[str]:
+    """The states that the environment writes, in order."""
+    return {name: None for name, state in behaviour.states.items() if state.from_environment}.keys()
+
+
 def _ignore_unknown_names(rule: PDA, unknown: Iterable[str]) -> PDA:
     """A rule to which names that it does not know make no difference."""
     loops = [Transition(state, name, None, state) for name in unknown for state in rule.states]
@@ -359,7 +396,8 @@ class InnerRules(AgentRules):
     def list_sources(self) -> list[PDA]:
         """The automata of both: those of the inner agent first."""
         outer = [self._rename(one.without_limits) for one in self._outer.list_sources()]
-        more = [_ignore_unknown_names(one.without_limits, (*self._outer_names, CALL)) for one in self._more]
+        own = (*self._more, *self._inner_runs)
+        more = [_ignore_unknown_names(one.without_limits, (*self._outer_names, CALL)) for one in own]
         return [self.automaton, *more, *outer]
 
     @cached_property

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Never
 
@@ -356,6 +357,8 @@ class Run:
                 self.note_call(tool)
             if place < len(transcript):
                 segment = transcript.segments[place]
+                if segment.state in self.settings.roles.worlds:
+                    self._allow_failed_runs(segment.state)
                 self._monitor = self._monitor.after(segment.event)
                 if segment.state == self.settings.roles.action:
                     named = segment.text.strip()
@@ -593,6 +596,7 @@ class Run:
         text = answer if isinstance(answer, str) else (yield from answer)
         self._writing = ""
         self.notify_watchers(happenings.Wrote(state, text, self.name))
+        self._allow_failed_runs(state)
         self._add_segment(Segment(state, text, "environment"))
 
     def list_actions(self) -> list[Action]:
@@ -711,6 +715,13 @@ class Run:
             self._world.noted.append(tool)
         if self.outer is not None:
             self.outer.note_call(tool)
+
+    def _allow_failed_runs(self, state: str) -> None:
+        """Have the rules continue where the call of an agent came to nothing, or to less than one of its runs."""
+        rules = self.settings.rules
+        if rules.action is not None and rules.inner and not self._monitor.allows(state):
+            with suppress(NotAllowed):
+                self._monitor = rules.name_tool(self._monitor, NO_TOOL)
 
     def record_inner_run(self, tool: str, transcript: Transcript) -> None:
         """Record the run of an agent that was called as a tool, at its end."""

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
+from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.formula import Formula, derivative
-from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.pda import PDA, SubsetConstruction
 from formal_llm.automata.models.symbols import Symbol, find_reachable
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import Undecided
@@ -169,6 +171,34 @@ def finite_pda(
         alphabet=[letter for letter in alphabet if letter not in read],
         check=False,
     )
+
+
+def project(rule: PDA, names: Iterable[str]) -> DFA:
+    """The words of an automaton without a stack, less all names but these (Rabin and Scott 1959).
+
+    Limits of the automaton are left out.
+    """
+    letters, before = tuple(names), dict[State, list[State]]()
+    for move in rule.transitions:
+        before.setdefault(move.target, []).append(move.state)
+    useful = find_reachable(rule.accepting_states, lambda state: before.get(state, ()))
+    moves = [
+        replace(move, read=move.read if move.read in letters else None)
+        for move in rule.transitions
+        if move.target in useful
+    ]
+    start = SubsetConstruction(moves, rule.start_state, rule.accepting_states).start
+    numbers, table = {start.states: 0}, list[Mapping[str, int]]()
+    for now in (waiting := [start]):
+        row: dict[str, int] = {}
+        for letter in letters:
+            if (after := now[letter]) is not None:
+                if after.states not in numbers:
+                    numbers[after.states] = len(numbers)
+                    waiting.append(after)
+                row[letter] = numbers[after.states]
+        table.append(row)
+    return DFA(tuple(table), frozenset(number for number, one in enumerate(waiting) if one.accepting))
 
 
 def _name_states(dfa: DFA) -> list[str]:

@@ -65,14 +65,14 @@ class SubsetConstruction:
             else:
                 self._reading.setdefault((transition.state, transition.read), []).append(transition.target)
         self._sets: dict[frozenset[State], StateSet] = {}
-        self._start = self._close_states([start])
+        self.start = self._close_states([start])
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether some run reads ``word`` and ends in a final state."""
         if len(self._sets) > _KEPT:
             self._sets.clear()
-            self._start = self._close_states(self._start.states)
-        now: StateSet | None = self._start
+            self.start = self._close_states(self.start.states)
+        now: StateSet | None = self.start
         for letter in word:
             now = now[letter]  # type: ignore[index]  # it was looked at one letter ago
             if now is None:
