@@ -306,14 +306,16 @@ class Agent(RunnableAgent):
             within: the run that calls this agent as a tool, and the rules of both.
         """
         instructions = self.told
-        if before:
-            texts = [one if isinstance(one, str) else one.to_text(self.behaviour) for one in before]
+        chat = [one for one in before if isinstance(one, Transcript)] if self.native else []
+        if texts := [one if isinstance(one, str) else one.to_text(self.behaviour) for one in before if one not in chat]:
             instructions += "\n".join(["Earlier in this conversation:", *texts, ""])
         if question and not self._settings.roles.asks:
             instructions += f"The question: {question}\n\n"
         llm = llm or self.llm
         how = {} if streaming is None or not isinstance(self._writer_of, partial) else {"streaming": streaming}
         writer = self._writer_of(llm, self.behaviour, instructions, **how)
+        if isinstance(writer, NativeWriter):
+            writer.earlier = tuple(chat)
         on_event = on_event or self.on_event
         outer, settings = (within.run, replace(self._settings, rules=within.rules)) if within else (None, self._settings)
         return Run(settings, writer, llm, self._make_tools(), question, on_event, name, instructions, outer)

@@ -120,6 +120,8 @@ def call_agent(outer: Run, action: Action, later: Iterable[str], paused: PausedR
         yield Do(run.run_to_end, run.arun_to_end)
         made = format_result(Value(called.output, run.output)), True
     except AgentPaused as error:
+        if error.transcript is not run.transcript:
+            raise  # the outer run has paused before this one began
         return InnerPaused(error)
     except AgentError as error:
         outer.check_budget()  # where that is used up, it is the outer run that ends

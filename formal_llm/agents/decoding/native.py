@@ -104,6 +104,7 @@ class NativeWriter(Writer):
     Attributes:
         waiting: the calls that the model has requested and that have not become states yet.
         notes: what the model has to be told at its next turn.
+        earlier: earlier runs of the same conversation, which the model reads as part of the chat.
 
     Raises:
         WritesNoText: the model calls no tools.
@@ -134,6 +135,7 @@ class NativeWriter(Writer):
         self._output = output
         self.waiting: tuple[RequestedCall, ...] = ()
         self.notes: tuple[str, ...] = ()
+        self.earlier: tuple[Transcript, ...] = ()
 
     def save(self) -> dict[str, JSON]:
         """Return what the model has requested and has to be told, as JSON data."""
@@ -407,9 +409,11 @@ class _NativeRun:
         texts: list[str] = []
         calls: list[RequestedCall] = []
         count = 0
-        for segment in self.transcript.segments:
+        for segment in (one for run in (*self.writer.earlier, self.transcript) for one in run.segments):
             outside = segment.state in self.until
             if segment.source == "user" and not outside:
+                chat += _close_turn(texts, calls)
+                texts, calls = [], []
                 chat.append(Message("user", segment.text))
             elif outside:
                 chat += _close_turn(texts, calls)
