@@ -13,7 +13,7 @@ from collections import Counter
 
 from formal_llm import Behaviour, Limits, authored
 from formal_llm.agents import Agent, Transcript
-from formal_llm.agents.running import find_calls
+from formal_llm.agents.actions import find_calls
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.tools import Toolkit, tool

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, KeysView, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -34,7 +34,7 @@ from formal_llm.automata.models.formula import Formula
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.limits import SumLimit
 from formal_llm.automata.models.rules import automaton_of
-from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.symbols import Symbol, find_reachable
 from formal_llm.automata.models.transition import Transition
 from formal_llm.automata.notation.formula import constraint, read_formula
 from formal_llm.errors import AutomatonError, NotAllowed
@@ -45,6 +45,8 @@ NO_TOOL = "no tool"
 #: What the names of the outer rules begin with in those of an inner run, and the event with which that begins.
 OUTER = "outer "
 CALL = f"{OUTER}call"
+#: The event behind the name of an agent that has not begun yet.
+NAMED = f"{OUTER}named"
 
 #: A rule besides the behaviour: a formula, a behaviour, a grammar or an automaton, over tools or over tools and states.
 Rule = str | Formula | Source
@@ -206,7 +208,7 @@ class AgentRules:
             tuple(table), frozenset(n for one, n in numbers.items() if one.state in accepting and not one.is_naming)
         )
 
-    def _list_following(self, place: _Place, outside: Set[str]) -> dict[str, _Place]:
+    def _list_following(self, place: _Place, outside: KeysView[str]) -> dict[str, _Place]:
         """Where each event leads."""
         state, within, is_last, _ = place
         if place.is_naming:
@@ -248,12 +250,20 @@ class AgentRules:
 
     def _may_enter(self, monitor: Monitor, tool: str) -> bool:
         """Whether the rules of an agent can be kept together with these; True for a tool that is none."""
-        if not self.get_reach(tool):
+        if not self.get_reach(tool) or self._plans_calls:
             return True
         try:
             return self.enter(tool, monitor.after(tool), begins=False).start is not None
         except NotAllowed:
             return False
+
+    @cached_property
+    def _plans_calls(self) -> bool:
+        """Whether several tools may be named before the environment writes."""
+        table, outside = self.behaviour.dfa.table, list_world_states(self.behaviour)
+        named = [row[self.action] for row in table if self.action in row]
+        reached = find_reachable(named, lambda state: [to for name, to in table[state].items() if name not in outside])
+        return any(self.action in table[state] for state in reached)
 
     @property
     def reach(self) -> tuple[str, ...]:
@@ -281,7 +291,7 @@ class AgentRules:
         if key not in self._entered:
             self._entered[key] = InnerRules(own, self, slips, key[-1])
         entered = copy(self._entered[key])
-        entered.before = (*(Event(OUTER + one.name) for one in monitor.history), *([Event(CALL)] if begins else []))
+        entered.before = (*(Event(OUTER + one.name) for one in monitor.history), Event(CALL if begins else NAMED))
         return entered
 
     def narrow(self, limits: Limits) -> AgentRules:
@@ -290,9 +300,7 @@ class AgentRules:
         narrower._limits, narrower._monitors, narrower._entered = self._limits & limits, {}, {}
         return narrower
 
-    def list_events(
-        self, segments: Sequence[Segment], inner: Sequence[InnerRun] = ()
-    ) -> list[Event]:
+    def list_events(self, segments: Sequence[Segment], inner: Sequence[InnerRun] = ()) -> list[Event]:
         """The events of a run: its states, and behind each action the tool that it names, where a rule speaks of it.
 
         Args:
@@ -326,7 +334,7 @@ class AgentRules:
         return _ignore_unknown_names(made, [name for name in names if name not in about])
 
 
-def list_world_states(behaviour: Behaviour) -> Set[str]:
+def list_world_states(behaviour: Behaviour) -> KeysView[str]:
     """The states that the environment writes, in order."""
     return {name: None for name, state in behaviour.states.items() if state.from_environment}.keys()
 
@@ -397,25 +405,32 @@ class InnerRules(AgentRules):
         """The automata of both: those of the inner agent first."""
         outer = [self._rename(one.without_limits) for one in self._outer.list_sources()]
         own = (*self._more, *self._inner_runs)
-        more = [_ignore_unknown_names(one.without_limits, (*self._outer_names, CALL)) for one in own]
+        more = [_ignore_unknown_names(one.without_limits, (*self._outer_names, CALL, NAMED)) for one in own]
         return [self.automaton, *more, *outer]
 
     @cached_property
     def automaton(self) -> PDA:
         """The inner run, within what the outer one does before and then."""
         made = self.insert_calls()
-        before: dict[str, int] = {**dict.fromkeys(self._outer_names, 0), CALL: 1}
-        between, after = len(made.table) + 1, len(made.table) + 2
+        between, after, named, naming = range(len(made.table) + 1, len(made.table) + 5)
+        before: dict[str, int] = {**dict.fromkeys(self._outer_names, 0), CALL: 1, NAMED: named}
         later = {OUTER + name: between for name in sorted(self._later)}
         states = self._outer.behaviour.states
         end = later | {OUTER + name: after for name, state in states.items() if state.from_environment}
         rows = [{name: target + 1 for name, target in row.items()} for row in made.table]
         for state in made.accepting:
             rows[state] |= end
-        table = (before, *rows, end if later else {}, dict.fromkeys(self._outer_names, after))
+        own = {OUTER + name: named for name, state in states.items() if not state.from_environment}
+        table = (
+            before, *rows, end if later else {}, dict.fromkeys(self._outer_names, after),
+            own | {OUTER + str(self._outer.action): naming, CALL: 1},
+            {OUTER + name: named for name in (*self._outer.tools, NO_TOOL)},
+        )  # fmt: skip
         counted = {name: Symbol(numbers={_count(tool): 1}) for tool in self._shared for name in (tool, OUTER + tool)}
-        known = self.behaviour.symbols
-        symbols = known | {name: replace(known.get(name, Symbol()), numbers=one.numbers) for name, one in counted.items()}
+        known = dict(self.behaviour.symbols)
+        symbols = known | {
+            name: replace(known.get(name, Symbol()), numbers=one.numbers) for name, one in counted.items()
+        }
         return finite_pda(DFA(table, frozenset([after])), name=self.behaviour.name, symbols=symbols)
 
     def get_own_limits(self, slips: int) -> Limits:
@@ -455,7 +470,7 @@ class InnerRules(AgentRules):
             moves, start=rule.start_state, accepting=rule.accepting_states, stack=rule.start_stack, symbols=symbols,
             classes=rule.classes, name=rule.name, alphabet=[OUTER + name for name in rule.alphabet], check=False,
         )  # fmt: skip
-        own = (*self.behaviour.states, *self.reach, NO_TOOL, CALL)
+        own = (*self.behaviour.states, *self.reach, NO_TOOL, CALL, NAMED)
         return _ignore_unknown_names(renamed, [name for name in own if name not in self._shared])
 
 

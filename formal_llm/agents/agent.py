@@ -132,8 +132,8 @@ class Agent(RunnableAgent):
         prices: the prices of tokens.
         calls: limits on each tool call.
         approve: the tools whose calls a person has to approve: the run then pauses (:class:`AgentPaused`).
-        hand_over: agents that may take a run over, by name: the model then calls ``hand_over_to_NAME``. It may where the
-            behaviour can end without another call, and the answer is that of the other agent.
+        hand_over: agents that may take a run over, by name: the model calls ``hand_over_to_NAME``. It may do so where
+            the run can end without another call of its own. The answer of the other agent is that of the run.
         temperature: 0 for the most probable texts.
         bounds: limits on the writer: tokens per state, corrections, requests.
         streaming: whether to report texts while they are written, if the model supports it.
@@ -143,6 +143,7 @@ class Agent(RunnableAgent):
 
     Attributes:
         native: whether the model calls tools by its provider's own means.
+        output_type: the type of the answer; None if it is a text.
         rules: the rules, including the tools.
         told: the instructions that the model reads before a run.
         temperature: the temperature of the texts.
@@ -199,7 +200,7 @@ class Agent(RunnableAgent):
         agents = {tool.name: tool for tool in toolkit if isinstance(tool, AgentTool)}
         inner = {name: tool.agent.rules for name, tool in agents.items()}
         last = [tool.name for tool in agents.values() if tool.takes_over]
-        self.rules = AgentRules(self.behaviour, roles.action, names, rules, limits, inner, last)
+        self.rules: AgentRules = AgentRules(self.behaviour, roles.action, names, rules, limits, inner, last)
         states = self.behaviour.states
         if not self.behaviour.endless and all(states[name].from_environment for name in self.monitor.allowed()):
             raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
@@ -317,7 +318,9 @@ class Agent(RunnableAgent):
         if isinstance(writer, NativeWriter):
             writer.earlier = tuple(chat)
         on_event = on_event or self.on_event
-        outer, settings = (within.run, replace(self._settings, rules=within.rules)) if within else (None, self._settings)
+        outer, settings = (
+            (within.run, replace(self._settings, rules=within.rules)) if within else (None, self._settings)
+        )
         return Run(settings, writer, llm, self._make_tools(), question, on_event, name, instructions, outer)
 
     def as_tool(self, name: str, description: str) -> AgentTool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from formal_llm.agents.acting import AgentRules
+from formal_llm.agents.actions import Action
 from formal_llm.agents.decoding.steps import Asks, Do
 from formal_llm.agents.many import identify_runs
 from formal_llm.agents.pausing import PausedRun, RunState, Waiting
@@ -23,7 +24,7 @@ from formal_llm.tools.tool import Tool, tool
 
 if TYPE_CHECKING:
     from formal_llm.agents.agent import Agent
-    from formal_llm.agents.running import Action, Run
+    from formal_llm.agents.running import Run
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,13 @@ def call_agent(outer: Run, action: Action, later: Iterable[str], paused: PausedR
 
 def _start_run(called: AgentTool, request: str, within: Within) -> Run:
     outer = within.run
-    name, on_event = f"{outer.name}/{called.name}".removeprefix("/"), outer.notify_watchers if outer.is_watched else None
+    name, on_event = (
+        f"{outer.name}/{called.name}".removeprefix("/"),
+        outer.notify_watchers if outer.is_watched else None,
+    )
     if not called.takes_over:
         return called.agent.start(request, name=name, on_event=on_event, within=within)
-    said = f"Another agent has handed over to you. What was written so far:\n{outer.transcript}\nIts message: {request}\n"
+    said = (
+        f"Another agent has handed over to you. What was written so far:\n{outer.transcript}\nIts message: {request}\n"
+    )
     return called.agent.start(outer.question, name=name, on_event=on_event, within=within, before=[said])

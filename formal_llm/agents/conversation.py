@@ -17,7 +17,7 @@ from formal_llm.agents.decoding.steps import Asks, Step, driven
 from formal_llm.agents.transcript import Transcript
 from formal_llm.errors import AgentError, WritingError
 from formal_llm.llms.generation import Writing
-from formal_llm.llms.llm import LLM, answered
+from formal_llm.llms.llm import answered
 from formal_llm.planning.plans.usage import Usage
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A memory of everything: where the turns become too long, a summary by the model takes the place of the older ones.
+    """A memory of everything: where the turns become too long, the model summarises the older ones.
 
     The latest turns that fit in half of the room are shown as they were, the summary has the other half. A token is
     counted as four characters.
@@ -177,11 +177,13 @@ class Conversation:
             WritingError: it writes none.
         """
         prompt = SUMMARY.format(words=max(1, int(tokens / _TOKENS)), earlier="\n".join(filter(None, texts)))
-        answer = answered(cast("LLM", self.agent.llm), Writing(prompt, max_tokens=tokens))
+        answer = answered(self.agent.llm, Writing(prompt, max_tokens=tokens))
         self._spent += Usage(**asdict(answer.usage)) if answer.usage is not None else Usage(requests=1)
         text = answer.text.strip()
         if not text:
-            raise WritingError(f"the model wrote no summary of the conversation{f': {answer.stopped}' * bool(answer.stopped)}")
+            raise WritingError(
+                f"the model wrote no summary of the conversation{f': {answer.stopped}' * bool(answer.stopped)}"
+            )
         return text[: tokens * _CHARACTERS]
 
     def start(self) -> Transcript:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.transcript import Transcript
-from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, problems
+from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, Shape, problems
 from formal_llm.errors import SnapshotError
 from formal_llm.llms.question import Answer
 from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
@@ -72,6 +72,43 @@ class PausedRun:
     state: str
     approved: dict[str, bool | str] = field(default_factory=dict)
     results: dict[str, str] = field(default_factory=dict)
+
+    def take_up(self, call: str, given: bool | str, *, is_approval: bool) -> None:
+        """Take up what was decided about a call, or its result."""
+        if is_approval:
+            self.approved[call] = given
+        else:
+            self.results[call] = str(given)
+
+
+@dataclass(slots=True)
+class WorldRecord:
+    """What was done for the state that the environment is writing, so that a run that pauses does not repeat it.
+
+    Attributes:
+        calls_before: the number of calls recorded before.
+        carried: the calls that were carried out, by their numbers.
+        answers: what the model answered.
+        approved: what a person decided about calls, by their numbers.
+        acted: the number of actions since the function that writes the state began.
+        asked: the number of requests since then.
+        paused: the runs of agents that have paused, by the numbers of their calls.
+        noted: what the agent that is being called has called.
+    """
+
+    calls_before: int = 0
+    carried: dict[int, ToolCall] = field(default_factory=dict)
+    answers: list[Answer] = field(default_factory=list)
+    approved: dict[int, bool | str] = field(default_factory=dict)
+    acted: int = 0
+    asked: int = 0
+    paused: dict[int, PausedRun] = field(default_factory=dict)
+    noted: list[str] = field(default_factory=list)
+
+
+def read_number(name: str) -> int:
+    """The number of a call within its turn, by the name that :class:`Waiting` has for it."""
+    return int(name.rpartition(".")[2])
 
 
 @dataclass(frozen=True)
@@ -184,7 +221,7 @@ _CALL = Keys(
 )
 _KINDS = AlternativeShape(texts=("approval", "result"))
 _WAITING = Keys({"id": str, "kind": _KINDS, "tool": str, "input": str, "question": str}, needed=("id", "kind"))
-_INNER = {"position": int, "tool": str, "transcript": str, "calls": Items(str)}
+_INNER: dict[str, Shape] = {"position": int, "tool": str, "transcript": str, "calls": Items(str)}
 _SHAPE = Keys(
     {
         "format": AlternativeShape(texts=(_FORMAT,)), "rules": str, "question": str, "transcript": str,

@@ -6,23 +6,23 @@ The functions that write states of the environment receive the :class:`Run` (:mo
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Never
+from typing import Never
 
 from formal_llm.agents import happenings
 from formal_llm.agents.acting import NO_TOOL, AgentRules, StatesMonitor
-from formal_llm.agents.agent_tool import AgentTool, InnerPaused, Within, call_agent
+from formal_llm.agents.actions import Action, actions_of, report_unknown_tool
+from formal_llm.agents.agent_tool import InnerPaused, call_agent
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf
 from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relay_steps
 from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
 from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.pausing import InnerRun, PausedRun, RunState, Waiting
+from formal_llm.agents.pausing import InnerRun, PausedRun, RunState, Waiting, WorldRecord, read_number
 from formal_llm.agents.roles import Roles
 from formal_llm.agents.tool_calls import (
     ERROR,
@@ -41,7 +41,6 @@ from formal_llm.errors import (
     Pending,
     SnapshotError,
     WritingError,
-    did_you_mean,
 )
 from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Messages, Writing
@@ -84,98 +83,8 @@ class RunSettings:
     read_output: Callable[[str], object] | None = None
 
 
-class Action(NamedTuple):
-    """A tool call that a run requests.
-
-    Attributes:
-        tool: the name in the action.
-        input: the text after it.
-        label: the label, if there is one.
-        refused: why the tool cannot be called; empty if it can.
-    """
-
-    tool: str = ""
-    input: str = ""
-    label: str = ""
-    refused: str = ""
-
-
-def actions_of(
-    segments: Sequence[Segment], roles: Roles, refused: Mapping[int, str], tools: Iterable[str]
-) -> list[Action]:
-    """List the tool calls requested since the environment last wrote, each with everything known about it.
-
-    Args:
-        segments: the segments written so far.
-        roles: which states are actions, labels, inputs, or written by the environment.
-        refused: why actions cannot be carried out, by their positions among the segments.
-        tools: the available tools, which the error for an input without an action names.
-    """
-    found: list[Action] = []
-    begin, tools = max((at for at, one in enumerate(segments, 1) if one.state in roles.worlds), default=0), tuple(tools)
-    open_ = Action()
-    for at, segment in enumerate(segments[begin:], begin):
-        if segment.state == roles.label:
-            open_ = open_._replace(label=segment.text.strip())
-        elif segment.state == roles.action:
-            open_ = open_._replace(tool=segment.text.strip(), refused=refused.get(at, ""))
-        elif segment.state == roles.calls:
-            found += find_calls(segment.text, tools)
-        elif segment.state == roles.input:
-            without = f"no action stands before this input; name one of {', '.join(tools)}"
-            found.append(open_._replace(input=segment.text.strip(), refused=open_.refused if open_.tool else without))
-            open_ = Action()
-    return found
-
-
-_CALL = re.compile(r"\[Action\](.*?)\[Action Input\](.*?)(?=\[Action\]|\n\s*\[|\Z)", re.DOTALL)
-
-
-def find_calls(text: str, tools: Sequence[str]) -> list[Action]:
-    """List the tool calls in a text: ``[Action] search [Action Input] Danube``; refused where there is no such tool."""
-    calls = [Action(name.strip(), given.strip()) for name, given in _CALL.findall(text)]
-    return [call if call.tool in tools else call._replace(refused=_report_unknown_tool(call.tool, tools, tools))
-            for call in calls]  # fmt: skip
-
-
-def _report_unknown_tool(named: str, tools: Sequence[str], legal: Sequence[str]) -> str:
-    near = did_you_mean(named, tools)
-    guess = f" (did you mean {near}?)" if near else ""
-    return f"there is no tool {named[:100]!r}{guess}; the tools are {', '.join(legal)}"
-
-
 #: The maximum number of concurrent tool calls.
 _AT_ONCE = 8
-
-
-@dataclass
-class _WorldRecord:
-    """What was done for the state that the environment is writing, so that a run that pauses does not repeat it.
-
-    Attributes:
-        calls_before: the number of calls recorded before.
-        carried: the calls that were carried out, by their numbers.
-        answers: what the model answered.
-        approved: what a person decided about calls, by their numbers.
-        acted: the number of actions since the function that writes the state began.
-        asked: the number of requests since then.
-        paused: the runs of agents that have paused, by the numbers of their calls.
-        noted: what the agent that is being called has called.
-    """
-
-    calls_before: int = 0
-    carried: dict[int, ToolCall] = field(default_factory=dict)
-    answers: list[Answer] = field(default_factory=list)
-    approved: dict[int, bool | str] = field(default_factory=dict)
-    acted: int = 0
-    asked: int = 0
-    paused: dict[int, PausedRun] = field(default_factory=dict)
-    noted: list[str] = field(default_factory=list)
-
-
-def _read_number(name: str) -> int:
-    """The number of a call within its turn, by the name that :class:`Waiting` has for it."""
-    return int(name.rpartition(".")[2])
 
 
 class Run:
@@ -229,7 +138,7 @@ class Run:
         self._monitor = settings.rules.start
         self.fingerprint = self._monitor.fingerprint
         self._narrowed: dict[str, int] = {}
-        self._world = _WorldRecord()
+        self._world = WorldRecord()
         self._pausing, self._is_asked, self._is_waiting = False, False, False
         #: The transcript and the state of the writer at the beginning of the turn.
         self._begun: tuple[Transcript, Mapping[str, JSON]] | None = None
@@ -329,7 +238,7 @@ class Run:
             raise SnapshotError(f"the state of the run cannot be taken up: {error}") from error
         self.transcript, self.calls, self._refused = state.transcript, [*state.calls], dict(state.refused)
         self._writing = state.world
-        self._world = _WorldRecord(len(self.calls), dict(state.carried), [*state.answers])
+        self._world = WorldRecord(len(self.calls), dict(state.carried), [*state.answers])
         known = {one.id: one for one in state.waiting}
         for name in (*approved, *results):
             kind = "approval" if name in approved else "result"
@@ -339,10 +248,10 @@ class Run:
         self._world.paused = {number: PausedRun(one) for number, one in state.paused.items()}
         for name, given in (*approved.items(), *results.items()):
             outermost, _, inner = name.partition("/")
-            number = _read_number(outermost)
+            number = read_number(outermost)
             if inner:
                 paused = self._world.paused[number]
-                (paused.approved if name in approved else paused.results)[inner] = given  # type: ignore[index]  # a text
+                paused.take_up(inner, given, is_approval=name in approved)
             elif name in approved:
                 self._world.approved[number] = given
             else:
@@ -461,8 +370,8 @@ class Run:
         """Write the shortest way to the end of a run that another agent has taken over, with that one's answer."""
         states, rules = self.settings.rules.behaviour.states, self.settings.rules
         while not self._monitor.may_stop():
-            ways = self._monitor.allowed()
-            state = min(ways, key=lambda name: math.inf if ways[name].shortest is None else ways[name].shortest)
+            left = {name: way.shortest for name, way in self._monitor.allowed().items()}
+            state = min(left, key=lambda name: math.inf if (count := left[name]) is None else count)
             if states[state].from_environment:
                 yield from self._ask_world(state)
             else:
@@ -555,7 +464,7 @@ class Run:
         if named in self.settings.rules.tools:
             refused = self._monitor.why(named)
             return f"{named} may not be called now" + (f": {refused.reason}" if refused is not None else "")
-        return _report_unknown_tool(named, self.settings.rules.tools, legal)
+        return report_unknown_tool(named, self.settings.rules.tools, legal)
 
     def call_tool(self, action: Action) -> ToolCall:
         """Call the tool of an action if that is allowed; the output of a refused or failed call is the reason."""
@@ -590,7 +499,7 @@ class Run:
     def _ask_world(self, state: str) -> Asks[None]:
         self.notify_watchers(happenings.Began(state, "environment", self.name))
         if not self._writing:
-            self._writing, self._world = state, _WorldRecord(len(self.calls))
+            self._writing, self._world = state, WorldRecord(len(self.calls))
         self._world.asked = self._world.acted = 0
         answer = self.settings.roles.worlds[state](self)
         text = answer if isinstance(answer, str) else (yield from answer)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from itertools import pairwise, product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm import PDA, Behaviour, Limits
 from formal_llm.agents import Segment
-from formal_llm.agents.acting import NO_TOOL, AgentRules, StatesMonitor
+from formal_llm.agents.acting import NO_TOOL, AgentRules, InnerRules, StatesMonitor
 from formal_llm.automata.notation.formula import read_formula
 from formal_llm.errors import AutomatonError, NotAllowed, NotationError
+from tests.oracles import all_words
+from tests.strategies import examples
 
 REACT = Behaviour.load("react")
 TOOLS = ("search", "lookup")
@@ -121,3 +125,79 @@ def test_a_tool_that_a_rule_never_allows_is_forbidden(rule: str | Behaviour, all
     assert [*rules.get_monitor().after_all(["Ques", "Tht", "Act"]).allowed()] == allowed
     slipped = rules.get_monitor(1).after_all(["Ques", "Tht", "Act", NO_TOOL, "Act-Inp", "Obs", "Tht", "Act"])
     assert [*slipped.allowed()] == [*allowed, NO_TOOL] or [*slipped.allowed()] == allowed
+
+
+# -- agents as tools -------------------------------------------------------------------------------------------------
+
+#: A behaviour of up to two calls.
+SHORT = """(define short
+  (:states (Ask (:text "[Question]")) (Act (:text "[Action]")) (Obs (:text "[Observation]") (:flags :env-input))
+    (Ans (:text "[Answer]")))
+  (:behavior (next Ask (until (next Act Obs) Ans))))"""
+#: Rules of calls, and whether calls keep them.
+CALLS = {
+    "(eventually a)": lambda calls: "a" in calls,
+    "(eventually b)": lambda calls: "b" in calls,
+    "(not (eventually (next a (eventually b))))": lambda calls: "b" not in calls[(*calls, "a").index("a") :],
+    "(eventually (next b (eventually a)))": lambda calls: "a" in calls[(*calls, "b").index("b") :],
+}
+counts = st.dictionaries(st.sampled_from("ab"), st.integers(0, 3), max_size=2)
+bounds = st.tuples(counts, counts, st.lists(st.sampled_from([*CALLS]), max_size=2, unique=True))
+
+
+def make_rules(tools, given_bounds, inner=None, **most):  # type: ignore[no-untyped-def]
+    at_most, at_least, rules = given_bounds
+    limits = Limits({"Act": 2, **at_most, **most}, at_least)
+    return AgentRules(Behaviour.from_string(SHORT), "Act", tools, rules, limits, inner or {})
+
+
+def keeps(given_bounds, calls) -> bool:  # type: ignore[no-untyped-def]
+    at_most, at_least, rules = given_bounds
+    return (
+        all(calls.count(name) <= most for name, most in at_most.items())
+        and all(calls.count(name) >= least for name, least in at_least.items())
+        and all(CALLS[rule](calls) for rule in rules)
+    )
+
+
+@given(bounds, bounds, st.integers(1, 2))
+@examples(60)
+def test_what_an_inner_run_may_call_is_what_leaves_both_a_way_to_an_end(own, outer, times) -> None:  # type: ignore[no-untyped-def]
+    """Against all pairs of runs: two calls of the outer agent at most, and two calls of the inner one in each."""
+    runs = [run for run in all_words("ab", 2) if keeps(own, run)]
+    #: The runs of the outer agent: its calls, each with those of the inner run.
+    ways = [(), *((one,) for one in (("a",), *(("sub", *run) for run in runs)))]
+    ways += [(one, two) for one in [way[0] for way in ways[1:]] for two in [way[0] for way in ways[1:]]]
+    ways = [way for way in ways if sum(call[0] == "sub" for call in way) <= times and keeps(outer, sum(way, ()))]
+    try:
+        inner_rules = make_rules("ab", own)
+        rules = make_rules(("a", "sub"), outer, {"sub": inner_rules}, sub=times)
+    except NotAllowed:
+        # The outer rules do not know of limits within an inner run, so they may be made in vain, but not the reverse.
+        assert not runs or not ways
+        return
+    for past in [(), ("a",)]:
+        now = rules.start.after("Ask")
+        if past and (not now.allows("Act") or "a" not in rules.list_callable(now.after("Act"))):
+            assert not any(way[:1] == (past,) for way in ways)
+            continue
+        now = now.after_all(["Act", "a", "Obs"]) if past else now
+        begun = [way[bool(past)] for way in ways if way[: bool(past)] == (past,) * bool(past) and len(way) > bool(past)]
+        begun = [call for call in begun if call[0] == "sub"]
+        offered = now.allows("Act") and "sub" in rules.list_callable(now.after("Act"))
+        assert offered or not begun
+        if not offered or (times == 2 and not past):
+            continue  # a second inner run is foreseen without its limits
+        entered = rules.enter("sub", now.after_all(["Act", "sub"]))
+        assert isinstance(entered, InnerRules) and begun
+        for calls in {run[:size] for run in runs for size in range(3)}:
+            try:
+                inside = entered.start.after_all(["Ask", *(name for call in calls for name in ("Act", call, "Obs"))])
+            except NotAllowed:
+                assert not any(call[1 : 1 + len(calls)] == calls for call in begun)
+                continue
+            after = {
+                call[1 + len(calls)] for call in begun if call[1 : 1 + len(calls)] == calls and call[1 + len(calls) :]
+            }
+            assert {*(inside.after("Act").allowed() if inside.allows("Act") else ())} == after
+            assert inside.allows("Ans") == (("sub", *calls) in begun)

@@ -183,7 +183,11 @@ def test_what_the_outer_rules_owe_the_inner_run_owes_and_what_they_forbid_is_not
     # With one call of the agent left, its run may not end before it has paid.
     inner = turns("No.", PAY, "done")
     outer = turns(
-        ASK, "Done.", tools=[inner.as_tool("agent", "Does it.")], rules=["(eventually pay)"], limits=Limits({"agent": 1})
+        ASK,
+        "Done.",
+        tools=[inner.as_tool("agent", "Does it.")],
+        rules=["(eventually pay)"],
+        limits=Limits({"agent": 1}),
     )
     run = outer.start("q")
     run.run_to_end()
@@ -227,7 +231,10 @@ def test_a_plan_with_agents() -> None:
 def test_failures_of_inner_runs_are_results_and_budgets_are_those_of_all() -> None:
     inner = turns(*[""] * 5)
     run = turns(ASK, "So be it.", tools=[inner.as_tool("agent", "Does it.")]).start("q")
-    assert run.run_to_end().text_of("Obs") == "Error: agent came to no end: 5 turns could not be used: an answer is not empty"
+    assert (
+        run.run_to_end().text_of("Obs")
+        == "Error: agent came to no end: 5 turns could not be used: an answer is not empty"
+    )
     assert run.transcript.usage.requests == 7 and not run.calls[0].ok
     inner = turns(FIND, FIND, "x", budget=Budget(requests=1))
     run = turns(ASK, "So be it.", tools=[inner.as_tool("agent", "Does it.")]).start("q")

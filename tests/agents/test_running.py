@@ -9,7 +9,7 @@ from formal_llm.agents import Agent, Segment
 from formal_llm.agents.acting import AgentRules
 from formal_llm.agents.decoding.writer import Due, Writer
 from formal_llm.agents.roles import Roles
-from formal_llm.agents.running import Action, RunSettings, actions_of
+from formal_llm.agents.running import RunSettings
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.agents.transcript import Transcript
 from formal_llm.errors import WritingError
@@ -83,21 +83,6 @@ def test_of_the_tools_those_may_be_called_that_the_rules_allow() -> None:
     (correction,) = run(*ACTIONS).corrections
     assert correction.written == "lookup" and correction.legal == ("calculate", "search")
     assert run(("Tht", "t"), ("Act", "search"), *ACTIONS[2:]).corrections == ()
-
-
-ROLES = Roles("Act", "Inp", "Lab", {"Obs": str})
-
-
-def test_actions_since_the_world_wrote_last() -> None:
-    told = [("Act", "old"), ("Inp", "x"), ("Obs", "o"), ("Lab", " #E1 "), ("Act", "search\n"), ("Inp", " Danube "),
-            ("Act", "serch"), ("Inp", "Rhine"), ("Inp", "alone"), ("Act", "no input yet")]  # fmt: skip
-    found = actions_of([Segment(*one) for one in told], ROLES, {6: "there is no serch"}, ["search", "lookup"])
-    assert found == [
-        Action("search", "Danube", "#E1"),
-        Action("serch", "Rhine", "", "there is no serch"),
-        Action("", "alone", "", "no action stands before this input; name one of search, lookup"),
-    ]
-    assert actions_of([], ROLES, {}, []) == []
 
 
 def test_what_nobody_says() -> None:

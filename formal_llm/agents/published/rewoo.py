@@ -11,9 +11,10 @@ import json
 import re
 from collections.abc import Sequence
 
+from formal_llm.agents.actions import Action
 from formal_llm.agents.decoding.steps import Asks
 from formal_llm.agents.happenings import ToolCall
-from formal_llm.agents.running import Action, Run
+from formal_llm.agents.running import Run
 
 #: The worker that is the model itself: its input is a request, without tools.
 LLM_WORKER = "LLM"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.agents import Agent
+from formal_llm.agents.actions import Action
 from formal_llm.agents.published.rewoo import LLM_WORKER, filled, find_references, levels
-from formal_llm.agents.running import Action
 from formal_llm.tools import tool
 from tests.agents.chats import Scripted
 from tests.strategies import examples

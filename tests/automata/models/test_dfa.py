@@ -5,7 +5,7 @@ from automata.fa.dfa import DFA as LibraryDFA
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm.automata.models.dfa import finite_pda, minimal_dfa
+from formal_llm.automata.models.dfa import finite_pda, minimal_dfa, project
 from formal_llm.automata.models.formula import (
     ANY,
     EVERYTHING,
@@ -111,3 +111,23 @@ class TestFinitePda:
         pda = finite_pda(minimal_dfa(formula, formula.names))
         assert pda.accepts(["a (1)", "z"]) and pda.accepts(["a", "x", "a", "y"])
         assert not pda.accepts(["a", "z"]) and not pda.accepts(["a", "y"])
+
+
+@given(trees("abc"), st.sets(st.sampled_from("abc")))
+@examples(60)
+def test_a_projection_has_the_words_with_letters_left_out(tree, letters):
+    """Against a search for a word of the automaton that has this one's letters, and any others in between."""
+    dfa = minimal_dfa(made(tree), "abc")
+    left = project(finite_pda(dfa), sorted(letters))
+    for word in all_words(sorted(letters), 4):
+        todo, seen = [(0, 0)], set()
+        while todo:
+            state, read = place = todo.pop()
+            if place not in seen:
+                seen.add(place)
+                todo += [
+                    (target, read + (letter in letters))
+                    for letter, target in dfa.table[state].items()
+                    if letter not in letters or word[read : read + 1] == (letter,)
+                ]
+        assert left.accepts(word) == any((state, len(word)) in seen for state in dfa.accepting), word
