@@ -165,7 +165,7 @@ class Agent(RunnableAgent):
         helpers = (LLM_WORKER,) if roles.label is not None else ()
         toolkit = self._make_tools()
         check_texts(toolkit)
-        names = (*toolkit.tools, *helpers)
+        names = () if roles.calls is not None else (*toolkit.tools, *helpers)  # the rules do not know of such calls
         calling = roles.action or roles.calls
         if calling is not None and not toolkit.tools:
             raise ToolkitError(

@@ -392,7 +392,8 @@ class Run:
 
     def list_actions(self) -> list[Action]:
         """List the tool calls requested since the environment last wrote, each with everything known about it."""
-        return actions_of(self.segments, self.settings.roles, self._refused, self.settings.rules.tools)
+        tools = self.settings.rules.tools or tuple(self.toolkit.tools)
+        return actions_of(self.segments, self.settings.roles, self._refused, tools)
 
     def carry_out(self, actions: Sequence[Action]) -> Asks[list[ToolCall]]:
         """Carry out actions and return their calls in order, without recording them.
