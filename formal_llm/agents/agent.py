@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from formal_llm.agents.acting import AgentRules, Rule
-from formal_llm.agents.conversation import hear
 from formal_llm.agents.decoding.choosing import ChoosingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.steps import Asks
@@ -30,6 +29,7 @@ from formal_llm.agents.happenings import HappeningCallback
 from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.person import hear
 from formal_llm.agents.published.rewoo import LLM_WORKER, solve
 from formal_llm.agents.published.summaries import Summarise, list_results
 from formal_llm.agents.roles import Roles, World

@@ -1,4 +1,4 @@
-"""The questions of ``benchmarks/structure.py``: their answers stand in the corpus, and the rule is the same every time."""
+"""The questions of ``benchmarks/structure.py``: their answers stand in the corpus, and the seed determines them."""
 
 from __future__ import annotations
 
