@@ -282,7 +282,7 @@ def write_instructions(behaviour: Behaviour, tools: Sequence[str], examples: Seq
         + (f" What stands behind {world} comes from outside; you read it." if world else "")
     ]
     if tools:
-        own = "[Action]" in markers.states
+        own = any(state.text == "[Action]" for state in states)
         how = "An [Action] is" if own else "You call a tool by [Action] NAME [Action Input] INPUT; NAME is"
         parts.append("\n".join([f"{how} the name of one of these tools:", *tools]))
     if examples:

@@ -229,7 +229,7 @@ class Run:
             NotAllowed: what is being written, or what follows it, cannot keep the limits; the run stays as it is.
         """
         rules = self.settings.rules.narrow(limits)
-        monitor = rules.get_monitor(self._slips).after_all(self._monitor.history)
+        monitor = rules.get_monitor(self._monitor.word.count(NO_TOOL)).after_all(self._monitor.history)
         refused = monitor.why(self._writing) if self._writing else None
         if refused is not None:
             raise NotAllowed(refused)
