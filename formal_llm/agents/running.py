@@ -228,8 +228,7 @@ class Run:
         Raises:
             NotAllowed: what is being written, or what follows it, cannot keep the limits; the run stays as it is.
         """
-        rules = self.settings.rules.narrow(limits)
-        monitor = rules.get_monitor(self._monitor.word.count(NO_TOOL)).after_all(self._monitor.history)
+        rules, monitor = self.settings.rules.narrow(limits, self._monitor)
         refused = monitor.why(self._writing) if self._writing else None
         if refused is not None:
             raise NotAllowed(refused)

@@ -125,12 +125,15 @@ def test_a_tool_that_a_rule_never_allows_is_forbidden(rule: str | Behaviour, all
 
 def test_rules_are_narrowed_and_stay_as_they_were() -> None:
     rules = AgentRules(REACT, "Act", TOOLS, limits=Limits({"search": 1}, default=4))
-    narrower = rules.narrow(Limits({"Tht": 1}))
     one = ["Ques", "Tht", "Act", "search", "Act-Inp", "Obs"]
-    assert [*narrower.get_monitor().after_all(one).allowed()] == ["Final-Tht"]
+    narrower, now = rules.narrow(Limits({"Tht": 1}), rules.get_monitor().after_all(one))
+    assert [*now.allowed()] == ["Final-Tht"]
+    slipped = rules.get_monitor(1).after_all([*one[:3], NO_TOOL])
+    assert [*rules.narrow(Limits({"Tht": 1}), slipped)[1].allowed()] == ["Act-Inp"]
+    with pytest.raises(NotAllowed):
+        rules.narrow(Limits({"Tht": 0}), now)
     assert [*rules.get_monitor().after_all(one).allowed()] == ["Tht", "Final-Tht"]
     assert [*narrower.get_monitor().after_all(one[:3]).allowed()] == ["search", "lookup"]  # the old limits stay
-    assert [*narrower.get_monitor(1).after_all([*one[:3], NO_TOOL]).allowed()] == ["Act-Inp"]
 
 
 def test_a_writer_does_not_end_what_never_ends_by_itself() -> None:
