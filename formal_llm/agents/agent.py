@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from formal_llm.agents.acting import AgentRules, Rule
-from formal_llm.agents.conversation import hear
 from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.contents import Validated
 from formal_llm.agents.decoding.continuing import ContinuingWriter
@@ -34,6 +33,7 @@ from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.output import OutputType
 from formal_llm.agents.pausing import RunState
+from formal_llm.agents.person import hear
 from formal_llm.agents.published.rewoo import LLM_WORKER, REQUEST, solve
 from formal_llm.agents.published.summaries import Summarise, list_results
 from formal_llm.agents.roles import Roles, World
@@ -185,7 +185,7 @@ class Agent(RunnableAgent):
         self._make_tools = _make_toolkit_factory(tools)
         helpers = (LLM_WORKER,) if roles.label is not None else ()
         toolkit = self._make_tools()
-        names = (*toolkit.tools, *helpers)
+        names = () if roles.calls is not None else (*toolkit.tools, *helpers)  # the rules do not know of such calls
         calling = roles.action or roles.calls
         _check_tools(self.behaviour, calling, toolkit, approve, names)
         limits = limits or Limits()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Never
 
 from formal_llm.agents import happenings
-from formal_llm.agents.acting import NO_TOOL, AgentRules, StatesMonitor
+from formal_llm.agents.acting import AgentRules, StatesMonitor
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf
 from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relay_steps
 from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
@@ -361,8 +361,7 @@ class Run:
         Raises:
             NotAllowed: what is being written, or what follows it, cannot keep the limits; the run stays as it is.
         """
-        rules = self.settings.rules.narrow(limits)
-        monitor = rules.get_monitor(self._monitor.word.count(NO_TOOL)).after_all(self._monitor.history)
+        rules, monitor = self.settings.rules.narrow(limits, self._monitor)
         refused = monitor.why(self._writing) if self._writing else None
         if refused is not None:
             raise NotAllowed(refused)
@@ -534,7 +533,8 @@ class Run:
 
     def list_actions(self) -> list[Action]:
         """List the tool calls requested since the environment last wrote, each with everything known about it."""
-        return actions_of(self.segments, self.settings.roles, self._refused, self.settings.rules.tools)
+        tools = self.settings.rules.tools or tuple(self.toolkit.tools)
+        return actions_of(self.segments, self.settings.roles, self._refused, tools)
 
     def carry_out(self, actions: Sequence[Action]) -> Asks[list[ToolCall]]:
         """Carry out actions and return their calls in order, without recording them.

@@ -108,11 +108,3 @@ def test_the_person_may_begin_and_tools_be_called() -> None:
     assert talk.say("What is the Danube?").answer == "A river." and talk.say("Thanks.").answer == "Good-bye."
     assert talk.turns[0].word == ("Said", "Do", "With", "Got", "Reply", "Said", "Reply")
     assert talk.turns[0].verify(talk.agent.behaviour).valid
-
-
-def test_a_run_without_a_person_says_what_it_waits_for() -> None:
-    agent = Agent("chat-bot-endless", Scripted(["Hello."] * 2))
-    with pytest.raises(AgentError, match=r"chat-bot-endless waits for what a person says; run it by Conversation"):
-        agent.run("q")
-    (outcome,) = agent.run_all(["q"])
-    assert isinstance(outcome.error, AgentError) and outcome.transcript.word == ("Chat-Bot",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
@@ -93,3 +94,20 @@ def test_a_recorded_run_is_replayed() -> None:
 def test_what_goes_wrong_says_how_to_go_on(arguments: tuple[str, ...], code: int, expected: str) -> None:
     got, printed, said = agent(*arguments)
     assert got == code and expected in " ".join((printed + said).split())
+
+
+def test_a_chat_without_an_end_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("and then?\n\nbye\n"))
+    options = ("--llm", "test:random=3", "--chat", "--save", "chat.jsonl", "--page", "chat.html")
+    code, printed, _ = agent("chat-bot-endless", "Good morning.", *options)
+    made = Transcript.from_jsonl(Path("chat.jsonl").read_text())
+    assert code == 0 and made.word == (*("Chat-Bot", "User") * 3, "Chat-Bot")
+    assert [one.text for one in made.segments if one.state == "User"] == ["Good morning.", "and then?", "bye"]
+    assert "User: " in printed and "bye" in Path("chat.html").read_text()
+
+
+def test_earlier_messages_are_shown_to_a_chat_of_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("And my name?\n"))
+    code, printed, _ = agent("chat-bot", "I am Ada.", "--llm", "test:random=3", "--chat", "--record", "r.jsonl", "-q")
+    assert code == 0 and printed
+    assert "Earlier in this conversation:" in Path("r.jsonl").read_text()
