@@ -9,7 +9,8 @@ and how much of what comes next is written (a node of the prefix tree of these t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
 
 from formal_llm.automata import Limits, Lookahead, Source, Word
 from formal_llm.automata.languages.fronts import ConfigurationSet, ConfigurationSets
@@ -54,32 +55,42 @@ _Reading = tuple[ConfigurationSet, _PrefixNode] | None
 class TextState:
     """Where one stands in a text: after all texts that lead here, the same may come.
 
-    Attributes:
-        readings: how what is written may be meant.
-        may_stop: whether the text is whole as it is.
-        complete: whether nothing is left out because a budget of states ran out.
+    What follows the text of a terminal is looked at only where it is asked for: many labels begin as another one ends.
     """
 
-    __slots__ = ("_after", "_texts", "bytes", "complete", "may_stop", "readings")
-
-    def __init__(self, texts: PlanTexts, readings: frozenset[_Reading]) -> None:
+    def __init__(self, texts: PlanTexts, written: frozenset[_Reading]) -> None:
         self._texts = texts
-        self.readings = readings
-        self._after: dict[int, TextState] = {}
-        self.may_stop = None in readings
-        inside = [reading for reading in readings if reading is not None]
-        self.complete = all(texts.find_next_terminals(front)[1] for front, _ in inside)
-        #: The bytes that continue some text.
-        self.bytes: frozenset[int] = frozenset(byte for _, node in inside for byte in node.next)
+        self._written = written
+        self._after: dict[int, TextState | None] = {}
+
+    @cached_property
+    def readings(self) -> frozenset[_Reading]:
+        """How what is written may be meant."""
+        return self._texts.close_readings(self._written)
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether the text is whole as it is."""
+        return None in self.readings
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left out because a budget of states ran out."""
+        return all(self._texts.find_next_terminals(reading[0])[1] for reading in self.readings if reading is not None)
+
+    @property
+    def possible_bytes(self) -> Collection[int]:
+        """The bytes that continue some text, and some of those that may follow a terminal elsewhere."""
+        nodes = [reading[1] for reading in self._written if reading is not None]
+        found = {byte for node in nodes for byte in node.next}
+        return found | self._texts.following_bytes if any(node.ends for node in nodes) else found
 
     def follow_byte(self, byte: int) -> TextState | None:
         """Where a byte leads; None where it continues no text."""
-        if byte not in self.bytes:
-            return None
-        found = self._after.get(byte)
-        if found is None:
-            found = self._after[byte] = self._texts.advance_readings(self.readings, byte)
-        return found
+        if byte not in self._after:
+            readings = self.readings if byte in self._texts.following_bytes else self._written
+            self._after[byte] = self._texts.advance_readings(readings, byte)
+        return self._after[byte]
 
     def follow_text(self, text: Iterable[int]) -> TextState | None:
         """Where some bytes lead; None where they continue no text."""
@@ -133,11 +144,14 @@ class PlanTexts:
             raise NoValidPlan("no word keeps the rules and the limits")
         if front.is_viable is None:
             raise Undecided("whether there is any plan was not found out within the budget of states; raise max_states")
+        #: The bytes that may follow the text of a terminal, here or elsewhere.
+        between = [separator] if separator else map(self.get_terminal_text, automaton.terminals)
+        self.following_bytes = frozenset(text.encode()[0] for text in (end, *between) if text)
         self._states: dict[frozenset[_Reading], TextState] = {}
         self._trees: dict[Hashable, _PrefixNode] = {}
         self._following: dict[ConfigurationSet, tuple[Word, bool]] = {}
         self._first = front, self._get_prefix_tree(front, first=True)
-        self.start = self._get_state(self._close_readings([self._first]))
+        self.start = self._get_state(frozenset((self._first,)))
 
     def get_terminal_text(self, name: str) -> str:
         """How a terminal is written."""
@@ -203,29 +217,29 @@ class PlanTexts:
 
     # -- readings -----------------------------------------------------------------------------------------------
 
-    def advance_readings(self, readings: Iterable[_Reading], byte: int) -> TextState:
-        """Where a byte leads that continues one of the readings."""
-        moved = [
+    def advance_readings(self, readings: Iterable[_Reading], byte: int) -> TextState | None:
+        """Where a byte leads; None where it continues none of the readings."""
+        moved: list[_Reading] = [
             (reading[0], node)
             for reading in readings
             if reading is not None and (node := reading[1].next.get(byte)) is not None
         ]
-        return self._get_state(self._close_readings(moved))
+        return self._get_state(frozenset(moved)) if moved else None
 
-    def _get_state(self, readings: frozenset[_Reading]) -> TextState:
-        state = self._states.get(readings)
+    def _get_state(self, written: frozenset[_Reading]) -> TextState:
+        state = self._states.get(written)
         if state is None:
             if len(self._states) > _CACHE:
                 self._states.clear()
-            state = self._states[readings] = TextState(self, readings)
+            state = self._states[written] = TextState(self, written)
         return state
 
-    def _close_readings(self, readings: Iterable[_Reading]) -> frozenset[_Reading]:
+    def close_readings(self, readings: Iterable[_Reading]) -> frozenset[_Reading]:
         """The readings, with those in which what is written is followed by something new."""
         return frozenset(self._expand_readings(dict.fromkeys(readings, ())))
 
     def _expand_readings(self, words: Mapping[_Reading, Word]) -> dict[_Reading, Word]:
-        """As :meth:`_close_readings`, each with a word that leads there."""
+        """As :meth:`close_readings`, each with a word that leads there."""
         found = dict(words)
         todo = list(found)
         for reading in todo:  # it grows
@@ -249,7 +263,7 @@ class PlanTexts:
         if found is None:
             if len(self._following) > _CACHE:
                 self._following.clear()
-            judged = {name: front.after_terminal(name).is_viable for name in front.next_terminals}
+            judged = {name: front.can_continue_with(name) for name in front.next_terminals}
             found = tuple(name for name, viable in judged.items() if viable), None not in judged.values()
             self._following[front] = found
         return found
