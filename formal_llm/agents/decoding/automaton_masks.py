@@ -87,7 +87,7 @@ class AutomatonMasks:
             for byte in here.possible_bytes:
                 longer = piece + bytes((byte,))
                 range_ = vocabulary.narrow_range(within, longer)
-                if range_[0] == range_[1] or (after := here.follow_byte(byte)) is None:
+                if range_[0] == range_[1] or (after := here.follow_byte(byte, keep=False)) is None:
                     continue
                 same = list(vocabulary.iter_exact_tokens(range_, longer))
                 found += same
