@@ -96,9 +96,9 @@ class ConfigurationSet(ABC):
         if self._allowed is None:
             found = {}
             for name in self.next_terminals:
-                viable = self.can_continue_with(name)
-                if viable is not False:
-                    found[name] = Allowed(self._find_shortest_after(name), viable is True)
+                allowed = self._describe_terminal(name)
+                if allowed is not None:
+                    found[name] = allowed
             self._allowed = FrozenDict(found)
         return self._allowed
 
@@ -115,9 +115,10 @@ class ConfigurationSet(ABC):
     def _find_shortest(self) -> int | None:
         """Compute :attr:`shortest_length` if the word may not end here."""
 
-    def _find_shortest_after(self, name: str) -> int | None:
-        """Return the :attr:`shortest_length` after another terminal."""
-        return self.after_terminal(name).shortest_length
+    def _describe_terminal(self, name: str) -> Allowed | None:
+        """Return the properties of a terminal that may come next; None if it leads to a dead end."""
+        front = self.after_terminal(name)
+        return None if front.is_viable is False else Allowed(front.shortest_length, front.is_viable is True)
 
     @abstractmethod
     def _follow_terminal(self, name: str) -> ConfigurationSet:
@@ -174,21 +175,16 @@ class _Place:
                 yield lookahead.leap(self._now, ways[number])
 
     def judge_terminals(self) -> tuple[Mapping[str | None, int], int, int]:
-        """Return (the ways of each terminal, those after which a word may be completed, those that are undecided)."""
+        """Return (the ways of each terminal, those that a word may be completed after, those not judged)."""
         if self._judged is None:
-            lookahead, (_, ways, branches) = self._fronts.lookahead, self._ahead
-            if branches is not None:
-                judged = lookahead.able(branches, self._now)
-                self._judged = judged.able, judged.unknown
+            lookahead, branches = self._fronts.lookahead, self._ahead.branches
+            if branches is None:
+                able = unknown = (1 << len(self._ahead.ways)) - 1
             else:
-                able = unknown = 0
-                for number, move in enumerate(ways):
-                    lookahead.work.share_among(len(ways) - number)
-                    verdict = lookahead.completable(lookahead.automaton.step(self._now, move))
-                    able |= verdict.possible << number
-                    unknown |= (verdict.value == "unknown") << number
-                self._judged = able, unknown
-            lookahead.work.share_among(1)
+                judged = lookahead.able(branches, self._now)
+                able, unknown = judged.able, judged.unknown
+                lookahead.work.share_among(1)
+            self._judged = able, unknown
         return self._ahead.bits, *self._judged
 
 
@@ -243,11 +239,18 @@ class _FollowedSet(ConfigurationSet):
     def _find_shortest(self) -> int | None:
         return self._find_shortest_from(self.seeds)
 
-    def _find_shortest_after(self, name: str) -> int | None:
-        # That of the targets: to make the front after each of thousands of terminals takes longer.
-        targets = (after for place in self.places for after in place.follow_ways(name))
-        found = self._find_shortest_from(targets)
-        return super()._find_shortest_after(name) if found is None else found
+    def _describe_terminal(self, name: str) -> Allowed | None:
+        # Under limits there are as many fronts as sets of tools: none is made to look at a terminal.
+        if not self._fronts.limited:
+            return super()._describe_terminal(name)
+        seeds = self._find_seeds_after(name)
+        if self._fronts.has_set(seeds) or self.can_continue_with(name) is not True:
+            return super()._describe_terminal(name)
+        shortest = self._find_shortest_from(seeds)
+        return super()._describe_terminal(name) if shortest is None else Allowed(shortest)
+
+    def _find_seeds_after(self, name: str) -> frozenset[Hashable]:
+        return frozenset(after for place in self.places for after in place.follow_ways(name))
 
     def _find_shortest_from(self, configurations: Iterable[Hashable]) -> int | None:
         lookahead, best = self._fronts.lookahead, None
@@ -270,10 +273,14 @@ class _FollowedSet(ConfigurationSet):
         ]
         if any(able & ~unknown for able, unknown in judged):
             return True
-        return super().can_continue_with(name) if any(able for able, _ in judged) else False
+        if not any(able for able, _ in judged):
+            return False
+        # The targets are as informative as all moves from there on, of which there may be thousands.
+        values = {self._fronts.lookahead.completable(now).value for now in self._find_seeds_after(name)}
+        return True if "yes" in values else super().can_continue_with(name) if "unknown" in values else False
 
     def _follow_terminal(self, name: str) -> ConfigurationSet:
-        seeds = frozenset(after for place in self.places for after in place.follow_ways(name))
+        seeds = self._find_seeds_after(name)
         found = self._fronts.get_set(seeds, (self.path, name)) if seeds else self._fronts.dead
         self._next[name] = found
         return found
@@ -363,6 +370,8 @@ class ConfigurationSets:
         if lookahead.pda is not None and (straight := without_left_recursion(lookahead.pda)) is not lookahead.pda:
             lookahead = Lookahead(straight, max_states=lookahead.max_states, solver=lookahead.solver)
         self.lookahead = lookahead
+        #: Whether there are limits.
+        self.limited = bool(lookahead.bounds)
         ways = len(lookahead.pda.transitions) if lookahead.pda is not None else 0
         self._max = 1_000 + 4 * ways if max_configurations is None else max_configurations
         self._known: dict[frozenset[Hashable], ConfigurationSet] = {}
@@ -396,6 +405,10 @@ class ConfigurationSets:
             if front is self.dead:
                 break
         return front
+
+    def has_set(self, seeds: frozenset[Hashable]) -> bool:
+        """Whether the front of these configurations was made before."""
+        return seeds in self._known
 
     def get_set(self, seeds: frozenset[Hashable], path: Path | None) -> ConfigurationSet:
         """Return the front of these configurations, to which this path leads."""
@@ -441,15 +454,18 @@ class ConfigurationSets:
         return front if front.open else self.dead
 
     def look_ahead(self, now: Hashable) -> _Ahead:
-        """Return what can be done next in a configuration: the same wherever its state and stack top are the same."""
-        top = self.lookahead.top(now)
-        if top is not None:
-            ahead = self._ahead.get(top)
-            while ahead is None or ahead.branches is None or ahead.branches.is_stale:
-                ahead = self._ahead[top] = self._make_ahead(top)
-            return ahead
-        moves = self.lookahead.automaton.moves(now)
-        return _Ahead(_group_bits(move.read for move in moves), moves, None)
+        """Return what can be done next in a configuration: the same wherever its state and stack top are the same.
+
+        It is worked out for all of them where there are limits: without, most are met once.
+        """
+        top = self.lookahead.top(now) if self.limited else None
+        if top is None:
+            moves = self.lookahead.automaton.moves(now)
+            return _Ahead(_group_bits(move.read for move in moves), moves, None)
+        ahead = self._ahead.get(top)
+        while ahead is None or ahead.branches is None or ahead.branches.is_stale:
+            ahead = self._ahead[top] = self._make_ahead(top)
+        return ahead
 
     def _make_ahead(self, top: tuple[State, str | None]) -> _Ahead:
         """Follow the ε-moves until a terminal is read, the top is gone or comes again, or the word may end."""

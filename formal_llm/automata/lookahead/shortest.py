@@ -150,7 +150,9 @@ class ShortestSearch:
         begin = self._weigh_state(
             _BY_STEPS, [], (state, stack), self.demands.resources.resources_left(remaining), needed
         )
-        if begin is None:
+        # Interchangeable terminals share a resource, but those that wait on the stack are certain ones.
+        promised, guard = self.demands.for_configuration(state, stack).promised, self.counters.guard
+        if begin is None or (remaining - promised) & guard != guard:
             return INFINITE, FILTER
         cost, root, estimate = begin
         least, enough = self._known_bounds(root)
