@@ -124,10 +124,10 @@ def replay(
 
 def beside_xgrammar(words: TokenVocabulary, tokens: int, table: Table) -> None:
     """Xgrammar alone, and behind our interface, over the same texts in turn."""
+    engine = XGrammarMasks(words)
     import torch
     import xgrammar
 
-    engine = XGrammarMasks(words)
     bits = torch.zeros((1, -(-words.size // 32)), dtype=torch.int32)
     for name, content in CONTENTS.items():
         what = SegmentPattern(content, MARKERS, never=NEVER)
