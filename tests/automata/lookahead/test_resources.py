@@ -230,3 +230,9 @@ def test_members_of_a_class_are_counted():
     assert made.left(full - made.pack_reads(("a",)), made.class_of["b"]) == 2
     assert made.total_left(full) == 6
     assert made.with_total(("a", "d")) == {made.class_of["a"]: 1, made.total_field: 2, 1 - made.class_of["a"]: 1}
+
+
+def test_interchangeable_terminals_are_read_by_one_way():
+    for more, count in (("", 2), ("%require 1 b\n", 3), ("%limit 2 b\n", 2)):
+        search = Lookahead(CFG.from_string(f"%limit 1\n{more}S -> a S | b S | c"))._search
+        assert max(map(len, search.demands.resources.ways.values())) == count
