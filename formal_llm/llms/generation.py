@@ -308,6 +308,16 @@ class Writing(Question):
         return f"<Writing: {self.prompt[:60]!r}>"
 
 
+#: The number of characters that count as a token where a server does not count.
+_CHARACTERS = 4
+
+
+def estimate_usage(asked: Writing, text: str) -> TokenUsage:
+    """Estimate the usage of a request whose text was not read to its end."""
+    read = sum(len(message.content) for message in asked.messages)
+    return TokenUsage(1, -(-read // _CHARACTERS), -(-len(text) // _CHARACTERS), estimated=1)
+
+
 #: For each method that writes a whole text the method that streams it.
 STREAMS = {"generate": "stream", "continue_text": "stream_continuation", "take_turn": "stream_turn"}
 

@@ -17,6 +17,7 @@ class TokenUsage:
         output_tokens: the tokens written, including the model's thinking.
         cached_tokens: those of ``input_tokens`` that came from the provider's prompt cache.
         cache_write_tokens: those of ``input_tokens`` that were written to the prompt cache.
+        estimated: those of ``requests`` whose tokens are estimated: streams that ended before their usage came.
     """
 
     requests: int = 0
@@ -24,6 +25,7 @@ class TokenUsage:
     output_tokens: int = 0
     cached_tokens: int = 0
     cache_write_tokens: int = 0
+    estimated: int = 0
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(*map(add, _COUNTS(self), _COUNTS(other)))

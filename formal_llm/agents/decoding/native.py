@@ -36,7 +36,7 @@ from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.authored.tables import Items, Keys, problems
 from formal_llm.automata import Behaviour
-from formal_llm.errors import WritesNoText, WritingError
+from formal_llm.errors import ProviderError, WritesNoText, WritingError
 from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, Generated
 from formal_llm.llms.question import Message, RequestedCall
 from formal_llm.llms.tool_calling import OfferedTool, ToolCallingLLM, Turn
@@ -180,7 +180,7 @@ class _NativeRun:
         self.states, self.bounds = writer._states, writer._bounds
         #: What follows the chat of the transcript: turns that could not be used, and why.
         self.refused: list[Message] = []
-        self.requests = 0
+        self.requests = self.drops = 0
         self.growth = 1
 
     def record_step(self, told: Told | Step) -> bool:
@@ -355,7 +355,7 @@ class _NativeRun:
         return made.text.strip(), calls
 
     def _request_turn(self, offered: Sequence[str], *, must_call: bool) -> Going[Told | Step, Generated | None]:
-        """What the model writes; None if its thinking left no room for it, and it gets more."""
+        """What the model writes; None if it was cut off or broke off, and is to be asked for again."""
         self.requests = max(self.requests, self.transcript.usage.requests) + 1
         if self.requests > self.bounds.requests:
             raise self.bounds.make_request_error("")
@@ -374,7 +374,14 @@ class _NativeRun:
         if state is not None:
             yield SegmentBegan(state)
         while coming.made is None:
-            piece = yield from coming.read_next()
+            try:
+                piece = yield from coming.read_next()
+            except ProviderError:
+                self.drops += 1
+                if not coming.text or self.drops > self.bounds.drops:
+                    raise
+                yield Spent.from_tokens("", coming.give_up().usage)
+                return None
             if piece and state is not None:
                 yield Text(piece)
         made = coming.made

@@ -14,7 +14,7 @@ from formal_llm.agents import Agent, Transcript
 from formal_llm.agents.decoding.native import NativeWriter, ToolStates
 from formal_llm.agents.decoding.writer import Bounds
 from formal_llm.agents.happenings import Began, Wrote
-from formal_llm.errors import ToolkitError, WritesNoText, WritingError
+from formal_llm.errors import ProviderError, ToolkitError, WritesNoText, WritingError
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED
 from formal_llm.llms.question import Answer
@@ -216,6 +216,22 @@ def test_texts_are_streamed_and_awaited() -> None:
     assert pieces[-4:] == ["It i", "s fi", "ve.", "It is five."] or "".join(pieces).endswith("It is five.")
     states = [one.state for one in seen if isinstance(one, Began)]
     assert [state for state in states if state in made.word][-2:] == ["Final-Tht", "Ans"]
+
+
+def test_a_turn_whose_stream_breaks_off_is_taken_again() -> None:
+    class Drops(ScriptedTurnLLM):
+        dropped = False
+
+        def stream_turn(self, *asked, **how):  # type: ignore[no-untyped-def]
+            for place, piece in enumerate(super().stream_turn(*asked, **how)):
+                if place == 2 and not self.dropped:
+                    self.dropped = True
+                    raise ProviderError("the stream broke off")
+                yield piece
+
+    run = Agent("react", Drops(["It is five.", "It is five."]), TOOLS, streaming=True).start("q")
+    made = run.run_to_end()
+    assert made.answer == "It is five." and (made.usage.requests, made.usage.estimated) == (2, 1)
 
 
 def test_a_model_that_calls_no_tools_and_behaviours_without_calls() -> None:
