@@ -227,7 +227,7 @@ def test_a_stream_that_breaks_off_is_asked_for_again():
     assert made.text_of("Tht") == "I lookup." and made.answer == "9 m"
     assert shown(llm.requests[1])[1] == ("assistant", "[Thought] I look")
     assert (made.usage.requests, made.usage.estimated) == (3, 1)
-    llm = Drops(["[Thought] I look it up. [Action]"] * 9, piece=4)
+    llm = Drops(["[Thought] one two three four", *["and on and on and on"] * 8], piece=4)
     llm.drops = 9
     with pytest.raises(ProviderError, match="broke off"):
         run(ChattingWriter(llm, REACT, streaming=True), *behind, world={"Obs": "9"}, markers=Markers.of(REACT))
