@@ -72,6 +72,10 @@ class OpenAILLM(ChatCompletionsLLM):
         )
         self.settings["api"] = self.api
 
+    def use_chat(self) -> None:
+        """Ask all questions through chat completions from now on."""
+        self.api = self.settings["api"] = "chat"
+
     def _send(self, client: Any, question: Question) -> Any:
         if not self._decides(question):
             return super()._send(client, question)

@@ -172,6 +172,7 @@ class _Waiting(Bounded):
 
     def send(self, request: httpx2.Request, *, stream: bool = False, **more: Any) -> httpx2.Response:
         since = time.monotonic() - ALIVE
+        request.read()  # a file that is sent comes in parts
         while True:
             for wait in self._list_waits(request):
                 time.sleep(wait)
