@@ -188,7 +188,7 @@ def batched(name: str, folder: Path) -> LLM:
     """The LLM of that name, asked in batches."""
     from formal_llm.llms.hosted.batches import BatchedLLM, BatchWatch
 
-    file = answers_file(folder, name).with_suffix(".batches")
+    file = folder / "answers" / f"{_file_name(name)}.batches"
     return BatchedLLM(name, BatchWatch(file, report=err().print))
 
 
@@ -460,8 +460,8 @@ def bench(
     known = None if data is None else task_data(data, numbers)
     without_loading_bars()
     scores = read_scores(ScoreOptions(text_score, bert, clip, vit, device))
-    make_folder(to)
     asking, skipped = who_is_asked(names, wanted, adapter, concurrency, to if in_batches else None)
+    make_folder(to)
     if known is None:
         known = own_data(to, numbers, samples)
     judge = PlanJudge(Executor(tools, cache=to / "cache"), known, scores, samples=samples, pack=pack)
@@ -564,4 +564,8 @@ def _progress() -> Iterator[Callable[[RunProgress], None]]:
 def answers_file(folder: Path, name: str) -> Path:
     """The file for the answers of an LLM."""
     (folder / "answers").mkdir(exist_ok=True)
-    return folder / "answers" / f"{re.sub(r'[^A-Za-z0-9._=-]+', '_', name)}.jsonl"
+    return folder / "answers" / f"{_file_name(name)}.jsonl"
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._=-]+", "_", name)
