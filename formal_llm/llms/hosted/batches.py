@@ -18,7 +18,8 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -28,7 +29,6 @@ from urllib.parse import quote
 import httpx2
 
 from formal_llm.errors import AnswerFileError, LLMError, ProviderError, RunStopped
-from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.hosted.anthropic import AnthropicLLM
 from formal_llm.llms.hosted.bounds import RequestBounds
 from formal_llm.llms.hosted.openai import OpenAILLM
@@ -48,7 +48,7 @@ T = TypeVar("T")
 #: The batches in which a question is sent before it fails: failures that may pass, settings that a model refuses.
 TRIES = 3
 #: The failed requests for the state of a batch, in a row, after which a run ends.
-_FAILED_POLLS = 10
+_FAILED_LOOKS = 10
 #: The bounds of a request that sends a batch or fetches its answers.
 _BOUNDS = RequestBounds(deadline=3_600, max_bytes=1_000_000_000)
 #: Statuses of failures that may pass, besides those from 500.
@@ -75,8 +75,14 @@ class BatchReply(NamedTuple):
 
     @classmethod
     def of(cls, status: int, body: object) -> BatchReply:
-        """Create the reply of a response."""
-        return cls(status, body, status in _PASSING or status >= 500)
+        """Create the reply of a response; raise ``TypeError`` if it is none."""
+        if not isinstance(body, dict) or not isinstance(status, int) or not 200 <= status < 600:
+            raise TypeError("a response has a status and a body")
+        return cls(status, body, _may_pass(status))
+
+
+def _may_pass(status: int) -> bool:
+    return status in _PASSING or status >= 500
 
 
 class BatchState(NamedTuple):
@@ -159,7 +165,7 @@ class BatchService(ABC):
 
     @abstractmethod
     def fetch_replies(self, batch: str) -> dict[str, BatchReply]:
-        """Fetch the replies of a batch that has ended by the names of their requests; those cut off are left out."""
+        """Fetch the replies of a batch that has ended, by the names of their requests."""
 
     @abstractmethod
     def cancel(self, batch: str) -> None:
@@ -209,16 +215,16 @@ class OpenAIBatches(BatchService):
 
     def fetch_replies(self, batch: str) -> dict[str, BatchReply]:
         """Read the file of responses and the file of errors."""
-        found, replies = self.client.batches.retrieve(batch), {}
-        for file in (found.output_file_id, found.error_file_id):
-            for line in _read_lines(self.client.files.content(file).content if file else b""):
-                response, error = line.get("response"), line.get("error")
-                if response:
-                    replies[line["custom_id"]] = BatchReply.of(response["status_code"], response["body"])
-                elif error:
-                    why = f"{error.get('message') or error.get('code')}"
-                    replies[line["custom_id"]] = BatchReply(0, why, error.get("code") != "batch_cancelled")
-        return replies
+        found = self.client.batches.retrieve(batch)
+        files = filter(None, (found.output_file_id, found.error_file_id))
+        return _read_replies(b"\n".join(self.client.files.content(file).content for file in files), self._read)
+
+    @staticmethod
+    def _read(line: dict[str, Any]) -> BatchReply:
+        if line["response"] is not None:
+            return BatchReply.of(line["response"]["status_code"], line["response"]["body"])
+        error = line["error"]
+        return BatchReply(0, str(error.get("message") or error["code"]), error["code"] != "batch_cancelled")
 
     def cancel(self, batch: str) -> None:
         """Cancel a batch."""
@@ -253,22 +259,21 @@ class AnthropicBatches(BatchService):
 
     def fetch_replies(self, batch: str) -> dict[str, BatchReply]:
         """Read the results; from the address in the documents, not from one that a server names."""
-        replies = {}
         path = f"/v1/messages/batches/{quote(batch, safe='')}/results"
-        for line in _read_lines(self.client.get(path, cast_to=httpx2.Response).content):
-            result = line["result"]
-            kind = result["type"]
-            if kind == "succeeded":
-                reply = BatchReply.of(200, result["message"])
-            elif kind == "errored":
-                error = result["error"]
-                status = _ERROR_STATUS.get(str((error.get("error") or {}).get("type")), 400)
-                reply = BatchReply.of(status, error)
-            else:
-                why = {"expired": "the batch expired before it was answered", "canceled": "the batch was cancelled"}
-                reply = BatchReply(0, why.get(kind, kind), kind != "canceled")
-            replies[line["custom_id"]] = reply
-        return replies
+        return _read_replies(self.client.get(path, cast_to=httpx2.Response).content, self._read)
+
+    @staticmethod
+    def _read(line: dict[str, Any]) -> BatchReply:
+        result = line["result"]
+        match result["type"]:
+            case "succeeded":
+                return BatchReply.of(200, result["message"])
+            case "errored":
+                return BatchReply.of(_ERROR_STATUS.get(result["error"]["error"]["type"], 400), result["error"])
+            case "canceled":
+                return BatchReply(0, "the batch was cancelled", False)
+            case kind:
+                return BatchReply(0, f"the request is {kind}: the batch ended before it was answered", True)
 
     def cancel(self, batch: str) -> None:
         """Cancel a batch."""
@@ -281,23 +286,21 @@ def _check_id(batch: object) -> str:
     return batch
 
 
-def _read_lines(content: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the lines that are replies; a request whose line is cut off or of another form has no reply."""
+def _read_replies(content: bytes, read: Callable[[dict[str, Any]], BatchReply]) -> dict[str, BatchReply]:
+    """Read the lines of a file; a request whose line is cut off or of another form has no reply."""
+    replies = {}
     for text in content.splitlines():
-        try:
+        with suppress(ValueError, RecursionError, AttributeError, KeyError, TypeError):
             line = json.loads(text)
-            response = line.get("response")
-            valid = isinstance(line["custom_id"], str)
-            if response is not None:
-                valid = valid and type(response["status_code"]) is int and isinstance(response["body"], dict)
-            elif "result" in line:
-                kind = line["result"]["type"]
-                needed = {"succeeded": "message", "errored": "error"}.get(kind)
-                valid = valid and (needed is None or isinstance(line["result"][needed], dict))
-        except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
-            continue
-        if valid:
-            yield line
+            replies[str(line["custom_id"])] = read(line)
+    return replies
+
+
+class _Request(NamedTuple):
+    """A request to send: its name in a batch, and its body."""
+
+    name: str
+    body: bytes
 
 
 class _Exchange(httpx2.BaseTransport):
@@ -309,13 +312,13 @@ class _Exchange(httpx2.BaseTransport):
         self.asked: bytes | None = None
 
     def expect(self, known: tuple[bytes, BatchReply] | None) -> None:
-        """Prepare for a question, with the hash of a request and its reply."""
+        """Prepare for a question, with the body of a request and its reply."""
         self._known, self.asked = known, None
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Respond with what is known, or with a failure that nobody reads."""
         body = request.read()
-        if self._known is not None and self._known[0] == hashlib.sha256(body).digest():
+        if self._known is not None and self._known[0] == body:
             return httpx2.Response(self._known[1].status, json=self._known[1].body)
         self.asked = body
         return httpx2.Response(503)
@@ -360,7 +363,6 @@ class BatchedLLM:
 
     #: Its ``choose`` accepts a :class:`~formal_llm.llms.generation.Writing`, too.
     takes_text = True
-    wording = ""
 
     def __init__(self, llm: LLMLike, watch: BatchWatch | None = None) -> None:
         adapter = resolve(llm)
@@ -381,9 +383,10 @@ class BatchedLLM:
         #: The batches of which some answers may not be used yet, and the replies of earlier runs, by their names.
         self._pending = self._earlier = _read_ids(self.watch.file)
         self._replies: dict[str, BatchReply] = {}
-        if isinstance(self._twin, TextLLM):
-            texts = Texts(self.choose)
-            self.generate, self.generate_object = texts.generate, texts.generate_object
+        self._counts = Counter[str]()
+        self._failed_looks = 0
+        texts = Texts(self.choose)
+        self.generate, self.generate_object = texts.generate, texts.generate_object
 
     def __repr__(self) -> str:
         return f"<BatchedLLM {self.name}>"
@@ -409,21 +412,21 @@ class BatchedLLM:
         """
         if not self._replies and not self._earlier:
             self._write_ids([])  # the answers to earlier questions are used: this is a new round
-        results: list[Answer | LLMError | bytes] = [self._ask(question) for question in questions]
+        self._counts.clear()
+        results = [self._ask(question) for question in questions]
         failures: dict[int, LLMError] = {}
         for _ in range(TRIES):
-            bodies = {place: one for place, one in enumerate(results) if isinstance(one, bytes)}
-            if not bodies:
+            requests = {place: one for place, one in enumerate(results) if isinstance(one, _Request)}
+            if not requests:
                 break
-            names = _name_requests(bodies, questions)
             try:
-                replies = self._fetch({names[place]: body for place, body in bodies.items()})
+                replies = self._fetch(requests.values())
             except BaseException:
                 self._earlier = self._pending
                 raise
-            for place, body in bodies.items():
-                results[place], failures[place] = self._read(questions[place], body, replies[names[place]])
-        return [failures[place] if isinstance(one, bytes) else one for place, one in enumerate(results)]
+            for place, request in requests.items():
+                results[place], failures[place] = self._read(questions[place], request, replies[request.name])
+        return [failures[place] if isinstance(one, _Request) else one for place, one in enumerate(results)]
 
     def cancel(self) -> None:
         """Have the batches that are not used yet end early; what they answered by then can still be fetched."""
@@ -447,42 +450,51 @@ class BatchedLLM:
 
     # -- one question ---------------------------------------------------------------------------------------------
 
-    def _ask(self, question: Question, known: tuple[bytes, BatchReply] | None = None) -> Answer | LLMError | bytes:
-        """Have the adapter ask a question; return the body of its request if there is no response for it."""
+    def _ask(self, question: Question, known: tuple[bytes, BatchReply] | None = None) -> Answer | LLMError | _Request:
+        """Have the adapter ask a question; return its request if there is no response for it.
+
+        The name of a request is a hash of its walk and its body, and the number of its equals before it.
+        """
         self._exchange.expect(known)
         outcome: Answer | LLMError
         try:
             outcome = answered(self._twin, question)
         except LLMError as error:
             outcome = error
-        return outcome if self._exchange.asked is None else self._exchange.asked
+        if (body := self._exchange.asked) is None:
+            return outcome
+        name = hashlib.sha256(f"{question.walk}\0".encode() + body).hexdigest()[:40]
+        self._counts[name] += 1
+        return _Request(f"{name}-{self._counts[name]}", body)
 
-    def _read(self, question: Question, body: bytes, reply: BatchReply) -> tuple[Answer | LLMError | bytes, LLMError]:
+    def _read(
+        self, question: Question, request: _Request, reply: BatchReply
+    ) -> tuple[Answer | LLMError | _Request, LLMError]:
         """Return what a reply comes to, which may be a request to send, and the error if that is not sent."""
-        outcome: Answer | LLMError | bytes = ProviderError(f"{self.name}: {reply.body}")
+        outcome: Answer | LLMError | _Request = ProviderError(f"{self.name}: {reply.body}")
         if reply.status:
-            outcome = self._ask(question, (hashlib.sha256(body).digest(), reply))
+            outcome = self._ask(question, (request.body, reply))
         if reply.may_pass and isinstance(outcome, LLMError):
-            return body, outcome
+            return request, outcome
         return outcome, ProviderError(f"{self.name}: the request was refused in each of its forms")
 
     # -- batches --------------------------------------------------------------------------------------------------
 
-    def _fetch(self, bodies: Mapping[str, bytes]) -> dict[str, BatchReply]:
+    def _fetch(self, requests: Collection[_Request]) -> dict[str, BatchReply]:
         """Return the reply to each request by its name; what an earlier run has sent is not sent again."""
         if self._earlier:
             self._replies |= self._await_batches(self._earlier)[0]
             self._earlier = []
-        found = {name: self._replies.pop(name) for name in bodies if name in self._replies}
-        wanted = [name for name in bodies if name not in found or found[name].may_pass]
+        found = {name: self._replies.pop(name) for name, _ in requests if name in self._replies}
+        wanted = [one for one in requests if one.name not in found or found[one.name].may_pass]
         created: list[str] = []
-        for part in self._split(self._service.make_line(name, bodies[name]) for name in wanted):
+        for part in self._split(self._service.make_line(*one) for one in wanted):
             created.append(self._service.call(self._service.create, part))
             self._write_ids([*self._pending, created[-1]])
         replies, problem = self._await_batches(created)
         found |= replies
         missing = BatchReply(0, problem or "the batch has no answer to this request", not problem)
-        return {name: found.get(name, missing) for name in bodies}
+        return {name: found.get(name, missing) for name, _ in requests}
 
     def _split(self, lines: Iterable[bytes]) -> Iterator[list[bytes]]:
         """Split requests into batches within the provider's limits."""
@@ -504,26 +516,13 @@ class BatchedLLM:
             Their replies, and why requests without a reply are not sent again.
         """
         replies: dict[str, BatchReply] = {}
-        problem, failed, since = "", 0, time.monotonic()
-        seen: dict[str, BatchState] = {}
+        problem, seen, since = "", dict[str, BatchState](), time.monotonic()
         waiting, (pause, longest) = list(batches), self.watch.interval
         while waiting:
             for batch in list(waiting):
                 if self.watch.stop.is_set():
                     raise RunStopped
-                try:
-                    state = self._service.call(self._service.read_state, batch)
-                    got = self._service.call(self._service.fetch_replies, batch) if state.ended else {}
-                except ProviderError as error:
-                    if batch in self._earlier and _status(error) == 404:
-                        warnings.warn(f"{self.name}: the batch {batch} of an earlier run is gone", stacklevel=5)
-                        waiting.remove(batch)
-                        continue
-                    failed += 1
-                    if failed >= _FAILED_POLLS or not BatchReply.of(_status(error), None).may_pass:
-                        raise
-                    continue
-                failed = 0
+                state, got = self._look_at(batch)
                 if seen.get(batch) != state:
                     seen[batch] = state
                     self.watch.report(
@@ -539,6 +538,27 @@ class BatchedLLM:
                 self._sleep(pause)
                 pause = min(pause * 1.5, longest)
         return replies, problem
+
+    def _look_at(self, batch: str) -> tuple[BatchState, dict[str, BatchReply]]:
+        """Return how far a batch is, and its replies if it has ended.
+
+        Raises:
+            ProviderError: that is not known, for a reason that does not pass, or many times in a row.
+        """
+        try:
+            state = self._service.call(self._service.read_state, batch)
+            got = self._service.call(self._service.fetch_replies, batch) if state.ended else {}
+        except ProviderError as error:
+            status = getattr(error.cause, "status_code", None)
+            if status == 404 and batch in self._earlier:
+                warnings.warn(f"{self.name}: the batch {batch} of an earlier run is gone", stacklevel=6)
+                return BatchState("gone", True, 0, 0), {}
+            self._failed_looks += 1
+            if self._failed_looks >= _FAILED_LOOKS or (isinstance(status, int) and not _may_pass(status)):
+                raise
+            return BatchState("not known at the moment", False, 0, 0), {}
+        self._failed_looks = 0
+        return state, got
 
     def _sleep(self, seconds: float) -> None:
         """Sleep until the time is over or the run is stopped; a signal handler may stop it."""
@@ -564,22 +584,6 @@ class BatchedLLM:
         except OSError as error:
             ids = ", ".join(batches)
             raise AnswerFileError(str(file), f"the ids of batches cannot be kept ({error.strerror}): {ids}") from None
-
-
-def _name_requests(bodies: Mapping[int, bytes], questions: Sequence[Question]) -> dict[int, str]:
-    """Return the name of each request: a hash of its walk and its body, and the number of its equals before it."""
-    names, counts = {}, Counter[str]()
-    for place, body in bodies.items():
-        name = hashlib.sha256(f"{questions[place].walk}\0".encode() + body).hexdigest()[:40]
-        names[place] = f"{name}-{counts[name]}"
-        counts[name] += 1
-    return names
-
-
-def _status(error: ProviderError) -> int:
-    """Return the status of the response that led to an error; 500 if there was none."""
-    status = getattr(error.cause, "status_code", None)
-    return status if isinstance(status, int) else 500
 
 
 def _read_ids(file: Path | None) -> list[str]:
