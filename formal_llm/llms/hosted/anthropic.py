@@ -11,7 +11,14 @@ from formal_llm.llms.hosted import adapter
 from formal_llm.llms.hosted.adapter import CUT_OFF, REFUSED, token_count
 from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
-from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
+from formal_llm.llms.hosted.settings import (
+    add_headers,
+    check_plain,
+    checked_address,
+    either_client_or,
+    from_environment,
+    given,
+)
 from formal_llm.llms.hosted.text import StreamedText
 from formal_llm.llms.hosted.text_request import Part, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
@@ -231,16 +238,15 @@ def _like(client: Any, kind: type[AnthropicClient], http_client: Any = None) -> 
     """Create a synchronous or asynchronous client with the same settings; see :func:`check_plain`."""
     import anthropic
 
-    check_plain(client, anthropic.Anthropic, anthropic.AsyncAnthropic, own=getattr(client, "_middleware", None))
+    check_plain(client, anthropic.Anthropic, anthropic.AsyncAnthropic)
     # At most one of the three credentials may be set.
     key = {"api_key": client.api_key} if client.api_key else given(auth_token=client.auth_token)
-    return kind(
+    made = kind(
         **(key or {"credentials": client.credentials}),
         base_url=client.base_url,
         timeout=client.timeout,
         max_retries=client.max_retries,
         http_client=http_client,
-        # The SDK has no public name for the user's headers without those that it adds itself.
-        default_headers={**client._credential_headers, **client._custom_headers},
         default_query=client.default_query,
     )
+    return add_headers(made, client)  # type: ignore[no-any-return]

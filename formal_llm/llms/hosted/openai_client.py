@@ -18,7 +18,14 @@ from formal_llm.llms.hosted.adapter import CUT_OFF, FILTERED, REFUSED, HostedLLM
 from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
-from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
+from formal_llm.llms.hosted.settings import (
+    add_headers,
+    check_plain,
+    checked_address,
+    either_client_or,
+    from_environment,
+    given,
+)
 from formal_llm.llms.hosted.text import StreamedText
 from formal_llm.llms.hosted.text_request import Part, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
@@ -170,7 +177,7 @@ def _like(client: Any, kind: type[OpenAIClient], http_client: Any = None) -> Ope
 
     own = not getattr(client, "api_key", None) or getattr(client, "workload_identity", None) is not None
     check_plain(client, openai.OpenAI, openai.AsyncOpenAI, own=own)
-    return kind(
+    made = kind(
         api_key=client.api_key,
         admin_api_key=client.admin_api_key,
         organization=client.organization,
@@ -179,10 +186,9 @@ def _like(client: Any, kind: type[OpenAIClient], http_client: Any = None) -> Ope
         timeout=client.timeout,
         max_retries=client.max_retries,
         http_client=http_client,
-        # The SDK has no public name for the user's headers without those that it adds itself.
-        default_headers=client._custom_headers,
         default_query=client.default_query,
     )
+    return add_headers(made, client)  # type: ignore[no-any-return]
 
 
 class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
