@@ -11,7 +11,7 @@ import argparse
 import time
 from typing import Literal
 
-from formal_llm import Planner, TaskPack
+from formal_llm import TaskPack
 from formal_llm.llms.hosted.anthropic import AnthropicLLM
 from formal_llm.llms.hosted.batches import BatchedLLM, BatchWatch
 from formal_llm.llms.hosted.openai import OpenAILLM

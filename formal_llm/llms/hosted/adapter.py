@@ -170,6 +170,8 @@ class HostedLLM(ABC):
     url_variable: ClassVar[str]
     #: What a model must support to be used with this adapter, for the message about a refused request.
     needs: ClassVar[str] = "the model must know structured output"
+    #: The batch interface of the provider (:mod:`formal_llm.llms.hosted.batches`); empty if there is none.
+    batches: ClassVar[str] = ""
 
     def __init__(
         self,
@@ -222,7 +224,7 @@ class HostedLLM(ABC):
             self._client, self._process = self._make_client(), os.getpid()
         return self._client
 
-    def with_transport(self, transport: httpx2.BaseTransport) -> Self:
+    def for_batches(self, transport: httpx2.BaseTransport) -> Self:
         """Return the same model whose questions go through a transport instead of the network, each of them once."""
         import httpx2
 

@@ -12,12 +12,12 @@ from formal_llm.llms.hosted.adapter import CUT_OFF, REFUSED, token_count
 from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.settings import (
-    add_headers,
     check_plain,
     checked_address,
     either_client_or,
     from_environment,
     given,
+    list_own_headers,
 )
 from formal_llm.llms.hosted.text import StreamedText
 from formal_llm.llms.hosted.text_request import Part, TextRequest
@@ -65,6 +65,7 @@ class AnthropicLLM(StreamedText):
 
     key_variable = "ANTHROPIC_API_KEY"
     url_variable = "ANTHROPIC_BASE_URL"
+    batches = "anthropic"
 
     def __init__(
         self,
@@ -249,4 +250,5 @@ def _like(client: Any, kind: type[AnthropicClient], http_client: Any = None) -> 
         http_client=http_client,
         default_query=client.default_query,
     )
-    return add_headers(made, client)  # type: ignore[no-any-return]
+    headers = list_own_headers(client.default_headers, made.default_headers)
+    return made.with_options(default_headers=headers) if headers else made

@@ -29,9 +29,8 @@ from urllib.parse import quote
 import httpx2
 
 from formal_llm.errors import AnswerFileError, LLMError, ProviderError, RunStopped
-from formal_llm.llms.hosted.anthropic import AnthropicLLM
+from formal_llm.llms.hosted.adapter import HostedLLM
 from formal_llm.llms.hosted.bounds import RequestBounds
-from formal_llm.llms.hosted.openai import OpenAILLM
 from formal_llm.llms.hosted.pace import limit_pace
 from formal_llm.llms.hosted.transport import sync_client
 from formal_llm.llms.llm import LLMLike, answered, resolve
@@ -113,12 +112,12 @@ class BatchService(ABC):
     most_requests: int
     most_bytes: int
 
-    def __init__(self, llm: OpenAILLM | AnthropicLLM) -> None:
+    def __init__(self, llm: HostedLLM) -> None:
         self._llm = llm
         self._made: Any = None
 
     @property
-    def client(self) -> Any:
+    def _client(self) -> Any:
         """The SDK's client for batches: that of the user, or one like the adapter's with bounds for large files."""
         if self._llm.bounds is None:
             return self._llm.client
@@ -192,7 +191,7 @@ class OpenAIBatches(BatchService):
 
     def create(self, lines: Sequence[bytes]) -> str:
         """Send the file and create the batch."""
-        client: openai.OpenAI = self.client
+        client: openai.OpenAI = self._client
         file = client.files.create(file=("questions.jsonl", b"".join(lines)), purpose="batch")
         once = client.with_options(max_retries=0)
         made = once.batches.create(input_file_id=file.id, endpoint=self._ENDPOINT, completion_window="24h")  # type: ignore[arg-type]
@@ -200,7 +199,7 @@ class OpenAIBatches(BatchService):
 
     def read_state(self, batch: str) -> BatchState:
         """Ask how far a batch is."""
-        found = self.client.batches.retrieve(batch)
+        found = self._client.batches.retrieve(batch)
         counts = found.request_counts
         problem = ""
         if found.status == "failed":
@@ -215,9 +214,9 @@ class OpenAIBatches(BatchService):
 
     def fetch_replies(self, batch: str) -> dict[str, BatchReply]:
         """Read the file of responses and the file of errors."""
-        found = self.client.batches.retrieve(batch)
+        found = self._client.batches.retrieve(batch)
         files = filter(None, (found.output_file_id, found.error_file_id))
-        return _read_replies(b"\n".join(self.client.files.content(file).content for file in files), self._read)
+        return _read_replies(b"\n".join(self._client.files.content(file).content for file in files), self._read)
 
     @staticmethod
     def _read(line: dict[str, Any]) -> BatchReply:
@@ -228,7 +227,7 @@ class OpenAIBatches(BatchService):
 
     def cancel(self, batch: str) -> None:
         """Cancel a batch."""
-        self.client.batches.cancel(batch)
+        self._client.batches.cancel(batch)
 
 
 class AnthropicBatches(BatchService):
@@ -247,12 +246,12 @@ class AnthropicBatches(BatchService):
 
     def create(self, lines: Sequence[bytes]) -> str:
         """Create the batch."""
-        once: anthropic.Anthropic = self.client.with_options(max_retries=0)
+        once: anthropic.Anthropic = self._client.with_options(max_retries=0)
         return _check_id(once.messages.batches.create(requests=map(json.loads, lines)).id)
 
     def read_state(self, batch: str) -> BatchState:
         """Ask how far a batch is."""
-        found = self.client.messages.batches.retrieve(batch)
+        found = self._client.messages.batches.retrieve(batch)
         counts = found.request_counts
         done = counts.succeeded + counts.errored + counts.canceled + counts.expired
         return BatchState(found.processing_status, found.processing_status == "ended", done, done + counts.processing)
@@ -260,7 +259,7 @@ class AnthropicBatches(BatchService):
     def fetch_replies(self, batch: str) -> dict[str, BatchReply]:
         """Read the results; from the address in the documents, not from one that a server names."""
         path = f"/v1/messages/batches/{quote(batch, safe='')}/results"
-        return _read_replies(self.client.get(path, cast_to=httpx2.Response).content, self._read)
+        return _read_replies(self._client.get(path, cast_to=httpx2.Response).content, self._read)
 
     @staticmethod
     def _read(line: dict[str, Any]) -> BatchReply:
@@ -277,7 +276,10 @@ class AnthropicBatches(BatchService):
 
     def cancel(self, batch: str) -> None:
         """Cancel a batch."""
-        self.client.messages.batches.cancel(batch)
+        self._client.messages.batches.cancel(batch)
+
+
+_SERVICES: dict[str, type[BatchService]] = {"openai": OpenAIBatches, "anthropic": AnthropicBatches}
 
 
 def _check_id(batch: object) -> str:
@@ -366,19 +368,16 @@ class BatchedLLM:
 
     def __init__(self, llm: LLMLike, watch: BatchWatch | None = None) -> None:
         adapter = resolve(llm)
-        if not isinstance(adapter, (OpenAILLM, AnthropicLLM)):
+        service = _SERVICES.get(adapter.batches) if isinstance(adapter, HostedLLM) else None
+        if service is None or not isinstance(adapter, HostedLLM):
             raise LLMError(
                 f"{getattr(adapter, 'name', llm)} is not asked in batches: openai:MODEL and anthropic:MODEL are"
             )
         self.watch = watch or BatchWatch()
         self.name = adapter.name
         self._exchange = _Exchange()
-        self._twin = adapter.with_transport(self._exchange)
-        if isinstance(self._twin, OpenAILLM):
-            self._twin.use_chat()
-        self._service: BatchService = (
-            OpenAIBatches(adapter) if isinstance(adapter, OpenAILLM) else AnthropicBatches(adapter)
-        )
+        self._twin = adapter.for_batches(self._exchange)
+        self._service = service(adapter)
         self.together = self._service.most_requests
         #: The batches of which some answers may not be used yet, and the replies of earlier runs, by their names.
         self._pending = self._earlier = _read_ids(self.watch.file)

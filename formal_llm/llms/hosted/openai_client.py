@@ -19,12 +19,12 @@ from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.settings import (
-    add_headers,
     check_plain,
     checked_address,
     either_client_or,
     from_environment,
     given,
+    list_own_headers,
 )
 from formal_llm.llms.hosted.text import StreamedText
 from formal_llm.llms.hosted.text_request import Part, TextRequest
@@ -188,7 +188,8 @@ def _like(client: Any, kind: type[OpenAIClient], http_client: Any = None) -> Ope
         http_client=http_client,
         default_query=client.default_query,
     )
-    return add_headers(made, client)  # type: ignore[no-any-return]
+    headers = list_own_headers(client.default_headers, made.default_headers)
+    return made.with_options(default_headers=headers) if headers else made
 
 
 class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from formal_llm.errors import ProviderError
+
+V = TypeVar("V")
 
 #: The most characters of an address.
 _LONGEST = 2_000
@@ -76,9 +79,8 @@ def check_plain(client: object, *classes: type, own: object = None) -> None:
         )
 
 
-def add_headers(made: Any, client: Any) -> Any:
-    """Return a client like ``made`` with the headers of the user that ``client`` has besides the SDK's own."""
-    usual = made.default_headers
-    own = {name: value for name, value in client.default_headers.items() if usual.get(name) != value}
+def list_own_headers(headers: Mapping[str, V], usual: Mapping[str, object]) -> dict[str, V]:
+    """Return those of a client's headers that the user has set: a plain client has them not, or with other values."""
+    own = {name: value for name, value in headers.items() if usual.get(name) != value}
     own.pop("X-Stainless-Async", None)  # differs between synchronous and asynchronous clients
-    return made.with_options(default_headers=own) if own else made
+    return own

@@ -266,10 +266,10 @@ def _read(content_type: str, content: bytes) -> dict[str, Any]:
         return json.loads(content) if content else {}
     page: Message = BytesParser().parsebytes(b"content-type: " + content_type.encode() + b"\r\n\r\n" + content)
     parts: dict[str, Any] = {}
-    for part in page.get_payload():  # type: ignore[union-attr]
-        name = part.get_param("name", header="content-disposition")  # type: ignore[union-attr]
-        data = part.get_payload(decode=True)  # type: ignore[union-attr]
-        parts[str(name)] = data if name == "file" else data.decode()
+    for part in page.walk():
+        name, data = part.get_param("name", header="content-disposition"), part.get_payload(decode=True)
+        if isinstance(data, bytes):
+            parts[str(name)] = data if name == "file" else data.decode()
     return parts
 
 
