@@ -459,9 +459,9 @@ def test_all_walks_advance_by_one_question_a_batch(make: Callable[..., BatchedLL
 
 def test_one_look_a_plan_is_one_batch(make: Callable[..., BatchedLLM]) -> None:
     with BatchServer(lambda _, __: ok(1, 4)) as server, make(server) as llm:
-        outcomes = Planner(RULES, llm, search="exact").plan_all([f"shirt {n}" for n in range(12)])
+        outcomes = Planner(RULES, llm, search="exact").plan_all([f"shirt {n}" for n in range(100)])
         assert {outcome.unwrap().word for outcome in outcomes} == {("wash", "fold")}
-        assert [len(batch.requests) for batch in server.batches.values()] == [12]
+        assert [len(batch.requests) for batch in server.batches.values()] == [100]
 
 
 def test_illegal_answers_are_asked_about_in_the_next_batch(make: Callable[..., BatchedLLM]) -> None:
