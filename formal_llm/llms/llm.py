@@ -307,6 +307,11 @@ class WrapperLLM(ABC):
         """Whether the wrapped LLM plans best if it is asked for all of some steps at once (``search="exact"``)."""
         return getattr(self.llm, "knows_steps", None)
 
+    @property
+    def together(self) -> int | None:
+        """The number of questions that the wrapped LLM is best asked together; None if that makes no difference."""
+        return getattr(self.llm, "together", None)
+
     @abstractmethod
     def choose(self, question: Question) -> Answer:
         """Answer ``question``."""

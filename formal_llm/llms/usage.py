@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from operator import add, attrgetter
 
 
@@ -36,6 +36,8 @@ class TokenUsage:
         return self.input_tokens + self.output_tokens
 
 
+#: What answers in batches cost, as a share of the price.
+BATCH_SHARE = 0.5
 #: No tokens.
 NO_TOKENS = TokenUsage()
 _COUNTS = attrgetter(*TokenUsage.__slots__)
@@ -61,6 +63,10 @@ class Prices:
         for price in (self.input, self.output, self.cached, self.cache_write):
             if price is not None and not 0 <= price < math.inf:
                 raise ValueError(f"a price is a number of 0 or more, not {price}")
+
+    def scaled(self, share: float) -> Prices:
+        """Return a share of the prices, such as :data:`BATCH_SHARE`."""
+        return Prices(*(None if price is None else price * share for price in astuple(self)))  # type: ignore[arg-type]
 
     def cost(self, usage: TokenUsage) -> float:
         """Compute the cost of ``usage``."""

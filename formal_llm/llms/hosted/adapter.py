@@ -26,6 +26,7 @@ from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
     import anthropic
+    import httpx2
     import openai
 
     Client = openai.OpenAI | anthropic.Anthropic
@@ -165,6 +166,8 @@ class HostedLLM(ABC):
     url_variable: ClassVar[str]
     #: What a model must support to be used with this adapter, for the message about a refused request.
     needs: ClassVar[str] = "the model must know structured output"
+    #: The batch interface of the provider (:mod:`formal_llm.llms.hosted.batches`); empty if there is none.
+    batches: ClassVar[str] = ""
 
     def __init__(
         self,
@@ -216,6 +219,15 @@ class HostedLLM(ABC):
             self._parents.append(self._client)
             self._client, self._process = self._make_client(), os.getpid()
         return self._client
+
+    def for_batches(self, transport: httpx2.BaseTransport) -> Self:
+        """Return the same model whose questions go through a transport instead of the network, each of them once."""
+        import httpx2
+
+        twin = object.__new__(type(self))
+        client = self.client.with_options(http_client=httpx2.Client(transport=transport), max_retries=0)
+        twin.__dict__ |= {**self.__dict__, "_client": client, "bounds": None, "settings": {**self.settings}}
+        return twin
 
     # -- asking -------------------------------------------------------------------------------------------------
 

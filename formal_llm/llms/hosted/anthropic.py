@@ -13,7 +13,14 @@ from formal_llm.llms.hosted import adapter
 from formal_llm.llms.hosted.adapter import token_count
 from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
-from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
+from formal_llm.llms.hosted.settings import (
+    check_plain,
+    checked_address,
+    either_client_or,
+    from_environment,
+    given,
+    list_own_headers,
+)
 from formal_llm.llms.hosted.text import StreamedText
 from formal_llm.llms.hosted.text_request import CallPart, Part, TextRequest, read_arguments
 from formal_llm.llms.question import Answer, Message, Question
@@ -61,6 +68,7 @@ class AnthropicLLM(StreamedText):
 
     key_variable = "ANTHROPIC_API_KEY"
     url_variable = "ANTHROPIC_BASE_URL"
+    batches = "anthropic"
 
     def __init__(
         self,
@@ -295,16 +303,16 @@ def _like(client: Any, kind: type[AnthropicClient], http_client: Any = None) -> 
     """Create a synchronous or asynchronous client with the same settings; see :func:`check_plain`."""
     import anthropic
 
-    check_plain(client, anthropic.Anthropic, anthropic.AsyncAnthropic, own=getattr(client, "_middleware", None))
+    check_plain(client, anthropic.Anthropic, anthropic.AsyncAnthropic)
     # At most one of the three credentials may be set.
     key = {"api_key": client.api_key} if client.api_key else given(auth_token=client.auth_token)
-    return kind(
+    made = kind(
         **(key or {"credentials": client.credentials}),
         base_url=client.base_url,
         timeout=client.timeout,
         max_retries=client.max_retries,
         http_client=http_client,
-        # The SDK has no public name for the user's headers without those that it adds itself.
-        default_headers={**client._credential_headers, **client._custom_headers},
         default_query=client.default_query,
     )
+    headers = list_own_headers(client.default_headers, made.default_headers)
+    return made.with_options(default_headers=headers) if headers else made
