@@ -43,7 +43,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class RunState:
+class PausedRun:
     """The state of a run.
 
     Attributes:
@@ -94,7 +94,7 @@ class RunState:
         return json.dumps(data, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str, fingerprint: str) -> RunState:
+    def from_json(cls, text: str, fingerprint: str) -> PausedRun:
         """Read the state of a run under rules with this fingerprint.
 
         Raises:

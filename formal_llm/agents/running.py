@@ -18,7 +18,7 @@ from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adr
 from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
 from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.pausing import RunState, Waiting
+from formal_llm.agents.pausing import PausedRun, Waiting
 from formal_llm.agents.roles import Roles
 from formal_llm.agents.tool_calls import (
     ERROR,
@@ -281,20 +281,20 @@ class Run:
         self._pausing = True
         return self.build_state().to_json()
 
-    def build_state(self, waiting: Sequence[Waiting] = ()) -> RunState:
+    def build_state(self, waiting: Sequence[Waiting] = ()) -> PausedRun:
         """Return the state of the run, which waits for some calls."""
         world = self._world
         # Before the first request of a turn its beginning counts: what needs no request comes again.
         early = self._begun is not None and not self._writing and not self._is_asked
         transcript, writer = self._begun if early and self._begun else (self.transcript, self._writer.save())
-        return RunState(
+        return PausedRun(
             self.fingerprint, self.question, transcript,
             tuple(self.calls[: world.calls_before] if self._writing else self.calls), self._refused,
             writer, self._narrowed, self._writing, world.carried, tuple(world.answers), tuple(waiting),
             self.toolkit.save_state(),
         )  # fmt: skip
 
-    def restore(self, state: RunState, approved: Mapping[str, bool | str], results: Mapping[str, str]) -> None:
+    def restore(self, state: PausedRun, approved: Mapping[str, bool | str], results: Mapping[str, str]) -> None:
         """Take up a state, before the first step.
 
         Args:

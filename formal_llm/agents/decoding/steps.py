@@ -28,13 +28,13 @@ from formal_llm.llms.generation import (
     Generated,
     Stream,
     TextLLM,
+    ToolCallingLLM,
     Writing,
     as_generated,
     estimate_usage,
 )
 from formal_llm.llms.llm import LLM, aanswered, answered
 from formal_llm.llms.question import Question
-from formal_llm.llms.tool_calling import ToolCallingLLM
 from formal_llm.llms.usage import TokenUsage
 
 T = TypeVar("T")

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
+from formal_llm.llms.generation import ToolOffer
 from formal_llm.llms.hosted.bounds import OutOfBounds, RequestBounds
 from formal_llm.llms.hosted.settings import given, plain_address
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import is_portable, portable
-from formal_llm.llms.tool_calling import OfferedTool
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -372,7 +372,7 @@ class HostedLLM(ABC):
 # -- reading ----------------------------------------------------------------------------------------------------
 
 
-def chat_data(messages: Sequence[Message]) -> list[dict[str, Any]]:
+def chat_data(messages: Sequence[Message]) -> list[dict[str, object]]:
     """Return a chat as JSON data, in the form of OpenAI's chat completions, which most servers accept."""
     return [_message_data(message) for message in messages]
 
@@ -386,7 +386,7 @@ def _message_data(message: Message) -> dict[str, Any]:
     return {**data, "tool_call_id": message.answers} if message.role == "tool" else data
 
 
-def tool_data(tool: OfferedTool) -> dict[str, Any]:
+def tool_data(tool: ToolOffer) -> dict[str, object]:
     """Return a tool as JSON data, in the form of OpenAI's chat completions; strict where its schema permits that."""
     data: dict[str, Any] = {
         "name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from formal_llm.errors import MissingKey
-from formal_llm.llms.generation import CUT_OFF, REFUSED
+from formal_llm.llms.generation import CUT_OFF, REFUSED, ToolOffer
 from formal_llm.llms.hosted import adapter
 from formal_llm.llms.hosted.adapter import token_count
 from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
@@ -25,7 +25,6 @@ from formal_llm.llms.hosted.text import StreamedText
 from formal_llm.llms.hosted.text_request import CallPart, Part, TextRequest, read_arguments
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import Schema, is_portable, portable
-from formal_llm.llms.tool_calling import OfferedTool
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -261,7 +260,7 @@ def _read_stop(message: Any) -> tuple[str | None, str]:
     return "" if reason == "end_turn" else None, _STOPPED.get(reason, "")
 
 
-def _tool_data(tool: OfferedTool) -> dict[str, Any]:
+def _tool_data(tool: ToolOffer) -> dict[str, Any]:
     data = {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
     strict = {"input_schema": portable(tool.parameters), "strict": True} if is_portable(tool.parameters) else {}
     return {**data, **strict}

@@ -16,10 +16,9 @@ from formal_llm.agents.decoding.writer import Bounds
 from formal_llm.agents.happenings import Began, Wrote
 from formal_llm.errors import ProviderError, ToolkitError, WritesNoText, WritingError
 from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED
+from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, ToolTurn
 from formal_llm.llms.question import Answer
 from formal_llm.llms.text_doubles import FunctionTurnLLM, RandomTurnLLM, ScriptedTurnLLM
-from formal_llm.llms.tool_calling import Turn
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.tools import tool
 from tests.strategies import examples
@@ -181,7 +180,7 @@ def test_answers_are_neither_empty_nor_cut_off() -> None:
 
     class Cut(ScriptedTurnLLM):
         def choose(self, question):  # type: ignore[no-untyped-def]
-            if isinstance(question, Turn) and question.max_tokens < self.needs:
+            if isinstance(question, ToolTurn) and question.max_tokens < self.needs:
                 return Answer((), text="4", usage=TokenUsage(1, 0, question.max_tokens), stopped=CUT_OFF)
             return super().choose(question)
 
