@@ -248,6 +248,14 @@ def test_equal_questions_get_answers_of_their_own(make: Callable[..., BatchedLLM
         assert sorted(one.numbers[0] for one in llm.choose_many(same)) == [1, 2, 3]  # type: ignore[union-attr]
 
 
+def test_a_request_keeps_its_name_when_it_is_sent_again(make: Callable[..., BatchedLLM]) -> None:
+    with BatchServer(lambda _, before: EXPIRED if before == 1 else ok(before + 1)) as server, make(server) as llm:
+        answers = llm.choose_many([Question("Which?", ["a", "b", "c"])] * 2)
+        assert [one.numbers[0] for one in answers] == [1, 3]  # type: ignore[union-attr]
+        first, again = (list(batch.requests) for batch in server.batches.values())
+        assert again == first[1:]
+
+
 def test_a_single_question_and_texts(make: Callable[..., BatchedLLM]) -> None:
     with BatchServer(lambda body, _: text("written") if "Write" in json.dumps(body) else ok(2)) as server:
         with make(server) as llm:
