@@ -73,6 +73,10 @@ class TestTheBest:
         assert found.log_weight == pytest.approx(wanted.log_weight, abs=1e-9)
         assert rules.log_probability(found.word) > -math.inf
 
+    def test_rules_without_a_plan_that_never_end(self) -> None:
+        cfg = CFG.from_string("S -> T | ε | S S\nT -> a").with_limits(Limits({"a": 1}, at_least={"a": 2}))
+        assert without_list(WeightedRules(cfg, {"a": 0.5})).best() is None
+
     def test_rules_with_too_many_states_to_be_listed(self) -> None:
         cfg = make_tools(14, 1)
         rng = random.Random(6)
