@@ -80,6 +80,16 @@ def test_times() -> None:
     assert "no time" in untold.notes[-1]
 
 
+def test_events_without_a_time_have_that_of_the_one_before_and_the_first_that_of_the_next() -> None:
+    rules = GuardRules.from_string("pay: pay\nrule slow: at most 1 pay within 1h\n")
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    later = Call("pay", {}, "2", at=begin + timedelta(hours=2))
+    assert not verify_trace(Guard(rules), trace(["pay", later])).valid
+    assert verify_trace(Guard(rules), trace([Call("pay", {}, "1", at=begin), "other", later])).valid
+    assert not verify_trace(Guard(rules), trace([Call("pay", {}, "1", at=begin), "pay", later])).valid
+    assert not verify_trace(Guard(rules), trace([later, "pay"])).valid
+
+
 def test_events_as_lines() -> None:
     assert describe_event(Said("user", "a\n b")) == "user: a b"
     assert describe_event(Call("f", {"a": 1})) == "f(a=1)"

@@ -62,6 +62,19 @@ class TestShortest:
         assert lookahead.least_steps(lookahead.automaton.start()) == INF
         assert lookahead.least_length(lookahead.automaton.start()) == INF
 
+    @given(sources, choices)
+    @examples(40)
+    def test_within_a_number_of_moves_as_the_reference_says_whatever_was_asked_before(self, source, picks):
+        lookahead = Lookahead(*source)
+        slow = reference(lookahead)
+        for end in range(len(picks), -1, -1):
+            now, word = walk(lookahead.automaton, picks[:end])
+            least = slow.moves(*parts(now), word)
+            for steps in {0, 3, 9, *((least - 1, least) if 0 < least < INF else ())}:
+                verdict = lookahead.completable(now, steps=steps)
+                assert (verdict.value == "yes") == (least <= steps)
+                assert verdict.steps is None or least <= verdict.steps <= steps
+
     def test_undecided_says_what_to_raise(self):
         cfg = CFG.from_string("%limit 3\n%require 2 a b c\nS -> T S T | U\nT -> a | b U | c\nU -> c T | a b")
         with pytest.raises(Undecided, match="raise max_states"):

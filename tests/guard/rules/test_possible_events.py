@@ -80,11 +80,18 @@ def test_all_sets_of_letters_of_dates_and_times(constants: tuple[str, ...], data
     assert (set(found.least), found.doubtful) == (wanted, set())
 
 
-@given(st.lists(st.builds("{} {}".format, st.sampled_from(["<", ">="]), st.sampled_from(["9:00:00", "9:00:01"])),
-                min_size=1, max_size=2, unique=True), st.sets(st.sampled_from(["Mon", "Sun"]), min_size=1))
+@given(
+    st.lists(
+        st.builds("{} {}".format, st.sampled_from(["<", ">="]), st.sampled_from(["9:00:00", "9:00:01"])),
+        min_size=1,
+        max_size=2,
+        unique=True,
+    ),
+    st.sets(st.sampled_from(["Mon", "Sun"]), min_size=1),
+)
 @examples(20)
 def test_all_sets_of_letters_of_the_time_now(times: list[str], days: set[str]) -> None:
-    conditions = [*(f"time(now) {one}" for one in times), *(f"weekday(now) == \"{day}\"" for day in sorted(days))]
+    conditions = [*(f"time(now) {one}" for one in times), *(f'weekday(now) == "{day}"' for day in sorted(days))]
     labeller = Labeller(
         read_rules("".join(f"l{n}: t[{one}]\n" for n, one in enumerate(conditions)) + "rule r: never l0").letters
     )
