@@ -94,6 +94,11 @@ def test_hints_that_are_no_kinds() -> None:
     def many(*texts: str) -> str:
         return ""
 
+    def keyed(text: str, times: int = 1, *, by: str) -> str:
+        return by
+
+    with pytest.raises(ToolkitError, match="keyed: the parameter by: 'str' is no single value"):
+        tool(keyed)
     with pytest.raises(ToolkitError, match="number: the output: the type builtins:complex is no kind"):
         tool(number)
     with pytest.raises(ToolkitError, match="no single value"):
