@@ -1,5 +1,8 @@
 """Resources against plain counts of what is left."""
 
+from collections import Counter
+from itertools import product
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +12,7 @@ from formal_llm.automata.lookahead.flow import FlowGrammar
 from formal_llm.automata.lookahead.resources import ClassVectors, FieldPacking, assign_fields
 from formal_llm.automata.lookahead.ways import find_leaves, find_ways
 from formal_llm.automata.models.pda import LOOP
-from tests.strategies import choices, examples, tool_grammars, walk
+from tests.strategies import choices, examples, limited_grammars, tool_grammars, walk
 
 
 @given(tool_grammars(), choices)
@@ -48,6 +51,46 @@ def test_what_is_left_covers_just_what_it_is_enough_for(cfg, picks):
                 assert enough
             elif enough:
                 assert times > 1 or not lookahead._search.counters.affords(name, now.remaining)
+
+
+@given(tool_grammars() | limited_grammars(), choices)
+@examples(60)
+def test_what_lower_bounds_of_terminals_need_is_added_up_by_resource(cfg, picks):
+    lookahead = Lookahead(cfg)
+    resources, counters = lookahead._search.demands.resources, lookahead._search.counters
+    moments = [lookahead._split_configuration(walk(lookahead.automaton, some)[0]) for some in (picks, [])]
+    for (_, remaining, _), (_, _, needed) in product(moments, moments):
+        left = resources.resources_left(remaining)
+        total = Counter()
+        for bound, _, due in counters.open_bounds(needed):
+            if bound.terminal is not None:
+                one = resources.unpack_amounts(resources.pack_need(counters.need.get(bound.terminal, 0)))
+                total.update({number: due * amount for number, amount in enumerate(one)})
+        enough = all(have >= total[number] for number, have in enumerate(resources.unpack_amounts(left)))
+        for _ in range(2):  # the second answer is remembered
+            assert resources.covers_due(left, needed) == enough
+
+
+@given(tool_grammars() | limited_grammars())
+@examples(60)
+def test_each_symbol_that_is_not_free_takes_an_end_and_no_more_than_any_of_its_ways(cfg):
+    lookahead = Lookahead(cfg)
+    resources = lookahead._search.demands.resources
+    grammar = lookahead._search.grammar
+
+    def fields(packed):
+        return [packed >> place * resources._width & resources._most for place in range(resources._count + 2)]
+
+    for index, ways in resources.ways.items():
+        if index in resources.leaves or index not in resources.least:
+            continue
+        *_, ends, total = least = fields(resources.least[index])
+        assert (ends >= 1) == (not grammar.symbols[index].is_free)
+        assert total >= max(least[:-1], default=0) and total == resources.least_total[index]
+        for way in ways:
+            children = [fields(resources.least[child]) for child in way.children if child in resources.least]
+            taken = [sum(amounts) for amounts in zip(fields(way.need), *children, strict=True)]
+            assert all(one <= other for one, other in zip(least, taken, strict=True))
 
 
 def test_lower_bounds_need_their_terminals():

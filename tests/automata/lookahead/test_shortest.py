@@ -1,7 +1,7 @@
 """The cheapest completions against the slow reference."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Lookahead
@@ -63,6 +63,7 @@ class TestShortest:
         assert lookahead.least_length(lookahead.automaton.start()) == INF
 
     @given(sources, choices)
+    @example((CFG.from_string("%require 4 a\nS -> a S | b"), None), [0] * 6)
     @examples(40)
     def test_within_a_number_of_moves_as_the_reference_says_whatever_was_asked_before(self, source, picks):
         lookahead = Lookahead(*source)
