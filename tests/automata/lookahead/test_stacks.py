@@ -1,16 +1,29 @@
 """What stacks ask for, against the slow reference without limits."""
 
+from collections import Counter
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import PDA, Lookahead
+from formal_llm import PDA, Limits, Lookahead
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import LENGTH
 from formal_llm.automata.lookahead.stacks import DEAD, NOTHING
 from formal_llm.automata.models.automaton import Stack
+from formal_llm.automata.models.pda import LOOP
 from tests.automata.lookahead.judging import parts
+from tests.automata.lookahead.test_flow import SlowCosts
 from tests.oracles import INF, Reference
-from tests.strategies import automata, choices, direct_automata, examples, grammars, limited_grammars, walk
+from tests.strategies import (
+    automata,
+    choices,
+    direct_automata,
+    examples,
+    grammars,
+    limited_automata,
+    limited_grammars,
+    walk,
+)
 
 
 class TestDemands:
@@ -40,6 +53,53 @@ class TestDemands:
         whole = demands.for_configuration(state, stack.push(symbols))
         assert whole.least_steps == below.least_steps + added.least_steps
         assert whole.free_steps == below.free_steps + added.free_steps
+
+    @given(limited_automata() | direct_automata().map(lambda pda: (pda, Limits())), choices)
+    @examples(60)
+    def test_the_least_that_a_stack_asks_for_where_terminals_are_limited(self, source, picks):
+        pda = source[0].with_limits(source[0].limits & source[1])
+        lookahead = Lookahead(pda)
+        state, stack = lookahead.uncounted(walk(lookahead.automaton, picks)[0])
+        demand = lookahead._search.demands.for_configuration(state, stack)
+        upper = [bound for bound in pda.bounds if bound.most is not None]
+        banned = {name for bound in upper for name, weight in bound.weights.items() if weight > bound.most}
+        for found, length in ((demand.least_steps, 0), (demand.least_length, LENGTH)):
+            slow = SlowCosts(pda, lambda move: None if move.read in banned else 1 + length * (move.read is not None))
+            least = slow.work_off(state, (*stack, None))[1]
+            # What terminals on the stack take together may be too much, too.
+            assert (
+                found == least
+                or demand == DEAD
+                and lookahead.completable(walk(lookahead.automaton, picks)[0]).value == "no"
+            )
+
+    @given(limited_grammars(), choices)
+    @examples(60)
+    def test_of_a_grammar_each_symbol_on_the_stack_adds_its_part(self, cfg, picks):
+        lookahead = Lookahead(cfg)
+        demands, counters, grammar = lookahead._search.demands, lookahead._search.counters, lookahead._search.grammar
+        state, stack = lookahead.uncounted(walk(lookahead.automaton, picks)[0])
+        assume(state == LOOP)
+        demand = demands.for_configuration(state, stack)
+        *above, _ = stack  # the bottom is popped without reading
+        terminals = [symbol for symbol in above if symbol in cfg.terminals]
+        others = [grammar.get_symbol(LOOP, symbol, LOOP) for symbol in above if symbol not in cfg.terminals]
+        too_many = any(
+            sum(bound.weights.get(name, 0) for name in terminals) > bound.most
+            for bound in lookahead.bounds if bound.most is not None
+        )  # fmt: skip
+        if too_many or any(symbol.least_steps == INFINITE for symbol in others):
+            assert demand == DEAD
+            return
+        paid = 0
+        for name in terminals:
+            paid = counters.add_payment(name, paid)
+        promised = sum(counters.need.get(name, 0) for name in terminals)
+        assert (demand.unresolved, demand.promised, demand.paid) == (None, promised, paid)
+        pending = Counter(symbol.index for symbol in others if symbol.due or not symbol.is_free)
+        assert {one.index: count for one, count, _ in demands.multisets.list_items(demand.pending)} == pending
+        free = [symbol.free_steps for symbol in others if symbol.index not in pending]
+        assert demand.free_steps == len(terminals) + sum(free) + 1
 
     @given(limited_grammars(), choices)
     @examples(40)
