@@ -91,21 +91,24 @@ class SlowCosts:
 
     Args:
         pda: the automaton.
-        price: what a transition costs; None where it may not be used.
+        forbidden: the terminals that may not be read.
+        length: what reading a terminal costs, beside 1 for each transition.
     """
 
-    def __init__(self, pda, price):
+    def __init__(self, pda, forbidden, length):
         self.pops, self.accepts = {}, {(state, top): 0 for state in pda.accepting_states for top in [None, *tops(pda)]}
         before = None
         while before != (before := (dict(self.pops), dict(self.accepts))):
             for move in pda.transitions:
+                if move.read in forbidden:
+                    continue
+                cost = 1 + length * (move.read is not None)
                 for top in [None, *tops(pda)] if move.pop is None else [move.pop]:
-                    if (cost := price(move)) is not None:
-                        pushed = (*move.push, top) if move.pop is None else move.push
-                        reached, accepted = self.work_off(move.target, pushed)
-                        self.note(self.accepts, (move.state, top), cost + accepted)
-                        for end, more in reached.items() if top is not None else ():
-                            self.note(self.pops, (move.state, top, end), cost + more)
+                    pushed = (*move.push, top) if move.pop is None else move.push
+                    reached, accepted = self.work_off(move.target, pushed)
+                    self.note(self.accepts, (move.state, top), cost + accepted)
+                    for end, more in reached.items() if top is not None else ():
+                        self.note(self.pops, (move.state, top, end), cost + more)
 
     def note(self, known, key, cost):
         if cost < known.get(key, INFINITE):
@@ -156,7 +159,7 @@ class TestCosts:
             ("least_steps", banned, 0), ("least_length", banned, LENGTH),
             ("free_steps", limited, 0), ("free_length", limited, LENGTH),
         ):  # fmt: skip
-            slow = SlowCosts(pda, lambda move: None if move.read in forbidden else 1 + length * (move.read is not None))
+            slow = SlowCosts(pda, forbidden, length)
             for symbol in grammar.symbols:
                 assert getattr(symbol, name) == slow.of(symbol.key)
             # From the top of the stack down some way is left, where the run may accept at all.

@@ -64,13 +64,11 @@ class TestDemands:
         upper = [bound for bound in pda.bounds if bound.most is not None]
         banned = {name for bound in upper for name, weight in bound.weights.items() if weight > bound.most}
         for found, length in ((demand.least_steps, 0), (demand.least_length, LENGTH)):
-            slow = SlowCosts(pda, lambda move: None if move.read in banned else 1 + length * (move.read is not None))
+            slow = SlowCosts(pda, banned, length)
             least = slow.work_off(state, (*stack, None))[1]
             # What terminals on the stack take together may be too much, too.
-            assert (
-                found == least
-                or demand == DEAD
-                and lookahead.completable(walk(lookahead.automaton, picks)[0]).value == "no"
+            assert found == least or (
+                demand == DEAD and lookahead.completable(walk(lookahead.automaton, picks)[0]).value == "no"
             )
 
     @given(limited_grammars(), choices)
