@@ -129,6 +129,7 @@ def test_what_bash_takes_is_read(folder: Path, line: str) -> None:
 @example("cat <<E\nx\\\nE\naa\nE\nbb")
 @example("aa <<E\nb\nE\\\n\nE\nbb\n")
 @example("aa <<E\nb\nx\\\nE\nE\nbb\n")
+@example("aa <<E\nb\nE\\\n")
 @example("aa <<E\n$(bb cc)\nE\n")
 @example("aa <<'E'\n$(bb cc)\nE\n")
 @example("$( (aa); (bb) )")
@@ -196,6 +197,7 @@ def test_what_is_left_open_is_no_bash(line: str) -> None:
         ("a <<E | b\n$(c)\nE\nd", ["a", "b", "c", "d"]),
         ("a <<'E' | b\n$(c)\nE\nd", ["a", "b", "d"]),
         ("a <<\\E\n$(c)\nE\nd", ["a", "d"]),
+        ("a <<E\nb\nE\\\n", ["a"]),  # a line that goes on at the end of the text
         ("[[ -f a && ! ( b < c ) ]] && d", ["d"]),
         ("f() { a; }; function g { b; }; f", ["a", "b", "f"]),
         ("a # b; c\nd", ["a", "d"]),
