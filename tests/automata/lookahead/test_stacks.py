@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import PDA, Limits, Lookahead
+from formal_llm import CFG, PDA, Limits, Lookahead
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import LENGTH
 from formal_llm.automata.lookahead.stacks import DEAD, NOTHING
@@ -108,6 +108,18 @@ class TestDemands:
         assume(state == "loop" and stack.rest.top is not None)
         below = demands.demand_below(state, stack)
         assert below is None or below == demands.for_configuration(state, stack.rest)
+
+    def test_symbols_that_are_learnt_later_make_a_new_version(self):
+        lookahead = Lookahead(CFG([("S", ("a",)), ("B", ("a", "B")), ("B", ("b",))]), Limits({"a": 2}))
+        demands, grammar = lookahead._search.demands, lookahead._search.grammar
+        *_, bottom = lookahead.pda.start().stack
+        version, known, resources = demands.version, len(grammar.symbols), demands.resources
+        demand = demands.for_configuration(LOOP, Stack.of("B", bottom))
+        assert demand.least_steps == 3  # B -> b, its match, and the bottom
+        assert demands.version > version and len(grammar.symbols) > known and demands.resources is not resources
+        version = demands.version
+        assert demands.for_configuration(LOOP, Stack.of("B", bottom)) == demand
+        assert demands.version == version
 
     def test_nothing_is_asked_for_where_the_run_may_end(self):
         lookahead = Lookahead(PDA([("q", "a", None, "q"), ("p", "a", None, "q")], start="p", accepting="p"))
