@@ -9,10 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from formal_llm.guard import Guard, GuardRules
+from tests.guard.oracle import EVENTS, Oracle
 from tests.guard.short_runs import (
     test_some_guards_against_all_short_runs as test_some_guards_against_all_short_runs,
 )
-from tests.guard.oracle import EVENTS, Oracle
 from tests.guard.whole_product import RULES, SAID, event, follow, oracle_of, text
 from tests.strategies import examples
 

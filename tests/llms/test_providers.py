@@ -32,7 +32,8 @@ def test_provider_strings() -> None:
 @pytest.mark.parametrize(
     "name",
     ["", "bultin", "openai", "openai:", "anthropic:", "test:", "test:randm", "test:random=x", "test:script=", "x:y",
-     "test:first=2", "test:script=a,b", "BUILTIN", "sure:1.5:builtin", "sure:-0.1:builtin", "sure:0.5", "sure:0.5:", "sure:x:builtin"],
+     "test:first=2", "test:script=a,b", "BUILTIN",
+     "sure:1.5:builtin", "sure:-0.1:builtin", "sure:0.5", "sure:0.5:", "sure:x:builtin"],
 )  # fmt: skip
 def test_other_strings_are_told_with_the_forms_there_are(name: str) -> None:
     with pytest.raises(UnknownProvider) as caught:
