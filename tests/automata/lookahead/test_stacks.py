@@ -109,6 +109,22 @@ class TestDemands:
         below = demands.demand_below(state, stack)
         assert below is None or below == demands.for_configuration(state, stack.rest)
 
+    @given(grammars(), choices)
+    @examples(40)
+    def test_by_how_much_a_terminal_lengthens_what_is_left(self, cfg, picks):
+        lookahead = Lookahead(cfg)
+        now, _ = walk(lookahead.automaton, picks)
+        slow = Reference(lookahead.pda, Limits())
+        shortest = slow.length(*parts(now))
+        assume(shortest < INF)
+        lengths = {name: slow.length_using(name, *parts(now)) for name in slow.letters}
+        extra = {name: length - shortest for name, length in lengths.items() if length < INF}
+        for _ in range(2):  # the second answer is remembered
+            found = lookahead._search.demands.detours_of_stack(*now)
+            assert set(found) == set(extra)
+            # A longer way may take fewer moves; they are counted too, so one terminal may be lost in rounding down.
+            assert all(more - 1 <= found[name] <= more for name, more in extra.items())
+
     def test_symbols_that_are_learnt_later_make_a_new_version(self):
         lookahead = Lookahead(CFG([("S", ("a",)), ("B", ("a", "B")), ("B", ("b",))]), Limits({"a": 2}))
         demands, grammar = lookahead._search.demands, lookahead._search.grammar
