@@ -106,8 +106,10 @@ class TestDemands:
         demands = lookahead._search.demands
         state, stack = lookahead.uncounted(walk(lookahead.automaton, picks)[0])
         assume(state == "loop" and stack.rest.top is not None)
-        below = demands.demand_below(state, stack)
-        assert below is None or below == demands.for_configuration(state, stack.rest)
+        for _ in range(2):  # the second answer is remembered
+            below = demands.demand_below(state, stack)
+            assert (below is None) == (len(lookahead._search.grammar.target_states(state, stack.top)) != 1)
+            assert below is None or below == demands.for_configuration(state, stack.rest)
 
     @given(grammars(), choices)
     @examples(40)
@@ -124,6 +126,13 @@ class TestDemands:
             assert set(found) == set(extra)
             # A longer way may take fewer moves; they are counted too, so one terminal may be lost in rounding down.
             assert all(more - 1 <= found[name] <= more for name, more in extra.items())
+
+    def test_terminals_that_can_replace_each_other_share_a_resource_where_no_stack_is_open(self):
+        cfg = CFG.from_string("%limit 1\nS -> A S | d\nA -> a | b | c")
+        assert Lookahead(cfg)._search.demands.resources._count == 2
+        ways = [("p", name, "X", end) for name in "ab" for end in "qr"]
+        pda = PDA([*ways, ("q", "c", "Y", "r"), ("r", "d", "Y", "r")], start="p", accepting="r", stack=("X", "Y", "Y"))
+        assert Lookahead(pda, Limits(default=1))._search.demands.resources._count == 4
 
     def test_symbols_that_are_learnt_later_make_a_new_version(self):
         lookahead = Lookahead(CFG([("S", ("a",)), ("B", ("a", "B")), ("B", ("b",))]), Limits({"a": 2}))
