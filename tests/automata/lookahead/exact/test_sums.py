@@ -133,6 +133,15 @@ def test_what_was_found_of_a_part_is_not_found_again():
         assert 1_000 - work.left == pytest.approx(8 / 150_000, rel=1e-6)
 
 
+def test_adding_totals_costs_work_by_their_number_and_bits():
+    work = WorkBudget()
+    exact = ExactSum(Lookahead(packing([2, 3], 5))._search.demands, {}, 5, work)
+    work.left = 1_000.0
+    for some, others in ((0b1011, 0b11), (0b11, 0b1011)):
+        assert exact._add_totals(some, others) == 0b11111
+    assert 1_000 - work.left == pytest.approx(2 * 2 * 4 / 150_000, rel=1e-6)
+
+
 def test_reading_what_is_kept_costs_work_by_its_bits():
     work = WorkBudget()
     demands = Lookahead(packing([200, 300, 400], 900))._search.demands
