@@ -162,6 +162,9 @@ class TestCosts:
             slow = SlowCosts(pda, forbidden, length)
             for symbol in grammar.symbols:
                 assert getattr(symbol, name) == slow.of(symbol.key)
+        for symbol in grammar.symbols:
+            ended = [way for way in symbol.ways if all(grammar.symbols[c].least_steps < INFINITE for c in way.children)]
+            assert [*grammar.live_ways(symbol)] == [way for _, way in grammar.live_moves(symbol)] == ended
         # From the top of the stack down some way is left, where the run may accept at all, limits aside.
         whole = SlowCosts(pda, (), 0).work_off(state, (*stack, None))[1]
         assert all(levels) == (whole < INFINITE)
@@ -193,6 +196,10 @@ class TestDetours:
         for word in language(cfg, 4):
             for name in word:
                 assert symbol.least_length // LENGTH + detours[name] <= len(word)
+        for name in cfg.terminals:
+            if lengths := [len(word) for word in language(cfg, 4) if name in word]:
+                # Moves are counted, too, so one terminal may be lost in rounding down.
+                assert min(lengths) - 1 <= symbol.least_length // LENGTH + detours[name] <= min(lengths)
 
 
 class TestManyStates:
