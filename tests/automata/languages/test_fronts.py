@@ -37,6 +37,15 @@ def test_beyond_the_cap_answers_stay_the_same() -> None:
         assert front.after_terminal("c").is_viable is False
 
 
+def test_a_prefix_is_not_certainly_the_longest_where_the_time_ran_out() -> None:
+    cfg = CFG.from_string("%order forward\n%limit 5 a b\n%require 2 a b\nS -> E S T | c\nE -> ε\nT -> a | b | T T")
+    for most in (2, 5):
+        word = ("c", "a", "b", "a", "b", "c")
+        assert ViablePrefixes(Lookahead(cfg), max_configurations=most).longest_viable(word) == (5, True)
+        length, sure = ViablePrefixes(Lookahead(cfg), search_time=0, max_configurations=most).longest_viable(word)
+        assert length < 5 and not sure
+
+
 def test_beyond_the_cap_other_automata_are_not_decided() -> None:
     class Endless(Plain):
         class Silent:

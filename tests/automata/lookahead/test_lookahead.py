@@ -250,6 +250,7 @@ class TestDetours:
         lookahead = Lookahead(CFG.from_string("%limit 1 a\nS -> a S | b"))
         now, _ = walk(lookahead.automaton, [0, 0, 0])
         assert lookahead.detours(now) == {"b": 0}
+        assert lookahead.detours(now, limits=False) == {"a": 1, "b": 0}
         assert lookahead.detours(lookahead.automaton.start()) == {"a": 1, "b": 0}
 
 

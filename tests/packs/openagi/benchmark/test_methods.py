@@ -47,6 +47,7 @@ def test_a_draft_is_written_whole_and_mended(made: Any, tmp_path: Path) -> None:
         plans = {(key.llm, key.method): plan for key, plan in records.plans.items()}
         assert all(plan["valid"] for plan in plans.values())
         assert plans["w", "draft"]["usage"]["requests"] == plans["w", "formal"]["usage"]["requests"] + 1
+        assert plans["w", "draft"]["questions"] == plans["w", "formal"]["questions"] + 1  # a draft is one, too
 
 
 def test_chance_draws_from_the_double() -> None:
