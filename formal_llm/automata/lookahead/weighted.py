@@ -178,7 +178,7 @@ class WeightedRules:
             ValueError: a score is not a number, or is infinite.
         """
         made = object.__new__(WeightedRules)
-        made._pda, made._bounds, made._scored = self._pda, self._bounds, self._scored
+        made._lookahead, made._pda, made._bounds, made._scored = self._lookahead, self._pda, self._bounds, self._scored
         made._derivations, made._listed, made._max_states = self._derivations, self._listed, self._max_states
         made._set_scores(scores)
         return made
