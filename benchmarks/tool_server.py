@@ -202,6 +202,9 @@ class _Anthropic:
         if waiting or before == "assistant":
             raise Refused("the final message must be one of the user, with the results of all calls")
         tools = [tool["name"] for tool in body.get("tools") or ()]
+        if results and not tools:
+            raise Refused("requests which include tool_use or tool_result blocks must define tools")
+        tools = [] if body.get("tool_choice") == {"type": "none"} else tools
         must = (body.get("tool_choice") or {}).get("type") == "any"
         return Asked(results, tools, must, count_read(body), body)
 

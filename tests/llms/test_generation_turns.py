@@ -101,6 +101,12 @@ def test_turns_are_taken_whole_streamed_and_awaited(served: tuple[ToolServer, An
         assert asked.must_call == (must and "ollama" not in llm.name)  # it has no such setting
 
 
+def test_a_chat_with_calls_may_be_continued_without_tools(served: tuple[ToolServer, Any]) -> None:
+    server, llm = served
+    server.model = lambda asked: ("Fine.", [])
+    assert llm.take_turn(CHAT, []).text == "Fine." and server.asked[0].tools == []
+
+
 def test_schemas_are_strict_where_they_are_closed(served: tuple[ToolServer, Any]) -> None:
     server, llm = served
     llm.take_turn("2 + 3?", [ADD, OPEN])

@@ -291,7 +291,7 @@ class _NativeRun:
         states, placed = self._fill_texts(path, text)
         if not placed and text:
             yield Correction(len(self.transcript), text, (), "", "no state may have a text here")
-        self.writer.waiting, self.writer.notes, self.refused = tuple(calls[path.called :]), (), []
+        self.writer.waiting, self.refused = tuple(calls[path.called :]), []
         for segment in states:
             yield SegmentBegan(segment.state, segment.source == "forced")
             if segment.text:
@@ -333,6 +333,7 @@ class _NativeRun:
             text, calls = yield from self._read_output(made)
             path = self._find_path(text, calls)
             if path is not None:
+                self.writer.notes = ()  # it has read them
                 yield from self._report_path(path, text, calls)
                 return
             problem = self._explain_turn(text, calls, offered, may_write)

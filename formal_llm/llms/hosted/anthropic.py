@@ -189,6 +189,10 @@ class AnthropicLLM(StreamedText):
         if request.tools:
             asked["tools"] = [*map(_tool_data, request.tools)]
             asked["tool_choice"] = {"type": "any" if request.must_call else "auto"}
+        elif called := dict.fromkeys(call.name for message in request.messages for call in message.calls):
+            # What was called must be defined, even where nothing may be called any more.
+            asked["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in called]
+            asked["tool_choice"] = {"type": "none"}
         if request.streams:  # not compressed, so that its size can be bounded while streaming
             asked |= {"stream": True, "extra_headers": {"Accept-Encoding": "identity"}}
         return client.messages.create(**asked)
