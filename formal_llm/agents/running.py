@@ -284,7 +284,8 @@ class Run:
     def build_state(self, waiting: Sequence[Waiting] = ()) -> PausedRun:
         """Return the state of the run, which waits for some calls."""
         world = self._world
-        transcript, writer = self.transcript, self._writer.save()
+        transcript = self.transcript
+        writer: Mapping[str, JSON] = self._writer.save()
         if self._begun is not None and not self._writing and not self._is_asked:
             transcript, writer = self._begun  # what comes without a request in this turn comes again
         return PausedRun(
