@@ -193,6 +193,9 @@ class ContinuingRun(WriterRun):
         """Whether the model was stopped in the middle, so that it has to be asked to continue."""
         return made.ended is None and bool(made.text)
 
+    def _note_break(self) -> None:
+        """Note that the text of the model broke off."""
+
     def _note_problem(self, problem: str, rejected: str | None = None) -> None:
         """Note what was wrong, and the text that was rejected, for models that read it."""
 
@@ -219,14 +222,20 @@ class ContinuingRun(WriterRun):
                 came = yield from coming.read_next()
             except ProviderError:
                 self.drops += 1
+                if coming.text:
+                    yield Spent.from_tokens(state or "", coming.give_up().usage)
                 if not coming.text or self.drops > self.bounds.drops:
                     raise
-                yield Spent.from_tokens(state or "", coming.give_up().usage)
+                self._note_break()
                 return  # it is asked to continue what has come
             if coming.stopped in (REFUSED, FILTERED):
                 yield Spent.from_tokens(state or "", (yield from coming.close()).usage)
                 raise WritingError(f"the model gave no text: {coming.stopped}", state or "", coming.text)
-            yield from self._read_pieces(self.splitter.feed(came))
+            try:
+                yield from self._read_pieces(self.splitter.feed(came))
+            except WritingError:
+                yield Spent.from_tokens(state or "", (yield from coming.close()).usage)
+                raise
         made, text = (yield from coming.close()), coming.text
         yield Spent.from_tokens(state or "", made.usage)
         if self.cut:

@@ -378,9 +378,10 @@ class _NativeRun:
                 piece = yield from coming.read_next()
             except ProviderError:
                 self.drops += 1
+                if coming.text:
+                    yield Spent.from_tokens("", coming.give_up().usage)
                 if not coming.text or self.drops > self.bounds.drops:
                     raise
-                yield Spent.from_tokens("", coming.give_up().usage)
                 return None
             if piece and state is not None:
                 yield Text(piece)

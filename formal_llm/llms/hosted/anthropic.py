@@ -289,6 +289,8 @@ def _chat_data(messages: Sequence[Message]) -> list[dict[str, Any]]:
             chat.append({"role": "assistant", "content": blocks})
         elif chat and chat[-1]["role"] == message.role and isinstance(chat[-1]["content"], list):
             chat[-1]["content"].append({"type": "text", "text": message.content})
+        elif chat and chat[-1]["role"] == message.role:
+            chat[-1]["content"] += f"\n\n{message.content}"
         else:
             chat.append({"role": message.role, "content": message.content})
     return chat
