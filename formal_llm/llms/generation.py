@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, TypedDict, Unpack, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.question import Answer, CallRequest, Message, Question
@@ -138,27 +138,31 @@ class ToolOffer:
     parameters: Schema = field(hash=False)
 
 
+class TurnOptions(TypedDict, total=False):
+    """The settings of a turn with tools.
+
+    Attributes:
+        must_call: whether at least one tool must be called; False by default. Not all servers enforce it.
+        max_tokens: the maximum number of tokens to write, including those of the model's thinking; by default 512.
+        temperature: 0, the default, for the most probable text. Models that accept no temperature use their own.
+    """
+
+    must_call: bool
+    max_tokens: int
+    temperature: float
+
+
 @runtime_checkable
 class ToolCallingLLM(Protocol):
     """A language model that requests calls of tools."""
 
-    def take_turn(
-        self,
-        messages: Messages,
-        tools: Sequence[ToolOffer],
-        *,
-        must_call: bool = False,
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-    ) -> Generated:
+    def take_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Generated:
         """Write the next message of a chat, which may request calls of tools.
 
         Args:
             messages: the chat; a single text stands for a message of the user.
             tools: the tools that may be called now.
-            must_call: whether at least one must be called. Not all servers enforce it.
-            max_tokens: the maximum number of tokens to write, including those of the model's thinking.
-            temperature: 0 for the most probable text. Models that accept no temperature use their own.
+            **how: the settings.
 
         Raises:
             ProviderError: the server gave no answer.
@@ -170,15 +174,7 @@ class ToolCallingLLM(Protocol):
 class StreamingToolCallingLLM(Protocol):
     """A :class:`ToolCallingLLM` that can also stream its text while it is written."""
 
-    def stream_turn(
-        self,
-        messages: Messages,
-        tools: Sequence[ToolOffer],
-        *,
-        must_call: bool = False,
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-    ) -> Stream:
+    def stream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Stream:
         """Like :meth:`ToolCallingLLM.take_turn`: the pieces of the text, and finally the whole with the calls."""
         ...
 
@@ -375,27 +371,15 @@ class ToolTurn(Writing):
     """A request for the next message of a chat with tools.
 
     Args:
-        messages, max_tokens, temperature: see :meth:`ToolCallingLLM.take_turn`.
-        tools, must_call: likewise.
-        task, walk: see :class:`~formal_llm.llms.generation.Writing`.
+        messages, tools, how: see :meth:`ToolCallingLLM.take_turn`.
     """
 
     __slots__ = ("must_call", "tools")
 
-    def __init__(
-        self,
-        messages: Messages,
-        tools: Sequence[ToolOffer],
-        *,
-        must_call: bool = False,
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-        task: str = "",
-        walk: str = "",
-    ) -> None:
-        super().__init__(messages, max_tokens=max_tokens, temperature=temperature, task=task, walk=walk)
+    def __init__(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> None:
+        super().__init__(messages, max_tokens=how.get("max_tokens", 512), temperature=how.get("temperature", 0.0))
         self.tools = tuple(tools)
-        self.must_call = must_call
+        self.must_call = how.get("must_call", False)
 
     @property
     def content(self) -> dict[str, object]:

@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, Unpack
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.doubles import FunctionLLM, RandomLLM, ScriptedLLM
@@ -22,6 +22,7 @@ from formal_llm.llms.generation import (
     Stream,
     ToolOffer,
     ToolTurn,
+    TurnOptions,
     Writing,
     chat,
 )
@@ -182,19 +183,9 @@ class FunctionTurnLLM(FunctionTextLLM):
         wrote = len(text) + sum(len(call.name) + len(call.arguments) for call in calls)
         return Answer((), text=text, usage=TokenUsage(1, read // TOKEN, -(-wrote // TOKEN)), ended="", calls=(*calls,))
 
-    def stream_turn(
-        self,
-        messages: Messages,
-        tools: Sequence[ToolOffer],
-        *,
-        must_call: bool = False,
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-    ) -> Stream:
+    def stream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Stream:
         """Like ``take_turn``, its text piece by piece."""
-        yield from self._pieces(
-            self.take_turn(messages, tools, must_call=must_call, max_tokens=max_tokens, temperature=temperature)
-        )
+        yield from self._pieces(self.take_turn(messages, tools, **how))
 
 
 class ScriptedTurnLLM(FunctionTurnLLM):
