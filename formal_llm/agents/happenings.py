@@ -65,7 +65,7 @@ class Wrote(_RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn(_RunEvent):
-    """The text that was streamed in the state that began last is not its text: the text of another state, or refused."""
+    """What was written in the state that began last is not its text: it is written anew, there or in another state."""
 
     state: str
     run: str = ""
