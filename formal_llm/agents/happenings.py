@@ -65,7 +65,11 @@ class Wrote(_RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn(_RunEvent):
-    """What was written in the state that began last is not its text: it is written anew, there or in another state."""
+    """The state that began last is taken back, with its text: what is written belongs elsewhere, or is written anew.
+
+    So whoever appends the text of each :class:`Wrote` to the state that began last, and drops that state here, has the
+    transcript.
+    """
 
     state: str
     run: str = ""

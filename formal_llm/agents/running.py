@@ -415,7 +415,7 @@ class Run:
     def _follow_writer(self, outside: set[str]) -> Asks[tuple[str, ...]]:
         """Record what a writer reports, and return the states that are due at its end."""
         rules = self.settings.rules
-        state, pieces = "", False
+        state, pieces, begun = "", False, list[str]()
         known = rules.action is None and not rules.behaviour.endless
         monitor = self._monitor if known else StatesMonitor(rules, [self._monitor])
         steps = self._writer.steps(self.transcript, monitor, until=outside, contents=self._build_contents())
@@ -428,16 +428,17 @@ class Run:
             came = None
             match event:
                 case SegmentBegan():
-                    if pieces:
-                        self.notify_watchers(happenings.Withdrawn(state, self.name))
+                    if pieces or event.state in begun:
+                        self._withdraw_states(begun)
                     state, pieces = event.state, False
+                    begun.append(state)
                     self.notify_watchers(happenings.Began(state, "model", self.name))
                 case Text():
                     pieces = True
                     self.notify_watchers(happenings.Wrote(state, event.text, self.name))
                 case Segment():
                     self._record_segment(event, was_streamed=pieces and event.state == state)
-                    pieces = pieces and event.state != state
+                    pieces, begun = pieces and event.state != state, begun[1:]
                 case Correction():
                     self._record_correction(event)
                 case Spent():
@@ -449,6 +450,11 @@ class Run:
                         came = yield event
                     except Exception as error:
                         came = error
+
+    def _withdraw_states(self, begun: list[str]) -> None:
+        """Notify the watchers that these states, which have begun, are not written, the latest first."""
+        while begun:
+            self.notify_watchers(happenings.Withdrawn(begun.pop(), self.name))
 
     def _record_segment(self, segment: Segment, *, was_streamed: bool) -> None:
         """Add a segment that the writer has ended, and note the tool if it names one."""

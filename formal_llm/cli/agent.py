@@ -291,9 +291,9 @@ class StatePrinter:
                 self._begun, self._wrote, self._held = True, False, ""
             case Wrote(_, text):
                 self._show(text)
-            case Withdrawn():
+            case Withdrawn(state):
                 self._line()
-                self.console.print("  (not the text of this state: see below)", style="dim")
+                self.console.print(f"  {state} is withdrawn", style="dim")
             case Corrected(correction):
                 self._line()
                 self.console.print(f"corrected: {correction}", style="red")

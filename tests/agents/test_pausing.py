@@ -133,7 +133,8 @@ def test_a_run_that_pauses_at_every_step_is_the_same(name: str, native: bool, se
             pause_after(run, 1)
         else:
             break
-    assert made == expected and done == acted and llm.asked == asked
+    # Calls of one turn are carried out at once, in any order.
+    assert made == expected and sorted(done) == sorted(acted) and llm.asked == asked
     assert pauses >= 1
 
 

@@ -100,13 +100,9 @@ def test_a_hosted_model_calls_tools_natively_and_its_text_is_shown_once(server: 
     assert server.asked[0].body["messages"][0]["content"].startswith("Be brief.")
     lines = printed.splitlines()
     # What came before the call was streamed as an answer might be, and turned out to be a thought.
-    assert lines[:5] == [
-        "Ques: Pay.",
-        "Final-Tht: ",
-        "Ans: I pay.",
-        "  (not the text of this state: see below)",
-        "Tht: I pay.",
-    ]
+    assert lines[:6] == [
+        "Ques: Pay.", "Final-Tht: ", "Ans: I pay.", "  Ans is withdrawn", "  Final-Tht is withdrawn", "Tht: I pay.",
+    ]  # fmt: skip
     assert lines[-2:] == ["Ans: paid 3", "0 questions, 2 requests, 0 corrections"] and printed.count("paid 3") == 2
     Path("how.txt").write_text("Be kind.")
     code, printed, _ = agent("react", "Pay.", *HOW, "--instructions", "@how.txt", "--text", "--max-tokens", "1")
