@@ -223,6 +223,8 @@ def _converse(
             error = caught
             raise
         finally:
+            if shown is not None:
+                shown.end_line()
             run = talk.run
             if save is not None and run is not None:
                 write_to(save, run.transcript.to_jsonl())
@@ -286,21 +288,21 @@ class StatePrinter:
 
         match happening:
             case Began(state, source):
-                self._line()
+                self.end_line()
                 self.console.print(f"{state}: ", style=f"bold {self._COLOURS[source]}", end="")
                 self._begun, self._wrote, self._held = True, False, ""
             case Wrote(_, text):
                 self._show(text)
             case Withdrawn(state):
-                self._line()
+                self.end_line()
                 self.console.print(f"  {state} is withdrawn", style="dim")
             case Corrected(correction):
-                self._line()
+                self.end_line()
                 self.console.print(f"corrected: {correction}", style="red")
                 if correction.reason:
                     self.console.print(f"  {correction.reason}", style="dim")
             case Called(call):
-                self._line()
+                self.end_line()
                 mark = "" if call.ok else " failed"
                 label = f"{call.label} = " if call.label else ""
                 self.console.print(f"  {label}{call.tool}({call.input}){mark}", style="dim")
@@ -314,14 +316,15 @@ class StatePrinter:
         self._begun = self._begun or bool(shown)
         self.console.print(shown, end="")
 
-    def _line(self) -> None:
+    def end_line(self) -> None:
+        """End the line that is begun."""
         if self._begun:
             self.console.print()
             self._begun, self._held = False, ""
 
     def end(self, questions: int, requests: int, corrections: int) -> None:
         """Show what it took."""
-        self._line()
+        self.end_line()
         sys.stdout.flush()
         summary = (
             f"{counted(questions, 'question')}, {counted(requests, 'request')}, {counted(corrections, 'correction')}"
