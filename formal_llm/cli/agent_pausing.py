@@ -129,11 +129,12 @@ class PausableRun:
         try:
             with answering_first_signal(run.pause, "the run pauses as soon as what is under way is finished"):
                 return run.run_to_end()
-        except FormalLLMError as error:
-            state = error.state if isinstance(error, AgentPaused) else run.build_state().to_json()
+        except (FormalLLMError, KeyboardInterrupt) as error:
+            state = error.state if isinstance(error, AgentPaused) else run.pause()
             self.file.write_text(state, encoding="utf-8")
             if not isinstance(error, AgentPaused):
-                err().print(f"the run can be continued from where it failed: {_how_to_continue(self.file)}")
+                again = "; what was under way is done again" if isinstance(error, KeyboardInterrupt) else ""
+                err().print(f"the run can be continued: {_how_to_continue(self.file)}{again}")
             raise
 
     def _resume(self, state: str, waiting: Sequence[Waiting], answers: Mapping[str, str]) -> Run:

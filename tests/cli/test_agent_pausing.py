@@ -110,9 +110,15 @@ def test_a_hosted_model_calls_tools_natively_and_its_text_is_shown_once(server: 
     assert server.asked[-1].body["messages"][0]["content"].startswith("Be kind.")
 
 
-def test_a_liar_is_corrected_before_the_eyes_of_the_person(server: ToolServer) -> None:
+@pytest.mark.parametrize("llm", ["openai:m", "anthropic:m", "ollama:m"])
+def test_a_liar_is_corrected_before_the_eyes_of_the_person(
+    server: ToolServer, llm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    monkeypatch.setenv("OLLAMA_HOST", server.url)
     play(server, ("", [("rm", {"path": "/"})]), PAY)
-    code, printed, _ = agent("react", "Pay.", *HOW, "--limit", "ask_user=0")
+    code, printed, _ = agent("react", "Pay.", "--llm", llm, *HOW[2:], "--limit", "ask_user=0")
     assert code == 0 and "corrected: " in printed and "'rm'" in printed and "1 correction" in printed
     assert "there is no tool 'rm'; what may be called now: pay, interrupt" in printed
     assert "\n  rm(" not in printed
@@ -190,13 +196,14 @@ def test_ctrl_c_pauses_the_run_and_once_more_ends_it(server: ToolServer) -> None
     assert code == 0 and "Ans: interrupted; paid 3" in printed and len(server.asked) == 3
     play(server, ("", [("interrupt", {"times": 2})]))
     code, _, said = agent("react", "Pay.", *HOW, "--state", "run.json")
-    assert code == 130 and "interrupted" in said
+    assert code == 130 and "interrupted" in said and "what was under way is done again" in said
+    assert json.loads(Path("run.json").read_text())["calls"] == []
 
 
 def test_a_run_that_fails_is_continued_where_it_failed(server: ToolServer) -> None:
     play(server, PAY)
     code, _, said = agent("react", "Pay.", *HOW, "--state", "run.json", "--max-tokens", "10")
-    assert code == 4 and "the run can be continued from where it failed" in said
+    assert code == 4 and "the run can be continued: the same command" in said
     assert json.loads(Path("run.json").read_text())["question"] == "Pay."
     code, printed, _ = agent("react", "--resume", "run.json", *HOW, "-q")
     assert (code, printed) == (0, "paid 3\n") and Path("paid.txt").read_text() == "3\n" and len(server.asked) == 2

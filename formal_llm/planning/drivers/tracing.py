@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from formal_llm.errors import MissingDependency
@@ -67,7 +67,9 @@ class ModelSpans:
         if self._model:
             self._about["gen_ai.request.model"] = self._model
 
-    def start_child(self, name: str, parent: Span | None, about: dict[str, Any], *, is_request: bool = False) -> Span:
+    def start_child(
+        self, name: str, parent: Span | None, about: Mapping[str, str | int], *, is_request: bool = False
+    ) -> Span:
         """Start a span below another one."""
         kinds = self._trace.SpanKind
         return self._tracer.start_span(
@@ -79,7 +81,7 @@ class ModelSpans:
 
     def start_chat(self, parent: Span | None, question: Question) -> Span:
         """Start the span of a request."""
-        about: dict[str, Any] = {"gen_ai.operation.name": "chat", **self._about}
+        about: dict[str, str | int] = {"gen_ai.operation.name": "chat", **self._about}
         if not isinstance(question, Writing):
             about["formal_llm.options"] = len(question.options)
         if self._content:
