@@ -17,11 +17,11 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapp
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from formal_llm.agents.acting import AgentRules, Rule
 from formal_llm.agents.decoding.chatting import ChattingWriter
-from formal_llm.agents.decoding.contents import Validated
+from formal_llm.agents.decoding.contents import OutputType, Validated
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.native import NativeWriter, ToolStates
 from formal_llm.agents.decoding.steps import Asks
@@ -31,8 +31,7 @@ from formal_llm.agents.happenings import Happening, HappeningCallback
 from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.output import OutputType
-from formal_llm.agents.pausing import RunState
+from formal_llm.agents.pausing import PausedRun
 from formal_llm.agents.person import hear
 from formal_llm.agents.published.rewoo import LLM_WORKER, REQUEST, solve
 from formal_llm.agents.published.summaries import Summarise, list_results
@@ -43,11 +42,10 @@ from formal_llm.agents.transcript import Transcript
 from formal_llm.automata import Behaviour, Limits
 from formal_llm.errors import AutomatonError, ToolkitError, TranscriptError, WritesNoText, unknown
 from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.generation import ContinuingLLM, TextLLM
+from formal_llm.llms.generation import ContinuingLLM, TextLLM, ToolCallingLLM, ToolOffer
 from formal_llm.llms.llm import LLM, LLMLike, resolve
 from formal_llm.llms.schemas import closed
 from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM
-from formal_llm.llms.tool_calling import OfferedTool, ToolCallingLLM
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import CallLimits
@@ -242,7 +240,7 @@ class Agent(RunnableAgent):
                 bounds=bounds,
                 temperature=temperature,
                 streaming=streaming,
-                output=OfferedTool("final_answer", "Gives the answer.", output.schema) if output is not None else None,
+                output=ToolOffer("final_answer", "Gives the answer.", output.schema) if output is not None else None,
             )
         else:
             self._writer_of = writer or partial(
@@ -333,7 +331,7 @@ class Agent(RunnableAgent):
         Raises:
             SnapshotError: the state is damaged, or of another behaviour; the run does not wait for one of these calls.
         """
-        read = RunState.from_json(state, self.monitor.fingerprint)
+        read = PausedRun.from_json(state, self.monitor.fingerprint)
         run = self.start(read.question, llm=llm, on_event=on_event)
         run.restore(read, approved or {}, results or {})
         return run
@@ -379,7 +377,7 @@ def _check_tools(
 
 
 #: The model as a worker, as it is offered.
-_OFFERED_WORKER = OfferedTool(
+_OFFERED_WORKER = ToolOffer(
     LLM_WORKER, "Answers a request by itself, without tools.", closed({REQUEST: {"type": "string"}})
 )
 _HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}
@@ -438,15 +436,29 @@ _LABELS = (
 )
 
 
-def make_native_writer(llm: LLM, behaviour: Behaviour, instructions: str = "", **how: Any) -> Writer:
-    """Create the writer for a model that calls tools by its provider's own means; ``how`` as of ``NativeWriter``.
+def make_native_writer(
+    llm: LLM,
+    behaviour: Behaviour,
+    instructions: str = "",
+    *,
+    states: ToolStates,
+    tools: Sequence[ToolOffer],
+    bounds: Bounds | None = None,
+    temperature: float = 0.0,
+    streaming: bool = False,
+    output: ToolOffer | None = None,
+) -> Writer:
+    """Create the writer for a model that calls tools by its provider's own means, see :class:`NativeWriter`.
 
     Raises:
         WritesNoText: the model calls no tools.
     """
     if not isinstance(llm, ToolCallingLLM):
         raise WritesNoText(llm, "call tools")
-    return NativeWriter(llm, behaviour, instructions=instructions, **how)
+    return NativeWriter(
+        llm, behaviour, states, tools, instructions=instructions, bounds=bounds, temperature=temperature,
+        streaming=streaming, output=output,
+    )  # fmt: skip
 
 
 #: The vocabulary of the random text model: words, and markers that may turn up where they are not allowed.

@@ -43,7 +43,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class RunState:
+class PausedRun:
     """The state of a run.
 
     Attributes:
@@ -57,6 +57,7 @@ class RunState:
         world: the state that the environment is writing; empty if it is the model's turn.
         carried: the calls that were carried out for it, by their numbers.
         answers: what the model answered for it.
+        approved: what a person decided about calls, by their numbers: True, or False or a reason.
         waiting: the calls that the run waits for.
         tools: the state of the tools.
     """
@@ -71,6 +72,7 @@ class RunState:
     world: str = ""
     carried: Mapping[int, ToolCall] = field(default_factory=dict)
     answers: tuple[Answer, ...] = ()
+    approved: Mapping[int, bool | str] = field(default_factory=dict)
     waiting: tuple[Waiting, ...] = ()
     tools: JSON = None
 
@@ -88,13 +90,14 @@ class RunState:
             "world": self.world,
             "carried": {str(number): call.to_data() for number, call in self.carried.items()},
             "answers": [answer_to_data(answer) for answer in self.answers],
+            "approved": {str(number): given for number, given in self.approved.items()},
             "waiting": [asdict(one) for one in self.waiting],
             "tools": self.tools,
         }
         return json.dumps(data, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str, fingerprint: str) -> RunState:
+    def from_json(cls, text: str, fingerprint: str) -> PausedRun:
         """Read the state of a run under rules with this fingerprint.
 
         Raises:
@@ -124,6 +127,7 @@ class RunState:
                 data["world"],
                 {int(number): ToolCall(**call) for number, call in data["carried"].items()},
                 tuple(map(answer_from_data, data["answers"])),
+                {int(number): given for number, given in data["approved"].items()},
                 tuple(Waiting(**one) for one in data["waiting"]),
                 data["tools"],
             )
@@ -142,10 +146,11 @@ _SHAPE = Keys(
         "format": AlternativeShape(texts=(_FORMAT,)), "rules": str, "question": str, "transcript": str,
         "calls": Items(_CALL), "refused": NamedEntries(str), "writer": NamedEntries(object),
         "narrowed": NamedEntries(int), "world": str,
-        "carried": NamedEntries(_CALL), "answers": Items(object), "waiting": Items(_WAITING), "tools": object,
+        "carried": NamedEntries(_CALL), "answers": Items(object),
+        "approved": NamedEntries(AlternativeShape((bool, str))), "waiting": Items(_WAITING), "tools": object,
     },
     needed=(
         "format", "rules", "question", "transcript", "calls", "refused", "writer", "narrowed", "world", "carried",
-        "answers", "waiting", "tools",
+        "answers", "approved", "waiting", "tools",
     ),
 )  # fmt: skip

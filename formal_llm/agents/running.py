@@ -19,7 +19,7 @@ from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adr
 from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
 from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.pausing import RunState, Waiting
+from formal_llm.agents.pausing import PausedRun, Waiting
 from formal_llm.agents.roles import Roles
 from formal_llm.agents.tool_calls import (
     ERROR,
@@ -285,20 +285,21 @@ class Run:
         self._pausing = True
         return self.build_state().to_json()
 
-    def build_state(self, waiting: Sequence[Waiting] = ()) -> RunState:
+    def build_state(self, waiting: Sequence[Waiting] = ()) -> PausedRun:
         """Return the state of the run, which waits for some calls."""
         world = self._world
-        # Before the first request of a turn its beginning counts: what needs no request comes again.
-        early = self._begun is not None and not self._writing and not self._is_asked
-        transcript, writer = self._begun if early and self._begun else (self.transcript, self._writer.save())
-        return RunState(
+        transcript = self.transcript
+        writer: Mapping[str, JSON] = self._writer.save()
+        if self._begun is not None and not self._writing and not self._is_asked:
+            transcript, writer = self._begun  # what comes without a request in this turn comes again
+        return PausedRun(
             self.fingerprint, self.question, transcript,
             tuple(self.calls[: world.calls_before] if self._writing else self.calls), self._refused,
-            writer, self._narrowed, self._writing, world.carried, tuple(world.answers), tuple(waiting),
+            writer, self._narrowed, self._writing, world.carried, tuple(world.answers), world.approved, tuple(waiting),
             self.toolkit.save_state(),
         )  # fmt: skip
 
-    def restore(self, state: RunState, approved: Mapping[str, bool | str], results: Mapping[str, str]) -> None:
+    def restore(self, state: PausedRun, approved: Mapping[str, bool | str], results: Mapping[str, str]) -> None:
         """Take up a state, before the first step.
 
         Args:
@@ -322,14 +323,14 @@ class Run:
             raise SnapshotError(f"the state of the run cannot be taken up: {error}") from error
         self.transcript, self.calls, self._refused = state.transcript, [*state.calls], dict(state.refused)
         self._writing = state.world
-        self._world = _WorldRecord(len(self.calls), dict(state.carried), [*state.answers])
+        self._world = _WorldRecord(len(self.calls), dict(state.carried), [*state.answers], dict(state.approved))
         known = {one.id: one for one in state.waiting}
         for name in (*approved, *results):
             kind = "approval" if name in approved else "result"
             if name not in known or known[name].kind != kind:
                 waits = ", ".join(f"{one.id} ({one.kind})" for one in state.waiting) or "nothing"
                 raise SnapshotError(f"the run does not wait for the {kind} of {name!r}; it waits for {waits}")
-        self._world.approved = {_read_number(name): given for name, given in approved.items()}
+        self._world.approved |= {_read_number(name): given for name, given in approved.items()}
         for name, output in results.items():
             call = ToolCall(len(self.segments), known[name].tool, known[name].input, output)
             self._world.carried[_read_number(name)] = call

@@ -98,10 +98,10 @@ class PausableRun:
             SnapshotError: the file holds no state of this agent.
         """
         if self.is_resumed and self.file is not None:
-            from formal_llm.agents.pausing import RunState
+            from formal_llm.agents.pausing import PausedRun
 
             state = self.file.read_text(encoding="utf-8")
-            waiting = RunState.from_json(state, self.agent.monitor.fingerprint).waiting
+            waiting = PausedRun.from_json(state, self.agent.monitor.fingerprint).waiting
             self.run = self._resume(state, waiting, self.answers)
             self._show_past(self.run.transcript)
         else:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Writing, as_generated
+from formal_llm.llms.generation import Generated, GeneratedObject, Messages, ToolOffer, ToolTurn, Writing, as_generated
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.schemas import Schema
-from formal_llm.llms.tool_calling import OfferedTool, Turn
 
 
 class Texts:
@@ -30,14 +29,14 @@ class Texts:
     def take_turn(
         self,
         messages: Messages,
-        tools: Sequence[OfferedTool],
+        tools: Sequence[ToolOffer],
         *,
         must_call: bool = False,
         max_tokens: int = 512,
         temperature: float = 0.0,
     ) -> Generated:
         """Write the next message of a chat with tools, see :meth:`ToolCallingLLM.take_turn`."""
-        request = Turn(messages, tools, must_call=must_call, max_tokens=max_tokens, temperature=temperature)
+        request = ToolTurn(messages, tools, must_call=must_call, max_tokens=max_tokens, temperature=temperature)
         return as_generated(self._choose(request))
 
     def continue_text(
@@ -77,14 +76,14 @@ class AsyncTexts:
     async def atake_turn(
         self,
         messages: Messages,
-        tools: Sequence[OfferedTool],
+        tools: Sequence[ToolOffer],
         *,
         must_call: bool = False,
         max_tokens: int = 512,
         temperature: float = 0.0,
     ) -> Generated:
         """Write the next message of a chat with tools."""
-        request = Turn(messages, tools, must_call=must_call, max_tokens=max_tokens, temperature=temperature)
+        request = ToolTurn(messages, tools, must_call=must_call, max_tokens=max_tokens, temperature=temperature)
         return as_generated(await self._choose(request))
 
     async def acontinue_text(

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from formal_llm import Limits
 from formal_llm.agents import Agent, Transcript
 from formal_llm.agents.happenings import Called, Ended, Received, Wrote
-from formal_llm.agents.pausing import RunState
+from formal_llm.agents.pausing import PausedRun
 from formal_llm.agents.running import Run
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.errors import AgentPaused, LLMError, Pending, SnapshotError, ToolkitError, WritingError
@@ -130,7 +130,7 @@ def test_a_run_that_pauses_at_every_step_is_the_same(name: str, native: bool, se
             made = run_through(run)
         except AgentPaused as paused:
             pauses += 1
-            state = RunState.from_json(paused.state, agent.monitor.fingerprint)
+            state = PausedRun.from_json(paused.state, agent.monitor.fingerprint)
             assert state.to_json() == paused.state
             before, (_, llm) = llm, make_agent(name, native, seed)
             llm.asked = before.asked

@@ -14,8 +14,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 from formal_llm.agents import Agent
 from formal_llm.agents.tracing import AgentSpans
 from formal_llm.errors import AgentPaused, LLMError, Pending
+from formal_llm.llms.generation import ToolTurn
 from formal_llm.llms.text_doubles import FunctionTurnLLM, ScriptedTurnLLM
-from formal_llm.llms.tool_calling import Turn
 from formal_llm.tools import tool
 from tests.planning.drivers.test_tracing import Provider
 
@@ -88,7 +88,7 @@ def test_a_span_for_each_run_request_and_call(provider: Provider, content: bool)
 
 
 def test_runs_of_the_same_name_that_are_awaited_together_are_kept_apart(provider: Provider) -> None:
-    async def answer(turn: Turn) -> Any:
+    async def answer(turn: ToolTurn) -> Any:
         await asyncio.sleep(0)  # all runs are under way together
         done = sum(message.role == "tool" for message in turn.messages)
         number = int(turn.messages[0].content)

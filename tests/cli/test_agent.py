@@ -10,6 +10,7 @@ import pytest
 
 from formal_llm.agents import Transcript
 from formal_llm.automata import Behaviour
+from formal_llm.cli.agent import tools_of
 from tests.cli.inside import runner
 
 agent = runner("agent")
@@ -72,6 +73,22 @@ def test_tools_of_ones_own_and_rules() -> None:
         code, _, said = agent("react", "q", "--tools", name, *options)
         assert code == 2 and "toolkit" in said
     sys.modules.pop("own_tools")
+
+
+def test_a_module_in_the_folder_comes_before_others_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, folder in (("there", tmp_path / "elsewhere"), ("here", tmp_path)):
+        folder.mkdir(exist_ok=True)
+        (folder / "twice_there.py").write_text(
+            f"from formal_llm.tools import Toolkit, tool\n\n@tool\ndef {name}() -> str:\n    'It.'\n    return ''\n\n"
+            f"toolkit = Toolkit([{name}])\n"
+        )
+    monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
+    before = [*sys.path]
+    assert [*tools_of("twice_there:toolkit", None).tools] == ["here"]
+    assert sys.path == before
+    sys.modules.pop("twice_there")
 
 
 def test_a_recorded_run_is_replayed() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from formal_llm.errors import ProviderError
 from formal_llm.llms.awaited import AsyncStream
-from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Stream, chat
+from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Stream, ToolOffer, chat
 from formal_llm.llms.hosted.adapter import HostedLLM, ReportedError, provider_error, token_usage
 from formal_llm.llms.hosted.text_request import (
     CallPart,
@@ -26,7 +26,6 @@ from formal_llm.llms.hosted.text_request import (
 )
 from formal_llm.llms.schemas import Schema, check_schema
 from formal_llm.llms.stops import Cutter, first_stop
-from formal_llm.llms.tool_calling import OfferedTool
 from formal_llm.llms.usage import TokenUsage
 
 #: How many more parts of a stream are read to find its usage, after a stop ended it.
@@ -35,7 +34,7 @@ _MORE = 3
 
 def _make_turn(
     messages: Messages,
-    tools: Sequence[OfferedTool],
+    tools: Sequence[ToolOffer],
     must_call: bool,
     max_tokens: int,
     temperature: float,
@@ -97,13 +96,13 @@ class HostedText(HostedLLM):
     def take_turn(
         self,
         messages: Messages,
-        tools: Sequence[OfferedTool],
+        tools: Sequence[ToolOffer],
         *,
         must_call: bool = False,
         max_tokens: int = 512,
         temperature: float = 0.0,
     ) -> Generated:
-        """Write the next message of a chat with tools, see :class:`~formal_llm.llms.tool_calling.ToolCallingLLM`.
+        """Write the next message of a chat with tools, see :class:`~formal_llm.llms.generation.ToolCallingLLM`.
 
         Raises:
             ProviderError: the server gave no answer, or the model does not support tools.
@@ -113,7 +112,7 @@ class HostedText(HostedLLM):
     async def atake_turn(
         self,
         messages: Messages,
-        tools: Sequence[OfferedTool],
+        tools: Sequence[ToolOffer],
         *,
         must_call: bool = False,
         max_tokens: int = 512,
@@ -358,7 +357,7 @@ class StreamedText(HostedText):
     def stream_turn(
         self,
         messages: Messages,
-        tools: Sequence[OfferedTool],
+        tools: Sequence[ToolOffer],
         *,
         must_call: bool = False,
         max_tokens: int = 512,
@@ -374,7 +373,7 @@ class StreamedText(HostedText):
     def astream_turn(
         self,
         messages: Messages,
-        tools: Sequence[OfferedTool],
+        tools: Sequence[ToolOffer],
         *,
         must_call: bool = False,
         max_tokens: int = 512,
