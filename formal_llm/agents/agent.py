@@ -45,7 +45,7 @@ from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ContinuingLLM, TextLLM, ToolCallingLLM, ToolOffer
 from formal_llm.llms.llm import LLM, LLMLike, resolve
 from formal_llm.llms.schemas import closed
-from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import CallLimits
@@ -177,7 +177,7 @@ class Agent(RunnableAgent):
         on_event: HappeningCallback | None = None,
     ) -> None:
         self.behaviour = spec if isinstance(spec, Behaviour) else Behaviour.load(str(spec))
-        self.llm = resolve(llm) if writer is not None else ensure_text_llm(resolve(llm))
+        self.llm = resolve(llm) if writer is not None else ensure_text_llm(resolve(llm), calls_tools=native is True)
         self.on_event = on_event
         roles = roles or Roles.from_markers(self.behaviour, {**WORLDS, **(worlds or {})})
         self._make_tools = _make_toolkit_factory(tools)
@@ -467,14 +467,18 @@ _WORDS = (
 )  # fmt: skip
 
 
-def ensure_text_llm(llm: LLM) -> LLM:
+def ensure_text_llm(llm: LLM, *, calls_tools: bool = False) -> LLM:
     """Return an LLM that writes text; ``test:random``, which only chooses, is replaced by one writing random words.
+
+    Args:
+        llm: the model.
+        calls_tools: whether ``test:random`` calls tools by itself, too.
 
     Raises:
         WritesNoText: any other LLM that only chooses.
     """
     if isinstance(llm, RandomLLM):
-        return RandomTextLLM(llm.draw_seed(), _WORDS)
+        return (RandomTurnLLM if calls_tools else RandomTextLLM)(llm.draw_seed(), _WORDS)
     if not isinstance(llm, TextLLM | ContinuingLLM | ToolCallingLLM):
         raise WritesNoText(llm, "write as an agent")
     return llm

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import NamedTuple, Never
 
 from formal_llm.agents import happenings
@@ -140,6 +141,7 @@ def _report_unknown_tool(named: str, tools: Sequence[str], legal: Sequence[str])
     return f"there is no tool {named[:100]!r}{guess}; the tools are {', '.join(legal)}"
 
 
+_ids = count(1)
 #: The maximum number of concurrent tool calls.
 _AT_ONCE = 8
 
@@ -187,6 +189,7 @@ class Run:
         transcript: what was written so far.
         calls: the tool calls so far.
         fingerprint: the fingerprint of the rules with which the run began.
+        id: a number that no other run in this process has; its events carry it.
     """
 
     def __init__(
@@ -207,6 +210,7 @@ class Run:
         self.toolkit = toolkit
         self.question = question
         self.name = name
+        self.id = next(_ids)
         self.transcript = Transcript(settings.rules.behaviour.name)
         self.calls: list[ToolCall] = []
         self.caller = Caller(settings.calls)
@@ -384,7 +388,7 @@ class Run:
     def notify_watchers(self, happening: Happening) -> None:
         """Notify the watchers of an event."""
         if self._tell is not None:
-            self._tell(happening)
+            self._tell(replace(happening, id=self.id))
 
     # -- writing ------------------------------------------------------------------------------------------------
 
@@ -412,7 +416,7 @@ class Run:
     def _follow_writer(self, outside: set[str]) -> Asks[tuple[str, ...]]:
         """Record what a writer reports, and return the states that are due at its end."""
         rules = self.settings.rules
-        state, pieces = "", False
+        state, pieces, begun = "", False, list[str]()
         known = rules.action is None and not rules.behaviour.endless
         monitor = self._monitor if known else StatesMonitor(rules, [self._monitor])
         steps = self._writer.steps(self.transcript, monitor, until=outside, contents=self._build_contents())
@@ -425,13 +429,17 @@ class Run:
             came = None
             match event:
                 case SegmentBegan():
+                    if pieces or event.state in begun:
+                        self._withdraw_states(begun)
                     state, pieces = event.state, False
+                    begun.append(state)
                     self.notify_watchers(happenings.Began(state, "model", self.name))
                 case Text():
                     pieces = True
                     self.notify_watchers(happenings.Wrote(state, event.text, self.name))
                 case Segment():
-                    self._record_segment(event, was_streamed=pieces)
+                    self._record_segment(event, was_streamed=pieces and event.state == state)
+                    pieces, begun = pieces and event.state != state, begun[1:]
                 case Correction():
                     self._record_correction(event)
                 case Spent():
@@ -443,6 +451,11 @@ class Run:
                         came = yield event
                     except Exception as error:
                         came = error
+
+    def _withdraw_states(self, begun: list[str]) -> None:
+        """Notify the watchers that these states, which have begun, are not written, the latest first."""
+        while begun:
+            self.notify_watchers(happenings.Withdrawn(begun.pop(), self.name))
 
     def _record_segment(self, segment: Segment, *, was_streamed: bool) -> None:
         """Add a segment that the writer has ended, and note the tool if it names one."""

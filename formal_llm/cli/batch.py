@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event, current_thread, main_thread
+from threading import Event
 from time import monotonic
-from types import FrameType, NoneType
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -17,7 +16,7 @@ import typer
 from formal_llm.authored.files import parse_json, read_lines
 from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, problems
 from formal_llm.automata import Limits
-from formal_llm.cli.console import counted, err, progress_bars
+from formal_llm.cli.console import answering_first_signal, counted, err, progress_bars
 from formal_llm.cli.sources import LoadedRules
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound, RunStopped
 from formal_llm.llms.llm import AsyncLLM
@@ -203,28 +202,11 @@ def stopping_gently(stop: Event, after: str) -> Iterator[list[int]]:
     Yields:
         The list of signals that came.
     """
-    came: list[int] = []
-    if not after or current_thread() is not main_thread():
-        yield came
+    if not after:
+        yield []
         return
-    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
-
-    def end_gently(kind: int, frame: FrameType | None) -> None:
-        del frame
-        if came:
-            raise KeyboardInterrupt
-        came.append(kind)
-        stop.set()
-        name = signal.Signals(kind).name
-        err().print(f"{name}: {after}; once more ends at once")
-
-    try:
-        for kind in before:
-            signal.signal(kind, end_gently)
+    with answering_first_signal(stop.set, after) as came:
         yield came
-    finally:
-        for kind, handler in before.items():
-            signal.signal(kind, handler)
 
 
 class _Board:

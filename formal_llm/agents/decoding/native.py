@@ -181,6 +181,8 @@ class _NativeRun:
         self.refused: list[Message] = []
         self.requests = self.drops = 0
         self.growth = 1
+        #: The states whose text was reported while it was written.
+        self.streamed: tuple[Segment, ...] = ()
 
     def record_step(self, told: Told | Step) -> bool:
         """Add what is reported to the transcript."""
@@ -292,10 +294,13 @@ class _NativeRun:
         if not placed and text:
             yield Correction(len(self.transcript), text, (), "", "no state may have a text here")
         self.writer.waiting, self.refused = tuple(calls[path.called :]), []
+        known = path.states == self.streamed and not calls
+        self.streamed = ()
         for segment in states:
-            yield SegmentBegan(segment.state, segment.source == "forced")
-            if segment.text:
-                yield Text(segment.text)
+            if not known:
+                yield SegmentBegan(segment.state, segment.source == "forced")
+                if segment.text:
+                    yield Text(segment.text)
             self.monitor = self.monitor.after(segment.event)
             yield segment
 
@@ -370,9 +375,7 @@ class _NativeRun:
             temperature=self.writer._temperature,
         )
         coming = IncomingText(turn, streaming=self.writer._streaming)
-        state = self._find_streamed_state(must_call)
-        if state is not None:
-            yield SegmentBegan(state)
+        path, self.streamed = self._find_streamed_path(must_call), ()
         while coming.made is None:
             try:
                 piece = yield from coming.read_next()
@@ -383,7 +386,10 @@ class _NativeRun:
                 if not coming.text or self.drops > self.bounds.drops:
                     raise
                 return None
-            if piece and state is not None:
+            if piece and path is not None:
+                if not self.streamed:
+                    yield from (SegmentBegan(one.state, one.source == "forced") for one in path.states)
+                    self.streamed = path.states
                 yield Text(piece)
         made = coming.made
         yield Spent.from_tokens("", made.usage)
@@ -402,10 +408,12 @@ class _NativeRun:
         yield Correction(len(self.transcript), made.text.strip(), (), "", made.stopped)
         return None
 
-    def _find_streamed_state(self, must_call: bool) -> str | None:
-        """The state in which a text is shown while it is written: that of an answer, before any call is known."""
-        path = None if must_call or self.writer._output or not self.writer._streaming else self._find_path(None, ())
-        return path.states[-1].state if path is not None and path.states else None
+    def _find_streamed_path(self, must_call: bool) -> _Position | None:
+        """The states of an answer, before any call is known: its text is reported while it is written."""
+        if must_call or self.writer._output or not self.writer._streaming:
+            return None
+        path = self._find_path(None, ())
+        return path if path is not None and path.states and not any(one.text for one in path.states) else None
 
     # -- what the model reads -----------------------------------------------------------------------------------
 
