@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # The demonstration of training has the machine to itself.
 THREADS ?= 2
 
-.PHONY: help demo demo-llm demo-run train-demo planner test lint types imports docs wheel check bench bench-training llamacpp pictures clean
+.PHONY: help demo demo-llm demo-run train-demo planner test lint types imports docs wheel sdks check bench bench-training llamacpp pictures clean
 
 help:            ## show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -68,6 +68,9 @@ docs: $(VENV)/.installed-dev   ## the book; warnings are errors
 
 wheel: $(VENV)/.installed-dev   ## build the wheel, install it into an empty environment, use it from another folder
 	$(BIN)/python tests/end_to_end/use_wheel.py
+
+sdks: $(VENV)/.installed-dev   ## the tests of hosted models at the lowest and highest versions of the SDKs: ten minutes
+	$(BIN)/python tests/end_to_end/use_sdk_versions.py
 
 check: lint types imports docs wheel   ## everything but the tests
 

@@ -1,16 +1,19 @@
 """What a mask costs a token: ours around xgrammar's own, and by our automata.
 
-Run: python benchmarks/masks.py [--tokens N] [--vocabulary N] [--fuzz N]
+Run: python benchmarks/masks.py [--tokens N] [--vocabulary N] [--fuzz N] [--first]
 
-The vocabulary is made up: all bytes, words of many lengths with and without a blank before them. Times are of the
-thread's processor, in microseconds, for one mask and one token taken. xgrammar alone and xgrammar behind MaskEngine
+The vocabulary is made up: all bytes, numbers, words of many lengths with and without a blank before them. Times are of
+the thread's processor, in microseconds, for one mask and one token taken. xgrammar alone and xgrammar behind MaskEngine
 follow the same texts in turn, five times, and of each token the least time counts. Without xgrammar only the automata
-are measured. With --fuzz, random grammars are compared: what either engine allows, against the other.
+are measured. The first table is of 80 tools that may be used once each, where nothing is known yet: of masks and of
+Monitor.allowed(), with Python's garbage collector and without; with --first it is the only one. With --fuzz, random
+grammars are compared: what either engine allows, against the other.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import time
 from collections.abc import Callable
@@ -19,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from formal_llm import CFG, Limits, Production
+from formal_llm.agents import Monitor
 from formal_llm.agents.decoding.automaton_masks import AutomatonMasks
 from formal_llm.agents.decoding.contents import (
     Content,
@@ -67,6 +71,7 @@ def vocabulary(size: int, rng: random.Random) -> TokenVocabulary:
         for begin in range(len(text)):
             for end in range(begin + 2, min(begin + 9, len(text)) + 1):
                 pieces[text[begin:end].encode()] = None
+    pieces |= dict.fromkeys(str(number).encode() for number in range(1_000))
     while len(pieces) < size:
         word = "".join(rng.choices("etaoinshrdlucmfwypvbgkqjxz", weights=range(26, 0, -1), k=rng.randint(2, 10)))
         pieces[(word if rng.random() < 0.4 else f" {word}").encode()] = None
@@ -119,10 +124,10 @@ def replay(
 
 def beside_xgrammar(words: TokenVocabulary, tokens: int, table: Table) -> None:
     """Xgrammar alone, and behind our interface, over the same texts in turn."""
+    engine = XGrammarMasks(words)
     import torch
     import xgrammar
 
-    engine = XGrammarMasks(words)
     bits = torch.zeros((1, -(-words.size // 32)), dtype=torch.int32)
     for name, content in CONTENTS.items():
         what = SegmentPattern(content, MARKERS, never=NEVER)
@@ -154,6 +159,32 @@ def automata(words: TokenVocabulary, tokens: int, table: Table) -> None:
         matcher = AutomatonMasks(words).compile(PlanTexts(cfg))
         first, *known = [replay(texts, matcher.reset, matcher.mask, matcher.accept) for _ in range(4)]
         table.add_row(name, *(f"{value:.1f}" for times in (first, least(known)) for value in percentiles(times)))
+
+
+def first_looks(words: TokenVocabulary, tokens: int, table: Table) -> None:
+    """80 tools, each at most once: masks, and what a monitor allows, where nothing is known yet."""
+    names = [f"tool_{number}" for number in range(80)]
+    rules = CFG([*(Production("S", (name, "S")) for name in names), Production("S", ("end",))])
+    cfg = rules.with_limits(Limits(default=1))
+    texts = random_texts(AutomatonMasks(words).compile(PlanTexts(cfg)), tokens, 2)
+    rng = random.Random(3)
+    traces = [rng.sample(names, 40) for _ in range(tokens // 400)]
+    for collector in (True, False):
+        (gc.enable if collector else gc.disable)()
+        gc.collect()
+        matcher, start = AutomatonMasks(words).compile(PlanTexts(cfg)), Monitor(cfg)
+        times = {"a mask": replay(texts, matcher.reset, matcher.mask, matcher.accept), "Monitor.allowed()": []}
+        for trace in traces:
+            monitor = start
+            for name in trace:
+                begin = time.thread_time_ns()
+                monitor.allowed()
+                monitor = monitor.after(name)
+                times["Monitor.allowed()"].append(time.thread_time_ns() - begin)
+        for what, found in times.items():
+            values = [f"{value / 1_000:.2f}" for value in (*percentiles(found), max(found) / 1_000)]
+            table.add_row(what, "on" if collector else "off", *values)
+    gc.enable()
 
 
 def doubled(words: TokenVocabulary, token: int) -> bool:
@@ -210,9 +241,15 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=4_000, help="how many tokens each case takes")
     parser.add_argument("--vocabulary", type=int, default=128_000, help="how many tokens there are")
     parser.add_argument("--fuzz", type=int, default=0, help="how many random grammars are compared")
+    parser.add_argument("--first", action="store_true", help="measure only what the first look at a place takes")
     settings = parser.parse_args()
     console = Console(width=120)
     words = vocabulary(settings.vocabulary, random.Random(0))
+    first = Table("80 tools, each once", "collector", "p50", "p99", "most", title="ms a token or event, at new places")
+    first_looks(words, settings.tokens, first)
+    console.print(first)
+    if settings.first:
+        return
     table = Table("content", "xgrammar p50", "p99", "MaskEngine p50", "p99", "more at p99", title="µs a token")
     try:
         beside_xgrammar(words, settings.tokens, table)

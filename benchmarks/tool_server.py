@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 #: A message, or a request or a response, as JSON data of a provider.
 Data = dict[str, Any]
@@ -37,8 +37,12 @@ class Asked:
     body: Data = field(repr=False)
 
 
-#: What the model does: a text, and calls as names and arguments.
-Model = Callable[[Asked], tuple[str, Sequence[tuple[str, Mapping[str, object]]]]]
+#: The calls of a turn: names and arguments.
+Calls = Sequence[tuple[str, Mapping[str, object]]]
+#: How a turn ends: by itself, at the limit of tokens, with a refusal, or in the middle of a stream.
+Ending = Literal["end", "cut", "refused", "dropped"]
+#: What the model does: a text and calls, and how that ends.
+Model = Callable[[Asked], "tuple[str, Calls] | tuple[str, Calls, Ending]"]
 
 
 class Refused(Exception):
@@ -74,10 +78,15 @@ class ToolServer:
                     message = json.dumps({"error": {"message": str(error), "type": "invalid_request_error"}})
                     return self._send(400, "application/json", message.encode())
                 server.asked.append(asked)
-                text, calls = server.model(asked)
+                text, calls, *rest = server.model(asked)
+                ending = rest[0] if rest else "end"
                 streams = bool(body.get("stream"))
-                written = speak.stream(text, calls, asked) if streams else speak.write(text, calls, asked)
-                return self._send(200, speak.kind if streams else "application/json", written.encode())
+                write = speak.stream if streams else speak.write
+                written = write(text, calls, asked, ending).encode()
+                if ending == "dropped":
+                    self.close_connection = True
+                    return self._send_half(speak.kind if streams else "application/json", written)
+                return self._send(200, speak.kind if streams else "application/json", written)
 
             def _send(self, status: int, kind: str, body: bytes) -> None:
                 self.send_response(status)
@@ -85,6 +94,13 @@ class ToolServer:
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
+
+            def _send_half(self, kind: str, body: bytes) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body[: len(body) // 2])
 
             def log_message(self, *_: object) -> None:
                 """Stay quiet."""
@@ -139,26 +155,33 @@ class _OpenAI:
         return Asked(results, tools, choice == "required", count_read(body), body)
 
     @staticmethod
-    def _calls(calls: Sequence[tuple[str, Mapping[str, object]]], place: int) -> list[Data]:
+    def _calls(calls: Calls, place: int) -> list[Data]:
         functions = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in calls]
         return [
             {"id": f"call_{place}_{number}", "type": "function", "function": function}
             for number, function in enumerate(functions)
         ]
 
+    @staticmethod
+    def _reason(calls: Calls, ending: Ending) -> str:
+        return "length" if ending == "cut" else "tool_calls" if calls else "stop"
+
     @classmethod
-    def write(cls, text: str, calls: Sequence[tuple[str, Mapping[str, object]]], asked: Asked) -> str:
-        message: Data = {"role": "assistant", "content": text or None, "refusal": None}
+    def write(cls, text: str, calls: Calls, asked: Asked, ending: Ending = "end") -> str:
+        refused = ending == "refused"
+        message: Data = {"role": "assistant", "content": None if refused else text or None}
+        message["refusal"] = text if refused else None
         message |= {"tool_calls": cls._calls(calls, len(asked.results))} if calls else {}
-        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop", "logprobs": None}
+        choice = {"index": 0, "message": message, "finish_reason": cls._reason(calls, ending), "logprobs": None}
         usage = {"prompt_tokens": asked.read, "completion_tokens": 5, "total_tokens": asked.read + 5}
         top = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m"}
         return json.dumps({**top, "choices": [choice], "usage": usage})
 
     @classmethod
-    def stream(cls, text: str, calls: Sequence[tuple[str, Mapping[str, object]]], asked: Asked) -> str:
+    def stream(cls, text: str, calls: Calls, asked: Asked, ending: Ending = "end") -> str:
         top = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-        deltas: list[Data] = [{"content": text[at : at + 5]} for at in range(0, len(text), 5)]
+        name = "refusal" if ending == "refused" else "content"
+        deltas: list[Data] = [{name: text[at : at + 5]} for at in range(0, len(text), 5)]
         for number, call in enumerate(cls._calls(calls, len(asked.results))):
             arguments = call["function"]["arguments"]
             begun = {**call, "index": number, "function": {"name": call["function"]["name"], "arguments": ""}}
@@ -168,10 +191,13 @@ class _OpenAI:
                 for at in range(0, len(arguments), 7)
             ]
         chunks = [{**top, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
-        end = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if calls else "stop"}
+        end = {"index": 0, "delta": {}, "finish_reason": cls._reason(calls, ending)}
         usage = {"prompt_tokens": asked.read, "completion_tokens": 5, "total_tokens": asked.read + 5}
         chunks += [{**top, "choices": [end]}, {**top, "choices": [], "usage": usage}]
         return "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+
+
+_ANTHROPIC_REASONS: Mapping[Ending, str] = {"cut": "max_tokens", "refused": "refusal"}
 
 
 class _Anthropic:
@@ -202,11 +228,14 @@ class _Anthropic:
         if waiting or before == "assistant":
             raise Refused("the final message must be one of the user, with the results of all calls")
         tools = [tool["name"] for tool in body.get("tools") or ()]
+        if results and not tools:
+            raise Refused("requests which include tool_use or tool_result blocks must define tools")
+        tools = [] if body.get("tool_choice") == {"type": "none"} else tools
         must = (body.get("tool_choice") or {}).get("type") == "any"
         return Asked(results, tools, must, count_read(body), body)
 
     @staticmethod
-    def _blocks(text: str, calls: Sequence[tuple[str, Mapping[str, object]]], asked: Asked) -> list[Data]:
+    def _blocks(text: str, calls: Calls, asked: Asked, ending: Ending = "end") -> list[Data]:
         used = [
             {"type": "tool_use", "id": f"toolu_{len(asked.results)}_{number}", "name": name, "input": dict(arguments)}
             for number, (name, arguments) in enumerate(calls)
@@ -214,18 +243,20 @@ class _Anthropic:
         return [*([{"type": "text", "text": text}] if text else []), *used]
 
     @classmethod
-    def write(cls, text: str, calls: Sequence[tuple[str, Mapping[str, object]]], asked: Asked) -> str:
+    def write(cls, text: str, calls: Calls, asked: Asked, ending: Ending = "end") -> str:
         top = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_sequence": None}
-        reason = "tool_use" if calls else "end_turn"
+        reason = _ANTHROPIC_REASONS.get(ending, "tool_use" if calls else "end_turn")
         usage = {"input_tokens": asked.read, "output_tokens": 5}
         return json.dumps({**top, "content": cls._blocks(text, calls, asked), "stop_reason": reason, "usage": usage})
 
     @classmethod
-    def stream(cls, text: str, calls: Sequence[tuple[str, Mapping[str, object]]], asked: Asked) -> str:
-        return "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in cls._events(text, calls, asked))
+    def stream(cls, text: str, calls: Calls, asked: Asked, ending: Ending = "end") -> str:
+        return "".join(
+            f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in cls._events(text, calls, asked, ending)
+        )
 
     @classmethod
-    def _events(cls, text: str, calls: Sequence[tuple[str, Mapping[str, object]]], asked: Asked) -> Iterator[Data]:
+    def _events(cls, text: str, calls: Calls, asked: Asked, ending: Ending = "end") -> Iterator[Data]:
         top = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []}
         usage = {"input_tokens": asked.read, "output_tokens": 1}
         yield {"type": "message_start", "message": {**top, "stop_reason": None, "stop_sequence": None, "usage": usage}}
@@ -241,7 +272,8 @@ class _Anthropic:
                 }  # fmt: skip
                 yield {"type": "content_block_delta", "index": index, "delta": delta}
             yield {"type": "content_block_stop", "index": index}
-        stop = {"stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None}
+        reason = _ANTHROPIC_REASONS.get(ending, "tool_use" if calls else "end_turn")
+        stop = {"stop_reason": reason, "stop_sequence": None}
         yield {"type": "message_delta", "delta": stop, "usage": {"output_tokens": 5}}
         yield {"type": "message_stop"}
 
@@ -263,14 +295,15 @@ class _Ollama:
         )
 
     @classmethod
-    def write(cls, text: str, calls: Sequence[tuple[str, Mapping[str, object]]], asked: Asked) -> str:
+    def write(cls, text: str, calls: Calls, asked: Asked, ending: Ending = "end") -> str:
         functions = [{"function": {"name": name, "arguments": dict(arguments)}} for name, arguments in calls]
         message: Data = {"role": "assistant", "content": text, **({"tool_calls": functions} if calls else {})}
         counts = {"prompt_eval_count": asked.read, "eval_count": 5}
-        return json.dumps({"model": "m", "message": message, "done": True, "done_reason": "stop", **counts})
+        reason = "length" if ending == "cut" else "stop"
+        return json.dumps({"model": "m", "message": message, "done": True, "done_reason": reason, **counts})
 
     @classmethod
-    def stream(cls, text: str, calls: Sequence[tuple[str, Mapping[str, object]]], asked: Asked) -> str:
+    def stream(cls, text: str, calls: Calls, asked: Asked, ending: Ending = "end") -> str:
         lines = [
             {"model": "m", "message": {"role": "assistant", "content": text[at : at + 5]}, "done": False}
             for at in range(0, len(text), 5)
@@ -279,7 +312,7 @@ class _Ollama:
         for function in functions:
             message = {"role": "assistant", "content": "", "tool_calls": [function]}
             lines.append({"model": "m", "message": message, "done": False})
-        lines.append(json.loads(cls.write("", (), asked)))
+        lines.append(json.loads(cls.write("", (), asked, ending)))
         return "".join(json.dumps(line) + "\n" for line in lines)
 
 

@@ -32,7 +32,7 @@ Board "board" -> plane wood | wood
 OPENED = ("formal_llm.automata", "formal_llm.planning", "formal_llm.llms")
 #: The agents of which the book has a picture.
 AGENTS = (
-    "direct", "chain-of-thought", "react", "react-ablated", "rewoo", "reflexion", "pass", "chat-bot",
+    "direct", "chain-of-thought", "react", "rewoo", "reflexion", "pass", "chat-bot",
 )  # fmt: skip
 #: The rules of the gallery, by the names of their pictures.
 GALLERY = {

@@ -43,6 +43,7 @@ DEFERRED = {
     ("formal_llm.planning.plans.plan", "formal_llm.planning.plans.overlay"): "pictures",
     ("formal_llm.planning.source", "formal_llm.automata.notation.files"): "an error that names readers",
     ("formal_llm.planning.walks.trail", "formal_llm.automata.languages.emptiness"): "an error that says why",
+    ("formal_llm.llms.doubles", "formal_llm.llms.hostile_server"): "sockets",
     ("formal_llm.llms.hosted.anthropic", "formal_llm.llms.hosted.transport"): "httpx2",
     ("formal_llm.llms.hosted.openai_client", "formal_llm.llms.hosted.transport"): "httpx2",
     ("formal_llm.llms.hosted.doctor", "formal_llm.llms.hosted.transport"): "httpx2",

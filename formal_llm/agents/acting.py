@@ -294,11 +294,15 @@ class AgentRules:
         entered.before = (*(Event(OUTER + one.name) for one in monitor.history), Event(CALL if begins else NAMED))
         return entered
 
-    def narrow(self, limits: Limits) -> AgentRules:
-        """The same rules with more limits."""
+    def narrow(self, limits: Limits, monitor: Monitor) -> tuple[AgentRules, Monitor]:
+        """The same rules with more limits, and their monitor after the events of another one.
+
+        Raises:
+            NotAllowed: after these events the limits cannot be kept.
+        """
         narrower = copy(self)
         narrower._limits, narrower._monitors, narrower._entered = self._limits & limits, {}, {}
-        return narrower
+        return narrower, narrower.get_monitor(monitor.word.count(NO_TOOL)).after_all(monitor.history)
 
     def list_events(self, segments: Sequence[Segment], inner: Sequence[InnerRun] = ()) -> list[Event]:
         """The events of a run: its states, and behind each action the tool that it names, where a rule speaks of it.

@@ -17,13 +17,12 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapp
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from formal_llm.agents.acting import AgentRules, Rule
 from formal_llm.agents.agent_tool import AgentTool, Within, make_agent_tool, make_hand_over
-from formal_llm.agents.conversation import hear
 from formal_llm.agents.decoding.chatting import ChattingWriter
-from formal_llm.agents.decoding.contents import Validated
+from formal_llm.agents.decoding.contents import OutputType, Validated
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.native import NativeWriter, ToolStates
 from formal_llm.agents.decoding.steps import Asks
@@ -33,23 +32,23 @@ from formal_llm.agents.happenings import Happening, HappeningCallback
 from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.output import OutputType
-from formal_llm.agents.pausing import RunState
+from formal_llm.agents.pausing import PausedRun
+from formal_llm.agents.person import hear
 from formal_llm.agents.published.rewoo import LLM_WORKER, REQUEST, solve
 from formal_llm.agents.published.summaries import Summarise, list_results
 from formal_llm.agents.roles import Roles, World
-from formal_llm.agents.running import Run, RunSettings
+from formal_llm.agents.run_settings import RunSettings
+from formal_llm.agents.running import Run
 from formal_llm.agents.tool_calls import ERROR, check_texts, describe_tool, offer_tool
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata import Behaviour, Limits
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import AutomatonError, ToolkitError, TranscriptError, WritesNoText, unknown
 from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.generation import ContinuingLLM, TextLLM
+from formal_llm.llms.generation import ContinuingLLM, TextLLM, ToolCallingLLM, ToolOffer
 from formal_llm.llms.llm import LLM, LLMLike, resolve
 from formal_llm.llms.schemas import closed
-from formal_llm.llms.text_doubles import RandomTextLLM
-from formal_llm.llms.tool_calling import OfferedTool, ToolCallingLLM
+from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import CallLimits
@@ -185,13 +184,13 @@ class Agent(RunnableAgent):
         on_event: HappeningCallback | None = None,
     ) -> None:
         self.behaviour = spec if isinstance(spec, Behaviour) else Behaviour.load(str(spec))
-        self.llm = resolve(llm) if writer is not None else ensure_text_llm(resolve(llm))
+        self.llm = resolve(llm) if writer is not None else ensure_text_llm(resolve(llm), calls_tools=native is True)
         self.on_event = on_event
         roles = roles or Roles.from_markers(self.behaviour, {**WORLDS, **(worlds or {})})
         self._make_tools = _make_toolkit_factory(tools, [make_hand_over(one, name) for name, one in hand_over.items()])
         helpers = (LLM_WORKER,) if roles.label is not None else ()
         toolkit = self._make_tools()
-        names = (*toolkit.tools, *helpers)
+        names = () if roles.calls is not None else (*toolkit.tools, *helpers)  # the rules do not know of such calls
         calling = roles.action or roles.calls
         _check_tools(self.behaviour, calling, toolkit, approve, names)
         limits = limits or Limits()
@@ -201,6 +200,10 @@ class Agent(RunnableAgent):
         inner = {name: tool.agent.rules for name, tool in agents.items()}
         last = [tool.name for tool in agents.values() if tool.takes_over]
         self.rules: AgentRules = AgentRules(self.behaviour, roles.action, names, rules, limits, inner, last)
+        for name, tool in agents.items():
+            if self.rules.action is not None and tool.agent.calls_in_texts:
+                what = f"{name} calls tools in texts, so the rules of {self.behaviour.name} would not see its calls"
+                raise ToolkitError([what])
         states = self.behaviour.states
         if not self.behaviour.endless and all(states[name].from_environment for name in self.monitor.allowed()):
             raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
@@ -251,7 +254,7 @@ class Agent(RunnableAgent):
                 bounds=bounds,
                 temperature=temperature,
                 streaming=streaming,
-                output=OfferedTool("final_answer", "Gives the answer.", output.schema) if output is not None else None,
+                output=ToolOffer("final_answer", "Gives the answer.", output.schema) if output is not None else None,
             )
         else:
             self._writer_of = writer or partial(
@@ -262,6 +265,11 @@ class Agent(RunnableAgent):
     def monitor(self) -> Monitor:
         """The monitor of the rules, including the tools, before any event."""
         return self.rules.get_monitor()
+
+    @property
+    def calls_in_texts(self) -> bool:
+        """Whether calls of tools are parts of texts, of which no rule knows."""
+        return self._settings.roles.calls is not None
 
     @property
     def variant(self) -> object:
@@ -363,7 +371,7 @@ class Agent(RunnableAgent):
         Raises:
             SnapshotError: the state is damaged, or of another behaviour; the run does not wait for one of these calls.
         """
-        read = RunState.from_json(state, self.monitor.fingerprint)
+        read = PausedRun.from_json(state, self.monitor.fingerprint)
         run = self.start(read.question, llm=llm, on_event=on_event)
         run.restore(read, approved or {}, results or {})
         return run
@@ -409,7 +417,7 @@ def _check_tools(
 
 
 #: The model as a worker, as it is offered.
-_OFFERED_WORKER = OfferedTool(
+_OFFERED_WORKER = ToolOffer(
     LLM_WORKER, "Answers a request by itself, without tools.", closed({REQUEST: {"type": "string"}})
 )
 _HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}
@@ -468,15 +476,29 @@ _LABELS = (
 )
 
 
-def make_native_writer(llm: LLM, behaviour: Behaviour, instructions: str = "", **how: Any) -> Writer:
-    """Create the writer for a model that calls tools by its provider's own means; ``how`` as of ``NativeWriter``.
+def make_native_writer(
+    llm: LLM,
+    behaviour: Behaviour,
+    instructions: str = "",
+    *,
+    states: ToolStates,
+    tools: Sequence[ToolOffer],
+    bounds: Bounds | None = None,
+    temperature: float = 0.0,
+    streaming: bool = False,
+    output: ToolOffer | None = None,
+) -> Writer:
+    """Create the writer for a model that calls tools by its provider's own means, see :class:`NativeWriter`.
 
     Raises:
         WritesNoText: the model calls no tools.
     """
     if not isinstance(llm, ToolCallingLLM):
         raise WritesNoText(llm, "call tools")
-    return NativeWriter(llm, behaviour, instructions=instructions, **how)
+    return NativeWriter(
+        llm, behaviour, states, tools, instructions=instructions, bounds=bounds, temperature=temperature,
+        streaming=streaming, output=output,
+    )  # fmt: skip
 
 
 #: The vocabulary of the random text model: words, and markers that may turn up where they are not allowed.
@@ -485,14 +507,18 @@ _WORDS = (
 )  # fmt: skip
 
 
-def ensure_text_llm(llm: LLM) -> LLM:
+def ensure_text_llm(llm: LLM, *, calls_tools: bool = False) -> LLM:
     """Return an LLM that writes text; ``test:random``, which only chooses, is replaced by one writing random words.
+
+    Args:
+        llm: the model.
+        calls_tools: whether ``test:random`` calls tools by itself, too.
 
     Raises:
         WritesNoText: any other LLM that only chooses.
     """
     if isinstance(llm, RandomLLM):
-        return RandomTextLLM(llm.draw_seed(), _WORDS)
+        return (RandomTurnLLM if calls_tools else RandomTextLLM)(llm.draw_seed(), _WORDS)
     if not isinstance(llm, TextLLM | ContinuingLLM | ToolCallingLLM):
         raise WritesNoText(llm, "write as an agent")
     return llm

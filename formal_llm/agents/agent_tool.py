@@ -16,7 +16,7 @@ from formal_llm.agents.acting import AgentRules
 from formal_llm.agents.actions import Action
 from formal_llm.agents.decoding.steps import Asks, Do
 from formal_llm.agents.many import identify_runs
-from formal_llm.agents.pausing import PausedRun, RunState, Waiting
+from formal_llm.agents.pausing import PausedRun, Waiting, WaitingRun
 from formal_llm.agents.tool_calls import ERROR, BadArguments, format_result, parse_arguments, read_arguments
 from formal_llm.errors import AgentError, AgentPaused, AutomatonError, NotAllowed, Pending
 from formal_llm.tools.kinds import Value
@@ -93,7 +93,7 @@ def make_hand_over(agent: Agent, name: str) -> AgentTool:
     return replace(make_agent_tool(agent, f"hand_over_to_{name}", description), takes_over=True)
 
 
-def call_agent(outer: Run, action: Action, later: Iterable[str], paused: PausedRun | None) -> Asks[InnerResult]:
+def call_agent(outer: Run, action: Action, later: Iterable[str], paused: WaitingRun | None) -> Asks[InnerResult]:
     """Carry out the call of an agent.
 
     Args:
@@ -113,7 +113,7 @@ def call_agent(outer: Run, action: Action, later: Iterable[str], paused: PausedR
         within = Within(outer, outer.settings.rules.enter(called.name, outer.monitor, later))
         run = _start_run(called, str(bound.values[0].get()), within)
         if paused is not None:
-            run.restore(RunState.from_json(paused.state, run.fingerprint), paused.approved, paused.results)
+            run.restore(PausedRun.from_json(paused.state, run.fingerprint), paused.approved, paused.results)
     except (BadArguments, NotAllowed) as error:
         return f"{ERROR}{called.name} was not called: {error}", False
     made: InnerResult

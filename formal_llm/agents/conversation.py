@@ -11,45 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from formal_llm.agents.decoding.steps import Asks, Step, driven
+from formal_llm.agents.agent import Agent
+from formal_llm.agents.decoding.steps import driven
+from formal_llm.agents.person import PersonDue
+from formal_llm.agents.running import Run
 from formal_llm.agents.transcript import Transcript
 from formal_llm.errors import AgentError, WritingError
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.llm import answered
 from formal_llm.planning.plans.usage import Usage
-
-if TYPE_CHECKING:
-    from formal_llm.agents.agent import Agent
-    from formal_llm.agents.running import Run
-
-
-@dataclass(slots=True)
-class PersonDue:
-    """A run waits for what a person writes; whoever drives it puts the text here.
-
-    Attributes:
-        text: the text; None while it has not come.
-    """
-
-    text: str | None = None
-
-
-def hear(run: Run) -> Asks[str]:
-    """Write what a person says.
-
-    Raises:
-        AgentError: nobody is there to say it: the run is not that of a :class:`Conversation`.
-    """
-    due = PersonDue()
-    yield cast("Step", due)  # no request: it passes through the driver to the conversation
-    if due.text is None:
-        raise AgentError(
-            f"{run.transcript.agent} waits for what a person says; run it by Conversation(agent).say(...), or give "
-            "the agent a function that writes the state: worlds={'[User]': ...}"
-        )
-    return due.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """What happens while an agent runs, for those who watch: the terminal, a page, a log.
 
-Where many runs are under way at once, the ``run`` of each event names the one that it comes from.
+Where many runs are under way at once, the ``run`` of each event names the one that it comes from. Names need not be
+unique. The ``id`` is: a number that identifies a run within this process. Comparisons of events ignore it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from formal_llm.agents.transcript import Author, Correction, Transcript
 from formal_llm.llms.question import Question
@@ -40,7 +41,12 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class _RunEvent:
+    id: int = field(default=0, kw_only=True, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Began(_RunEvent):
     """A state begins."""
 
     state: str
@@ -49,7 +55,7 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrote:
+class Wrote(_RunEvent):
     """Text was written in the state that began last, or a piece of it."""
 
     state: str
@@ -58,7 +64,19 @@ class Wrote:
 
 
 @dataclass(frozen=True, slots=True)
-class Requested:
+class Withdrawn(_RunEvent):
+    """The state that began last is taken back, with its text: what is written belongs elsewhere, or is written anew.
+
+    So whoever appends the text of each :class:`Wrote` to the state that began last, and drops that state here, has the
+    transcript.
+    """
+
+    state: str
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Requested(_RunEvent):
     """The model is asked: for a text, a turn, or an answer to a numbered question."""
 
     request: Question
@@ -66,7 +84,7 @@ class Requested:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class Received(_RunEvent):
     """The model has answered the request before."""
 
     usage: Usage
@@ -74,7 +92,7 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class Calling:
+class Calling(_RunEvent):
     """A tool is about to be called; its :class:`Called` follows."""
 
     tool: str
@@ -83,7 +101,7 @@ class Calling:
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class Called(_RunEvent):
     """A tool was called, or refused."""
 
     call: ToolCall
@@ -91,7 +109,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class Corrected(_RunEvent):
     """What was written was not what the rules allow."""
 
     correction: Correction
@@ -99,7 +117,7 @@ class Corrected:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(_RunEvent):
     """The run is over: whole, or as far as it came, with the reason in ``error``."""
 
     transcript: Transcript
@@ -107,5 +125,5 @@ class Ended:
     run: str = ""
 
 
-Happening = Began | Wrote | Requested | Received | Calling | Called | Corrected | Ended
+Happening = Began | Wrote | Withdrawn | Requested | Received | Calling | Called | Corrected | Ended
 HappeningCallback = Callable[[Happening], None]

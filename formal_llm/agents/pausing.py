@@ -60,7 +60,7 @@ class InnerRun:
 
 
 @dataclass(slots=True)
-class PausedRun:
+class WaitingRun:
     """A run of an agent that was called as a tool, and that has paused.
 
     Attributes:
@@ -102,7 +102,7 @@ class WorldRecord:
     approved: dict[int, bool | str] = field(default_factory=dict)
     acted: int = 0
     asked: int = 0
-    paused: dict[int, PausedRun] = field(default_factory=dict)
+    paused: dict[int, WaitingRun] = field(default_factory=dict)
     noted: list[str] = field(default_factory=list)
 
 
@@ -112,7 +112,7 @@ def read_number(name: str) -> int:
 
 
 @dataclass(frozen=True)
-class RunState:
+class PausedRun:
     """The state of a run.
 
     Attributes:
@@ -126,6 +126,7 @@ class RunState:
         world: the state that the environment is writing; empty if it is the model's turn.
         carried: the calls that were carried out for it, by their numbers.
         answers: what the model answered for it.
+        approved: what a person decided about calls, by their numbers: True, or False or a reason.
         waiting: the calls that the run waits for.
         tools: the state of the tools.
         inner: the runs of agents that were called as tools.
@@ -142,6 +143,7 @@ class RunState:
     world: str = ""
     carried: Mapping[int, ToolCall] = field(default_factory=dict)
     answers: tuple[Answer, ...] = ()
+    approved: Mapping[int, bool | str] = field(default_factory=dict)
     waiting: tuple[Waiting, ...] = ()
     tools: JSON = None
     inner: tuple[InnerRun, ...] = ()
@@ -161,6 +163,7 @@ class RunState:
             "world": self.world,
             "carried": {str(number): call.to_data() for number, call in self.carried.items()},
             "answers": [answer_to_data(answer) for answer in self.answers],
+            "approved": {str(number): given for number, given in self.approved.items()},
             "waiting": [asdict(one) for one in self.waiting],
             "tools": self.tools,
             "inner": [
@@ -173,7 +176,7 @@ class RunState:
         return json.dumps(data, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str, fingerprint: str) -> RunState:
+    def from_json(cls, text: str, fingerprint: str) -> PausedRun:
         """Read the state of a run under rules with this fingerprint.
 
         Raises:
@@ -203,6 +206,7 @@ class RunState:
                 data["world"],
                 {int(number): ToolCall(**call) for number, call in data["carried"].items()},
                 tuple(map(answer_from_data, data["answers"])),
+                {int(number): given for number, given in data["approved"].items()},
                 tuple(Waiting(**one) for one in data["waiting"]),
                 data["tools"],
                 tuple(
@@ -227,11 +231,12 @@ _SHAPE = Keys(
         "format": AlternativeShape(texts=(_FORMAT,)), "rules": str, "question": str, "transcript": str,
         "calls": Items(_CALL), "refused": NamedEntries(str), "writer": NamedEntries(object),
         "narrowed": NamedEntries(int), "world": str,
-        "carried": NamedEntries(_CALL), "answers": Items(object), "waiting": Items(_WAITING), "tools": object,
+        "carried": NamedEntries(_CALL), "answers": Items(object),
+        "approved": NamedEntries(AlternativeShape((bool, str))), "waiting": Items(_WAITING), "tools": object,
         "inner": Items(Keys(_INNER, needed=(*_INNER,))), "paused": NamedEntries(str),
     },
     needed=(
         "format", "rules", "question", "transcript", "calls", "refused", "writer", "narrowed", "world", "carried",
-        "answers", "waiting", "tools", "inner", "paused",
+        "answers", "approved", "waiting", "tools", "inner", "paused",
     ),
 )  # fmt: skip

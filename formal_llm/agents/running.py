@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import count
 from typing import Never
 
 from formal_llm.agents import happenings
-from formal_llm.agents.acting import NO_TOOL, AgentRules, StatesMonitor
+from formal_llm.agents.acting import NO_TOOL, StatesMonitor
 from formal_llm.agents.actions import Action, actions_of, report_unknown_tool
 from formal_llm.agents.agent_tool import InnerPaused, call_agent
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf
@@ -22,8 +23,8 @@ from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adr
 from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
 from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.pausing import InnerRun, PausedRun, RunState, Waiting, WorldRecord, read_number
-from formal_llm.agents.roles import Roles
+from formal_llm.agents.pausing import InnerRun, PausedRun, Waiting, WaitingRun, WorldRecord, read_number
+from formal_llm.agents.run_settings import RunSettings
 from formal_llm.agents.tool_calls import (
     ERROR,
     acall_with_arguments,
@@ -46,43 +47,12 @@ from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Messages, Writing
 from formal_llm.llms.llm import LLM, asking
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.usage import Prices
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.usage import Usage
-from formal_llm.planning.walks.budget import Budget
-from formal_llm.tools.calling import Caller, CallLimits
+from formal_llm.tools.calling import Caller
 from formal_llm.tools.toolkit import Toolkit
 
-
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """The settings that all runs of an agent share.
-
-    Attributes:
-        rules: the rules, including the tools.
-        roles: the purposes of the states.
-        contents: the texts that states may have.
-        budget: how much a run may use.
-        prices: the prices of tokens.
-        calls: limits on each tool call.
-        max_tokens: the maximum number of tokens of a text that the environment requests from the model.
-        approve: the tools whose calls a person has to approve.
-        native: whether inputs are arguments by the strict schemas of tools, as a native turn writes them.
-        read_output: reads the answer as the type that was asked for; None if it is a text.
-    """
-
-    rules: AgentRules
-    roles: Roles
-    contents: Mapping[str, ContentOf] = field(default_factory=dict)
-    budget: Budget = field(default_factory=Budget)
-    prices: Prices | None = None
-    calls: CallLimits = field(default_factory=lambda: CallLimits(timeout=60.0))
-    max_tokens: int = 512
-    approve: frozenset[str] = frozenset()
-    native: bool = False
-    read_output: Callable[[str], object] | None = None
-
-
+_ids = count(1)
 #: The maximum number of concurrent tool calls.
 _AT_ONCE = 8
 
@@ -106,6 +76,7 @@ class Run:
         calls: the tool calls so far.
         inner: the runs of agents that were called as tools.
         fingerprint: the fingerprint of the rules with which the run began.
+        id: a number that no other run in this process has; its events carry it.
     """
 
     def __init__(
@@ -127,6 +98,7 @@ class Run:
         self.toolkit = toolkit
         self.question = question
         self.name = name
+        self.id = next(_ids)
         self.transcript = Transcript(settings.rules.behaviour.name)
         self.calls: list[ToolCall] = []
         self.inner: list[InnerRun] = []
@@ -203,21 +175,22 @@ class Run:
         self._pausing = True
         return self.build_state().to_json()
 
-    def build_state(self, waiting: Sequence[Waiting] = ()) -> RunState:
+    def build_state(self, waiting: Sequence[Waiting] = ()) -> PausedRun:
         """Return the state of the run, which waits for some calls."""
         world = self._world
-        # Before the first request of a turn its beginning counts: what needs no request comes again.
-        early = self._begun is not None and not self._writing and not self._is_asked
-        transcript, writer = self._begun if early and self._begun else (self.transcript, self._writer.save())
-        return RunState(
+        transcript = self.transcript
+        writer: Mapping[str, JSON] = self._writer.save()
+        if self._begun is not None and not self._writing and not self._is_asked:
+            transcript, writer = self._begun  # what comes without a request in this turn comes again
+        return PausedRun(
             self.fingerprint, self.question, transcript,
             tuple(self.calls[: world.calls_before] if self._writing else self.calls), self._refused,
-            writer, self._narrowed, self._writing, world.carried, tuple(world.answers), tuple(waiting),
+            writer, self._narrowed, self._writing, world.carried, tuple(world.answers), world.approved, tuple(waiting),
             self.toolkit.save_state(), tuple(self.inner),
             {number: one.state for number, one in world.paused.items()},
         )  # fmt: skip
 
-    def restore(self, state: RunState, approved: Mapping[str, bool | str], results: Mapping[str, str]) -> None:
+    def restore(self, state: PausedRun, approved: Mapping[str, bool | str], results: Mapping[str, str]) -> None:
         """Take up a state, before the first step.
 
         Args:
@@ -238,14 +211,14 @@ class Run:
             raise SnapshotError(f"the state of the run cannot be taken up: {error}") from error
         self.transcript, self.calls, self._refused = state.transcript, [*state.calls], dict(state.refused)
         self._writing = state.world
-        self._world = WorldRecord(len(self.calls), dict(state.carried), [*state.answers])
+        self._world = WorldRecord(len(self.calls), dict(state.carried), [*state.answers], dict(state.approved))
         known = {one.id: one for one in state.waiting}
         for name in (*approved, *results):
             kind = "approval" if name in approved else "result"
             if name not in known or known[name].kind != kind:
                 waits = ", ".join(f"{one.id} ({one.kind})" for one in state.waiting) or "nothing"
                 raise SnapshotError(f"the run does not wait for the {kind} of {name!r}; it waits for {waits}")
-        self._world.paused = {number: PausedRun(one) for number, one in state.paused.items()}
+        self._world.paused = {number: WaitingRun(one) for number, one in state.paused.items()}
         for name, given in (*approved.items(), *results.items()):
             outermost, _, inner = name.partition("/")
             number = read_number(outermost)
@@ -305,8 +278,7 @@ class Run:
         Raises:
             NotAllowed: what is being written, or what follows it, cannot keep the limits; the run stays as it is.
         """
-        rules = self.settings.rules.narrow(limits)
-        monitor = rules.get_monitor(self._monitor.word.count(NO_TOOL)).after_all(self._monitor.history)
+        rules, monitor = self.settings.rules.narrow(limits, self._monitor)
         refused = StatesMonitor(rules, [monitor]).why(self._writing) if self._writing else None
         if refused is not None:
             raise NotAllowed(refused)
@@ -338,7 +310,7 @@ class Run:
     def notify_watchers(self, happening: Happening) -> None:
         """Notify the watchers of an event."""
         if self._tell is not None:
-            self._tell(happening)
+            self._tell(replace(happening, id=self.id))
 
     # -- writing ------------------------------------------------------------------------------------------------
 
@@ -383,7 +355,7 @@ class Run:
     def _follow_writer(self, outside: set[str]) -> Asks[tuple[str, ...]]:
         """Record what a writer reports, and return the states that are due at its end."""
         rules = self.settings.rules
-        state, pieces = "", False
+        state, pieces, begun = "", False, list[str]()
         known = rules.action is None and not rules.behaviour.endless
         monitor = self._monitor if known else StatesMonitor(rules, [self._monitor])
         steps = self._writer.steps(self.transcript, monitor, until=outside, contents=self._build_contents())
@@ -396,13 +368,17 @@ class Run:
             came = None
             match event:
                 case SegmentBegan():
+                    if pieces or event.state in begun:
+                        self._withdraw_states(begun)
                     state, pieces = event.state, False
+                    begun.append(state)
                     self.notify_watchers(happenings.Began(state, "model", self.name))
                 case Text():
                     pieces = True
                     self.notify_watchers(happenings.Wrote(state, event.text, self.name))
                 case Segment():
-                    self._record_segment(event, was_streamed=pieces)
+                    self._record_segment(event, was_streamed=pieces and event.state == state)
+                    pieces, begun = pieces and event.state != state, begun[1:]
                 case Correction():
                     self._record_correction(event)
                 case Spent():
@@ -414,6 +390,11 @@ class Run:
                         came = yield event
                     except Exception as error:
                         came = error
+
+    def _withdraw_states(self, begun: list[str]) -> None:
+        """Notify the watchers that these states, which have begun, are not written, the latest first."""
+        while begun:
+            self.notify_watchers(happenings.Withdrawn(begun.pop(), self.name))
 
     def _record_segment(self, segment: Segment, *, was_streamed: bool) -> None:
         """Add a segment that the writer has ended, and note the tool if it names one."""
@@ -510,7 +491,8 @@ class Run:
 
     def list_actions(self) -> list[Action]:
         """List the tool calls requested since the environment last wrote, each with everything known about it."""
-        return actions_of(self.segments, self.settings.roles, self._refused, self.settings.rules.tools)
+        tools = self.settings.rules.tools or tuple(self.toolkit.tools)
+        return actions_of(self.segments, self.settings.roles, self._refused, tools)
 
     def carry_out(self, actions: Sequence[Action]) -> Asks[list[ToolCall]]:
         """Carry out actions and return their calls in order, without recording them.
@@ -568,7 +550,7 @@ class Run:
         """What a call waits for: its result, or what a run of an agent waits for."""
         name = self._name_call(number)
         if isinstance(pending, InnerPaused):
-            self._world.paused[number] = PausedRun(pending.state)
+            self._world.paused[number] = WaitingRun(pending.state)
             return [replace(one, id=f"{name}/{one.id}") for one in pending.waiting]
         return [Waiting(name, "result", action.tool, action.input, pending.question)]
 

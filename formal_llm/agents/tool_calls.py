@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from formal_llm.errors import InputError, ToolError, ToolkitError
-from formal_llm.llms.tool_calling import OfferedTool
+from formal_llm.llms.generation import ToolOffer
 from formal_llm.tools.calling import Caller
 from formal_llm.tools.hints import TypeHint
 from formal_llm.tools.kinds import TEXT, Value
@@ -55,9 +55,9 @@ def describe_tool(tool: Tool) -> str:
     return "\n".join(lines)
 
 
-def offer_tool(tool: Tool) -> OfferedTool:
+def offer_tool(tool: Tool) -> ToolOffer:
     """A tool as it is offered to a model that calls it by its provider's own means."""
-    return OfferedTool(tool.name, tool.description, tool.strict_schema)
+    return ToolOffer(tool.name, tool.description, tool.strict_schema)
 
 
 def call_with_text(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:

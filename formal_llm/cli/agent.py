@@ -16,20 +16,23 @@ import typer
 
 from formal_llm import authored
 from formal_llm.cli.agent_modular import ModularOptions, lines, run_modular
+from formal_llm.cli.agent_pausing import PausableRun, PausingOptions, read_answers, report_pause
 from formal_llm.cli.console import STANDARD, check_writable, command, counted, err, out, print_text, write_to
 from formal_llm.cli.options import ConstraintOption, LimitOption, LLMOption, RequireOption
-from formal_llm.cli.sources import read_limits
-from formal_llm.errors import InputError
+from formal_llm.cli.sources import read_limits, read_words
+from formal_llm.errors import AgentPaused, InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from formal_llm.agents.agent import Agent, Tools
+    from formal_llm.agents import Conversation
+    from formal_llm.agents.agent import Tools
     from formal_llm.agents.happenings import Happening
     from formal_llm.llms import LLM
 
 #: The agent of modules; it has no file.
 MODULAR = "modular"
+_NOT_MODULAR = "--native, --text, --instructions, --approve, --state, --resume, --answer"
 
 HELP = """Ask an agent a question and see what it does: its states as they are written, its tools, what was corrected.
 
@@ -51,6 +54,14 @@ Examples:
 
 With --chat it goes on with what you type, line by line, until the input ends. chat-bot-endless is one run over all
 lines.
+
+A model that can calls tools by its provider's own means (--native), others write texts behind markers (--text). You are
+asked at the terminal before a tool of --approve is called, and what a tool asks the user. With --state FILE the run
+pauses where nobody can answer (exit code 5), at Ctrl-C, and where it fails, and continues with --resume FILE:
+
+  formal-llm agent react "Pay." --llm openai:gpt-6-luna --tools my_tools:kit --approve pay --state run.json
+
+  formal-llm agent react --resume run.json --answer 4.0=yes --llm openai:gpt-6-luna --tools my_tools:kit --approve pay
 
 The modular agent plans with --llm and writes the arguments of its tools with --tool-llm; its tools may have any
 signature.
@@ -77,12 +88,25 @@ TimesOption = Annotated[
     int | None, typer.Option(min=1, help="How often each state and tool may come at most; 12 if left out.")
 ]
 
+NativeOption = Annotated[
+    bool | None,
+    typer.Option("--native/--text", help="Calls of tools by the provider's own means, or texts behind markers."),
+]
+ApproveOption = Annotated[
+    list[str] | None,
+    typer.Option("--approve", metavar="TOOL", help="A person has to approve the calls of TOOL. Repeatable."),
+]
+AnswerOption = Annotated[
+    list[str] | None,
+    typer.Option("--answer", metavar="ID=TEXT", help="The answer to a call that --resume waits for. Repeatable."),
+]
+
 
 @command
 def agent(
     spec: AgentArgument,
-    question: Annotated[str, typer.Argument(help="What it is asked.")],
     llm: LLMOption,
+    question: Annotated[str | None, typer.Argument(help="What it is asked.")] = None,
     corpus: CorpusOption = None,
     tools: ToolsOption = None,
     limit: LimitOption = None,
@@ -99,16 +123,28 @@ def agent(
     decisions: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write what the modular agent planned, to train on.")
     ] = None,
+    native: NativeOption = None,
+    instructions: Annotated[
+        str | None, typer.Option(metavar="TEXT|@FILE", help="What the agent is and how it is to behave.")
+    ] = None,
+    approve: ApproveOption = None,
+    state: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the state of a run that pauses.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Continue the run in FILE, in place of a question.")
+    ] = None,
+    answer: AnswerOption = None,
     chat: Annotated[bool, typer.Option("--chat", help="Go on with the lines that are typed.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer alone.")] = False,
 ) -> None:
     """Run an agent."""
-    if not question.strip():
-        raise InputError("there is no question; write what the agent is asked")
-    check_writable(page, save, decisions, record, cache)
+    pausing = PausingOptions(tuple(approve or ()), state, resume, read_answers(answer or ()))
+    text = _read_question(question, resume)
+    check_writable(page, save, decisions, record, cache, state, resume)
     limits = read_limits(limit, require)
-    questions = chain([question], lines() if chat else ())
+    questions = chain([text], lines() if chat else ())
     if spec == MODULAR:
+        if pausing != PausingOptions() or native is not None or instructions is not None:
+            raise InputError(f"the modular agent takes none of {_NOT_MODULAR}")
         if times is not None:
             limits = replace(limits, default=times)
         given = None if tools is None else tools_of(tools, corpus)
@@ -119,6 +155,7 @@ def agent(
         return
     if tool_llm is not None or decisions is not None:
         raise InputError("--tool-llm and --decisions are for the modular agent: formal-llm agent modular")
+    from formal_llm.agents import Conversation
     from formal_llm.agents.agent import TIMES, Agent
     from formal_llm.llms.text_doubles import RandomTextLLM
     from formal_llm.planning import Budget
@@ -126,21 +163,39 @@ def agent(
     shown = None if quiet else StatePrinter(err() if save == STANDARD else out())
     agent_of = partial(
         Agent, spec, tools=tools_of(tools, corpus), rules=constraint or (), limits=limits, times=times or TIMES,
-        budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True, on_event=shown,
+        budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True, on_event=shown, native=native,
+        instructions=read_words(instructions or ""), approve=pausing.approve,
     )  # fmt: skip
-    agent_of(RandomTextLLM())  # never asked: wrong arguments are reported before a model is loaded
-    with _kept(llm, cache, record) as who:
-        _converse(agent_of(who), questions, llm, shown, save=save, page=page)
+    tried = agent_of(RandomTextLLM())  # never asked: wrong arguments are reported before a model is loaded
+    pausing.check(is_single=not chat and not tried.behaviour.endless)
+    with _kept(llm, cache, record, calls_tools=native is True) as who:
+        made = agent_of(who)
+        talk = Conversation(made) if chat or made.behaviour.endless else pausing.start(made)
+        try:
+            _converse(talk, questions, llm, shown, save=save, page=page)
+        except AgentPaused as paused:
+            report_pause(paused.waiting, pausing.file)
+            raise typer.Exit(5 if paused.waiting else 130) from None
+
+
+def _read_question(question: str | None, resume: Path | None) -> str:
+    if resume is not None:
+        if question is not None:
+            raise InputError(f"{resume} has the question; leave it out")
+        return ""
+    if question is None or not question.strip():
+        raise InputError("there is no question; write what the agent is asked")
+    return question
 
 
 @contextmanager
-def _kept(name: str, cache: Path | None, record: Path | None) -> Iterator[LLM]:
+def _kept(name: str, cache: Path | None, record: Path | None, *, calls_tools: bool) -> Iterator[LLM]:
     """The model of a provider string; what it writes is kept and recorded where that is wanted."""
     from formal_llm.agents.agent import ensure_text_llm
     from formal_llm.llms import CachedLLM, RecordingLLM, resolve
 
     with ExitStack() as opened:
-        who = ensure_text_llm(resolve(name))
+        who = ensure_text_llm(resolve(name), calls_tools=calls_tools)
         if cache is not None:
             who = opened.enter_context(CachedLLM(who, cache))
         if record is not None:
@@ -149,7 +204,7 @@ def _kept(name: str, cache: Path | None, record: Path | None) -> Iterator[LLM]:
 
 
 def _converse(
-    agent_: Agent,
+    talk: Conversation | PausableRun,
     questions: Iterable[str],
     llm: str,
     shown: StatePrinter | None,
@@ -158,10 +213,8 @@ def _converse(
     page: Path | None,
 ) -> None:
     """Ask an agent questions, each with those before it in mind; what it does is shown, and written down after each."""
-    from formal_llm.agents.conversation import Conversation
     from formal_llm.agents.page import run_page
 
-    talk = Conversation(agent_)
     for text in questions:
         error: BaseException | None = None
         try:
@@ -170,12 +223,14 @@ def _converse(
             error = caught
             raise
         finally:
+            if shown is not None:
+                shown.end_line()
             run = talk.run
             if save is not None and run is not None:
                 write_to(save, run.transcript.to_jsonl())
             if page is not None and run is not None:
                 details = {"LLM": llm, "Tools": ", ".join(run.toolkit.tools) or "none"}
-                write_to(page, run_page(run.transcript, agent_.behaviour, run.calls, error=error, about=details))
+                write_to(page, run_page(run.transcript, talk.agent.behaviour, run.calls, error=error, about=details))
         if shown is None:
             print_text(made.answer)
         else:
@@ -229,22 +284,25 @@ class StatePrinter:
 
     def __call__(self, happening: Happening) -> None:
         """Show it."""
-        from formal_llm.agents.happenings import Began, Called, Corrected, Wrote
+        from formal_llm.agents.happenings import Began, Called, Corrected, Withdrawn, Wrote
 
         match happening:
             case Began(state, source):
-                self._line()
+                self.end_line()
                 self.console.print(f"{state}: ", style=f"bold {self._COLOURS[source]}", end="")
                 self._begun, self._wrote, self._held = True, False, ""
             case Wrote(_, text):
                 self._show(text)
+            case Withdrawn(state):
+                self.end_line()
+                self.console.print(f"  {state} is withdrawn", style="dim")
             case Corrected(correction):
-                self._line()
+                self.end_line()
                 self.console.print(f"corrected: {correction}", style="red")
                 if correction.reason:
                     self.console.print(f"  {correction.reason}", style="dim")
             case Called(call):
-                self._line()
+                self.end_line()
                 mark = "" if call.ok else " failed"
                 label = f"{call.label} = " if call.label else ""
                 self.console.print(f"  {label}{call.tool}({call.input}){mark}", style="dim")
@@ -258,14 +316,15 @@ class StatePrinter:
         self._begun = self._begun or bool(shown)
         self.console.print(shown, end="")
 
-    def _line(self) -> None:
+    def end_line(self) -> None:
+        """End the line that is begun."""
         if self._begun:
             self.console.print()
             self._begun, self._held = False, ""
 
     def end(self, questions: int, requests: int, corrections: int) -> None:
         """Show what it took."""
-        self._line()
+        self.end_line()
         sys.stdout.flush()
         summary = (
             f"{counted(questions, 'question')}, {counted(requests, 'request')}, {counted(corrections, 'correction')}"

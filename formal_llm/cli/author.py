@@ -16,7 +16,7 @@ from formal_llm.authoring.english import families
 from formal_llm.authoring.examples import ENDING
 from formal_llm.automata import CFG, PDA
 from formal_llm.cli.console import check_writable, command, counted, err, print_text
-from formal_llm.cli.sources import load
+from formal_llm.cli.sources import load, read_words
 from formal_llm.errors import FormalLLMError, NotAuthored
 
 HELP = f"""Write rules from plain words, and accept them by examples.
@@ -56,7 +56,7 @@ def author_(
     yes: Annotated[bool, typer.Option("--yes", help="Show nothing; take the rules as they are.")] = False,
 ) -> None:
     """Write rules from plain words."""
-    words = _words(rules)
+    words = read_words(rules)
     if out.suffix and out.suffix not in KINDS:
         raise FormalLLMError(f"--out {out}: the ending {out.suffix} is no notation; there are: {', '.join(KINDS)}")
     if llm is None and out.suffix not in ("", ".agent"):
@@ -83,12 +83,6 @@ def author_(
     path.write_text(made.text, encoding="utf-8")
     log.path.unlink(missing_ok=True)
     _tell(made, path)
-
-
-def _words(rules: str) -> str:
-    if rules == "-":
-        return sys.stdin.read()
-    return read_text(Path(rules[1:])) if rules.startswith("@") else rules
 
 
 def _before(path: Path) -> tuple[str | None, CFG | PDA | None, Sequence[Example]]:

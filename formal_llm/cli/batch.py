@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event, current_thread, main_thread
+from threading import Event
 from time import monotonic
-from types import FrameType, NoneType
-from typing import Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from formal_llm.authored.files import parse_json, read_lines
 from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, problems
 from formal_llm.automata import Limits
-from formal_llm.cli.console import counted, err, progress_bars
+from formal_llm.cli.console import answering_first_signal, counted, err, progress_bars
 from formal_llm.cli.sources import LoadedRules
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound, RunStopped
-from formal_llm.llms.llm import LLM, AsyncLLM
+from formal_llm.llms.llm import AsyncLLM
 from formal_llm.planning import Budget, Planner, Task
 from formal_llm.planning.drivers.answer_journal import AnswerJournal
 from formal_llm.planning.drivers.batch import Keeping, Outcome
 from formal_llm.planning.drivers.results import FAILED, Results, run_of
+
+if TYPE_CHECKING:
+    from formal_llm.llms.hosted.batches import BatchWatch
 
 #: The failures in a row, none of them due to a plan, after which a run ends: the provider cannot be reached.
 _IN_A_ROW = 10
@@ -43,12 +45,14 @@ class Batch:
         concurrency: see :meth:`Planner.plan_all`.
         budget: what all plans together may use.
         retry_failed: whether tasks that failed before are planned again.
+        watch: what watches the batches of the LLM, if it is asked in batches.
     """
 
     out: Path
     concurrency: int | None
     budget: Budget | None
     retry_failed: bool
+    watch: BatchWatch | None = None
 
 
 class TaskFile:
@@ -149,12 +153,16 @@ def plan_tasks(planner: Planner, tasks: TaskFile | Sequence[Task], batch: Batch)
         journal = opened.enter_context(
             closing(AnswerJournal(f"{batch.out}.journal", run["run"], results.done.__contains__))
         )
-        keeping = Keeping(journal)
+        keeping = Keeping(journal) if batch.watch is None else Keeping(journal, batch.watch.stop)
         if batch.retry_failed and (again := results.forget_failed()):
             err().print(f"{again} failed before, and are planned again")
         results.check_tasks(tasks)
         board = _Board(results, len(tasks), keeping.stop)
-        with board.progress, stopping_gently(planner.llm, keeping.stop) as signals:
+        after = "waiting for the answers in flight, which are paid for" if isinstance(planner.llm, AsyncLLM) else ""
+        if batch.watch is not None:
+            batch.watch.report = board.show_batch
+            after = "the provider goes on with what it was sent, and the same command fetches the answers"
+        with board.progress, stopping_gently(keeping.stop, after) as signals:
             try:
                 outcomes = planner.plan_each(
                     tasks,
@@ -184,34 +192,21 @@ def plan_tasks(planner: Planner, tasks: TaskFile | Sequence[Task], batch: Batch)
 
 
 @contextmanager
-def stopping_gently(llm: LLM, stop: Event) -> Iterator[list[int]]:
-    """Have the first Ctrl-C or SIGTERM stop a run whose answers are awaited; the second one ends it at once.
+def stopping_gently(stop: Event, after: str) -> Iterator[list[int]]:
+    """Have the first Ctrl-C or SIGTERM stop a run; the second one ends it at once.
+
+    Args:
+        stop: set by the first one.
+        after: what is printed then; empty if the first one already ends the run at once.
 
     Yields:
         The list of signals that came.
     """
-    came: list[int] = []
-    if not isinstance(llm, AsyncLLM) or current_thread() is not main_thread():
-        yield came
+    if not after:
+        yield []
         return
-    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
-
-    def end_gently(kind: int, frame: FrameType | None) -> None:
-        del frame
-        if came:
-            raise KeyboardInterrupt
-        came.append(kind)
-        stop.set()
-        name = signal.Signals(kind).name
-        err().print(f"{name}: waiting for the answers in flight, which are paid for; once more ends at once")
-
-    try:
-        for kind in before:
-            signal.signal(kind, end_gently)
+    with answering_first_signal(stop.set, after) as came:
         yield came
-    finally:
-        for kind, handler in before.items():
-            signal.signal(kind, handler)
 
 
 class _Board:
@@ -262,6 +257,12 @@ class _Board:
         if self.progress.disable and monotonic() - self._told > _EVERY:
             self._told = monotonic()
             self._console.print(f"{len(self._results.done)} of {self._count}: {self._said()}")
+
+    def show_batch(self, status: str) -> None:
+        """Show how far a batch is."""
+        self.progress.update(self._bar, said=status)
+        if self.progress.disable:
+            self._console.print(status)
 
     def _said(self) -> str:
         status = (

@@ -164,21 +164,32 @@ class Asking:
 
 
 def who_is_asked(
-    names: Sequence[str], methods: Sequence[Method], adapter: Path | None, concurrency: int | None
-) -> tuple[Asking, list[Skipped]]:
+    names: Sequence[str], methods: Sequence[Method], adapter: Path | None, concurrency: int | None,
+    batches: Path | None = None,
+) -> tuple[Asking, list[Skipped]]:  # fmt: skip
     """The LLMs of these names, their models loaded, and the methods that do not apply to some of them.
 
+    With a folder for ``batches`` they are asked in batches, whose ids are kept there.
+
     Raises:
-        FormalLLMError: no method applies to any of them; the adapters fit none of them.
+        FormalLLMError: no method applies to any of them; the adapters fit none of them; one is not asked in batches.
     """
     from formal_llm.packs.openagi.benchmark.plans import not_asked
 
     trained = trained_llms(names, methods, adapter)  # first: these report what is wrong before they load a model
-    asked = {name: resolve(name) for name in names}
+    asked = {name: resolve(name) if batches is None else batched(name, batches) for name in names}
     skipped = not_asked(asked, methods, trained)
     if len(skipped) == len(asked) * len(methods):
         raise FormalLLMError(f"nobody can be asked: {'; '.join(f'{x.llm} {x.method}: {x.why}' for x in skipped)}")
     return Asking(asked, methods, trained, concurrency), skipped
+
+
+def batched(name: str, folder: Path) -> LLM:
+    """The LLM of that name, asked in batches."""
+    from formal_llm.llms.hosted.batches import BatchedLLM, BatchWatch
+
+    file = folder / "answers" / f"{_file_name(name)}.batches"
+    return BatchedLLM(name, BatchWatch(file, report=err().print))
 
 
 def show_transfer(run: Transfer, asking: Asking, to: Path, form: Form, progress: Progress) -> None:
@@ -409,6 +420,9 @@ def bench(
     ] = None,
     samples: Annotated[int, typer.Option(min=1, help="On how many samples of a task its plans are carried out.")] = 8,
     concurrency: Annotated[int | None, typer.Option(min=1, help="How many plans are made at once.")] = None,
+    in_batches: Annotated[
+        bool, typer.Option("--batch", help="Ask in batches (openai:, anthropic:), at half the price, up to a day each.")
+    ] = False,
     temperature: Annotated[float, typer.Option(min=0, help="For free text.")] = 0.0,
     max_tokens: Annotated[int, typer.Option(min=1, help="How long a free text may be.")] = 1024,
     text_score: Annotated[TextScore, typer.Option(help="How texts are compared.")] = TextScore.bertscore,
@@ -446,7 +460,7 @@ def bench(
     known = None if data is None else task_data(data, numbers)
     without_loading_bars()
     scores = read_scores(ScoreOptions(text_score, bert, clip, vit, device))
-    asking, skipped = who_is_asked(names, wanted, adapter, concurrency)
+    asking, skipped = who_is_asked(names, wanted, adapter, concurrency, to if in_batches else None)
     make_folder(to)
     if known is None:
         known = own_data(to, numbers, samples)
@@ -481,6 +495,9 @@ def _recorded(asking: Asking, to: Path) -> Iterator[Asking]:
         def recorded(name: str, one: LLM) -> LLM:
             return opened.enter_context(RecordingLLM(one, answers_file(to, name)))
 
+        for one in asking.llms.values():
+            if isinstance(one, AbstractContextManager):  # asked in batches
+                opened.enter_context(one)
         yield replace(
             asking,
             llms={name: recorded(name, one) for name, one in asking.llms.items()},
@@ -547,4 +564,8 @@ def _progress() -> Iterator[Callable[[RunProgress], None]]:
 def answers_file(folder: Path, name: str) -> Path:
     """The file for the answers of an LLM."""
     (folder / "answers").mkdir(exist_ok=True)
-    return folder / "answers" / f"{re.sub(r'[^A-Za-z0-9._=-]+', '_', name)}.jsonl"
+    return folder / "answers" / f"{_file_name(name)}.jsonl"
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._=-]+", "_", name)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from threading import current_thread, main_thread
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TextIO, TypeVar
 
 import typer
@@ -45,6 +47,7 @@ EXIT_CODES = {
     2: "wrong arguments, or a file or server that cannot be used",
     3: "the LLM could not be asked, or gave no legal answer",
     4: "the budget is used up; what was planned so far is shown",
+    5: "the run of an agent waits for a person or for a result; what it waits for is shown",
     130: "interrupted",
 }
 
@@ -158,6 +161,40 @@ def errors_told() -> Iterator[None]:
             raise
         err().print("interrupted", style="red")
         raise typer.Exit(130) from None
+
+
+@contextmanager
+def answering_first_signal(act: Callable[[], object], announced: str) -> Iterator[list[int]]:
+    """Have the first Ctrl-C or SIGTERM call a function; the second one ends the command at once.
+
+    Args:
+        act: what is called.
+        announced: what follows, in words, for the person.
+
+    Yields:
+        The list of signals that came.
+    """
+    came: list[int] = []
+    if current_thread() is not main_thread():
+        yield came
+        return
+    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+
+    def end_gently(kind: int, frame: FrameType | None) -> None:
+        del frame
+        if came:
+            raise KeyboardInterrupt
+        came.append(kind)
+        act()
+        err().print(f"{signal.Signals(kind).name}: {announced}; once more ends at once")
+
+    try:
+        for kind in before:
+            signal.signal(kind, end_gently)
+        yield came
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
 
 
 def command(function: Callable[P, R]) -> Callable[P, R]:

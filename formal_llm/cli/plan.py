@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,6 +27,7 @@ from formal_llm.llms import LLM, CachedLLM, Prices, Question, RecordingLLM, reso
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms.usage import BATCH_SHARE
 from formal_llm.planning import Budget, Plan, Planner, Task, Wording
 from formal_llm.planning.checking import certificate_checker
 from formal_llm.planning.checking.no_plan import no_plan_certificate
@@ -35,6 +36,9 @@ from formal_llm.planning.plans.certificates import compiled_rules
 from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.planning.walks.budget import QUESTIONS
 from formal_llm.planning.walks.wording import adapt_wording
+
+if TYPE_CHECKING:
+    from formal_llm.llms.hosted.batches import BatchWatch
 
 
 def write_certificate(folder: Path, rules: dict[str, JSON], certificate: dict[str, JSON]) -> None:
@@ -218,13 +222,20 @@ def plan(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="With --tasks: plan those again that failed before.")
     ] = False,
+    in_batches: Annotated[
+        bool,
+        typer.Option(
+            "--batch",
+            help="With --tasks: ask in batches (openai:, anthropic:), which take up to a day, for half --prices.",
+        ),
+    ] = False,
 ) -> None:
     """Plan a task."""
     check_penalty(length_penalty, search)
     if max_cost is not None and prices is None:
         raise FormalLLMError("--max-cost needs --prices, or nobody knows what a token costs")
-    if tasks is None and (concurrency is not None or retry_failed):
-        raise FormalLLMError("--concurrency and --retry-failed are for many tasks: --tasks FILE")
+    if tasks is None and (concurrency is not None or retry_failed or in_batches):
+        raise FormalLLMError("--concurrency, --retry-failed and --batch are for many tasks: --tasks FILE")
     check_writable(out_, cache, record)
     loaded = load(source, set_, constraint, None if order is None else order.value, process=process, final=final)
     for warning in loaded.warnings:
@@ -241,7 +252,7 @@ def plan(
         wording=worded(loaded, wording, conversation=conversation, rules=rules),
         pages=page,
         budget=Budget(questions=max_questions or None, steps=max_steps, backtracks=max_backtracks),
-        prices=read_prices(prices),
+        prices=read_prices(prices, in_batches=in_batches),
         tries=tries,
         max_states=max_states,
         search_time=search_time,
@@ -251,9 +262,15 @@ def plan(
     if tasks is not None:
         together = Budget(requests=max_requests, tokens=max_tokens, cost=max_cost)
         results = results_file(out_, task or input_ or goal or show or certificate)
-        batch = Batch(results, concurrency, together if together.metered else None, retry_failed)
+        if in_batches and together.metered and concurrency is None:
+            raise FormalLLMError(
+                "a batch is paid as a whole, so what all plans may use is checked between batches; give --concurrency, "
+                "the most questions of a batch"
+            )
+        watch = watch_batches(Path(f"{results}.batches")) if in_batches else None
+        batch = Batch(results, concurrency, together if together.metered else None, retry_failed, watch)
         wanted = read_tasks(tasks, loaded)
-        with asking():
+        with asking(watch=watch):
             plan_tasks(planner, wanted, batch)
         return
     planner.budget = replace(planner.budget, requests=max_requests, tokens=max_tokens, cost=max_cost)
@@ -283,7 +300,9 @@ def worded(loaded: LoadedRules, file: Path | None, *, conversation: bool, rules:
 
 
 @contextmanager
-def asked_of(planner: Planner, name: str, cache: Path | None, record: Path | None, *, suit: bool) -> Iterator[None]:
+def asked_of(
+    planner: Planner, name: str, cache: Path | None, record: Path | None, *, suit: bool, watch: BatchWatch | None = None
+) -> Iterator[None]:
     """Have a planner ask the LLM of a provider string.
 
     Args:
@@ -292,11 +311,12 @@ def asked_of(planner: Planner, name: str, cache: Path | None, record: Path | Non
         cache: see :func:`answerer`.
         record: likewise.
         suit: whether its wording is shortened for LLMs that read so best.
+        watch: likewise as ``cache``.
 
     Raises:
         WritesNoText: drafts are wanted of an LLM that only chooses.
     """
-    with answerer(name, cache, record) as llm:
+    with answerer(name, cache, record, watch) as llm:
         if planner.search == "draft" and not isinstance(llm, TextLLM):
             raise WritesNoText(llm, "draft a plan", "let it choose: --search greedy")
         planner.llm = llm
@@ -337,11 +357,26 @@ def write_plan(made: Plan, forms: list[Show], out: Path | None) -> None:
     out.write_text(printed.getvalue(), encoding="utf-8")
 
 
+def watch_batches(file: Path) -> BatchWatch:
+    """What watches the batches of a run, whose ids are in a file."""
+    from formal_llm.llms.hosted.batches import BatchWatch
+
+    return BatchWatch(file)
+
+
 @contextmanager
-def answerer(name: str, cache: Path | None, record: Path | None) -> Iterator[LLM]:
-    """The LLM of a provider string; what it answers is kept and recorded where that is wanted."""
+def answerer(name: str, cache: Path | None, record: Path | None, watch: BatchWatch | None = None) -> Iterator[LLM]:
+    """The LLM of a provider string; what it answers is kept and recorded where that is wanted.
+
+    With a watch it is asked in batches.
+    """
     with ExitStack() as opened:
-        llm = resolve(name)
+        if watch is None:
+            llm = resolve(name)
+        else:
+            from formal_llm.llms.hosted.batches import BatchedLLM
+
+            llm = opened.enter_context(BatchedLLM(name, watch))
         if isinstance(llm, BuiltinLLM):
             opened.enter_context(_ties_told(llm, name))
         if cache is not None:
@@ -373,8 +408,8 @@ def _ties_told(llm: BuiltinLLM, name: str) -> Iterator[None]:
             err().print(message, style="yellow")
 
 
-def read_prices(text: str | None) -> Prices | None:
-    """The prices that ``--prices IN,OUT[,CACHED[,WRITTEN]]`` gives.
+def read_prices(text: str | None, *, in_batches: bool = False) -> Prices | None:
+    """The prices that ``--prices IN,OUT[,CACHED[,WRITTEN]]`` gives; half of them in batches.
 
     Raises:
         FormalLLMError: it is not of that form.
@@ -383,7 +418,7 @@ def read_prices(text: str | None) -> Prices | None:
         return None
     try:
         input_, output, *more = map(float, text.split(","))
-        return Prices(input_, output, *more)
+        return Prices(input_, output, *more).scaled(BATCH_SHARE if in_batches else 1)
     except (TypeError, ValueError):
         raise FormalLLMError(f"--prices takes IN,OUT[,CACHED[,WRITTEN]], as in --prices 0.25,2; not {text!r}") from None
 

@@ -236,6 +236,11 @@ def plan_text(name: str) -> str:
     return sys.stdin.read() if name == "-" else read_text(Path(name))
 
 
+def read_words(text: str) -> str:
+    """A text that an option gives: the text itself, ``@FILE`` for the text in a file, or ``-`` for standard input."""
+    return plan_text(text.removeprefix("@")) if text == "-" or text.startswith("@") else text
+
+
 def read_plan(name: str, loaded: LoadedRules, rules: CFG | PDA) -> Word:
     """The plan in a file, or on standard input for ``-``, as the rules spell it.
 

@@ -385,7 +385,7 @@ class ViabilitySearch:
             node = before[0]
 
     def find_way(self, node: ComponentNode) -> tuple[PlantSymbol, ...] | None:
-        """Return the symbols of a way to an end: a shortest one if few nodes have to be examined for it."""
+        """Return the symbols of a way to an end, by viable nodes: a shortest one if few nodes have to be examined."""
         if node not in self._ways:
             if len(self._ways) > _KEPT:
                 self._ways.clear()
@@ -415,8 +415,8 @@ class ViabilitySearch:
         if self.is_viable(node) is not True:
             return None
         todo: deque[tuple[ComponentNode, tuple[PlantSymbol, ...]]] = deque([(node, ())])
-        seen = {node}
-        while todo and len(seen) < self.max_states // 4:
+        seen, most = {node}, self.visited + self.max_states
+        while todo and len(seen) < self.max_states // 4 and self.visited < most:
             now, way = todo.popleft()
             if self.component.is_accepting(now):
                 return way
@@ -424,17 +424,22 @@ class ViabilitySearch:
                 after = edge.target
                 if after is None or after in seen or self.component.distance_to_acceptance(after) is None:
                     continue
-                if self.guarantee == "whatever" and self._whatever.get(after) is False:
-                    continue
                 seen.add(after)
-                todo.append((after, (*way, edge.symbol)))
+                if self._may_pass(after):
+                    todo.append((after, (*way, edge.symbol)))
         symbols: list[PlantSymbol] = []
         while not self.component.is_accepting(node):
             if node not in self._hints:
                 return None
             symbol, node = self._hints[node]
+            if not self._may_pass(node):
+                return None
             symbols.append(symbol)
         return tuple(symbols)
+
+    def _may_pass(self, node: ComponentNode) -> bool:
+        """Return whether the guarantee allows a way to lead through a node; true as well if that is unknown."""
+        return self.guarantee == "some" or self.is_viable(node) is not False
 
     def _collect_steps_to(
         self, node: ComponentNode, came: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from formal_llm.control.component import Component, ControlledRule, Position, project_node
 from formal_llm.control.plant import Plant, PlantSymbol
@@ -145,11 +145,18 @@ def _group_independent_rules(parts: Mapping[int, ControlledRule], plant: Plant) 
     ]
 
 
-def describe_way(way: Sequence[PlantSymbol], shown: Mapping[str, str]) -> tuple[str, ...]:
-    """Describe a way in words: each step as the tool to call, or the event that has to happen."""
+def describe_way(
+    way: Sequence[PlantSymbol], describe_letter: Callable[[PlantSymbol, str], str] = lambda _, name: name
+) -> tuple[str, ...]:
+    """Describe a way in words: each step as the tool to call, or the event that has to happen.
+
+    Args:
+        way: the steps.
+        describe_letter: describes an event by one of its letters; the letter's name where left out.
+    """
     steps = []
     for symbol in way:
-        names = [shown.get(name, name) for name in sorted(symbol.letters)]
+        names = [describe_letter(symbol, name) for name in sorted(symbol.letters)[:1]]
         if symbol.kind == "call":
             steps.append(names[0] if names else symbol.tool)
         elif symbol.kind == "result":

@@ -132,6 +132,30 @@ class AgentStopped(AgentError):
         )
 
 
+class WaitingCall(Protocol):
+    """A call that a run waits for: a ``formal_llm.agents.pausing.Waiting``."""
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """``"approval"`` or ``"result"``."""
+        ...
+
+    @property
+    def tool(self) -> str:
+        """The tool."""
+        ...
+
+    @property
+    def question(self) -> str:
+        """What the tool asks for."""
+        ...
+
+
 class AgentPaused(AgentError):
     """A run of an agent has paused: it was asked to, or it waits for a person or for the result of a tool.
 
@@ -141,7 +165,7 @@ class AgentPaused(AgentError):
         waiting: the calls that it waits for (:class:`~formal_llm.agents.pausing.Waiting`).
     """
 
-    def __init__(self, state: str, transcript: AgentTranscript, waiting: Sequence[Any] = ()) -> None:
+    def __init__(self, state: str, transcript: AgentTranscript, waiting: Sequence[WaitingCall] = ()) -> None:
         self.state = state
         self.transcript: Any = transcript
         self.waiting = tuple(waiting)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -50,7 +50,6 @@ def find_problems(
         for letter in letters
         if letter.name not in possible
     ]
-    letter_names = {letter.name: letter.name for letter in letters}
     start = positions.start
     for lookout in supervisor.lookouts:
         node = project_node(start, lookout.component)
@@ -58,19 +57,17 @@ def find_problems(
             names = tuple(
                 dict.fromkeys(positions.parts[place].rule.name for place in supervisor.find_minimal_conflict(start))
             )
-            findings.append(_describe_conflict(lookout, node, names, letter_names))
+            findings.append(_describe_conflict(lookout, node, names))
         else:
-            findings += _find_traps(lookout, node, letter_names, max_places)
+            findings += _find_traps(lookout, node, max_places)
     return tuple(findings)
 
 
-def _describe_conflict(
-    lookout: ViabilitySearch, node: ComponentNode, names: tuple[str, ...], shown: Mapping[str, str]
-) -> Finding:
+def _describe_conflict(lookout: ViabilitySearch, node: ComponentNode, names: tuple[str, ...]) -> Finding:
     rule_list = "; ".join(names)
     if lookout.has_continuation(node) is False:
         return Finding("empty", "", f"nothing keeps these rules together: {rule_list}", (), (), names)
-    trace = describe_way(_find_uncontrollable_trace(lookout, node), shown)
+    trace = describe_way(_find_uncontrollable_trace(lookout, node))
     after = f", for instance {', then '.join(trace)}" if trace else ""
     message = f"these rules cannot be kept whatever tools return and users say{after}: {rule_list}"
     return Finding("empty", "", message, trace, (), names, by_environment=True)
@@ -93,9 +90,7 @@ def _find_uncontrollable_trace(lookout: ViabilitySearch, start: ComponentNode) -
     return ()
 
 
-def _find_traps(
-    lookout: ViabilitySearch, start: ComponentNode, shown: Mapping[str, str], max_places: int
-) -> Iterator[Finding]:
+def _find_traps(lookout: ViabilitySearch, start: ComponentNode, max_places: int) -> Iterator[Finding]:
     component = lookout.component
     todo: deque[tuple[ComponentNode, Trace]] = deque([(start, ())])
     seen = {start}
@@ -121,7 +116,7 @@ def _find_traps(
                     seen.add(after)
                     todo.append((after, now))
     for trace in traps.values():
-        yield _describe_trap(lookout, trace[-1], describe_way(trace, shown))
+        yield _describe_trap(lookout, trace[-1], describe_way(trace))
     if complete:
         doubtful = {name for step in component.steps if step.symbol.doubtful for name in step.symbol.letters}
         known = {name for step in component.steps for name in step.symbol.letters}
@@ -281,10 +276,10 @@ class GuardCore:
         """A short identifier shared by guards with equal rules, tools and guarantee."""
         return make_fingerprint([str(self.rules), self.tools, self.guarantee])
 
-    @cached_property
-    def letter_texts(self) -> Mapping[str, str]:
-        """The first pattern of each letter as text, without its fields."""
-        return {letter.name: str(replace(letter.patterns[0], fields=())) for letter in self.rules.rule_set.letters}
+    def describe_letter(self, symbol: PlantSymbol, letter: str) -> str:
+        """Describe an event by the first pattern of a letter that it may match, without its fields."""
+        patterns = self.rules.labeller.find_patterns(symbol.kind, symbol.tool)
+        return str(replace(next(pattern for name, pattern in patterns if name == letter), fields=()))
 
     def find_closed_tools(self, position: Position, lost: frozenset[int]) -> frozenset[str]:
         """Find the tools of which no call is allowed at a position."""

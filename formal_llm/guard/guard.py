@@ -310,7 +310,7 @@ def _find_way(core: GuardCore, position: Position, lost: frozenset[int]) -> tupl
     """Return the shortest continuation that keeps all rules that can stop a call."""
     strict = [supervisor for severity, supervisor in core.list_supervisors(lost) if severity in ("block", "ask")]
     way = strict[-1].find_way(position) if strict else None
-    return describe_way(way or (), core.letter_texts)
+    return describe_way(way or (), core.describe_letter)
 
 
 def decide_stop(core: GuardCore, position: Position, lost: frozenset[int], *, final: bool) -> Decision:
@@ -326,5 +326,5 @@ def decide_stop(core: GuardCore, position: Position, lost: frozenset[int], *, fi
         names = tuple(dict.fromkeys(core.rules.parts[place].rule.name for place in unmet))
         reason = f"The run cannot end yet: {'; '.join(_describe_rule(core, name) for name in names)}."
         allowed = core.find_allowed_tools(position, lost) if stops else ()
-        return Decision(severity, names[0], reason, allowed, describe_way(way or (), core.letter_texts), names)
+        return Decision(severity, names[0], reason, allowed, describe_way(way or (), core.describe_letter), names)
     return ALLOW

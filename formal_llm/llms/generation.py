@@ -1,4 +1,4 @@
-"""Free text: the protocols of language models that write text, and of those that continue one.
+"""Free text: the protocols of language models that write text, of those that continue one, and of turns with tools.
 
 Plans are chosen, not written, so planning needs text only for drafts, which are then checked against the rules. Text is
 used where writing is natural (agents), and for baselines that show how a model plans when nothing enforces the rules.
@@ -6,16 +6,19 @@ used where writing is natural (agents), and for baselines that show how a model 
 A chat ends with a message of the user, which the model answers. Continuing a text is different: the model writes on in
 the middle of a sentence, ``continue_text("[Thought] I look it")``. Local models and self-hosted servers can do that;
 hosted chat models refuse it.
+
+In a turn with tools a model writes a text, requests calls of the tools that it is offered, or both. Nothing is carried
+out here, and nothing is checked: a model may request a call of a tool that it was not offered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, runtime_checkable
+from dataclasses import asdict, dataclass, field
+from typing import Protocol, TypeAlias, TypedDict, Unpack, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, WritesNoText
-from formal_llm.llms.question import Answer, Message, Question, RequestedCall
+from formal_llm.llms.question import Answer, CallRequest, Message, Question
 from formal_llm.llms.schemas import Schema, read_object
 from formal_llm.llms.usage import TokenUsage
 
@@ -46,7 +49,7 @@ class Generated:
     usage: TokenUsage = field(default_factory=TokenUsage)
     ended: str | None = None
     stopped: str = ""
-    calls: tuple[RequestedCall, ...] = ()
+    calls: tuple[CallRequest, ...] = ()
 
 
 @runtime_checkable
@@ -117,6 +120,62 @@ class StreamingContinuingLLM(Protocol):
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
         """Like :meth:`ContinuingLLM.continue_text`, piece by piece; close the stream to stop early."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """A tool as it is offered to a model.
+
+    Attributes:
+        name: its name.
+        description: what it does.
+        parameters: the JSON schema of the object of its arguments.
+    """
+
+    name: str
+    description: str
+    parameters: Schema = field(hash=False)
+
+
+class TurnOptions(TypedDict, total=False):
+    """The settings of a turn with tools.
+
+    Attributes:
+        must_call: whether at least one tool must be called; False by default. Not all servers enforce it.
+        max_tokens: the maximum number of tokens to write, including those of the model's thinking; by default 512.
+        temperature: 0, the default, for the most probable text. Models that accept no temperature use their own.
+    """
+
+    must_call: bool
+    max_tokens: int
+    temperature: float
+
+
+@runtime_checkable
+class ToolCallingLLM(Protocol):
+    """A language model that requests calls of tools."""
+
+    def take_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Generated:
+        """Write the next message of a chat, which may request calls of tools.
+
+        Args:
+            messages: the chat; a single text stands for a message of the user.
+            tools: the tools that may be called now.
+            **how: the settings.
+
+        Raises:
+            ProviderError: the server gave no answer.
+        """
+        ...
+
+
+@runtime_checkable
+class StreamingToolCallingLLM(Protocol):
+    """A :class:`ToolCallingLLM` that can also stream its text while it is written."""
+
+    def stream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Stream:
+        """Like :meth:`ToolCallingLLM.take_turn`: the pieces of the text, and finally the whole with the calls."""
         ...
 
 
@@ -308,6 +367,45 @@ class Writing(Question):
         return f"<Writing: {self.prompt[:60]!r}>"
 
 
+class ToolTurn(Writing):
+    """A request for the next message of a chat with tools.
+
+    Args:
+        messages, tools, how: see :meth:`ToolCallingLLM.take_turn`.
+    """
+
+    __slots__ = ("must_call", "tools")
+
+    def __init__(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> None:
+        super().__init__(messages, max_tokens=how.get("max_tokens", 512), temperature=how.get("temperature", 0.0))
+        self.tools = tuple(tools)
+        self.must_call = how.get("must_call", False)
+
+    @property
+    def content(self) -> dict[str, object]:
+        """What the writer sees, and the settings of the turn, as JSON data."""
+        return {**super().content, "tools": [asdict(tool) for tool in self.tools], "must_call": self.must_call}
+
+    def way(self, llm: object) -> tuple[str, tuple[object, ...], dict[str, object]] | None:
+        """Return the name of the model's method that takes this turn, and its arguments; None if it has none."""
+        if not isinstance(llm, ToolCallingLLM):
+            return None
+        how: dict[str, object] = {
+            "must_call": self.must_call, "max_tokens": self.max_tokens, "temperature": self.temperature
+        }  # fmt: skip
+        return "take_turn", (self.messages, self.tools), how
+
+
+#: The number of characters that count as a token where a server does not count.
+_CHARACTERS = 4
+
+
+def estimate_usage(asked: Writing, text: str) -> TokenUsage:
+    """Estimate the usage of a request whose text was not read to its end."""
+    read = sum(len(message.content) for message in asked.messages)
+    return TokenUsage(1, -(-read // _CHARACTERS), -(-len(text) // _CHARACTERS), estimated=1)
+
+
 #: For each method that writes a whole text the method that streams it.
 STREAMS = {"generate": "stream", "continue_text": "stream_continuation", "take_turn": "stream_turn"}
 
@@ -319,7 +417,7 @@ def _as_answer(made: Generated | GeneratedObject) -> Answer:
 
 
 def in_one_piece(answer: Answer) -> Stream:
-    """Turn a whole text into a stream."""
+    """ToolTurn a whole text into a stream."""
     if answer.text:
         yield answer.text
     yield as_generated(answer)

@@ -16,10 +16,9 @@ from formal_llm.authored.plugins import Plugins
 from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, UnreadableResponse, WritesNoText
 from formal_llm.llms.doubles import of_function
 from formal_llm.llms.driven import driven
-from formal_llm.llms.generation import ContinuingLLM, ObjectLLM, TextLLM, Writing
+from formal_llm.llms.generation import ContinuingLLM, ObjectLLM, TextLLM, ToolCallingLLM, Writing
 from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.llms.texts import AsyncTexts, Texts
-from formal_llm.llms.tool_calling import ToolCallingLLM
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -306,6 +305,11 @@ class WrapperLLM(ABC):
     def knows_steps(self) -> Callable[[Iterable[str]], bool] | None:
         """Whether the wrapped LLM plans best if it is asked for all of some steps at once (``search="exact"``)."""
         return getattr(self.llm, "knows_steps", None)
+
+    @property
+    def together(self) -> int | None:
+        """The number of questions that the wrapped LLM is best asked together; None if that makes no difference."""
+        return getattr(self.llm, "together", None)
 
     @abstractmethod
     def choose(self, question: Question) -> Answer:

@@ -69,7 +69,7 @@ class Option:
     text: str
 
 
-class RequestedCall(NamedTuple):
+class CallRequest(NamedTuple):
     """A call of a tool that a model requests.
 
     Attributes:
@@ -95,7 +95,7 @@ class Message(NamedTuple):
 
     role: str
     content: str
-    calls: tuple[RequestedCall, ...] = ()
+    calls: tuple[CallRequest, ...] = ()
     answers: str = ""
 
     def to_data(self) -> dict[str, object]:
@@ -117,7 +117,7 @@ class Answer:
         usage: the tokens that it cost.
         ended: what ended a text, if known (:class:`~formal_llm.llms.generation.Generated`).
         stopped: why a text is not whole; empty if it is (:class:`~formal_llm.llms.generation.Generated`).
-        calls: the calls of tools that a turn requests (:class:`~formal_llm.llms.tool_calling.Turn`).
+        calls: the calls of tools that a turn requests (:class:`~formal_llm.llms.generation.ToolTurn`).
         label_mass: the total probability that a decision model gave the options before they were scaled to 1; if it is
             low, the model would rather have answered something else.
     """
@@ -129,7 +129,7 @@ class Answer:
     ended: str | None = None
     label_mass: float | None = None
     stopped: str = ""
-    calls: tuple[RequestedCall, ...] = ()
+    calls: tuple[CallRequest, ...] = ()
 
     @property
     def number(self) -> int:

@@ -10,16 +10,26 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, Unpack
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.doubles import FunctionLLM, RandomLLM, ScriptedLLM
-from formal_llm.llms.generation import CUT_OFF, Generated, GeneratedObject, Messages, Stream, Writing, chat
-from formal_llm.llms.question import Answer, AnswerLike, Question, RequestedCall
+from formal_llm.llms.generation import (
+    CUT_OFF,
+    Generated,
+    GeneratedObject,
+    Messages,
+    Stream,
+    ToolOffer,
+    ToolTurn,
+    TurnOptions,
+    Writing,
+    chat,
+)
+from formal_llm.llms.question import Answer, AnswerLike, CallRequest, Question
 from formal_llm.llms.schemas import Schema
 from formal_llm.llms.stops import first_stop
 from formal_llm.llms.texts import Texts
-from formal_llm.llms.tool_calling import OfferedTool, Turn
 from formal_llm.llms.usage import TokenUsage
 
 T = TypeVar("T")
@@ -133,18 +143,18 @@ TurnLike: TypeAlias = "str | tuple[str, Sequence[tuple[str, Mapping[str, object]
 
 
 class FunctionTurnLLM(FunctionTextLLM):
-    """Takes turns with tools by a function; see :class:`~formal_llm.llms.tool_calling.ToolCallingLLM`.
+    """Takes turns with tools by a function; see :class:`~formal_llm.llms.generation.ToolCallingLLM`.
 
     It enforces nothing: the function may call tools that were not offered.
 
     Args:
-        function: returns the turn for a :class:`~formal_llm.llms.tool_calling.Turn`, and the text for another request.
+        function: returns the turn for a :class:`~formal_llm.llms.generation.ToolTurn`, a text for another request.
         choose, piece: see :class:`FunctionTextLLM`.
     """
 
     def __init__(
         self,
-        function: Callable[[Any], TurnLike],  # of a Turn or a Writing: a function that knows one of them is enough
+        function: Callable[[Writing], TurnLike],
         choose: Callable[[Question], AnswerLike] | None = None,
         *,
         piece: int = 3,
@@ -160,7 +170,7 @@ class FunctionTurnLLM(FunctionTextLLM):
 
     def choose(self, question: Question) -> Answer:
         """Return the function's answer, text or turn."""
-        if not isinstance(question, Turn):
+        if not isinstance(question, ToolTurn):
             return super().choose(question)
         turn = self._take(question)
         text, called = (turn, ()) if isinstance(turn, str) else turn
@@ -168,24 +178,14 @@ class FunctionTurnLLM(FunctionTextLLM):
         for name, arguments in called:
             self._count += 1
             written = arguments if isinstance(arguments, str) else json.dumps(arguments)
-            calls.append(RequestedCall(f"call_{self._count}", name, written))
+            calls.append(CallRequest(f"call_{self._count}", name, written))
         read = len(json.dumps(question.content["messages"])) + len(json.dumps(question.content["tools"]))
         wrote = len(text) + sum(len(call.name) + len(call.arguments) for call in calls)
         return Answer((), text=text, usage=TokenUsage(1, read // TOKEN, -(-wrote // TOKEN)), ended="", calls=(*calls,))
 
-    def stream_turn(
-        self,
-        messages: Messages,
-        tools: Sequence[OfferedTool],
-        *,
-        must_call: bool = False,
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-    ) -> Stream:
+    def stream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Stream:
         """Like ``take_turn``, its text piece by piece."""
-        yield from self._pieces(
-            self.take_turn(messages, tools, must_call=must_call, max_tokens=max_tokens, temperature=temperature)
-        )
+        yield from self._pieces(self.take_turn(messages, tools, **how))
 
 
 class ScriptedTurnLLM(FunctionTurnLLM):
@@ -222,7 +222,7 @@ class RandomTurnLLM(FunctionTurnLLM):
 
         def take(asked: Writing) -> TurnLike:
             text = " ".join(rng.choices(words, k=rng.randint(0, 4)))
-            if not isinstance(asked, Turn):
+            if not isinstance(asked, ToolTurn):
                 return text
             calls: list[tuple[str, str]] = []
             for _ in range(rng.choice((0, 1, 1, 1, 2, 3)) or int(asked.must_call and rng.random() >= lies)):

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Unpack
 
-from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Writing, as_generated
+from formal_llm.llms.generation import (
+    Generated,
+    GeneratedObject,
+    Messages,
+    ToolOffer,
+    ToolTurn,
+    TurnOptions,
+    Writing,
+    as_generated,
+)
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.schemas import Schema
-from formal_llm.llms.tool_calling import OfferedTool, Turn
 
 
 class Texts:
@@ -27,18 +36,9 @@ class Texts:
         answer = self._choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
         return as_generated(answer)
 
-    def take_turn(
-        self,
-        messages: Messages,
-        tools: Sequence[OfferedTool],
-        *,
-        must_call: bool = False,
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-    ) -> Generated:
+    def take_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Generated:
         """Write the next message of a chat with tools, see :meth:`ToolCallingLLM.take_turn`."""
-        request = Turn(messages, tools, must_call=must_call, max_tokens=max_tokens, temperature=temperature)
-        return as_generated(self._choose(request))
+        return as_generated(self._choose(ToolTurn(messages, tools, **how)))
 
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -74,18 +74,9 @@ class AsyncTexts:
         answer = await self._choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
         return as_generated(answer)
 
-    async def atake_turn(
-        self,
-        messages: Messages,
-        tools: Sequence[OfferedTool],
-        *,
-        must_call: bool = False,
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-    ) -> Generated:
+    async def atake_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Generated:
         """Write the next message of a chat with tools."""
-        request = Turn(messages, tools, must_call=must_call, max_tokens=max_tokens, temperature=temperature)
-        return as_generated(await self._choose(request))
+        return as_generated(await self._choose(ToolTurn(messages, tools, **how)))
 
     async def acontinue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from operator import add, attrgetter
 
 
@@ -17,6 +17,7 @@ class TokenUsage:
         output_tokens: the tokens written, including the model's thinking.
         cached_tokens: those of ``input_tokens`` that came from the provider's prompt cache.
         cache_write_tokens: those of ``input_tokens`` that were written to the prompt cache.
+        estimated: those of ``requests`` whose tokens are estimated: streams that ended before their usage came.
     """
 
     requests: int = 0
@@ -24,6 +25,7 @@ class TokenUsage:
     output_tokens: int = 0
     cached_tokens: int = 0
     cache_write_tokens: int = 0
+    estimated: int = 0
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(*map(add, _COUNTS(self), _COUNTS(other)))
@@ -34,6 +36,8 @@ class TokenUsage:
         return self.input_tokens + self.output_tokens
 
 
+#: What answers in batches cost, as a share of the price.
+BATCH_SHARE = 0.5
 #: No tokens.
 NO_TOKENS = TokenUsage()
 _COUNTS = attrgetter(*TokenUsage.__slots__)
@@ -59,6 +63,10 @@ class Prices:
         for price in (self.input, self.output, self.cached, self.cache_write):
             if price is not None and not 0 <= price < math.inf:
                 raise ValueError(f"a price is a number of 0 or more, not {price}")
+
+    def scaled(self, share: float) -> Prices:
+        """Return a share of the prices, such as :data:`BATCH_SHARE`."""
+        return Prices(*(None if price is None else price * share for price in astuple(self)))  # type: ignore[arg-type]
 
     def cost(self, usage: TokenUsage) -> float:
         """Compute the cost of ``usage``."""

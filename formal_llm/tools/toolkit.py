@@ -25,7 +25,7 @@ from formal_llm.tools.result import Result
 from formal_llm.tools.tool import Tool
 
 
-class ToolSession(Protocol):
+class ToolMemory(Protocol):
     """What tools keep between calls: a page that was found, a connection."""
 
     def save(self) -> JSON:
@@ -57,7 +57,7 @@ class Toolkit:
     """
 
     def __init__(
-        self, tools: Iterable[Tool], inputs: Mapping[str, Kind] | None = None, *, session: ToolSession | None = None
+        self, tools: Iterable[Tool], inputs: Mapping[str, Kind] | None = None, *, session: ToolMemory | None = None
     ) -> None:
         self.session = session
         self.tools: dict[str, Tool] = {}

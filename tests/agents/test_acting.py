@@ -127,6 +127,29 @@ def test_a_tool_that_a_rule_never_allows_is_forbidden(rule: str | Behaviour, all
     assert [*slipped.allowed()] == [*allowed, NO_TOOL] or [*slipped.allowed()] == allowed
 
 
+def test_rules_are_narrowed_and_stay_as_they_were() -> None:
+    rules = AgentRules(REACT, "Act", TOOLS, limits=Limits({"search": 1}, default=4))
+    one = ["Ques", "Tht", "Act", "search", "Act-Inp", "Obs"]
+    narrower, now = rules.narrow(Limits({"Tht": 1}), rules.get_monitor().after_all(one))
+    assert [*now.allowed()] == ["Final-Tht"]
+    slipped = rules.get_monitor(1).after_all([*one[:3], NO_TOOL])
+    assert [*rules.narrow(Limits({"Tht": 1}), slipped)[1].allowed()] == ["Act-Inp"]
+    with pytest.raises(NotAllowed):
+        rules.narrow(Limits({"Tht": 0}), now)
+    assert [*rules.get_monitor().after_all(one).allowed()] == ["Tht", "Final-Tht"]
+    assert [*narrower.get_monitor().after_all(one[:3]).allowed()] == ["search", "lookup"]  # the old limits stay
+
+
+def test_a_writer_does_not_end_what_never_ends_by_itself() -> None:
+    rules = AgentRules(Behaviour.load("chat-bot-endless"), limits=Limits({"Chat-Bot": 2}))
+    now = StatesMonitor(rules, [rules.get_monitor()])
+    for name in ("Chat-Bot", "User", "Chat-Bot"):
+        assert not now.may_stop() and [*now.allowed()] == [name]
+        now = now.after(name)
+    assert rules.get_monitor().may_stop() and not now.may_stop()
+    assert now.after("User").may_stop()  # the limit is reached: nothing more may come
+
+
 # -- agents as tools -------------------------------------------------------------------------------------------------
 
 #: A behaviour of up to two calls.

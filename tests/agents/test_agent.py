@@ -22,6 +22,7 @@ from formal_llm.errors import (
     AgentStopped,
     AutomatonError,
     NotAllowed,
+    NotationError,
     ResourceNotFound,
     ToolkitError,
     TranscriptError,
@@ -409,8 +410,11 @@ def test_calls_in_thoughts_where_actions_are_no_states() -> None:
     assert "The question: Into which sea?\n" in llm.asked[0]
     with pytest.raises(ToolkitError, match="calls tools in Thought and has none"):
         Agent("react-ablated", llm)
-    with pytest.raises(NotAllowed):
-        Agent("react-ablated", llm, agent_toolkit, rules=["(eventually search)"])
+    for rules in (["(eventually search)"], ["(always (not search))"]):
+        with pytest.raises(NotationError, match="unknown terminal: search"):
+            Agent("react-ablated", llm, agent_toolkit, rules=rules)
+    with pytest.raises(AutomatonError, match="search"):
+        Agent("react-ablated", llm, agent_toolkit, limits=Limits({"search": 2}))
 
 
 def test_reflections_go_on_into_the_next_try_and_no_right_answer_is_shown() -> None:

@@ -11,8 +11,8 @@ from formal_llm.agents import Agent, Conversation, Summary, Window
 from formal_llm.agents.happenings import Ended
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.errors import AgentError, AgentStopped, LLMError, WritingError
+from formal_llm.llms.generation import ToolTurn
 from formal_llm.llms.text_doubles import FunctionTurnLLM, RandomTextLLM, ScriptedTextLLM, ScriptedTurnLLM
-from formal_llm.llms.tool_calling import Turn
 from formal_llm.planning import Budget
 from tests.agents.chats import Chats, Scripted, words
 from tests.strategies import examples
@@ -48,7 +48,7 @@ def test_a_summary_bounds_what_is_shown(tokens: int, messages: list[str], size: 
     asked: list[str] = []
 
     def answer(request: object) -> str:
-        if isinstance(request, Turn):
+        if isinstance(request, ToolTurn):
             shown.append("".join(one.content for one in request.messages[:-1]))
             return "an answer"
         asked.append(request.prompt)  # type: ignore[attr-defined]
@@ -174,11 +174,3 @@ def test_the_person_may_begin_and_tools_be_called() -> None:
     assert talk.say("What is the Danube?").answer == "A river." and talk.say("Thanks.").answer == "Good-bye."
     assert talk.turns[0].word == ("Said", "Do", "With", "Got", "Reply", "Said", "Reply")
     assert talk.turns[0].verify(talk.agent.behaviour).valid
-
-
-def test_a_run_without_a_person_says_what_it_waits_for() -> None:
-    agent = Agent("chat-bot-endless", Scripted(["Hello."] * 2))
-    with pytest.raises(AgentError, match=r"chat-bot-endless waits for what a person says; run it by Conversation"):
-        agent.run("q")
-    (outcome,) = agent.run_all(["q"])
-    assert isinstance(outcome.error, AgentError) and outcome.transcript.word == ("Chat-Bot",)

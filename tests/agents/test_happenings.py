@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from formal_llm.agents.happenings import Began, Called, ToolCall, Wrote
+import pytest
+
+from formal_llm import Limits
+from formal_llm.agents import Agent
+from formal_llm.agents.happenings import Began, Called, Happening, ToolCall, Withdrawn, Wrote
+from formal_llm.errors import WritingError
+from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM
+from tests.agents.chats import Chats
+from tests.agents.test_pausing import MARKED, TOOLS
 
 
 def test_calls_are_json_data() -> None:
@@ -15,3 +25,41 @@ def test_calls_are_json_data() -> None:
 
 def test_each_tells_its_run() -> None:
     assert {one.run for one in (Began("Tht", run="1"), Wrote("Tht", "x", "1"))} == {"1"}
+
+
+def fold_events(events: Sequence[Happening]) -> list[tuple[str, str]]:
+    """The states and texts of a run, as one who watches it has them."""
+    states: list[list[str]] = []
+    for event in events:
+        match event:
+            case Began(state):
+                states.append([state, ""])
+            case Wrote(state, text):
+                assert states[-1][0] == state
+                states[-1][1] += text
+            case Withdrawn(state):
+                assert states.pop()[0] == state
+    return [(state, text.strip()) for state, text in states]
+
+
+@pytest.mark.parametrize("name", ["react", "rewoo", "pass", "reflexion-2-3"])
+@pytest.mark.parametrize(
+    "make", [lambda seed: RandomTurnLLM(seed, ("so", "[Answer]", ""), lies=0.3),
+             lambda seed: RandomTextLLM(seed, MARKED), lambda seed: Chats(seed, MARKED)],
+    ids=["native", "continued", "chat"],
+)  # fmt: skip
+def test_who_watches_a_stream_has_the_transcript_in_the_end(name: str, make: Callable[[int], Any]) -> None:
+    agent = Agent(name, make(0), TOOLS, limits=Limits({"search": 3, "add": 3, "pay": 1}), streaming=True)
+    whole, withdrawn = 0, 0
+    for seed in range(15):
+        events: list[Happening] = []
+        run = agent.start("q", llm=make(seed), on_event=events.append)
+        try:
+            made = run.run_to_end()
+        except WritingError:
+            continue
+        assert fold_events(events) == [(one.state, one.text.strip()) for one in made.segments]
+        assert {event.id for event in events} == {run.id}
+        whole, withdrawn = whole + 1, withdrawn + sum(isinstance(event, Withdrawn) for event in events)
+    # A plan of ReWOO begins with a call, so no text of a turn could be its answer.
+    assert whole > 5 and (withdrawn > 0 or not agent.native or name == "rewoo")

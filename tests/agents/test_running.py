@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm import Behaviour
+from formal_llm import Behaviour, Limits
 from formal_llm.agents import Agent, Segment
 from formal_llm.agents.acting import AgentRules
 from formal_llm.agents.decoding.writer import Due, Writer
 from formal_llm.agents.roles import Roles
-from formal_llm.agents.running import RunSettings
+from formal_llm.agents.run_settings import RunSettings
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.agents.transcript import Transcript
-from formal_llm.errors import WritingError
+from formal_llm.errors import NotAllowed, WritingError
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.llms.usage import Prices
+from tests.agents.chats import Scripted
 
 
 class Wrong(Writer):
@@ -89,3 +90,21 @@ def test_what_nobody_says() -> None:
     behaviour = Behaviour.load("direct")
     made = RunSettings(AgentRules(behaviour), Roles.from_markers(behaviour, {}))
     assert made.calls.timeout == 60 and not made.budget.metered and not made.contents and made.max_tokens == 512
+
+
+def test_a_run_is_narrowed_where_it_can_go_on() -> None:
+    refused: list[str] = []
+
+    def observe_once(run) -> str:  # type: ignore[no-untyped-def]
+        assert run.writing == "Obs"
+        with pytest.raises(NotAllowed):
+            run.narrow(Limits({"Obs": 0}))
+        refused.append(run.monitor.why("Obs") or "")
+        run.narrow(Limits({"Tht": 1}))
+        return "seen"
+
+    llm = Scripted(["[Thought]", "t", "calculate", "1 + 1", "f", "a"])
+    run = Agent("react", llm, agent_toolkit, worlds={"Obs": observe_once}).start("q")
+    made = run.run_to_end()
+    assert made.word == ("Ques", "Tht", "Act", "Act-Inp", "Obs", "Final-Tht", "Ans") and refused == [""]
+    assert not run.writing

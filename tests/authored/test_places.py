@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from formal_llm import CFG, authored
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.errors import ResourceNotFound
+from tests.packages import put
 
 
 def test_names_and_paths(tmp_path: Path) -> None:
@@ -21,6 +23,25 @@ def test_names_and_paths(tmp_path: Path) -> None:
     own.write_text("S -> a", encoding="utf-8")
     assert authored.find("grammars", str(own), (".cfg",)) == own
     assert authored.find("tasks", "openagi").is_dir()
+
+
+def test_the_task_pack_of_another_package_is_found_as_a_task_pack_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "elsewhere_pack"
+    folder.mkdir()
+    (folder / "pack.toml").write_text("")
+    code = f"from pathlib import Path\n\ndef make():\n    return Path({str(folder)!r})\n"
+    put(tmp_path, "elsewhere_packs", "formal_llm.packs", "elsewhere_pack = elsewhere_packs:make", code)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert authored.find("tasks", "elsewhere_pack") == folder
+    with pytest.raises(ResourceNotFound) as caught:
+        authored.find("tasks", "elsewhere_pick")
+    assert {"elsewhere_pack", "openagi"} <= set(caught.value.known)
+    with pytest.raises(ResourceNotFound) as caught:
+        authored.find("grammars", "elsewhere_pack", (".cfg",))
+    assert "elsewhere_pack" not in caught.value.known
+    sys.modules.pop("elsewhere_packs")
 
 
 def test_what_is_not_there_is_told_with_what_is() -> None:

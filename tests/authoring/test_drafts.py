@@ -35,6 +35,8 @@ def test_what_is_found() -> None:
 def test_prose_in_the_middle() -> None:
     draft = draft_of("The plan:\nS -> a B\nwhere B is\nB -> b | c\nas you said.")
     assert (draft.text, draft.problems) == ("S -> a B\nB -> b | c\n", ())
+    chart = "flowchart TD\n a[Wash] --> b([End])\n"
+    assert draft_of(f"Here is the chart:\n{chart}\nIt washes.").text == chart
     assert draft_of("x (define r (:states a) (:behavior a)) y").text == "(define r (:states a) (:behavior a))\n"
 
 

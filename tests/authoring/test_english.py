@@ -163,6 +163,8 @@ def test_procedures_of_the_documentation_are_read(example: str) -> None:
 
 def test_the_nearest_examples_have_the_steps_of_the_sentence_and_are_read() -> None:
     assert nearest_examples("jump at most more 3 times")[0] == "Iron at most 2 times."
+    assert nearest_examples("washing twice is forbidden")[1] == "Never retry twice in a row."
+    assert "Hotel must happen." in nearest_examples("the car must be washed eventually by someone")
     for sentence in ("Ship the goods after payment.", "Somehow the page is acknowledged before touching the host"):
         for example in nearest_examples(sentence):
             assert read_english(example).steps

@@ -57,6 +57,13 @@ def test_pronouns_mean_the_one_thing_that_was_named() -> None:
         reader.read("serve it")
 
 
+def test_of_several_things_a_pronoun_means_the_one_of_its_number() -> None:
+    reader = EventReader()
+    reader.read("wash the cups")
+    reader.read("heat the oven")
+    assert (reader.read("clean it").name, reader.read("dry them").name) == ("clean_oven", "dry_cups")
+
+
 def test_who_does_it_is_kept_beside_the_name() -> None:
     reader = EventReader()
     reader.read("the plate is checked by the head chef")

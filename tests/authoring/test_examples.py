@@ -42,9 +42,10 @@ def test_what_stands_there() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("--- allowed\nwash drye", "did you mean dry?"),
+        ("--- allowed\nwash drye", "2:6: drye is no terminal(?s:.*)did you mean dry"),
         ("--- allowed\n", "the example is empty"),
-        ("wash\n--- allowed\nwash", "belongs to no example"),
+        ("wash\n--- allowed\nwash", "my.examples:1:1: this belongs to no example"),
+        ("# a comment\n\nwash\n--- allowed\nwash", "my.examples:3:1: this belongs to no example"),
         ("# nothing\n", "there is no example"),
     ],
 )

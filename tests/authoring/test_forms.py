@@ -33,6 +33,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarnin
             "Every approved return leads to a refund or a replacement, but never to both.",
             ["followed: approve_return < refund/replacement", "at most one of: refund < replacement"],
         ),
+        (
+            "Each boarding must be preceded by a check.",
+            ["before: check < boarding", "between any two: boarding < check"],
+        ),
+        ("Each payment is directly preceded by an approval.", ["directly preceded: payment < approval"]),
+        ("Bake the rye, then serve the slices warmed.", ["in this order, once each: bake_rye < serve_slices_warmed"]),
+        ("First the rye baked, then the pan washed.", ["in this order, once each: bake_rye < wash_pan"]),
         ("Proof the rye, shape it, then bake it.", ["in this order, once each: proof_rye < shape_rye < bake_rye"]),
     ],
 )  # fmt: skip

@@ -22,6 +22,20 @@ def test_allowed_plans_and_near_misses_in_turn() -> None:
     assert sample_plans(RULES, 2, [found[0].plan])[0] != found[0]
 
 
+def test_a_near_miss_is_one_slip_away_from_an_allowed_plan() -> None:
+    rules = CFG.from_string("%order forward\nS -> a b c")
+    plan = ("a", "b", "c")
+    misses = {(one.plan, one.why) for one in sample_plans(rules, 100) if not one.allowed}
+    assert {slip for slip, _ in misses if len(slip) == 2} == {("b", "c"), ("a", "c"), ("a", "b")}
+    assert {slip for slip, _ in misses if len(slip) == 3} == {("b", "a", "c"), ("a", "c", "b")}
+    assert {slip for slip, why in misses if why == "a step is done again"} == {
+        ("a", "a", "b", "c"), ("a", "b", "b", "c"), ("a", "b", "c", "c"),
+    }  # fmt: skip
+    put_in = {(*plan[:at], name, *plan[at:]) for name in plan for at in range(4)}
+    assert {slip for slip, _ in misses if len(slip) == 4} == put_in
+    assert all(len(slip) <= 4 for slip, _ in misses)
+
+
 def test_differences_both_ways() -> None:
     other = CFG.from_string("S -> wash iron | wash")
     found = list(find_differences(RULES, other, "the old rules"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from formal_llm.agents import Transcript
 from formal_llm.automata import Behaviour
+from formal_llm.cli.agent import tools_of
 from tests.cli.inside import runner
 
 agent = runner("agent")
@@ -73,6 +75,22 @@ def test_tools_of_ones_own_and_rules() -> None:
     sys.modules.pop("own_tools")
 
 
+def test_a_module_in_the_folder_comes_before_others_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, folder in (("there", tmp_path / "elsewhere"), ("here", tmp_path)):
+        folder.mkdir(exist_ok=True)
+        (folder / "twice_there.py").write_text(
+            f"from formal_llm.tools import Toolkit, tool\n\n@tool\ndef {name}() -> str:\n    'It.'\n    return ''\n\n"
+            f"toolkit = Toolkit([{name}])\n"
+        )
+    monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
+    before = [*sys.path]
+    assert [*tools_of("twice_there:toolkit", None).tools] == ["here"]
+    assert sys.path == before
+    sys.modules.pop("twice_there")
+
+
 def test_a_recorded_run_is_replayed() -> None:
     first = agent("react", "q", "--llm", "test:random=5", "--record", "r.jsonl")[1]
     assert agent("react", "q", "--llm", "replay:r.jsonl")[1] == first
@@ -93,3 +111,20 @@ def test_a_recorded_run_is_replayed() -> None:
 def test_what_goes_wrong_says_how_to_go_on(arguments: tuple[str, ...], code: int, expected: str) -> None:
     got, printed, said = agent(*arguments)
     assert got == code and expected in " ".join((printed + said).split())
+
+
+def test_a_chat_without_an_end_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("and then?\n\nbye\n"))
+    options = ("--llm", "test:random=3", "--chat", "--save", "chat.jsonl", "--page", "chat.html")
+    code, printed, _ = agent("chat-bot-endless", "Good morning.", *options)
+    made = Transcript.from_jsonl(Path("chat.jsonl").read_text())
+    assert code == 0 and made.word == (*("Chat-Bot", "User") * 3, "Chat-Bot")
+    assert [one.text for one in made.segments if one.state == "User"] == ["Good morning.", "and then?", "bye"]
+    assert "User: " in printed and "bye" in Path("chat.html").read_text()
+
+
+def test_earlier_messages_are_shown_to_a_chat_of_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("And my name?\n"))
+    code, printed, _ = agent("chat-bot", "I am Ada.", "--llm", "test:random=3", "--chat", "--record", "r.jsonl", "-q")
+    assert code == 0 and printed
+    assert "Earlier in this conversation:" in Path("r.jsonl").read_text()

@@ -13,6 +13,8 @@ from formal_llm.cli.bench import ScoreOptions, TextScore, own_data, read_scores,
 from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
 from formal_llm.packs.openagi.data.making import make_data
 from tests.cli.inside import runner
+from tests.llms.hosted.batch_server import BatchServer
+from tests.llms.hosted.protocol_server import Behaviour, ok, text
 
 SMALL = ("--tasks", "7,116,106", "--repeats", "2", "--samples", "1", "--text-score", "chrf")
 
@@ -199,3 +201,26 @@ def test_data_are_read_or_made(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == ""
     with pytest.raises(InputError, match="was made for other tasks and has no task 117"):
         own_data(tmp_path, [116, 117], 1)
+
+
+def test_in_batches(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each method asks all its plans together: one batch for texts and looks, one a question for the others."""
+
+    def answer(body: dict[str, Any], _: int) -> Behaviour:
+        return ok(1) if "response_format" in body else text("Step 1: Use Colorization")
+
+    methods = ("--method", "zero", "--method", "look", "--method", "formal", "--method", "names")
+    with BatchServer(answer, looks=0) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        common = ("openagi", "--batch", *methods, *SMALL, "--data", data, "--out", str(tmp_path / "b"))
+        code, _, said = run(*common, "--llm", "openai:x")
+        assert code == 0, said
+        sizes = [len(batch.requests) for batch in server.batches.values()]
+        assert sizes[:2] == [4, 4]
+        assert len(sizes) < 30 < sum(sizes)
+        assert not list((tmp_path / "b" / "answers").glob("*.batches"))
+        assert "batch 1 of 1: completed, 4 of 4 answered" in said
+    code, _, said = run("openagi", "--batch", "--llm", "builtin", *SMALL, "--data", data, "--out", str(tmp_path / "c"))
+    assert code != 0
+    assert "builtin is not asked in batches" in said

@@ -76,3 +76,12 @@ def test_hotpotqa_is_searched_in_its_own_paragraphs(tmp_path: Path) -> None:
     assert code == 2 and "belongs to another run" in " ".join(said.split())
     code, _, said = bench(*options, "--out", str(tmp_path / "other"), "--corpus", str(corpus))
     assert code == 0 and not list((tmp_path / "other").glob("corpus-*"))
+
+
+def test_votes_at_temperature_0_are_warned_of(tmp_path: Path) -> None:
+    options = ("agents", "--llm", "test:random", "--agents", "cot-sc", "--most", "1", "--samples", "2")
+    with pytest.warns(
+        UserWarning, match="at temperature 0 the 2 answers to a question are the same.*--temperature 0.7"
+    ):
+        assert bench(*options, "--temperature", "0", "--out", str(tmp_path / "sure"))[0] == 0
+    assert bench(*options, "--out", str(tmp_path / "out"))[0] == 0

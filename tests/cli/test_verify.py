@@ -52,6 +52,7 @@ def test_requirements_and_json() -> None:
     done = run("openagi", "-", "--require", "translation=1", "--json", stdin=VALID)
     assert done.exit_code == 1
     data = json.loads(done.stdout)
+    assert done.stdout == json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     assert (data["valid"], data["position"], data["limits"]) == (False, 2, ["%require 1 translation"])
     assert data["distance"] == 1
     assert data["edits"] == [{"kind": "insert", "position": 0, "old": None, "new": "translation"}]

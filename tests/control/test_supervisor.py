@@ -58,6 +58,8 @@ def test_a_way_in_words() -> None:
 
     way = [symbol("call", "pay", "z", "p"), symbol("call", "log"), symbol("result", "pay", "y", "ok"),
            symbol("result", "pay"), symbol("user", "", "u", "yes"), symbol("assistant", "")]  # fmt: skip
-    assert describe_way(way, {"p": "pay.large", "u": "agreement"}) == (
-        "pay.large", "log", "ok", "pay.result", "agreement", "assistant",
+    assert describe_way(way) == ("p", "log", "ok", "pay.result", "u", "assistant")
+    shown = {"p": "pay.large", "u": "agreement"}
+    assert describe_way(way, lambda symbol, name: shown.get(name, symbol.tool)) == (
+        "pay.large", "log", "pay", "pay.result", "agreement", "assistant",
     )  # fmt: skip

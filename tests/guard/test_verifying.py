@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from formal_llm.guard import Call, Guard, GuardEvent, GuardRules, Result, Said
 from formal_llm.guard.traces import Trace
-from formal_llm.guard.verifying import count_by_rule, describe_event, verify_trace
+from formal_llm.guard.verifying import _fill_times, count_by_rule, describe_event, verify_trace
 from tests.strategies import examples
 
 TRAP = GuardRules.from_string("""
@@ -78,6 +78,17 @@ def test_times() -> None:
     untold = verify_trace(Guard(rules), trace(["pay", "pay"]))
     assert not untold.valid
     assert "no time" in untold.notes[-1]
+
+
+def test_events_without_a_time_have_that_of_the_one_before_and_the_first_that_of_the_next() -> None:
+    rules = GuardRules.from_string("pay: pay\nrule slow: at most 1 pay within 1h\n")
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    later = Call("pay", {}, "2", at=begin + timedelta(hours=2))
+    assert {event.at for event in _fill_times(Guard(rules), [Call("pay"), Call("other"), later])} == {later.at}
+    assert not verify_trace(Guard(rules), trace(["pay", later])).valid
+    assert verify_trace(Guard(rules), trace([Call("pay", {}, "1", at=begin), "other", later])).valid
+    assert not verify_trace(Guard(rules), trace([Call("pay", {}, "1", at=begin), "pay", later])).valid
+    assert not verify_trace(Guard(rules), trace([later, "pay"])).valid
 
 
 def test_events_as_lines() -> None:

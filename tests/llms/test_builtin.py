@@ -57,6 +57,12 @@ def test_what_is_mentioned_last_is_done_last() -> None:
     assert word == ("cook", "cut", "peel", "wash", "carrot")
 
 
+def test_where_rules_are_planned_forward_what_is_mentioned_first_is_done_first() -> None:
+    rules = CFG.from_string("%order forward\n%limit 1\nS -> wash S | peel S | cut S | serve")
+    assert Planner(rules, "builtin").plan("Peel it, wash it, then cut it").word[:3] == ("peel", "wash", "cut")
+    assert Planner(rules, "builtin").plan("Cut it, peel it, then wash it").word[:3] == ("cut", "peel", "wash")
+
+
 def test_nothing_more_than_the_task_asks_for() -> None:
     assert Planner(KITCHEN, "builtin").plan("").word in {("potato",), ("carrot",), ("cook", "potato")}
     recursive = CFG.from_string('S -> more S | done\nmore "more of it"')

@@ -31,6 +31,13 @@ def test_random_answers_are_uniform_and_reproducible() -> None:
     assert all(850 < count < 1_150 for count in subsets.values())
 
 
+def test_seeds_for_other_doubles_are_positive_and_reproducible() -> None:
+    one, other = RandomLLM(7), RandomLLM(7)
+    seeds = [one.draw_seed() for _ in range(20_000)]
+    assert seeds == [other.draw_seed() for _ in range(20_000)]
+    assert (min(seeds), max(seeds)) == (1, 1_000)
+
+
 def test_random_selections_respect_the_question_s_objection() -> None:
     question = Question("?", ["a", "b"], several=True, objection=lambda numbers: "no" if 1 in numbers else "")
     assert {RandomLLM(seed).choose(question).numbers for seed in range(20)} == {(2,)}

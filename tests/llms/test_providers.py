@@ -10,6 +10,7 @@ from formal_llm import Question, RandomLLM, ScriptedLLM
 from formal_llm.errors import UnknownProvider
 from formal_llm.llms import PROVIDERS, resolve
 from formal_llm.llms.builtin import BuiltinLLM
+from formal_llm.llms.calibrated import SureLLM
 from formal_llm.llms.doubles import Person
 from formal_llm.llms.llm import MAKERS
 from formal_llm.llms.recorded.transcript import RecordingLLM, ReplayLLM
@@ -23,6 +24,7 @@ def test_provider_strings() -> None:
     assert isinstance(resolve("test:random"), RandomLLM)
     assert isinstance(resolve("test:script=1,2+3"), ScriptedLLM)
     assert resolve("test:first").choose(QUESTION).number == 1
+    assert isinstance(resolve("sure:1:test:first"), SureLLM) and isinstance(resolve("sure:0:builtin"), SureLLM)
     draws = [[resolve(f"test:random={seed}").choose(QUESTION).number for _ in range(3)] for seed in (1, 1)]
     assert draws[0] == draws[1]
 
@@ -30,7 +32,8 @@ def test_provider_strings() -> None:
 @pytest.mark.parametrize(
     "name",
     ["", "bultin", "openai", "openai:", "anthropic:", "test:", "test:randm", "test:random=x", "test:script=", "x:y",
-     "test:first=2", "test:script=a,b", "BUILTIN"],
+     "test:first=2", "test:script=a,b", "BUILTIN",
+     "sure:1.5:builtin", "sure:-0.1:builtin", "sure:0.5", "sure:0.5:", "sure:x:builtin"],
 )  # fmt: skip
 def test_other_strings_are_told_with_the_forms_there_are(name: str) -> None:
     with pytest.raises(UnknownProvider) as caught:

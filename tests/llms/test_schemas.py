@@ -21,7 +21,7 @@ SCHEMA: dict[str, Any] = {
     }),
     "$defs": {"call": CALL},
 }  # fmt: skip
-GOOD: dict[str, Any] = {"thoughts": "short", "tool": "a", "value": "x", "many": [1, 2]}
+GOOD: dict[str, Any] = {"thoughts": "short", "tool": "a", "value": "x", "many": [0, 2]}
 
 
 def test_what_keeps_a_schema() -> None:

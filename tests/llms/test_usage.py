@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.llms import TokenUsage
-from formal_llm.llms.usage import Prices
+from formal_llm.llms.usage import BATCH_SHARE, Prices
 
 
 def test_token_usage_adds_up() -> None:
@@ -44,3 +44,9 @@ def test_what_tokens_cost() -> None:
 def test_what_is_no_price(price: float) -> None:
     with pytest.raises(ValueError, match="a price is a number of 0 or more"):
         Prices(1, 1, cached=price)
+
+
+def test_a_share_of_the_prices() -> None:
+    assert Prices(2, 8, cached=0.5).scaled(BATCH_SHARE) == Prices(1, 4, cached=0.25)
+    usage = TokenUsage(1, 1_000_000, 1_000_000, 500_000)
+    assert Prices(2, 8, 1, 4).scaled(0.5).cost(usage) == Prices(2, 8, 1, 4).cost(usage) / 2

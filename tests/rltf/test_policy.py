@@ -15,7 +15,7 @@ from formal_llm import Question
 from formal_llm.errors import ModelError, ResourceNotFound
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.model import TransformersLLM
-from formal_llm.rltf.policy import LoRA, Policy, default_targets
+from formal_llm.rltf.policy import LoRA, Policy, base_and_adapter, default_targets
 from tests import tiny_models
 from tests.llms.local import families
 
@@ -23,6 +23,16 @@ Build = Callable[..., LocalLLM]
 QUESTIONS = [
     Question(f"{'go on ' * n}which?", [f"o{i}" for i in range(k)]) for n, k in ((1, 2), (3, 5), (2, 12), (4, 3))
 ]
+
+
+def test_the_base_of_adapters_and_of_a_model_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "a/base"}')
+    for name in (str(tmp_path), f"transformers:{tmp_path}"):
+        assert base_and_adapter(name) == ("transformers:a/base", str(tmp_path))
+        assert base_and_adapter(f"{name}?dtype=float32") == ("transformers:a/base?dtype=float32", str(tmp_path))
+    assert base_and_adapter(f"encoder:{tmp_path}") == ("encoder:a/base", str(tmp_path))
+    for name in ("transformers:a/model", "a/model", "minilm", "openai:x"):
+        assert base_and_adapter(name) == (name, None)
 
 
 def shaken(policy: Policy, seed: int = 1) -> Policy:

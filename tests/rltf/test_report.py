@@ -336,6 +336,18 @@ def test_what_is_written_on_a_chart() -> None:
     assert described in (element.text for element in drawn(chart).iter())
 
 
+def test_a_mark_is_a_line_from_the_bottom_to_the_top() -> None:
+    series = (Series("a", ((0, 1), (4, 2))),)
+    plain, marked = (
+        [path for path in drawn(Chart("t", series, marks=marks)).iter(f"{SVG}path") if "dash" in path.get("style", "")]
+        for marks in ((), ((2, "best"),))
+    )
+    assert plain == [] and len(marked) == 1
+    left, bottom, right, top = map(float, re.findall(r"[\d.]+", marked[0].attrib["d"]))
+    assert left == right and bottom - top > 100
+    assert "stroke-width: 0" not in marked[0].attrib["style"]
+
+
 def test_gaps_and_lonely_points() -> None:
     chart = Chart("t", (Series("a", ((0, 1), (1, 2), (2, math.nan), (3, 4), (4, math.inf), (5, 1), (6, 1))),))
     (line,) = lines(drawn(chart))

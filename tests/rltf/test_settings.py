@@ -29,6 +29,10 @@ def test_the_paper_s_settings_are_the_defaults() -> None:
     assert (settings.rank, settings.targets) == (8, ())
 
 
+def test_rollouts_keep_one_gibibyte_of_tokens_and_two_of_graphs_by_default() -> None:
+    assert (Settings().cache_bytes, Settings().graph_bytes) == (1 << 30, 2 << 30)
+
+
 def test_tables_only_put_in_order(tmp_path: Path) -> None:
     flat = Settings.read(recipe(tmp_path, 'rank = 4\nadvantage = "rloo"\nsamples = 8\n'))
     tables = Settings.read(recipe(tmp_path, '[policy]\nrank = 4\n[update]\nadvantage = "rloo"\nsamples = 8\n'))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -133,6 +134,17 @@ def test_a_cancelled_call_is_not_begun() -> None:
     with pytest.raises(Cancelled):
         caller().call(Tool("t", (TEXT,), TEXT, called.append), [Value(TEXT, "a")], cancel)
     assert called == []
+
+
+def test_ctrl_c_ends_the_program_and_counts_as_a_failure_of_the_tool_elsewhere() -> None:
+    def interrupted(text: str) -> str:
+        raise KeyboardInterrupt
+
+    broken, given = Tool("t", (TEXT,), TEXT, interrupted), [Value(TEXT, "a")]
+    with pytest.raises(KeyboardInterrupt):
+        caller().call(broken, given)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ToolError, match="KeyboardInterrupt"):
+        pool.submit(caller().call, broken, given).result()
 
 
 def test_many_calls_together_give_a_result_each() -> None:

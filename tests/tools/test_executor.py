@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from formal_llm import Planner, RandomLLM
-from formal_llm.errors import ToolError
+from formal_llm.errors import InputError, ToolError
 from formal_llm.tools import DiskCache, Executor, Toolkit, tool
 from tests.tools.picture_tools import PACK, Log, nested, picture, plan_of, toolkit
 from tests.tools.text_tools import TEXTS, TOOLS, turned
@@ -55,6 +55,16 @@ def test_one_failure_among_many_touches_no_other() -> None:
         Executor(TOOLS).run_many(plan, {"doc": "x"})
     with pytest.raises(ValueError, match="zip"):
         Executor(TOOLS).run_many([plan], [{"doc": "x"}] * 2)
+
+
+def test_an_error_before_the_run_names_the_plan_if_there_are_several() -> None:
+    plan, executor = plan_of(TEXTS, "doc"), Executor(TOOLS)
+    with pytest.raises(InputError) as of_two:
+        executor.run_many([plan, plan], [{"doc": "x"}, {}])
+    assert of_two.value.__notes__ == ["in plan 1 (counted from 0)"]
+    with pytest.raises(InputError) as of_one:
+        executor.run_many([plan], [{}])
+    assert not hasattr(of_one.value, "__notes__")
 
 
 def test_results_come_one_by_one_and_plans_are_taken_as_places_become_free() -> None:

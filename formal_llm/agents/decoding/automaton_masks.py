@@ -84,14 +84,14 @@ class AutomatonMasks:
         todo = [(state, b"", vocabulary.full_range)]
         while todo:
             here, piece, within = todo.pop()
-            for byte in here.bytes:
+            for byte in here.possible_bytes:
                 longer = piece + bytes((byte,))
                 range_ = vocabulary.narrow_range(within, longer)
-                if range_[0] == range_[1]:
+                if range_[0] == range_[1] or (after := here.follow_byte(byte, keep=False)) is None:
                     continue
                 same = list(vocabulary.iter_exact_tokens(range_, longer))
                 found += same
-                if range_[1] - range_[0] > len(same) and (after := here.follow_byte(byte)) is not None:
+                if range_[1] - range_[0] > len(same):
                     todo.append((after, longer, (range_[0] + len(same), range_[1])))
         if not found and not state.complete:
             raise Undecided("whether the plan goes on was not found out within the budget of states; raise max_states")

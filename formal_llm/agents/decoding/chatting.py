@@ -18,11 +18,11 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
-from formal_llm.agents.decoding.contents import OneOf, Validated
+from formal_llm.agents.decoding.contents import FreeText, OneOf, Validated
 from formal_llm.agents.decoding.continuing import ContinuingRun
 from formal_llm.agents.decoding.manner import MarkedWriter, NextStates
 from formal_llm.agents.decoding.steps import Model, Steps
-from formal_llm.agents.decoding.writer import ContentOf, Text, Told
+from formal_llm.agents.decoding.writer import ContentOf, SegmentBegan, Text, Told
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Transcript
 from formal_llm.errors import WritesNoText, WritingError
@@ -65,8 +65,8 @@ class _ChattingRun(ContinuingRun):
     rejected: str | None = None
     #: The place at which a marker was asked for again.
     retried: int | None = None
-    #: Whether the last message had a text.
-    written = False
+    #: Whether the last message had a text; whether it broke off in the text of a state.
+    written = broken = False
     #: By what the room of a request is multiplied.
     growth = 1
 
@@ -89,7 +89,27 @@ class _ChattingRun(ContinuingRun):
                     self.state or "",
                 )
             return True
+        if made.stopped == CUT_OFF:
+            self._note_break()
         return made.stopped == CUT_OFF
+
+    def _note_break(self) -> None:
+        self.broken = self.state is not None
+
+    def _read_text(self, text: str) -> Steps[Told]:
+        self.broken = self.broken and not text.strip()
+        yield from super()._read_text(text)
+
+    def _read_marker(self, marker: str) -> Steps[Told]:
+        """Read a marker; one right behind an answer that broke off does not end that."""
+        broken, self.broken = self.broken, False
+        if self.state is not None and broken and marker == self.markers.marker(self.state):  # it writes its text anew
+            yield SegmentBegan(self.state)
+            self.raw = ""
+        elif self.state is not None and broken and isinstance(self.content, FreeText) and self.content.whole:
+            yield from self._correct_text(self.raw.strip(), CUT_OFF)
+        else:
+            yield from super()._read_marker(marker)
 
     def _find_due_at_end(self, following: NextStates) -> tuple[str, ...] | None:
         # A model that ends its message leaves the turn to the environment, if that may write.
@@ -132,8 +152,10 @@ class _ChattingRun(ContinuingRun):
         begun = (self.raw + self.splitter.held).strip()
         if self.rejected is not None:
             _append_text(chat, "assistant", f"{marker} {self.rejected}".rstrip())
-            again = phrases.again.replace("{problem}", self.problem).replace("{marker}", str(marker))
-            return [*chat, Message("user", again)]
+            _append_text(
+                chat, "user", phrases.again.replace("{problem}", self.problem).replace("{marker}", str(marker))
+            )
+            return chat
         if begun or (marker and self.problem):
             _append_text(chat, "assistant", f"{marker or ''} {begun}".strip())
         if chat and chat[-1].role == "user" and not self.problem:
@@ -142,7 +164,8 @@ class _ChattingRun(ContinuingRun):
         ends = [phrases.end] if following.may_end and not (marker and not begun) else []
         parts = [phrases.refused.replace("{problem}", self.problem)] if self.problem else []
         parts.append(phrases.go_on.replace("{legal}", ", ".join([*legal, *ends])))
-        return [*chat, Message("user", " ".join(parts))]
+        _append_text(chat, "user", " ".join(parts))
+        return chat
 
 
 class _ChoosingRun(_ChattingRun):

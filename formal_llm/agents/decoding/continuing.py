@@ -34,7 +34,7 @@ from formal_llm.agents.decoding.writer import GOES_ON, ContentOf, Due, SegmentBe
 from formal_llm.agents.markers import Piece, Splitter
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
-from formal_llm.errors import InvalidAnswer, WritingError
+from formal_llm.errors import InvalidAnswer, ProviderError, WritingError
 from formal_llm.llms.generation import FILTERED, REFUSED, ContinuingLLM, Generated, Writing
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.usage import TokenUsage
@@ -53,6 +53,7 @@ class ContinuingRun(WriterRun):
         prefix: between two states, what was put there to begin a marker; None where nothing was asked there yet.
         kept: how the text of a state begins where it was put there, since it is one of some texts.
         tokens, corrected: the tokens and the corrections there.
+        drops: the number of streams that broke off.
         cut: whether what was generated beyond this place does not count.
         before: the monitor before the state whose text is being written.
         chooses: whether the model also answers questions.
@@ -75,7 +76,7 @@ class ContinuingRun(WriterRun):
         self.before = monitor
         self.chooses = chooses
         self.content: Content = FreeText()
-        self.done = False
+        self.done, self.drops = False, 0
         self.due: Due | None = None
         self._start_between_states(None)
 
@@ -192,6 +193,9 @@ class ContinuingRun(WriterRun):
         """Whether the model was stopped in the middle, so that it has to be asked to continue."""
         return made.ended is None and bool(made.text)
 
+    def _note_break(self) -> None:
+        """Note that the text of the model broke off."""
+
     def _note_problem(self, problem: str, rejected: str | None = None) -> None:
         """Note what was wrong, and the text that was rejected, for models that read it."""
 
@@ -214,11 +218,24 @@ class ContinuingRun(WriterRun):
         coming = self._open_text(self._build_request())
         self.cut = False
         while not self.cut and coming.made is None:
-            came = yield from coming.read_next()
+            try:
+                came = yield from coming.read_next()
+            except ProviderError:
+                self.drops += 1
+                if coming.text:
+                    yield Spent.from_tokens(state or "", coming.give_up().usage)
+                if not coming.text or self.drops > self.bounds.drops:
+                    raise
+                self._note_break()
+                return  # it is asked to continue what has come
             if coming.stopped in (REFUSED, FILTERED):
                 yield Spent.from_tokens(state or "", (yield from coming.close()).usage)
                 raise WritingError(f"the model gave no text: {coming.stopped}", state or "", coming.text)
-            yield from self._read_pieces(self.splitter.feed(came))
+            try:
+                yield from self._read_pieces(self.splitter.feed(came))
+            except WritingError:
+                yield Spent.from_tokens(state or "", (yield from coming.close()).usage)
+                raise
         made, text = (yield from coming.close()), coming.text
         yield Spent.from_tokens(state or "", made.usage)
         if self.cut:

@@ -36,10 +36,9 @@ from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.authored.tables import Items, Keys, problems
 from formal_llm.automata import Behaviour
-from formal_llm.errors import WritesNoText, WritingError
-from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, Generated
-from formal_llm.llms.question import Message, RequestedCall
-from formal_llm.llms.tool_calling import OfferedTool, ToolCallingLLM, Turn
+from formal_llm.errors import ProviderError, WritesNoText, WritingError
+from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, Generated, ToolCallingLLM, ToolOffer, ToolTurn
+from formal_llm.llms.question import CallRequest, Message
 from formal_llm.planning.json_data import JSON
 
 #: The maximum number of positions that are visited in the search for the states of a turn.
@@ -115,13 +114,13 @@ class NativeWriter(Writer):
         llm: ToolCallingLLM,
         behaviour: Behaviour,
         states: ToolStates,
-        tools: Sequence[OfferedTool],
+        tools: Sequence[ToolOffer],
         *,
         instructions: str = "",
         bounds: Bounds | None = None,
         temperature: float = 0.0,
         streaming: bool = False,
-        output: OfferedTool | None = None,
+        output: ToolOffer | None = None,
     ) -> None:
         if not isinstance(llm, ToolCallingLLM):
             raise WritesNoText(llm, "call tools")
@@ -133,7 +132,7 @@ class NativeWriter(Writer):
         self._bounds = bounds or Bounds()
         self._temperature, self._streaming = temperature, streaming
         self._output = output
-        self.waiting: tuple[RequestedCall, ...] = ()
+        self.waiting: tuple[CallRequest, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.earlier: tuple[Transcript, ...] = ()
 
@@ -151,7 +150,7 @@ class NativeWriter(Writer):
         if problem := next((found.problem for found in problems(data, shape)), ""):
             raise ValueError(problem)
         read: Any = data  # by the shape
-        self.waiting, self.notes = tuple(RequestedCall(*call) for call in read["waiting"]), tuple(read["notes"])
+        self.waiting, self.notes = tuple(CallRequest(*call) for call in read["waiting"]), tuple(read["notes"])
 
     def steps(
         self,
@@ -182,8 +181,10 @@ class _NativeRun:
         self.states, self.bounds = writer._states, writer._bounds
         #: What follows the chat of the transcript: turns that could not be used, and why.
         self.refused: list[Message] = []
-        self.requests = 0
+        self.requests = self.drops = 0
         self.growth = 1
+        #: The states whose text was reported while it was written.
+        self.streamed: tuple[Segment, ...] = ()
 
     def record_step(self, told: Told | Step) -> bool:
         """Add what is reported to the transcript."""
@@ -217,7 +218,7 @@ class _NativeRun:
 
     # -- from a turn to states ----------------------------------------------------------------------------------
 
-    def _iter_positions(self, calls: Sequence[RequestedCall]) -> Iterator[_Position]:
+    def _iter_positions(self, calls: Sequence[CallRequest]) -> Iterator[_Position]:
         """The positions that a turn with these calls may lead to, the nearest first."""
         waiting = deque([_Position(self.monitor, self.transcript)])
         seen: set[object] = set()
@@ -232,7 +233,7 @@ class _NativeRun:
             for name in {name: way for name, way in allowed.items() if way.certain} or allowed:
                 waiting.extend(self._step(position, name, calls))
 
-    def _step(self, position: _Position, state: str, calls: Sequence[RequestedCall]) -> Iterator[_Position]:
+    def _step(self, position: _Position, state: str, calls: Sequence[CallRequest]) -> Iterator[_Position]:
         """The position after one more state; none if a turn with these calls does not have it there."""
         called, text = position.called, ""
         if position.open != (state == self.states.input):
@@ -253,7 +254,7 @@ class _NativeRun:
         is_open = state == self.states.action
         yield _Position(monitor, transcript, (*position.states, segment), called, is_open)
 
-    def _find_path(self, text: str | None, calls: Sequence[RequestedCall]) -> _Position | None:
+    def _find_path(self, text: str | None, calls: Sequence[CallRequest]) -> _Position | None:
         """The states of a turn; None if no sequence of states has this text (None for any) and these calls.
 
         With calls it is the shortest one with as many of them as may come before the environment writes. Without, it
@@ -290,15 +291,18 @@ class _NativeRun:
         states = tuple(replace(one, text=text) if number == place else one for number, one in enumerate(path.states))
         return states, place is not None
 
-    def _report_path(self, path: _Position, text: str, calls: Sequence[RequestedCall]) -> Steps[Told]:
+    def _report_path(self, path: _Position, text: str, calls: Sequence[CallRequest]) -> Steps[Told]:
         states, placed = self._fill_texts(path, text)
         if not placed and text:
             yield Correction(len(self.transcript), text, (), "", "no state may have a text here")
-        self.writer.waiting, self.writer.notes, self.refused = tuple(calls[path.called :]), (), []
+        self.writer.waiting, self.refused = tuple(calls[path.called :]), []
+        known = path.states == self.streamed and not calls
+        self.streamed = ()
         for segment in states:
-            yield SegmentBegan(segment.state, segment.source == "forced")
-            if segment.text:
-                yield Text(segment.text)
+            if not known:
+                yield SegmentBegan(segment.state, segment.source == "forced")
+                if segment.text:
+                    yield Text(segment.text)
             self.monitor = self.monitor.after(segment.event)
             yield segment
 
@@ -336,6 +340,7 @@ class _NativeRun:
             text, calls = yield from self._read_output(made)
             path = self._find_path(text, calls)
             if path is not None:
+                self.writer.notes = ()  # it has read them
                 yield from self._report_path(path, text, calls)
                 return
             problem = self._explain_turn(text, calls, offered, may_write)
@@ -344,7 +349,7 @@ class _NativeRun:
             self.refused += self._build_refusal(text, calls, problem)
         raise WritingError(f"{1 + self.bounds.corrections} turns could not be used: {problem}")
 
-    def _read_output(self, made: Generated) -> Going[Told | Step, tuple[str, tuple[RequestedCall, ...]]]:
+    def _read_output(self, made: Generated) -> Going[Told | Step, tuple[str, tuple[CallRequest, ...]]]:
         """The text and the calls of a turn; the arguments of the tool for the answer are its text."""
         output = self.writer._output
         given = [call for call in made.calls if output is not None and call.name == output.name]
@@ -357,14 +362,14 @@ class _NativeRun:
         return made.text.strip(), calls
 
     def _request_turn(self, offered: Sequence[str], *, must_call: bool) -> Going[Told | Step, Generated | None]:
-        """What the model writes; None if its thinking left no room for it, and it gets more."""
+        """What the model writes; None if it was cut off or broke off, and is to be asked for again."""
         self.requests = max(self.requests, self.transcript.usage.requests) + 1
         if self.requests > self.bounds.requests:
             raise self.bounds.make_request_error("")
         room = (self.bounds.turn_tokens + self.bounds.thinking_tokens) * self.growth
         tools = [self.writer._tools[name] for name in offered]
         output = self.writer._output if not must_call else None
-        turn = Turn(
+        turn = ToolTurn(
             self._build_chat(),
             tools if output is None else [*tools, output],
             must_call=must_call or output is not None,
@@ -372,12 +377,21 @@ class _NativeRun:
             temperature=self.writer._temperature,
         )
         coming = IncomingText(turn, streaming=self.writer._streaming)
-        state = self._find_streamed_state(must_call)
-        if state is not None:
-            yield SegmentBegan(state)
+        path, self.streamed = self._find_streamed_path(must_call), ()
         while coming.made is None:
-            piece = yield from coming.read_next()
-            if piece and state is not None:
+            try:
+                piece = yield from coming.read_next()
+            except ProviderError:
+                self.drops += 1
+                if coming.text:
+                    yield Spent.from_tokens("", coming.give_up().usage)
+                if not coming.text or self.drops > self.bounds.drops:
+                    raise
+                return None
+            if piece and path is not None:
+                if not self.streamed:
+                    yield from (SegmentBegan(one.state, one.source == "forced") for one in path.states)
+                    self.streamed = path.states
                 yield Text(piece)
         made = coming.made
         yield Spent.from_tokens("", made.usage)
@@ -396,10 +410,12 @@ class _NativeRun:
         yield Correction(len(self.transcript), made.text.strip(), (), "", made.stopped)
         return None
 
-    def _find_streamed_state(self, must_call: bool) -> str | None:
-        """The state in which a text is shown while it is written: that of an answer, before any call is known."""
-        path = None if must_call or self.writer._output or not self.writer._streaming else self._find_path(None, ())
-        return path.states[-1].state if path is not None and path.states else None
+    def _find_streamed_path(self, must_call: bool) -> _Position | None:
+        """The states of an answer, before any call is known: its text is reported while it is written."""
+        if must_call or self.writer._output or not self.writer._streaming:
+            return None
+        path = self._find_path(None, ())
+        return path if path is not None and path.states and not any(one.text for one in path.states) else None
 
     # -- what the model reads -----------------------------------------------------------------------------------
 
@@ -407,7 +423,7 @@ class _NativeRun:
         """The run as a chat: the texts and calls of the model, the results of its calls, what else came."""
         chat = [Message("system", self.writer._instructions)] if self.writer._instructions else []
         texts: list[str] = []
-        calls: list[RequestedCall] = []
+        calls: list[CallRequest] = []
         count = 0
         for segment in (one for run in (*self.writer.earlier, self.transcript) for one in run.segments):
             outside = segment.state in self.until
@@ -421,7 +437,7 @@ class _NativeRun:
                 texts, calls = [], []
             elif segment.state == self.states.action:
                 count += 1
-                calls.append(RequestedCall(f"call_{count}", segment.text, "{}"))
+                calls.append(CallRequest(f"call_{count}", segment.text, "{}"))
             elif segment.state == self.states.input and calls:
                 calls[-1] = calls[-1]._replace(arguments=segment.text)
             elif segment.state != self.states.label:
@@ -430,13 +446,13 @@ class _NativeRun:
         chat += [Message("user", "\n".join(self.writer.notes))] if self.writer.notes else []
         return [*chat, *self.refused]
 
-    def _build_results(self, segment: Segment, calls: Sequence[RequestedCall]) -> list[Message]:
+    def _build_results(self, segment: Segment, calls: Sequence[CallRequest]) -> list[Message]:
         if not calls:
             return [Message("user", f"{self.writer._markers.marker(segment.state)} {segment.text}")]
         texts = [*[_WITH_LAST] * (len(calls) - 1), segment.text]
         return [Message("tool", text, answers=call.id) for call, text in zip(calls, texts, strict=True)]
 
-    def _build_refusal(self, text: str, calls: Sequence[RequestedCall], problem: str) -> list[Message]:
+    def _build_refusal(self, text: str, calls: Sequence[CallRequest], problem: str) -> list[Message]:
         """The messages that show a turn that could not be used, and why."""
         number = sum(bool(message.calls) for message in self.refused)
         renamed = tuple(
@@ -450,7 +466,7 @@ class _NativeRun:
 
     # -- reasons ------------------------------------------------------------------------------------------------
 
-    def _explain_turn(self, text: str, calls: Sequence[RequestedCall], offered: Sequence[str], may_write: bool) -> str:
+    def _explain_turn(self, text: str, calls: Sequence[CallRequest], offered: Sequence[str], may_write: bool) -> str:
         if calls:
             return self._explain_call(calls[0], offered)
         if not may_write:
@@ -460,13 +476,13 @@ class _NativeRun:
         problems = (self._find_text_problem(position, text) for position in self._iter_positions(()) if position.states)
         return next((problem for problem in problems if problem), "it cannot come now")
 
-    def _explain_call(self, call: RequestedCall, offered: Sequence[str]) -> str:
+    def _explain_call(self, call: CallRequest, offered: Sequence[str]) -> str:
         may = f"; what may be called now: {', '.join(offered)}" if offered else "; no tool may be called now"
         if call.name not in self.writer._tools:
             return f"there is no tool {call.name[:100]!r}{may}"
         return f"{call.name} may not be called now{may}"
 
 
-def _close_turn(texts: Sequence[str], calls: Sequence[RequestedCall]) -> list[Message]:
+def _close_turn(texts: Sequence[str], calls: Sequence[CallRequest]) -> list[Message]:
     """The message of a turn; none if it is empty."""
     return [Message("assistant", "\n".join(texts), tuple(calls))] if texts or calls else []

@@ -9,7 +9,8 @@ and how much of what comes next is written (a node of the prefix tree of these t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
 
 from formal_llm.automata import Limits, Lookahead, Source, Word
 from formal_llm.automata.languages.fronts import ConfigurationSet, ConfigurationSets
@@ -17,29 +18,32 @@ from formal_llm.automata.models.automaton import HasTerminals
 from formal_llm.errors import AutomatonError, NoValidPlan, Undecided
 from formal_llm.planning.plans.vocabulary import Vocabulary
 
-#: How many states, and how many prefix trees, are known at a time.
+#: How many states are known at a time.
 _CACHE = 50_000
 #: In a prefix tree: the text ends here with no terminal.
 _END = None
 
 
 class _PrefixNode:
-    """A node of a prefix tree of texts: its continuations, and the terminals whose text ends at it."""
+    """A node of a prefix tree of texts: its continuations, and the terminals whose text ends at it, or after it."""
 
-    __slots__ = ("ends", "next")
+    __slots__ = ("after", "ends", "next")
 
     def __init__(self) -> None:
         self.next: dict[int, _PrefixNode] = {}
         self.ends: list[str | None] = []
+        self.after = 0
 
-    def add_text(self, text: bytes, name: str | None) -> None:
+    def add_text(self, text: bytes, name: str | None, bit: int) -> None:
         node = self
+        node.after |= bit
         for byte in text:
             node = node.next.setdefault(byte, _PrefixNode())
+            node.after |= bit
         node.ends.append(name)
 
     def iter_texts(self) -> Iterator[tuple[bytes, str | None]]:
-        """What can be written from here, each with the terminal whose text it ends."""
+        """What can be written from here, each with the terminal whose text it ends; it need not be allowed."""
         todo: list[tuple[bytes, _PrefixNode]] = [(b"", self)]
         while todo:
             text, node = todo.pop()
@@ -54,31 +58,44 @@ _Reading = tuple[ConfigurationSet, _PrefixNode] | None
 class TextState:
     """Where one stands in a text: after all texts that lead here, the same may come.
 
-    Attributes:
-        readings: how what is written may be meant.
-        may_stop: whether the text is whole as it is.
-        complete: whether nothing is left out because a budget of states ran out.
+    What follows the text of a terminal is looked at only where it is asked for: many labels begin as another one ends.
     """
 
-    __slots__ = ("_after", "_texts", "bytes", "complete", "may_stop", "readings")
-
-    def __init__(self, texts: PlanTexts, readings: frozenset[_Reading]) -> None:
+    def __init__(self, texts: PlanTexts, written: frozenset[_Reading]) -> None:
         self._texts = texts
-        self.readings = readings
+        self._written = written
         self._after: dict[int, TextState] = {}
-        self.may_stop = None in readings
-        inside = [reading for reading in readings if reading is not None]
-        self.complete = all(texts.find_next_terminals(front)[1] for front, _ in inside)
-        #: The bytes that continue some text.
-        self.bytes: frozenset[int] = frozenset(byte for _, node in inside for byte in node.next)
 
-    def follow_byte(self, byte: int) -> TextState | None:
-        """Where a byte leads; None where it continues no text."""
-        if byte not in self.bytes:
-            return None
+    @cached_property
+    def readings(self) -> frozenset[_Reading]:
+        """How what is written may be meant."""
+        return self._texts.close_readings(self._written)
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether the text is whole as it is."""
+        return None in self.readings
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left out because a budget of states ran out."""
+        return all(self._texts.find_next_terminals(reading[0])[1] for reading in self.readings if reading is not None)
+
+    @property
+    def possible_bytes(self) -> Collection[int]:
+        """The bytes that continue some text, and some of those that may follow a terminal elsewhere."""
+        nodes = [reading[1] for reading in self._written if reading is not None]
+        found = {byte for node in nodes for byte in node.next}
+        return found | self._texts.following_bytes if any(node.ends for node in nodes) else found
+
+    def follow_byte(self, byte: int, *, keep: bool = True) -> TextState | None:
+        """Where a byte leads; None where it continues no text. With ``keep``, that is kept."""
         found = self._after.get(byte)
         if found is None:
-            found = self._after[byte] = self._texts.advance_readings(self.readings, byte)
+            readings = self.readings if byte in self._texts.following_bytes else self._written
+            found = self._texts.advance_readings(readings, byte, keep)
+            if found is not None and keep:
+                self._after[byte] = found
         return found
 
     def follow_text(self, text: Iterable[int]) -> TextState | None:
@@ -133,11 +150,15 @@ class PlanTexts:
             raise NoValidPlan("no word keeps the rules and the limits")
         if front.is_viable is None:
             raise Undecided("whether there is any plan was not found out within the budget of states; raise max_states")
+        #: The bytes that may follow the text of a terminal, here or elsewhere.
+        between = [separator] if separator else map(self.get_terminal_text, automaton.terminals)
+        self.following_bytes = frozenset(text.encode()[0] for text in (end, *between) if text)
         self._states: dict[frozenset[_Reading], TextState] = {}
-        self._trees: dict[Hashable, _PrefixNode] = {}
-        self._following: dict[ConfigurationSet, tuple[Word, bool]] = {}
-        self._first = front, self._get_prefix_tree(front, first=True)
-        self.start = self._get_state(self._close_readings([self._first]))
+        self._following: dict[ConfigurationSet, tuple[Word, bool, int]] = {}
+        self._bits = {name: 1 << place for place, name in enumerate((_END, *automaton.terminals))}
+        self._later = self._make_prefix_tree(separator, end)
+        self._first = front, self._make_prefix_tree(begin, begin + end)
+        self.start = self._get_state(frozenset((self._first,)))
 
     def get_terminal_text(self, name: str) -> str:
         """How a terminal is written."""
@@ -163,8 +184,8 @@ class PlanTexts:
         for byte in text.encode() if isinstance(text, str) else text:
             after: dict[_Reading, Word] = {}
             for reading, word in words.items():
-                if reading is not None and (node := reading[1].next.get(byte)) is not None:
-                    after.setdefault((reading[0], node), word)
+                if (moved := self._advance_reading(reading, byte)) is not None:
+                    after.setdefault(moved, word)
             words = self._expand_readings(after)
         return words.get(None)
 
@@ -180,6 +201,8 @@ class PlanTexts:
                 return b""
             front, node = reading
             for rest, name in node.iter_texts():
+                if not self._allows(front, self._bits[name]):
+                    continue
                 if name is _END:
                     ways.append((0, rest))
                 else:
@@ -203,29 +226,36 @@ class PlanTexts:
 
     # -- readings -----------------------------------------------------------------------------------------------
 
-    def advance_readings(self, readings: Iterable[_Reading], byte: int) -> TextState:
-        """Where a byte leads that continues one of the readings."""
-        moved = [
-            (reading[0], node)
-            for reading in readings
-            if reading is not None and (node := reading[1].next.get(byte)) is not None
-        ]
-        return self._get_state(self._close_readings(moved))
+    def _allows(self, front: ConfigurationSet, bits: int) -> bool:
+        """Whether some of these terminals may come at a front, or the end, where its bit is among them."""
+        return bool(bits & 1 and front.may_stop) or bool(bits >> 1 and bits & self.find_next_terminals(front)[2])
 
-    def _get_state(self, readings: frozenset[_Reading]) -> TextState:
-        state = self._states.get(readings)
+    def _advance_reading(self, reading: _Reading, byte: int) -> _Reading:
+        """Where a byte leads that continues a reading; None where it does not."""
+        node = None if reading is None else reading[1].next.get(byte)
+        if reading is None or node is None or not self._allows(reading[0], node.after):
+            return None
+        return reading[0], node
+
+    def advance_readings(self, readings: Iterable[_Reading], byte: int, keep: bool) -> TextState | None:
+        """Where a byte leads; None where it continues none of the readings."""
+        moved = frozenset(found for reading in readings if (found := self._advance_reading(reading, byte)) is not None)
+        return None if not moved else self._get_state(moved) if keep else TextState(self, moved)
+
+    def _get_state(self, written: frozenset[_Reading]) -> TextState:
+        state = self._states.get(written)
         if state is None:
             if len(self._states) > _CACHE:
                 self._states.clear()
-            state = self._states[readings] = TextState(self, readings)
+            state = self._states[written] = TextState(self, written)
         return state
 
-    def _close_readings(self, readings: Iterable[_Reading]) -> frozenset[_Reading]:
+    def close_readings(self, readings: Iterable[_Reading]) -> frozenset[_Reading]:
         """The readings, with those in which what is written is followed by something new."""
         return frozenset(self._expand_readings(dict.fromkeys(readings, ())))
 
     def _expand_readings(self, words: Mapping[_Reading, Word]) -> dict[_Reading, Word]:
-        """As :meth:`_close_readings`, each with a word that leads there."""
+        """As :meth:`close_readings`, each with a word that leads there."""
         found = dict(words)
         todo = list(found)
         for reading in todo:  # it grows
@@ -233,42 +263,36 @@ class PlanTexts:
                 continue
             front, node = reading
             for name in node.ends:
+                if not self._allows(front, self._bits[name]):
+                    continue
                 after: _Reading = None
                 word = found[reading]
                 if name is not _END:
                     there, word = front.after_terminal(name), (*word, name)
-                    after = there, self._get_prefix_tree(there, first=False)
+                    after = there, self._later
                 if after not in found:
                     found[after] = word
                     todo.append(after)
         return found
 
-    def find_next_terminals(self, front: ConfigurationSet) -> tuple[Word, bool]:
-        """(the terminals after which a word can be completed for certain, whether there are certainly no more)."""
+    def find_next_terminals(self, front: ConfigurationSet) -> tuple[Word, bool, int]:
+        """(the terminals after which a word can be completed for certain, whether there are no more, their bits)."""
         found = self._following.get(front)
         if found is None:
             if len(self._following) > _CACHE:
                 self._following.clear()
-            judged = {name: front.after_terminal(name).is_viable for name in front.next_terminals}
-            found = tuple(name for name, viable in judged.items() if viable), None not in judged.values()
+            judged = {name: front.can_continue_with(name) for name in front.next_terminals}
+            names = tuple(name for name, viable in judged.items() if viable)
+            found = names, None not in judged.values(), sum(map(self._bits.__getitem__, names))
             self._following[front] = found
         return found
 
-    def _get_prefix_tree(self, front: ConfigurationSet, first: bool) -> _PrefixNode:
-        """The prefix tree of what may be written at a front: the same one wherever the same may come."""
-        names, _ = self.find_next_terminals(front)
-        key = names, front.may_stop, first
-        tree = self._trees.get(key)
-        if tree is None:
-            if len(self._trees) > _CACHE:
-                self._trees.clear()
-            tree = _PrefixNode()
-            before = self.begin if first else self.separator
-            for name in names:
-                if not (self.separator or self.get_terminal_text(name)):
-                    raise AutomatonError(f"the terminal {name} has no text, and there is no separator; give it a label")
-                tree.add_text((before + self.get_terminal_text(name)).encode(), name)
-            if front.may_stop:
-                tree.add_text(((self.begin if first else "") + self.end).encode(), _END)
-            self._trees[key] = tree
+    def _make_prefix_tree(self, before: str, end: str) -> _PrefixNode:
+        """The prefix tree of the texts of all terminals, and of the end."""
+        tree = _PrefixNode()
+        for name, bit in self._bits.items():
+            if name is not _END and not (self.separator or self.get_terminal_text(name)):
+                raise AutomatonError(f"the terminal {name} has no text, and there is no separator; give it a label")
+            text = end if name is _END else before + self.get_terminal_text(name)
+            tree.add_text(text.encode(), name, bit)
         return tree

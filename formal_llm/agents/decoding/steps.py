@@ -22,10 +22,19 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from formal_llm.llms.awaited import AsyncStream, atold_by
 from formal_llm.llms.driven import resumed
-from formal_llm.llms.generation import ContinuingLLM, Generated, Stream, TextLLM, Writing, as_generated
+from formal_llm.llms.generation import (
+    CUT_OFF,
+    ContinuingLLM,
+    Generated,
+    Stream,
+    TextLLM,
+    ToolCallingLLM,
+    Writing,
+    as_generated,
+    estimate_usage,
+)
 from formal_llm.llms.llm import LLM, aanswered, answered
 from formal_llm.llms.question import Question
-from formal_llm.llms.tool_calling import ToolCallingLLM
 from formal_llm.llms.usage import TokenUsage
 
 T = TypeVar("T")
@@ -111,10 +120,15 @@ class IncomingText:
         return str(came)
 
     def close(self) -> Asks[Generated]:
-        """The whole; what is streamed is closed where it is not read to its end, and counted as one request."""
+        """The whole; what is streamed is closed where it is not read to its end, and its usage is estimated."""
         if self.made is None:
             yield ENOUGH
-            self.made = Generated(self.text, TokenUsage(1))
+            self.made = Generated(self.text, estimate_usage(self._asked, self.text))
+        return self.made
+
+    def give_up(self) -> Generated:
+        """What has come of a stream that broke off, with its usage estimated."""
+        self.made = Generated(self.text, estimate_usage(self._asked, self.text), stopped=CUT_OFF)
         return self.made
 
 

@@ -172,6 +172,7 @@ class Bounds:
         turn_tokens: tokens a request, where a model chats and writes several states at once.
         thinking_tokens: tokens a request beyond these, for models that think before they write.
         growth: by how much the room of a request may grow where a model's thinking left none for its text.
+        drops: streams a run that may break off in the middle before it is an error; they are asked for again.
         corrections: corrections a state, before what is wanted is asked for as a numbered question, or it is an error.
         requests: requests a run, those of the transcript among them; then it is an error.
     """
@@ -181,13 +182,14 @@ class Bounds:
     turn_tokens: int = 1024
     thinking_tokens: int = 0
     growth: int = 4
+    drops: int = 2
     corrections: int = 4
     requests: int = 200
 
     def __post_init__(self) -> None:
         states = [self.state_tokens] if isinstance(self.state_tokens, int) else [*self.state_tokens.values()]
         counts = (self.chunk_tokens, self.turn_tokens, self.growth, self.corrections, self.requests)
-        if min(*states, *counts) < 1 or self.thinking_tokens < 0:
+        if min(*states, *counts) < 1 or min(self.thinking_tokens, self.drops) < 0:
             raise ValueError(f"bounds count from 1, not {self}")
 
     def get_state_tokens(self, state: str | None) -> int:

@@ -14,15 +14,16 @@ is context-free): by tabulation if there are no limits, otherwise by lookahead.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from formal_llm.automata.languages.grammar_warnings import without_left_recursion
+from formal_llm.automata.lookahead.branches import Branch, Branches
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import TRIES
-from formal_llm.automata.models.automaton import Move, Word
+from formal_llm.automata.models.automaton import EMPTY, Configuration, Move, Stack, State, Word
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
@@ -95,9 +96,9 @@ class ConfigurationSet(ABC):
         if self._allowed is None:
             found = {}
             for name in self.next_terminals:
-                front = self.after_terminal(name)
-                if front.is_viable is not False:
-                    found[name] = Allowed(front.shortest_length, front.is_viable is True)
+                allowed = self._describe_terminal(name)
+                if allowed is not None:
+                    found[name] = allowed
             self._allowed = FrozenDict(found)
         return self._allowed
 
@@ -113,6 +114,11 @@ class ConfigurationSet(ABC):
     @abstractmethod
     def _find_shortest(self) -> int | None:
         """Compute :attr:`shortest_length` if the word may not end here."""
+
+    def _describe_terminal(self, name: str) -> Allowed | None:
+        """Return the properties of a terminal that may come next; None if it leads to a dead end."""
+        front = self.after_terminal(name)
+        return None if front.is_viable is False else Allowed(front.shortest_length, front.is_viable is True)
 
     @abstractmethod
     def _follow_terminal(self, name: str) -> ConfigurationSet:
@@ -134,23 +140,77 @@ _KEPT_WORDS = 200
 Path = tuple["Path | None", str]
 
 
+class _Ahead(NamedTuple):
+    """What can be done next at a (state, stack top), or in one configuration.
+
+    Attributes:
+        bits: for each terminal that is read next the ways to read it, a bit each; for None those that read nothing.
+        ways: the ways, each a leap over all ε-moves before the terminal; of an automaton without branches, its moves.
+        branches: what judges all ways at once; None for an automaton without branches.
+    """
+
+    bits: Mapping[str | None, int]
+    ways: Sequence[Any]
+    branches: Branches | None
+
+
+class _Place:
+    """A configuration of a front, with what can be done next there."""
+
+    __slots__ = ("_ahead", "_fronts", "_judged", "_now")
+
+    def __init__(self, fronts: ConfigurationSets, now: Hashable) -> None:
+        self._fronts = fronts
+        self._now = now
+        self._ahead = fronts.look_ahead(now)
+        self._judged: tuple[int, int] | None = None
+
+    def follow_ways(self, name: str | None) -> Iterator[Hashable]:
+        """Yield where the ways lead that read a terminal, or None; they are not checked for dead ends."""
+        lookahead, (bits, ways, branches) = self._fronts.lookahead, self._ahead
+        for number in _list_bits(bits.get(name, 0)):
+            if branches is None:
+                yield lookahead.automaton.step(self._now, ways[number])
+            elif ways[number] is not None and lookahead.can_leap(self._now, ways[number]):
+                yield lookahead.leap(self._now, ways[number])
+
+    def judge_terminals(self) -> tuple[Mapping[str | None, int], int, int]:
+        """Return (the ways of each terminal, those that a word may be completed after, those not judged)."""
+        if self._judged is None:
+            lookahead, branches = self._fronts.lookahead, self._ahead.branches
+            if branches is None:
+                able = unknown = (1 << len(self._ahead.ways)) - 1
+            else:
+                judged = lookahead.able(branches, self._now)
+                able, unknown = judged.able, judged.unknown
+                lookahead.work.share_among(1)
+            self._judged = able, unknown
+        return self._ahead.bits, *self._judged
+
+
+def _list_bits(bits: int) -> Iterator[int]:
+    while bits:
+        yield (bits & -bits).bit_length() - 1
+        bits &= bits - 1
+
+
 class _FollowedSet(ConfigurationSet):
     """A front whose configurations are followed individually.
 
     Attributes:
         seeds: the configurations right after the last terminal, including dead ends.
-        steps: for each terminal that can be read next, the configurations after it, not checked for dead ends.
+        places: the configurations at which something may be read or the word may end.
         path: a word that leads here, its last terminal first. All such words have the same continuations.
     """
 
-    __slots__ = ("_fronts", "ends", "open", "path", "seeds", "steps", "sure")
+    __slots__ = ("_fronts", "ends", "open", "path", "places", "seeds", "sure")
 
     def __init__(self, fronts: ConfigurationSets, seeds: frozenset[Hashable], path: Path | None) -> None:
         super().__init__()
         self._fronts = fronts
         self.seeds = seeds
         self.path = path
-        self.steps: dict[str, frozenset[Hashable]] = {}
+        self.places: list[_Place] = []
         self.sure = self.open = self.ends = False
 
     @property
@@ -163,21 +223,38 @@ class _FollowedSet(ConfigurationSet):
 
     @property
     def next_terminals(self) -> Iterable[str]:
-        return self.steps
+        judged = [place.judge_terminals() for place in self.places]
+        return [name for name in self._fronts.terminals if any(able & bits.get(name, 0) for bits, able, _ in judged)]
 
     @property
     def readable_terminals(self) -> Collection[str]:
         found: dict[str, None] = {}
         try:
-            for _, moves in self._fronts.follow_silent_moves(self.seeds, lambda _: True):
-                found.update((move.read, None) for move, _ in moves if move.read is not None)
+            for moves in self._fronts.list_moves_ahead(self.seeds):
+                found.update((move.read, None) for move in moves if move.read is not None)
         except _TooManyConfigurations:
-            return self.steps
+            return list(self.next_terminals)
         return found
 
     def _find_shortest(self) -> int | None:
+        return self._find_shortest_from(self.seeds)
+
+    def _describe_terminal(self, name: str) -> Allowed | None:
+        # Under limits there are as many fronts as sets of tools: none is made to look at a terminal.
+        if not self._fronts.limited:
+            return super()._describe_terminal(name)
+        seeds = self._find_seeds_after(name)
+        if self._fronts.has_set(seeds) or self.can_continue_with(name) is not True:
+            return super()._describe_terminal(name)
+        shortest = self._find_shortest_from(seeds)
+        return super()._describe_terminal(name) if shortest is None else Allowed(shortest)
+
+    def _find_seeds_after(self, name: str) -> frozenset[Hashable]:
+        return frozenset(after for place in self.places for after in place.follow_ways(name))
+
+    def _find_shortest_from(self, configurations: Iterable[Hashable]) -> int | None:
         lookahead, best = self._fronts.lookahead, None
-        for configuration in self.seeds:
+        for configuration in configurations:
             if best is not None and lookahead.least_length(configuration, tries=0) >= best:
                 continue
             try:
@@ -189,13 +266,22 @@ class _FollowedSet(ConfigurationSet):
         return best
 
     def can_continue_with(self, name: str) -> bool | None:
+        judged = [
+            (able & bits.get(name, 0), unknown)
+            for place in self.places
+            for bits, able, unknown in [place.judge_terminals()]
+        ]
+        if any(able & ~unknown for able, unknown in judged):
+            return True
+        if not any(able for able, _ in judged):
+            return False
         # The targets are as informative as all moves from there on, of which there may be thousands.
-        values = {self._fronts.lookahead.completable(now).value for now in self.steps.get(name, ())}
+        values = {self._fronts.lookahead.completable(now).value for now in self._find_seeds_after(name)}
         return True if "yes" in values else super().can_continue_with(name) if "unknown" in values else False
 
     def _follow_terminal(self, name: str) -> ConfigurationSet:
-        seeds = self.steps.get(name)
-        found = self._fronts.dead if seeds is None else self._fronts.get_set(seeds, (self.path, name))
+        seeds = self._find_seeds_after(name)
+        found = self._fronts.get_set(seeds, (self.path, name)) if seeds else self._fronts.dead
         self._next[name] = found
         return found
 
@@ -284,9 +370,12 @@ class ConfigurationSets:
         if lookahead.pda is not None and (straight := without_left_recursion(lookahead.pda)) is not lookahead.pda:
             lookahead = Lookahead(straight, max_states=lookahead.max_states, solver=lookahead.solver)
         self.lookahead = lookahead
+        #: Whether there are limits.
+        self.limited = bool(lookahead.bounds)
         ways = len(lookahead.pda.transitions) if lookahead.pda is not None else 0
         self._max = 1_000 + 4 * ways if max_configurations is None else max_configurations
         self._known: dict[frozenset[Hashable], ConfigurationSet] = {}
+        self._ahead: dict[tuple[State, str | None], _Ahead] = {}
         self._ways = 0
         self._words: dict[Word, ConfigurationSet] = {}
         #: The front of words that cannot be continued and are not in the language.
@@ -317,6 +406,10 @@ class ConfigurationSets:
                 break
         return front
 
+    def has_set(self, seeds: frozenset[Hashable]) -> bool:
+        """Whether the front of these configurations was made before."""
+        return seeds in self._known
+
     def get_set(self, seeds: frozenset[Hashable], path: Path | None) -> ConfigurationSet:
         """Return the front of these configurations, to which this path leads."""
         found = self._known.get(seeds)
@@ -325,9 +418,10 @@ class ConfigurationSets:
                 for known in self._known.values():
                     known.forget_followers()
                 self._known.clear()
+                self._ahead.clear()
                 self._ways = 0
             found = self._known[seeds] = self._make_set(seeds, path)
-            self._ways += 1 + (len(found.steps) if isinstance(found, _FollowedSet) else 0)
+            self._ways += 1 + (len(found.places) if isinstance(found, _FollowedSet) else 0)
         return found
 
     def get_word_set(self, word: Word) -> ConfigurationSet:
@@ -341,32 +435,67 @@ class ConfigurationSets:
 
     def _make_set(self, seeds: frozenset[Hashable], path: Path | None) -> ConfigurationSet:
         """Follow the ε-moves and leave out dead ends."""
-        automaton, front = self.lookahead.automaton, _FollowedSet(self, seeds, path)
-        steps: dict[str, set[Hashable]] = {}
+        lookahead, front = self.lookahead, _FollowedSet(self, seeds, path)
+        seen, todo = set(seeds), list(seeds)
+        while todo:
+            now = todo.pop()
+            verdict = lookahead.completable(now)
+            if not verdict.possible:
+                continue
+            front.open, front.sure = True, front.sure or verdict.value == "yes"
+            front.ends = front.ends or lookahead.automaton.accepting(now)
+            front.places.append(place := _Place(self, now))
+            for following in place.follow_ways(None):
+                if following not in seen:
+                    if len(seen) >= self._max:
+                        return self.get_word_set(_path_to_word(path))
+                    seen.add(following)
+                    todo.append(following)
+        return front if front.open else self.dead
 
-        def is_alive(now: Hashable) -> bool:
-            verdict = self.lookahead.completable(now)
-            front.open = front.open or verdict.possible
-            front.sure = front.sure or verdict.value == "yes"
-            return verdict.possible
+    def look_ahead(self, now: Hashable) -> _Ahead:
+        """Return what can be done next in a configuration: the same wherever its state and stack top are the same.
 
-        try:
-            for now, moves in self.follow_silent_moves(seeds, is_alive):
-                front.ends = front.ends or automaton.accepting(now)
-                for move, following in moves:
-                    if move.read is not None:
-                        steps.setdefault(move.read, set()).add(following)
-        except _TooManyConfigurations:
-            return self.get_word_set(_path_to_word(path))
-        if not front.open:
-            return self.dead
-        front.steps = {name: frozenset(steps[name]) for name in self.terminals if name in steps}
-        return front
+        It is worked out for all of them where there are limits: without, most are met once.
+        """
+        top = self.lookahead.top(now) if self.limited else None
+        if top is None:
+            moves = self.lookahead.automaton.moves(now)
+            return _Ahead(_group_bits(move.read for move in moves), moves, None)
+        ahead = self._ahead.get(top)
+        while ahead is None or ahead.branches is None or ahead.branches.is_stale:
+            ahead = self._ahead[top] = self._make_ahead(top)
+        return ahead
 
-    def follow_silent_moves(
-        self, seeds: Iterable[Hashable], alive: Callable[[Hashable], bool]
-    ) -> Iterator[tuple[Hashable, list[tuple[Move, Hashable]]]]:
-        """Yield the live configurations that ε-moves lead to, each with its moves and their targets.
+    def _make_ahead(self, top: tuple[State, str | None]) -> _Ahead:
+        """Follow the ε-moves until a terminal is read, the top is gone or comes again, or the word may end."""
+        pda = self.pda.without_limits
+        alone = Configuration(top[0], EMPTY if top[1] is None else Stack(top[1], EMPTY))
+        found: dict[tuple[str | None, Configuration], None] = {}
+        seen, todo, expanded = {alone}, [alone], set[tuple[State, str | None]]()
+        while todo:
+            now = todo.pop()
+            moves, here = pda.moves(now), (now.state, now.stack.top)
+            if here in expanded and any(move.read is None for move in moves):
+                found[None, now] = None
+                continue
+            expanded.add(here)
+            for move in moves:
+                after = pda.step(now, move)
+                if move.read is None and (after.stack or top[1] is None) and not pda.accepting(after):
+                    if after not in seen:
+                        seen.add(after)
+                        todo.append(after)
+                else:
+                    found[move.read, after] = None
+        branches = self.lookahead.branches(
+            top, [Branch(1, () if name is None else (name,), now) for name, now in found]
+        )
+        self._ways += len(found)
+        return _Ahead(_group_bits(name for name, _ in found), branches.leaps, branches)
+
+    def list_moves_ahead(self, seeds: Iterable[Hashable]) -> Iterator[Sequence[Move]]:
+        """Yield the moves of all configurations that ε-moves lead to, dead ends included.
 
         Raises:
             _TooManyConfigurations: there are more than are followed.
@@ -375,16 +504,22 @@ class ConfigurationSets:
         seen, todo = set(seeds), list(seeds)
         while todo:
             now = todo.pop()
-            if not alive(now):
-                continue
-            moves = [(move, automaton.step(now, move)) for move in automaton.moves(now)]
-            for move, following in moves:
-                if move.read is None and following not in seen:
+            moves = automaton.moves(now)
+            for following in [automaton.step(now, move) for move in moves if move.read is None]:
+                if following not in seen:
                     if len(seen) >= self._max:
                         raise _TooManyConfigurations
                     seen.add(following)
                     todo.append(following)
-            yield now, moves
+            yield moves
+
+
+def _group_bits(names: Iterable[str | None]) -> dict[str | None, int]:
+    """For each name the places where it is, a bit each."""
+    found: dict[str | None, int] = {}
+    for number, name in enumerate(names):
+        found[name] = found.get(name, 0) | 1 << number
+    return found
 
 
 class _TooManyConfigurations(Exception):

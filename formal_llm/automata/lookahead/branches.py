@@ -107,8 +107,7 @@ class Branches:
                 self._rows.append(
                     _BranchRow(1 << number, steps, reads, need, added.promised, take, added.pending, added.paid)
                 )
-            leaps = alive and moves and top is not None
-            self.leaps.append(BranchLeap(after.state, pushed, reads, need) if leaps else None)
+            self.leaps.append(BranchLeap(after.state, pushed, reads, need) if alive and moves else None)
 
     @property
     def is_stale(self) -> bool:

@@ -404,6 +404,11 @@ class Lookahead(Drawable):
         """Which branches a plan may be finished after; see :meth:`Branches.judge_branches`."""
         return branches.judge_branches(*self._split_configuration(configuration))
 
+    def can_leap(self, configuration: Hashable, leap: BranchLeap) -> bool:
+        """Whether the upper bounds allow what the moves of a branch read."""
+        guard = 0 if self._counted is None else self._counted.counters.guard
+        return (self._split_configuration(configuration).remaining - leap.need) & guard == guard
+
     def leap(self, configuration: Hashable, leap: BranchLeap) -> Hashable:
         """The configuration after all moves of a branch."""
         (_, stack), remaining, needed = self._split_configuration(configuration)

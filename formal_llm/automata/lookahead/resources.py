@@ -221,7 +221,8 @@ class Resources:
     Attributes:
         guard: the guard bits of a packed amount.
         leaves: the symbols that can only read one terminal, and that terminal.
-        ways: for each symbol the ways that some completion takes, symbols that only read a terminal merged into them.
+        ways: for each symbol the ways that some completion takes, symbols that only read a terminal merged into them;
+            one for all interchangeable terminals.
         least: for each symbol the least that any completion takes, packed; least_total the sum of its amounts.
     """
 
@@ -248,7 +249,7 @@ class Resources:
         self._full = self._pack_all_limits() | self._packing.guard
         self.guard = self._packing.guard
         self.ways: dict[int, tuple[PackedWay, ...]] = {
-            index: tuple(dict.fromkeys(self._pack_way(*parts) for parts in group)) for index, group in ways.items()
+            index: self._join_equal_ways(self._pack_way(*parts) for parts in group) for index, group in ways.items()
         }
         self.least: dict[int, int] = {}
         self.least_total: dict[int, int] = {}
@@ -284,6 +285,14 @@ class Resources:
 
     def _pack_way(self, reads: tuple[str, ...], children: tuple[int, ...], steps: int) -> PackedWay:
         return PackedWay(self._packing.pack_amounts(self._amounts_with_totals(reads)), reads, children, steps)
+
+    def _join_equal_ways(self, ways: Iterable[PackedWay]) -> tuple[PackedWay, ...]:
+        """Keep one of the ways that differ in nothing but in which of some interchangeable terminals they read."""
+        found: dict[object, PackedWay] = {}
+        for way in ways:
+            dues = [self._counters.dues.get(name) for name in way.reads]
+            found.setdefault((way.need, way.children, way.steps, *dues), way)
+        return tuple(found.values())
 
     def resources_left(self, remaining: int) -> int:
         """What ``remaining``, a packed number of the counters, leaves of each resource; guard bits set."""

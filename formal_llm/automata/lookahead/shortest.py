@@ -74,6 +74,8 @@ class ShortestSearch:
             self._version = self.demands.version
             self._estimates: dict[_CostMeasure, CostEstimate] = {}
             self._dues: dict[int, tuple[int, list[tuple[int, int]]]] = {}
+            #: What the search for the cheapest has found, by the state where it begins.
+            self._cheapest: dict[tuple[_CostMeasure, SearchState], float] = {}
             #: For states of :meth:`decide_within_steps` what is known of the moves that are left: (at least, at most).
             self._bounds: dict[SearchState, tuple[float, float]] = {}
             #: What needs most of those with the same pending and left, and the moves of some completion of it.
@@ -94,8 +96,16 @@ class ShortestSearch:
         begin = self._weigh_state(measure, [], (state, stack), self.demands.resources.resources_left(remaining), needed)
         if begin is None:
             return INFINITE
-        after = partial(self._weighed_successors, measure)
-        return least_cost(begin, after, _is_complete, self.max_states, self._is_work_over)
+        cost, root, estimate = begin
+        found = self._cheapest.get((measure, root))
+        if found is None:
+            if len(self._cheapest) > _CACHE:
+                self._cheapest.clear()
+            after = partial(self._weighed_successors, measure)
+            found = least_cost((0, root, estimate), after, _is_complete, self.max_states, self._is_work_over)
+            if found != UNKNOWN or not self._is_work_over():
+                self._cheapest[measure, root] = found
+        return found if found == UNKNOWN else cost + found
 
     def lower_length_bounds(self, places: Sequence[tuple[tuple[State, Stack], int, int]], tries: float) -> list[float]:
         """Lower bounds of lengths, in terminals, found in ``tries`` together; nothing found before plays a part.
@@ -140,7 +150,9 @@ class ShortestSearch:
         begin = self._weigh_state(
             _BY_STEPS, [], (state, stack), self.demands.resources.resources_left(remaining), needed
         )
-        if begin is None:
+        # Interchangeable terminals share a resource, but those that wait on the stack are certain ones.
+        promised, guard = self.demands.for_configuration(state, stack).promised, self.counters.guard
+        if begin is None or (remaining - promised) & guard != guard:
             return INFINITE, FILTER
         cost, root, estimate = begin
         least, enough = self._known_bounds(root)

@@ -124,6 +124,7 @@ class WeightedRules:
             lookahead = Lookahead(source, limits, max_states=max_states)
         if lookahead.pda is None:
             raise AutomatonError("weights need a grammar or a pushdown automaton")
+        self._lookahead = lookahead
         self._pda = lookahead.pda
         self._max_states = max_states
         self._bounds = lookahead.bounds
@@ -177,7 +178,7 @@ class WeightedRules:
             ValueError: a score is not a number, or is infinite.
         """
         made = object.__new__(WeightedRules)
-        made._pda, made._bounds, made._scored = self._pda, self._bounds, self._scored
+        made._lookahead, made._pda, made._bounds, made._scored = self._lookahead, self._pda, self._bounds, self._scored
         made._derivations, made._listed, made._max_states = self._derivations, self._listed, self._max_states
         made._set_scores(scores)
         return made
@@ -251,7 +252,13 @@ class WeightedRules:
         """
         if self.is_listed:
             return next(self._iter_best(), None)
-        found = self._search.find_best()
+        try:
+            found = self._search.find_best()
+        except Undecided:
+            # No bound ends the search where there is no plan at all; lookahead may know that there is none.
+            if self._lookahead.completable().value == "no":
+                return None
+            raise
         return None if found is None else ScoredWord(*found)
 
     def best_of(self, k: int) -> list[ScoredWord]:

@@ -182,11 +182,12 @@ def make_comparable(one: Value, other: Value) -> tuple[Value, Value]:
     """
     if type(one) is int and type(other) is int:
         return to_number(one), to_number(other)
+    if isinstance(one, timedelta) or isinstance(other, timedelta):
+        return to_duration(one), to_duration(other)
     if is_number(one) or is_number(other):
         return to_number(one), to_number(other)
-    for kind, read in ((timedelta, to_duration), (time, to_clock_time)):
-        if isinstance(one, kind) or isinstance(other, kind):
-            return read(one), read(other)
+    if isinstance(one, time) or isinstance(other, time):
+        return to_clock_time(one), to_clock_time(other)
     if type(one) is date or type(other) is date:
         return to_day(one), to_day(other)
     if isinstance(one, datetime) or isinstance(other, datetime):

@@ -356,8 +356,12 @@ class Connective(Expression):
 
 
 def join_conditions(word: str, items: Sequence[Expression]) -> Expression:
-    """Join conditions by ``and`` or ``or``; return a single condition unchanged."""
-    flat = [
-        part for one in items for part in (one.items if isinstance(one, Connective) and one.word == word else (one,))
-    ]
-    return flat[0] if len(flat) == 1 else Connective(word, tuple(flat))
+    """Join two conditions or more by ``and`` or ``or``; those that are joined by the same word already become parts."""
+    return Connective(
+        word,
+        tuple(
+            part
+            for one in items
+            for part in (one.items if isinstance(one, Connective) and one.word == word else (one,))
+        ),
+    )

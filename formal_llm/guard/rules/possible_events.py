@@ -38,6 +38,8 @@ from formal_llm.planning.json_data import JSON
 _MOST, _MOST_DOUBTFUL = 4_000, 6
 #: The difference between a constant and an amount just above or below it.
 _NEAR = Fraction(1, 1_000_000_000)
+#: The same for times and durations, none of which lies between two that are this far apart.
+_TICK, _DAY = timedelta.resolution, timedelta(days=1)
 _GONE = object()
 _TEXTS = ("contains", "starts with", "ends with", "like")
 _PLAIN = ("==", "!=", "<", "<=", ">", ">=", "in")
@@ -165,12 +167,12 @@ def _sample_regions(values: Sequence[Value]) -> list[Value]:
         samples += [(each + timedelta(days=step)).isoformat() for step in (-1, 0, 1)]
     stamps = [value for value in values if isinstance(value, datetime)]
     for stamp in stamps:
-        samples += [(stamp + timedelta(seconds=step)).isoformat() for step in (-1, 0, 1)]
+        samples += [(stamp + step * _TICK).isoformat() for step in (-1, 0, 1)]
     for clock in (value for value in values if isinstance(value, time)):
         start = datetime.combine(date(2026, 1, 1), clock)
-        samples += [(start + timedelta(seconds=step)).time().isoformat() for step in (-1, 0, 1)]
+        samples += [(start + step * _TICK).time().isoformat() for step in (-1, 0, 1)]
     for length in (value for value in values if isinstance(value, timedelta)):
-        samples += [Fraction(str(length.total_seconds())) + step for step in (-1, 0, 1)]
+        samples += [Fraction((length + step * _TICK) // _TICK, 1_000_000) for step in (-1, 0, 1)]
     return [*dict.fromkeys(samples)] if all(_is_hashable(one) for one in samples) else samples
 
 
@@ -186,13 +188,12 @@ def _sample_moments(values: Sequence[Value]) -> list[Value]:
     for start in week:
         for clock in sorted(clocks):
             at = datetime.combine(start.date(), clock, tzinfo=UTC)
-            moments += [at + timedelta(seconds=step) for step in (-1, 0, 1)]
+            moments += [at + step * _TICK for step in (-1, 0, 1)]
     for value in values:
         if isinstance(value, date):
             at = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
-            moments += [
-                at.replace(tzinfo=at.tzinfo or UTC) + timedelta(seconds=step) for step in (-86400, -1, 0, 1, 86400)
-            ]
+            at = at.replace(tzinfo=at.tzinfo or UTC)
+            moments += [at + step for step in (-_DAY, -_TICK, timedelta(), _TICK, _DAY)]
     return moments
 
 

@@ -579,7 +579,7 @@ class _ShellCommandReader(ShellWordReader):
                     self.unsure.append(f"the text up to {last} does not end")
                     break
                 line = self.read_text_line()
-                while not quoted and len(line) - len(line.rstrip("\\")) & 1 and self.at < len(self.text):
+                while not quoted and len(line) - len(line.rstrip("\\")) & 1 and self.at <= len(self.text):
                     line = line[:-1] + self.read_text_line()
                 line = line.lstrip("\t") if tabs else line
                 if line == last:

@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
+from formal_llm.llms.generation import ToolOffer
 from formal_llm.llms.hosted.bounds import OutOfBounds, RequestBounds
 from formal_llm.llms.hosted.settings import given, plain_address
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import is_portable, portable
-from formal_llm.llms.tool_calling import OfferedTool
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
     import anthropic
+    import httpx2
     import openai
 
     Client = openai.OpenAI | anthropic.Anthropic
@@ -165,6 +166,8 @@ class HostedLLM(ABC):
     url_variable: ClassVar[str]
     #: What a model must support to be used with this adapter, for the message about a refused request.
     needs: ClassVar[str] = "the model must know structured output"
+    #: The batch interface of the provider (:mod:`formal_llm.llms.hosted.batches`); empty if there is none.
+    batches: ClassVar[str] = ""
 
     def __init__(
         self,
@@ -216,6 +219,15 @@ class HostedLLM(ABC):
             self._parents.append(self._client)
             self._client, self._process = self._make_client(), os.getpid()
         return self._client
+
+    def for_batches(self, transport: httpx2.BaseTransport) -> Self:
+        """Return the same model whose questions go through a transport instead of the network, each of them once."""
+        import httpx2
+
+        twin = object.__new__(type(self))
+        client = self.client.with_options(http_client=httpx2.Client(transport=transport), max_retries=0)
+        twin.__dict__ |= {**self.__dict__, "_client": client, "bounds": None, "settings": {**self.settings}}
+        return twin
 
     # -- asking -------------------------------------------------------------------------------------------------
 
@@ -360,7 +372,7 @@ class HostedLLM(ABC):
 # -- reading ----------------------------------------------------------------------------------------------------
 
 
-def chat_data(messages: Sequence[Message]) -> list[dict[str, Any]]:
+def chat_data(messages: Sequence[Message]) -> list[dict[str, object]]:
     """Return a chat as JSON data, in the form of OpenAI's chat completions, which most servers accept."""
     return [_message_data(message) for message in messages]
 
@@ -374,7 +386,7 @@ def _message_data(message: Message) -> dict[str, Any]:
     return {**data, "tool_call_id": message.answers} if message.role == "tool" else data
 
 
-def tool_data(tool: OfferedTool) -> dict[str, Any]:
+def tool_data(tool: ToolOffer) -> dict[str, object]:
     """Return a tool as JSON data, in the form of OpenAI's chat completions; strict where its schema permits that."""
     data: dict[str, Any] = {
         "name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)

@@ -8,17 +8,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from formal_llm.errors import MissingKey
-from formal_llm.llms.generation import CUT_OFF, REFUSED
+from formal_llm.llms.generation import CUT_OFF, REFUSED, ToolOffer
 from formal_llm.llms.hosted import adapter
 from formal_llm.llms.hosted.adapter import token_count
 from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
-from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
+from formal_llm.llms.hosted.settings import (
+    check_plain,
+    checked_address,
+    either_client_or,
+    from_environment,
+    given,
+    list_own_headers,
+)
 from formal_llm.llms.hosted.text import StreamedText
 from formal_llm.llms.hosted.text_request import CallPart, Part, TextRequest, read_arguments
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import Schema, is_portable, portable
-from formal_llm.llms.tool_calling import OfferedTool
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -61,6 +67,7 @@ class AnthropicLLM(StreamedText):
 
     key_variable = "ANTHROPIC_API_KEY"
     url_variable = "ANTHROPIC_BASE_URL"
+    batches = "anthropic"
 
     def __init__(
         self,
@@ -182,6 +189,10 @@ class AnthropicLLM(StreamedText):
         if request.tools:
             asked["tools"] = [*map(_tool_data, request.tools)]
             asked["tool_choice"] = {"type": "any" if request.must_call else "auto"}
+        elif called := dict.fromkeys(call.name for message in request.messages for call in message.calls):
+            # What was called must be defined, even where nothing may be called any more.
+            asked["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in called]
+            asked["tool_choice"] = {"type": "none"}
         if request.streams:  # not compressed, so that its size can be bounded while streaming
             asked |= {"stream": True, "extra_headers": {"Accept-Encoding": "identity"}}
         return client.messages.create(**asked)
@@ -253,7 +264,7 @@ def _read_stop(message: Any) -> tuple[str | None, str]:
     return "" if reason == "end_turn" else None, _STOPPED.get(reason, "")
 
 
-def _tool_data(tool: OfferedTool) -> dict[str, Any]:
+def _tool_data(tool: ToolOffer) -> dict[str, Any]:
     data = {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
     strict = {"input_schema": portable(tool.parameters), "strict": True} if is_portable(tool.parameters) else {}
     return {**data, **strict}
@@ -278,6 +289,8 @@ def _chat_data(messages: Sequence[Message]) -> list[dict[str, Any]]:
             chat.append({"role": "assistant", "content": blocks})
         elif chat and chat[-1]["role"] == message.role and isinstance(chat[-1]["content"], list):
             chat[-1]["content"].append({"type": "text", "text": message.content})
+        elif chat and chat[-1]["role"] == message.role:
+            chat[-1]["content"] += f"\n\n{message.content}"
         else:
             chat.append({"role": message.role, "content": message.content})
     return chat
@@ -295,16 +308,16 @@ def _like(client: Any, kind: type[AnthropicClient], http_client: Any = None) -> 
     """Create a synchronous or asynchronous client with the same settings; see :func:`check_plain`."""
     import anthropic
 
-    check_plain(client, anthropic.Anthropic, anthropic.AsyncAnthropic, own=getattr(client, "_middleware", None))
+    check_plain(client, anthropic.Anthropic, anthropic.AsyncAnthropic)
     # At most one of the three credentials may be set.
     key = {"api_key": client.api_key} if client.api_key else given(auth_token=client.auth_token)
-    return kind(
+    made = kind(
         **(key or {"credentials": client.credentials}),
         base_url=client.base_url,
         timeout=client.timeout,
         max_retries=client.max_retries,
         http_client=http_client,
-        # The SDK has no public name for the user's headers without those that it adds itself.
-        default_headers={**client._credential_headers, **client._custom_headers},
         default_query=client.default_query,
     )
+    headers = list_own_headers(client.default_headers, made.default_headers)
+    return made.with_options(default_headers=headers) if headers else made

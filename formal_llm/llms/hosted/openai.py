@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from formal_llm.llms.generation import REFUSED
 from formal_llm.llms.hosted.adapter import invalid, sdk_usage
@@ -11,6 +11,9 @@ from formal_llm.llms.hosted.decisions import INSTRUCTIONS, MOST_OPTIONS, read_ch
 from formal_llm.llms.hosted.openai_client import ChatCompletionsLLM, Connection
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
+
+if TYPE_CHECKING:
+    import httpx2
 
 #: The models that the decisions endpoint supports, according to the SDK's documentation of ``decisions.create``.
 DECISION_MODELS = frozenset({"gpt-6-luna"})
@@ -49,6 +52,7 @@ class OpenAILLM(ChatCompletionsLLM):
     url_variable = "OPENAI_BASE_URL"
     needs_key = True
     text_limit = "max_completion_tokens"
+    batches = "openai"
 
     def __init__(
         self,
@@ -72,6 +76,12 @@ class OpenAILLM(ChatCompletionsLLM):
             **connection,
         )
         self.settings["api"] = self.api
+
+    def for_batches(self, transport: httpx2.BaseTransport) -> Self:
+        """Return the same model behind a transport; it asks by chat, since batches have no decisions endpoint."""
+        twin = super().for_batches(transport)
+        twin.api = twin.settings["api"] = "chat"
+        return twin
 
     def _send(self, client: Any, question: Question) -> Any:
         if not self._decides(question):

@@ -19,7 +19,14 @@ from formal_llm.llms.hosted.adapter import HostedLLM, chat_data, token_usage, to
 from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
-from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
+from formal_llm.llms.hosted.settings import (
+    check_plain,
+    checked_address,
+    either_client_or,
+    from_environment,
+    given,
+    list_own_headers,
+)
 from formal_llm.llms.hosted.text import StreamedText
 from formal_llm.llms.hosted.text_request import CallPart, Part, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
@@ -171,7 +178,7 @@ def _like(client: Any, kind: type[OpenAIClient], http_client: Any = None) -> Ope
 
     own = not getattr(client, "api_key", None) or getattr(client, "workload_identity", None) is not None
     check_plain(client, openai.OpenAI, openai.AsyncOpenAI, own=own)
-    return kind(
+    made = kind(
         api_key=client.api_key,
         admin_api_key=client.admin_api_key,
         organization=client.organization,
@@ -180,10 +187,10 @@ def _like(client: Any, kind: type[OpenAIClient], http_client: Any = None) -> Ope
         timeout=client.timeout,
         max_retries=client.max_retries,
         http_client=http_client,
-        # The SDK has no public name for the user's headers without those that it adds itself.
-        default_headers=client._custom_headers,
         default_query=client.default_query,
     )
+    headers = list_own_headers(client.default_headers, made.default_headers)
+    return made.with_options(default_headers=headers) if headers else made
 
 
 class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from formal_llm.errors import ProviderError
+
+V = TypeVar("V")
 
 #: The most characters of an address.
 _LONGEST = 2_000
@@ -63,12 +66,21 @@ def given(**values: object) -> dict[str, Any]:
 def check_plain(client: object, *classes: type, own: object = None) -> None:
     """Check that a client can be created again from its settings, synchronous or asynchronous.
 
+    The two attributes have no public name; ``tests/llms/hosted/test_sdks.py`` fails if they vanish.
+
     Raises:
         TypeError: the class is not one of the SDK's ``classes``, the HTTP client is a custom one, or ``own`` is true.
     """
     http = type(getattr(client, "_client", None)).__name__
     plain = ("SyncHttpxClientWrapper", "AsyncHttpxClientWrapper", "BoundedClient", "BoundedAsyncClient")
-    if type(client) not in classes or http not in plain or own:
+    if type(client) not in classes or http not in plain or own or getattr(client, "_middleware", None):
         raise TypeError(
             f"a {type(client).__name__} with settings of its own has no like; give both client and async_client"
         )
+
+
+def list_own_headers(headers: Mapping[str, V], usual: Mapping[str, object]) -> dict[str, V]:
+    """Return those of a client's headers that the user has set: a plain client has them not, or with other values."""
+    own = {name: value for name, value in headers.items() if usual.get(name) != value}
+    own.pop("X-Stainless-Async", None)  # differs between synchronous and asynchronous clients
+    return own

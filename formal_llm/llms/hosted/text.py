@@ -11,11 +11,20 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from time import monotonic
-from typing import Any
+from typing import Any, Unpack
 
 from formal_llm.errors import ProviderError
 from formal_llm.llms.awaited import AsyncStream
-from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Stream, chat
+from formal_llm.llms.generation import (
+    Generated,
+    GeneratedObject,
+    Messages,
+    Stream,
+    ToolOffer,
+    ToolTurn,
+    TurnOptions,
+    chat,
+)
 from formal_llm.llms.hosted.adapter import HostedLLM, ReportedError, provider_error, token_usage
 from formal_llm.llms.hosted.text_request import (
     CallPart,
@@ -26,7 +35,6 @@ from formal_llm.llms.hosted.text_request import (
 )
 from formal_llm.llms.schemas import Schema, check_schema
 from formal_llm.llms.stops import Cutter, first_stop
-from formal_llm.llms.tool_calling import OfferedTool
 from formal_llm.llms.usage import TokenUsage
 
 #: How many more parts of a stream are read to find its usage, after a stop ended it.
@@ -34,16 +42,17 @@ _MORE = 3
 
 
 def _make_turn(
-    messages: Messages,
-    tools: Sequence[OfferedTool],
-    must_call: bool,
-    max_tokens: int,
-    temperature: float,
-    *,
-    streams: bool = False,
+    messages: Messages, tools: Sequence[ToolOffer], *, streams: bool = False, **how: Unpack[TurnOptions]
 ) -> TextRequest:
+    turn = ToolTurn(messages, tools, **how)
     return TextRequest(
-        chat(messages), max_tokens, (), temperature, streams=streams, tools=tuple(tools), must_call=must_call
+        turn.messages,
+        turn.max_tokens,
+        (),
+        turn.temperature,
+        streams=streams,
+        tools=turn.tools,
+        must_call=turn.must_call,
     )
 
 
@@ -94,33 +103,17 @@ class HostedText(HostedLLM):
         generated = await self._awritten(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
         return GeneratedObject.read(generated.text, schema, generated.usage, chat(messages)[-1].content)
 
-    def take_turn(
-        self,
-        messages: Messages,
-        tools: Sequence[OfferedTool],
-        *,
-        must_call: bool = False,
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-    ) -> Generated:
-        """Write the next message of a chat with tools, see :class:`~formal_llm.llms.tool_calling.ToolCallingLLM`.
+    def take_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Generated:
+        """Write the next message of a chat with tools, see :class:`~formal_llm.llms.generation.ToolCallingLLM`.
 
         Raises:
             ProviderError: the server gave no answer, or the model does not support tools.
         """
-        return self._written(_make_turn(messages, tools, must_call, max_tokens, temperature))
+        return self._written(_make_turn(messages, tools, **how))
 
-    async def atake_turn(
-        self,
-        messages: Messages,
-        tools: Sequence[OfferedTool],
-        *,
-        must_call: bool = False,
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-    ) -> Generated:
+    async def atake_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Generated:
         """Like :meth:`take_turn`, asynchronously."""
-        return await self._awritten(_make_turn(messages, tools, must_call, max_tokens, temperature))
+        return await self._awritten(_make_turn(messages, tools, **how))
 
     # -- whole texts --------------------------------------------------------------------------------------------
 
@@ -355,33 +348,17 @@ class StreamedText(HostedText):
         """Like :meth:`stream`, asynchronously."""
         return self._atold(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
 
-    def stream_turn(
-        self,
-        messages: Messages,
-        tools: Sequence[OfferedTool],
-        *,
-        must_call: bool = False,
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-    ) -> Stream:
+    def stream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Stream:
         """Like :meth:`take_turn`, piece by piece.
 
         Raises:
             ProviderError: there was no answer, or it broke off.
         """
-        yield from self._told(_make_turn(messages, tools, must_call, max_tokens, temperature, streams=True))
+        yield from self._told(_make_turn(messages, tools, streams=True, **how))
 
-    def astream_turn(
-        self,
-        messages: Messages,
-        tools: Sequence[OfferedTool],
-        *,
-        must_call: bool = False,
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-    ) -> AsyncStream:
+    def astream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> AsyncStream:
         """Like :meth:`stream_turn`, asynchronously."""
-        return self._atold(_make_turn(messages, tools, must_call, max_tokens, temperature, streams=True))
+        return self._atold(_make_turn(messages, tools, streams=True, **how))
 
 
 class ContinuedText(StreamedText):

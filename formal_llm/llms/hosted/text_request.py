@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from formal_llm.llms.question import Message, RequestedCall
+from formal_llm.llms.generation import ToolOffer
+from formal_llm.llms.question import CallRequest, Message
 from formal_llm.llms.schemas import Schema
-from formal_llm.llms.tool_calling import OfferedTool
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -32,7 +32,7 @@ class TextRequest:
     streams: bool = False
     continues: bool = False
     schema: Schema | None = None
-    tools: tuple[OfferedTool, ...] = ()
+    tools: tuple[ToolOffer, ...] = ()
     must_call: bool = False
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class CallPart(NamedTuple):
     arguments: str = ""
 
 
-def join_call_parts(parts: Iterable[CallPart]) -> tuple[RequestedCall, ...]:
+def join_call_parts(parts: Iterable[CallPart]) -> tuple[CallRequest, ...]:
     """Return the calls whose parts these are, in order; a call without an identifier gets its place as one."""
     joined: dict[int, CallPart] = {}
     for part in parts:
@@ -64,7 +64,7 @@ def join_call_parts(parts: Iterable[CallPart]) -> tuple[RequestedCall, ...]:
         known = joined.get(place, CallPart(place))
         joined[place] = CallPart(place, part.id or known.id, part.name or known.name, known.arguments + part.arguments)
     return tuple(
-        RequestedCall(joined[place].id or f"call_{place}", joined[place].name, joined[place].arguments)
+        CallRequest(joined[place].id or f"call_{place}", joined[place].name, joined[place].arguments)
         for place in sorted(joined)
     )
 

@@ -164,6 +164,7 @@ _COMPRESSES = "the server compresses what it streams, though it was asked not to
 class _Waiting(Bounded):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
+        # These attributes have no public name; tests/llms/hosted/test_sdks.py fails if they vanish.
         transports: Iterable[Any] = (self._transport, *self._mounts.values())  # type: ignore[attr-defined]
         for transport in transports:
             pool = getattr(transport, "_pool", None)
@@ -172,6 +173,7 @@ class _Waiting(Bounded):
 
     def send(self, request: httpx2.Request, *, stream: bool = False, **more: Any) -> httpx2.Response:
         since = time.monotonic() - ALIVE
+        request.read()  # a file that is sent comes in parts
         while True:
             for wait in self._list_waits(request):
                 time.sleep(wait)

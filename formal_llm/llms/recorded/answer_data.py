@@ -11,7 +11,7 @@ from dataclasses import asdict, fields
 from types import NoneType
 from typing import Any
 
-from formal_llm.llms.question import Answer, RequestedCall
+from formal_llm.llms.question import Answer, CallRequest
 from formal_llm.llms.usage import TokenUsage
 
 #: The number of an option as a key.
@@ -55,13 +55,13 @@ def answer_from_data(data: object) -> Answer:
     return Answer(tuple(numbers), likely, text, usage, ended, mass, stopped, _calls(parts.get("calls", [])))
 
 
-def _calls(data: object) -> tuple[RequestedCall, ...]:
+def _calls(data: object) -> tuple[CallRequest, ...]:
     if not isinstance(data, list):
         raise ValueError("the calls of the answer are no list")
     for call in data:
         if not (isinstance(call, list) and len(call) == 3 and all(isinstance(part, str) for part in call)):
             raise ValueError("a call of the answer has no id, name and arguments")
-    return tuple(RequestedCall(*call) for call in data)
+    return tuple(CallRequest(*call) for call in data)
 
 
 def usage_to_data(usage: TokenUsage | None) -> dict[str, int]:

@@ -293,6 +293,7 @@ class _BestFirst:
             asked, own.forced, self._used.backtracks + self._dead, asked - (own.questions - own.wasted),
             tokens.requests, tokens.input_tokens, tokens.output_tokens, own.seconds,
             tokens.cached_tokens, tokens.cache_write_tokens, self._walk.cost(tokens), own.verdicts,
+            estimated=tokens.estimated,
         )  # fmt: skip
 
     def _make_plan(self, walk: Walk) -> Plan:

@@ -112,7 +112,8 @@ def _check_no_loop(name: str, instead: str) -> None:
 
 def _resolve_concurrency(llm: LLM, given: int | None) -> int:
     if given is None:
-        return AWAITED if isinstance(llm, AsyncLLM) else TOGETHER if isinstance(llm, BatchLLM) else 1
+        together = getattr(llm, "together", None) or TOGETHER
+        return AWAITED if isinstance(llm, AsyncLLM) else together if isinstance(llm, BatchLLM) else 1
     if given < 1:
         raise ValueError(f"concurrency counts from 1, not {given}")
     return given

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from formal_llm.errors import MissingDependency
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 _PROVIDERS = {"llamacpp": "llama.cpp"}
 
 
-class Spans:
-    """Events as OpenTelemetry spans.
+class ModelSpans:
+    """What spans of plans and of agents share: where they go, and the model whose requests are among them.
 
     Args:
         llm: who answers; names the provider and the model.
-        content: whether spans hold the texts of the task, the questions and the answers.
+        content: whether spans hold texts.
         tracer: where spans go; that of the global tracer provider where left out.
 
     Raises:
@@ -66,6 +66,39 @@ class Spans:
         self._about = {"gen_ai.provider.name": _PROVIDERS.get(provider, provider)} if name else {}
         if self._model:
             self._about["gen_ai.request.model"] = self._model
+
+    def start_child(
+        self, name: str, parent: Span | None, about: Mapping[str, str | int], *, is_request: bool = False
+    ) -> Span:
+        """Start a span below another one."""
+        kinds = self._trace.SpanKind
+        return self._tracer.start_span(
+            name,
+            context=self._trace.set_span_in_context(parent) if parent is not None else None,
+            kind=kinds.CLIENT if is_request else kinds.INTERNAL,
+            attributes=about,
+        )
+
+    def start_chat(self, parent: Span | None, question: Question) -> Span:
+        """Start the span of a request."""
+        about: dict[str, str | int] = {"gen_ai.operation.name": "chat", **self._about}
+        if not isinstance(question, Writing):
+            about["formal_llm.options"] = len(question.options)
+        if self._content:
+            about["gen_ai.input.messages"] = write_messages([(m.role, m.content) for m in question.messages])
+        return self.start_child(f"chat {self._model}".strip(), parent, about, is_request=True)
+
+    def mark_failed(self, span: Span, error: BaseException) -> None:
+        """Record the kind of an error; its words may quote the question, so they need ``content=True``."""
+        span.set_attribute("error.type", type(error).__name__)
+        span.set_status(self._trace.StatusCode.ERROR, str(error) if self._content else None)
+
+
+class Spans(ModelSpans):
+    """Events of plans as OpenTelemetry spans; see :class:`ModelSpans` for the arguments."""
+
+    def __init__(self, llm: LLM | str = "", *, content: bool = False, tracer: Tracer | None = None) -> None:
+        super().__init__(llm, content=content, tracer=tracer)
         self._plans: dict[int, Span] = {}  # by the walk's own number: names need not differ
         self._questions: dict[int, Span] = {}
 
@@ -81,7 +114,7 @@ class Spans:
                     about["formal_llm.task"] = task.description
                 self._plans[event.id] = self._tracer.start_span("invoke_workflow formal_llm.plan", attributes=about)
             case Asked(question):
-                self._start_question(event.id, question)
+                self._questions[event.id] = self.start_chat(self._plans.get(event.id), question)
             case Answered(_, answer):
                 self._end_question(event.id, answer)
             case Forced(text, left_out):
@@ -96,32 +129,17 @@ class Spans:
             case Failed(error, usage):
                 self._end_spans(event.id, usage.token_usage, error)
 
-    def _start_question(self, walk: int, question: Question) -> None:
-        plan = self._plans.get(walk)
-        options = len(question.options)
-        about: dict[str, Any] = {"gen_ai.operation.name": "chat", **self._about}
-        if not isinstance(question, Writing):
-            about["formal_llm.options"] = options
-        if self._content:
-            about["gen_ai.input.messages"] = _write_messages([(m.role, m.content) for m in question.messages])
-        self._questions[walk] = self._tracer.start_span(
-            f"chat {self._model}".strip(),
-            context=self._trace.set_span_in_context(plan) if plan is not None else None,
-            kind=self._trace.SpanKind.CLIENT,
-            attributes=about,
-        )
-
     def _end_question(self, walk: int, answer: Answer) -> None:
         span = self._questions.pop(walk, None)
         if span is None:
             return
-        span.set_attributes(_read_token_counts(answer.usage))
+        span.set_attributes(read_token_counts(answer.usage))
         if answer.numbers:
             span.set_attribute("formal_llm.answer", list(answer.numbers))
         if answer.probabilities is not None and len(answer.numbers) == 1:
             span.set_attribute("formal_llm.probability", answer.probabilities.get(answer.numbers[0], 0.0))
         if self._content and answer.text:
-            span.set_attribute("gen_ai.output.messages", _write_messages([("assistant", answer.text)]))
+            span.set_attribute("gen_ai.output.messages", write_messages([("assistant", answer.text)]))
         span.end()
 
     def _note_plan(self, walk: int, plan: Plan) -> None:
@@ -144,15 +162,14 @@ class Spans:
             if span is None:
                 continue
             if error is not None:
-                # The words of an error may quote the question, so only its kind is recorded.
-                span.set_attribute("error.type", type(error).__name__)
-                span.set_status(self._trace.StatusCode.ERROR, str(error) if self._content else None)
+                self.mark_failed(span, error)
             if spans is self._plans:
-                span.set_attributes(_read_token_counts(usage))
+                span.set_attributes(read_token_counts(usage))
             span.end()
 
 
-def _read_token_counts(usage: TokenUsage) -> dict[str, int]:
+def read_token_counts(usage: TokenUsage) -> dict[str, int]:
+    """The tokens of a request, as attributes of its span."""
     if not usage.requests:
         return {}
     return {
@@ -163,7 +180,8 @@ def _read_token_counts(usage: TokenUsage) -> dict[str, int]:
     }
 
 
-def _write_messages(messages: list[tuple[str, str]]) -> str:
+def write_messages(messages: list[tuple[str, str]]) -> str:
+    """Messages, each with its role, as the conventions have them."""
     parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
     return json.dumps(parts, ensure_ascii=False)
 

@@ -53,8 +53,8 @@ class Usage:
         forced: choices that the grammar leaves open but the rules decide, made without a question.
         backtracks: dead ends from which the walk went back.
         wasted: answers that were undone by going back.
-        requests, input_tokens, output_tokens, cached_tokens, cache_write_tokens: as reported with the answers (see
-                :class:`TokenUsage`).
+        requests, input_tokens, output_tokens, cached_tokens, cache_write_tokens, estimated: as reported with the
+                answers (see :class:`TokenUsage`).
         seconds: wall-clock time from the start of the walk to its end.
         cost: the cost of the tokens, in the currency of the prices; None without prices.
         verdicts: how many options were decided by what, in total; a mapping of the counts is accepted too.
@@ -76,6 +76,7 @@ class Usage:
     verdicts: Verdicts = Verdicts()
     drafts: int = 0
     drafted: int = 0
+    estimated: int = 0
 
     def __post_init__(self) -> None:
         if type(self.verdicts) is not Verdicts and isinstance(self.verdicts, Mapping):  # as it is read from JSON
@@ -92,5 +93,6 @@ class Usage:
     def token_usage(self) -> TokenUsage:
         """The requests and tokens of the answers."""
         return TokenUsage(
-            self.requests, self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens
-        )
+            self.requests, self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens,
+            self.estimated,
+        )  # fmt: skip

@@ -31,7 +31,7 @@ _RESULT_LIKE = re.compile(r"(?:the )?(?:result|output) of step (\d+)(?: and |$)"
 #: have been written with the step that it is for; only named, in a step that is in no line but could have been; as a
 #: lone terminal; what is no step in no line, and the steps on theirs; in no line at all; so, and of a selection
 #: several; anyhow, as the whole of a plan that is no nesting.
-_ANYHOW, _UNNAMED, _NAMED, _ALONE, _ELIDED, _SILENT, _SEVERAL, _TOP = -1, -2, -3, -4, -5, -6, -7, -8
+_ANYHOW, _UNNAMED, _NAMED, _ALONE, _ELIDED, _SILENT, _SEVERAL, _TOP = range(-1, -9, -1)
 _IN_NO_LINE = (_ELIDED, _SILENT, _SEVERAL)
 #: How the steps on the lines are nested: not at all, or applied to each other, as those of a backward plan are.
 _CHOSEN, _INPUTS = ", ", " and "

@@ -111,7 +111,7 @@ class Meter:
             self.questions, self.forced, self.backtracks, self.questions - kept,
             tokens.requests, tokens.input_tokens, tokens.output_tokens, seconds,
             tokens.cached_tokens, tokens.cache_write_tokens, self.price_tokens(tokens), Verdicts.unpack(self.verdicts),
-            self.drafts, self.drafted,
+            self.drafts, self.drafted, tokens.estimated,
         )  # fmt: skip
 
     def price_tokens(self, tokens: TokenUsage) -> float | None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from formal_llm import CFG
 from formal_llm.agents.decoding.automaton_masks import AutomatonMasks
 from formal_llm.agents.decoding.masks import list_mask_tokens
-from formal_llm.agents.decoding.plan_texts import PlanTexts
+from formal_llm.agents.decoding.plan_texts import PlanTexts, TextState
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
 from formal_llm.errors import ModelError, NoValidPlan, Undecided
 from tests.agents.decoding.spelling import (
@@ -145,9 +145,9 @@ class TestMasks:
         with pytest.raises(ModelError, match=r"cannot spell '\\nc'"):
             engine.compile(PlanTexts(CFG.from_string("S -> a S | c")))
 
-    def test_what_is_left_out_for_lack_of_states_is_no_dead_end(self):
-        cfg = CFG.from_string("S -> a S | b")
-        plans = PlanTexts(cfg)
-        plans.start.complete, plans.start.bytes = False, frozenset()
+    def test_what_is_left_out_for_lack_of_states_is_no_dead_end(self, monkeypatch):
+        plans = PlanTexts(CFG.from_string("S -> a S | b"))
+        monkeypatch.setattr(TextState, "complete", False)
+        monkeypatch.setattr(TextState, "possible_bytes", frozenset())
         with pytest.raises(Undecided):
             AutomatonMasks(BYTES).compile(plans).mask()

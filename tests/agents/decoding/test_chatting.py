@@ -11,7 +11,7 @@ from formal_llm.agents import Markers, Monitor, Segment, Transcript
 from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.contents import FreeText, OneOf, Regex, Validated
 from formal_llm.agents.decoding.writer import Bounds, Writer
-from formal_llm.errors import WritesNoText, WritingError
+from formal_llm.errors import ProviderError, WritesNoText, WritingError
 from formal_llm.llms import RandomLLM, ScriptedLLM
 from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, Writing
 from formal_llm.llms.question import Answer
@@ -205,6 +205,33 @@ def test_a_model_that_thinks_gets_more_room():
     assert made.answer == "9 m" and made.usage.output_tokens > 20
     with pytest.raises(WritingError, match="wrote nothing within 36 tokens; give it more for its thinking"):
         run(ChattingWriter(llm, REACT, bounds=Bounds(turn_tokens=9)), *behind, world={"Obs": "9"})
+
+
+class Drops(ScriptedTextLLM):
+    """Its first streams break off after some pieces."""
+
+    drops = 1
+
+    def stream(self, *asked, **how):
+        for place, piece in enumerate(super().stream(*asked, **how)):
+            if self.drops and place == 4:
+                self.drops -= 1
+                raise ProviderError("the stream broke off")
+            yield piece
+
+
+def test_a_stream_that_breaks_off_is_asked_for_again():
+    llm = Drops(["[Thought] I look it up. [Action]", "up. [Action] Search [Action Input] x", END], piece=4)
+    behind = Monitor(REACT).after("Ques"), ASKED
+    made = run(ChattingWriter(llm, REACT, streaming=True), *behind, world={"Obs": "9"}, markers=Markers.of(REACT))
+    assert made.text_of("Tht") == "I lookup." and made.answer == "9 m"
+    assert shown(llm.requests[1])[1] == ("assistant", "[Thought] I look")
+    assert (made.usage.requests, made.usage.estimated) == (3, 1)
+    llm = Drops(["[Thought] one two three four", *["and on and on and on"] * 8], piece=4)
+    llm.drops = 9
+    with pytest.raises(ProviderError, match="broke off"):
+        run(ChattingWriter(llm, REACT, streaming=True), *behind, world={"Obs": "9"}, markers=Markers.of(REACT))
+    assert llm.drops == 6
 
 
 @pytest.mark.parametrize("stopped", [REFUSED, FILTERED])

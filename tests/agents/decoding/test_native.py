@@ -13,13 +13,12 @@ from formal_llm import Behaviour, Limits
 from formal_llm.agents import Agent, Transcript
 from formal_llm.agents.decoding.native import NativeWriter, ToolStates
 from formal_llm.agents.decoding.writer import Bounds
-from formal_llm.agents.happenings import Began, Wrote
-from formal_llm.errors import ToolkitError, WritesNoText, WritingError
+from formal_llm.agents.happenings import Began, Withdrawn, Wrote
+from formal_llm.errors import ProviderError, ToolkitError, WritesNoText, WritingError
 from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED
+from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, ToolTurn
 from formal_llm.llms.question import Answer
 from formal_llm.llms.text_doubles import FunctionTurnLLM, RandomTurnLLM, ScriptedTurnLLM
-from formal_llm.llms.tool_calling import Turn
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.tools import tool
 from tests.strategies import examples
@@ -79,6 +78,8 @@ def test_whatever_is_called_the_run_keeps_the_rules(name: str, ruled: str, lies:
     agent.monitor.after_all(agent.rules.list_events(made.segments))
     named = [one.text for one in made.segments if one.state == run.settings.roles.action]
     called = [call.tool for call in run.calls]
+    if name == "rewoo":  # its workers go by what refers to what
+        called, named = sorted(called), sorted(named) if called else []
     assert called == named[: len(called)] and set(named) <= {"search", "add", "pay", "LLM"}
     for segment in made.segments[1:]:
         assert (segment.source == "environment") == agent.behaviour.states[segment.state].from_environment
@@ -157,7 +158,7 @@ def test_a_call_that_the_one_before_made_impossible_is_left_out_on_record() -> N
     assert [call.tool for call in run.calls] == ["pay", "search"]
     (correction,) = made.corrections
     assert correction.written == "pay" and "may not be called now" in correction.reason
-    assert len(requests) == 2
+    assert len(requests) == 2 and 'pay({"amount": 2}) was not carried out' in requests[-1].messages[-1].content
     first = ("", [("pay", {"amount": 1}), ("pay", {"amount": 2})])
     made, requests, run = run_turns(first, "done", limits=Limits({"pay": 1}))
     assert 'pay({"amount": 2}) was not carried out' in requests[-1].messages[-1].content
@@ -181,7 +182,7 @@ def test_answers_are_neither_empty_nor_cut_off() -> None:
 
     class Cut(ScriptedTurnLLM):
         def choose(self, question):  # type: ignore[no-untyped-def]
-            if isinstance(question, Turn) and question.max_tokens < self.needs:
+            if isinstance(question, ToolTurn) and question.max_tokens < self.needs:
                 return Answer((), text="4", usage=TokenUsage(1, 0, question.max_tokens), stopped=CUT_OFF)
             return super().choose(question)
 
@@ -213,9 +214,27 @@ def test_texts_are_streamed_and_awaited() -> None:
     made = asyncio.run(agent.arun("q"))
     assert made.answer == "It is five."
     pieces = [one.text for one in seen if isinstance(one, Wrote) and one.state == "Ans"]
-    assert pieces[-4:] == ["It i", "s fi", "ve.", "It is five."] or "".join(pieces).endswith("It is five.")
+    assert pieces == ["I ad", "d.", "It i", "s fi", "ve."]  # the first two could have been an answer
+    withdrawn = [one.state for one in seen if isinstance(one, Withdrawn)]
+    assert withdrawn == ["Ans", "Final-Tht"]
     states = [one.state for one in seen if isinstance(one, Began)]
     assert [state for state in states if state in made.word][-2:] == ["Final-Tht", "Ans"]
+
+
+def test_a_turn_whose_stream_breaks_off_is_taken_again() -> None:
+    class Drops(ScriptedTurnLLM):
+        dropped = False
+
+        def stream_turn(self, *asked, **how):  # type: ignore[no-untyped-def]
+            for place, piece in enumerate(super().stream_turn(*asked, **how)):
+                if place == 2 and not self.dropped:
+                    self.dropped = True
+                    raise ProviderError("the stream broke off")
+                yield piece
+
+    run = Agent("react", Drops(["It is five.", "It is five."]), TOOLS, streaming=True).start("q")
+    made = run.run_to_end()
+    assert made.answer == "It is five." and (made.usage.requests, made.usage.estimated) == (2, 1)
 
 
 def test_a_model_that_calls_no_tools_and_behaviours_without_calls() -> None:

@@ -116,7 +116,7 @@ def test_a_text_as_it_comes(drive: Drive, streaming: bool, pieces: int) -> None:
     whole = Generated("abcde", TokenUsage(1, 0, 2), "")
     expected: list[object] = ["abcde", whole]
     if streaming and pieces == 1:
-        expected = ["ab", Generated("ab", TokenUsage(1))]  # what it would have cost nobody knows
+        expected = ["ab", Generated("ab", TokenUsage(1, 1, 1, estimated=1))]
     elif streaming:
         expected = ["ab", "cd", "e", "", whole]
     assert drive(steps(), Writes(lambda _: "abcde", piece=2)) == expected

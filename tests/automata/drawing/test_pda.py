@@ -119,6 +119,17 @@ def test_large_automata_are_folded() -> None:
     assert len(pda_picture(PDA(row[:15], start=0, accepting=[15])).nodes) == 17
 
 
+def test_of_a_large_automaton_only_the_way_of_a_plan_is_left() -> None:
+    """A state with 42 ways out, each back by a state with a loop, which is not folded."""
+    ways = [move for n in range(1, 43) for move in ((0, "a", None, n), (n, "b", None, n), (n, "c", None, 0))]
+    pda = PDA(ways, start=0, accepting=[0])
+    assert len(pda_picture(pda).nodes) == 44
+    walked = {move: (number,) for number, move in enumerate(pda.transitions[:3], 1)}
+    picture = pda_picture(pda, walked=walked)
+    assert {box.label for box in picture.nodes} == {"", "0", "1"}
+    assert picture.title == "41 states that the plan does not come by left out"
+
+
 def test_of_a_product_what_leads_nowhere_is_left_out() -> None:
     one = PDA([(0, "a", None, 1, ()), (1, "b", None, 2, ()), (0, "c", None, 2, ())], start=0, accepting=[2])
     other = PDA([("x", "a", None, "y", ()), ("x", "c", None, "z", ())], start="x", accepting=["z"])

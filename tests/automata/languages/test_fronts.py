@@ -11,9 +11,9 @@ from formal_llm.automata.languages.fronts import Allowed, ConfigurationSet, Conf
 from formal_llm.automata.models.product import product
 from formal_llm.errors import AutomatonError, Undecided
 from tests.automata.languages.editing import words
-from tests.automata.lookahead.judging import Plain
+from tests.automata.lookahead.judging import Plain, sources
 from tests.oracles import Reference, keeps
-from tests.strategies import examples, limited_automata, limited_grammars, tool_grammars
+from tests.strategies import choices, examples, limited_automata, limited_grammars, tool_grammars
 
 
 def test_words_with_one_front_share_it() -> None:
@@ -37,6 +37,15 @@ def test_beyond_the_cap_answers_stay_the_same() -> None:
         assert front.after_terminal("c").is_viable is False
 
 
+def test_a_prefix_is_not_certainly_the_longest_where_the_time_ran_out() -> None:
+    cfg = CFG.from_string("%order forward\n%limit 5 a b\n%require 2 a b\nS -> E S T | c\nE -> ε\nT -> a | b | T T")
+    for most in (2, 5):
+        word = ("c", "a", "b", "a", "b", "c")
+        assert ViablePrefixes(Lookahead(cfg), max_configurations=most).longest_viable(word) == (5, True)
+        length, sure = ViablePrefixes(Lookahead(cfg), search_time=0, max_configurations=most).longest_viable(word)
+        assert length < 5 and not sure
+
+
 def test_beyond_the_cap_other_automata_are_not_decided() -> None:
     class Endless(Plain):
         class Silent:
@@ -52,6 +61,26 @@ def test_beyond_the_cap_other_automata_are_not_decided() -> None:
         _ = ConfigurationSets(Lookahead(Endless()), max_configurations=7).start.is_viable
 
 
+@given(sources, choices)
+@examples(100)
+def test_what_comes_next_is_found_as_by_single_moves(source, picks) -> None:
+    fronts, plain = (ConfigurationSets(Lookahead(*source)) for _ in range(2))
+    plain.lookahead.top = lambda _: None
+    here, there = fronts.start, plain.start
+    for pick in picks:
+        assert [*here.allowed_terminals.items()] == [*there.allowed_terminals.items()]
+        assert (here.may_stop, here.is_viable) == (there.may_stop, there.is_viable)
+        assert {name: here.can_continue_with(name) for name in fronts.terminals} == {
+            name: there.after_terminal(name).is_viable for name in fronts.terminals
+        }
+        for name, found in here.allowed_terminals.items():
+            assert found.shortest == there.after_terminal(name).shortest_length
+        if not here.allowed_terminals:
+            break
+        name = list(here.allowed_terminals)[pick % len(here.allowed_terminals)]
+        here, there = here.after_terminal(name), there.after_terminal(name)
+
+
 def test_fronts_are_forgotten_and_made_anew(monkeypatch) -> None:
     monkeypatch.setattr("formal_llm.automata.languages.fronts._KEPT", 15)
     cfg = CFG(
@@ -61,7 +90,7 @@ def test_fronts_are_forgotten_and_made_anew(monkeypatch) -> None:
     front = fronts.start
     for _ in range(20):
         front = front.after_terminal("a")
-        assert len(fronts._known) <= 6
+        assert len(fronts._known) <= 8
     assert front.allowed_terminals == {"b": Allowed(0)}
     assert fronts.after_word("a" * 20).allowed_terminals == front.allowed_terminals
 

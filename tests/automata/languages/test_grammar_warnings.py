@@ -128,6 +128,20 @@ class TestEmpty:
         assert set(problem.split("clash: ")[1].split("; ")) == {"%limit 1 b", "%require 2 a"}
         assert caught.value.suggestion == "loosen one of them"
 
+    @pytest.mark.parametrize(("text", "empty"), [
+        ("%limit 1 a\nS -> A a\nA -> a", True),
+        ("%limit 2 a\nS -> A a\nA -> a", False),
+        ("%limit 3 a\nS -> A A a\nA -> B\nB -> a a", True),
+        ("%require 3 a\nS -> A a\nA -> a", True),
+        ("%require 2 a\nS -> A a\nA -> a", False),
+    ])  # fmt: skip
+    def test_uses_on_all_levels_count(self, text, empty):
+        if empty:
+            with pytest.raises(GrammarError, match="no word keeps"):
+                CFG.from_string(text)
+        else:
+            assert empty_reason(CFG.from_string(text)) is None
+
     def test_sums_are_named_too(self):
         with pytest.raises(GrammarError) as caught:
             CFG.from_string("%limit cost <= 5\n%limit 3 a\nS -> a S | b\na cost=1\nb cost=7.5")

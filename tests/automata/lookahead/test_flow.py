@@ -7,11 +7,20 @@ from formal_llm import CFG, PDA, Limits, Lookahead, constraint
 from formal_llm.automata.languages.fronts import ViablePrefixes
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowGrammar
+from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, AcceptBelowTarget, FlowGrammar
 from formal_llm.automata.models.pda import LOOP
 from formal_llm.automata.models.product import constrained
 from tests.oracles import language
-from tests.strategies import LETTERS, examples, grammars, limited_grammars
+from tests.strategies import (
+    LETTERS,
+    choices,
+    direct_automata,
+    examples,
+    grammars,
+    limited_automata,
+    limited_grammars,
+    walk,
+)
 
 FORMULAS = [
     "(eventually a)",
@@ -77,6 +86,106 @@ class TestStacks:
         assert names == {"S", "A", "a", "b"}
 
 
+class SlowCosts:
+    """The cheapest ways to pop a symbol and to accept before, by going over all transitions until nothing changes.
+
+    Args:
+        pda: the automaton.
+        forbidden: the terminals that may not be read.
+        length: what reading a terminal costs, beside 1 for each transition.
+    """
+
+    def __init__(self, pda, forbidden, length):
+        self.pops, self.accepts = {}, {(state, top): 0 for state in pda.accepting_states for top in [None, *tops(pda)]}
+        before = None
+        while before != (before := (dict(self.pops), dict(self.accepts))):
+            for move in pda.transitions:
+                if move.read in forbidden:
+                    continue
+                cost = 1 + length * (move.read is not None)
+                for top in [None, *tops(pda)] if move.pop is None else [move.pop]:
+                    pushed = (*move.push, top) if move.pop is None else move.push
+                    reached, accepted = self.work_off(move.target, pushed)
+                    self.note(self.accepts, (move.state, top), cost + accepted)
+                    for end, more in reached.items() if top is not None else ():
+                        self.note(self.pops, (move.state, top, end), cost + more)
+
+    def note(self, known, key, cost):
+        if cost < known.get(key, INFINITE):
+            known[key] = cost
+
+    def work_off(self, state, symbols):
+        """(for each state in which all symbols may be gone the cost, the cost of accepting before)."""
+        reached, accepted = {state: 0}, INFINITE
+        for symbol in symbols:
+            accepted = min(
+                [accepted, *(cost + self.accepts.get((at, symbol), INFINITE) for at, cost in reached.items())]
+            )
+            after = {}
+            for (at, top, end), more in self.pops.items():
+                if top == symbol and at in reached:
+                    self.note(after, end, reached[at] + more)
+            reached = after
+        return reached, accepted
+
+    def of(self, key):
+        """The cost of a flow symbol."""
+        state, top, target = key
+        if isinstance(target, AcceptBelowTarget):
+            return self.work_off(state, (top, *target.below, None))[1]
+        return self.accepts.get((state, top), INFINITE) if target is ACCEPTING else self.pops.get(key, INFINITE)
+
+
+def tops(pda):
+    pushed = {symbol for move in pda.transitions for symbol in move.push}
+    return sorted(pushed | {*pda.start().stack} | {move.pop for move in pda.transitions if move.pop is not None})
+
+
+class TestCosts:
+    """All that is known of symbols before any search, of automata of any form."""
+
+    @given(limited_automata() | direct_automata().map(lambda pda: (pda, Limits())), choices)
+    @examples(80)
+    def test_as_by_going_over_all_transitions(self, source, picks):
+        pda, limits = source
+        pda = pda.with_limits(pda.limits & limits)
+        grammar = FlowGrammar(pda, Counters(pda.bounds))
+        state, stack = Lookahead(pda).uncounted(walk(Lookahead(pda).automaton, picks)[0])
+        levels = [[symbol for symbol, _ in ways] for ways in grammar.walk_stack(state, stack)]
+        upper = [bound for bound in pda.bounds if bound.most is not None]
+        banned = {name for bound in upper for name, weight in bound.weights.items() if weight > bound.most}
+        limited = {name for bound in upper for name in bound.weights}
+        for name, forbidden, length in (
+            ("least_steps", banned, 0), ("least_length", banned, LENGTH),
+            ("free_steps", limited, 0), ("free_length", limited, LENGTH),
+        ):  # fmt: skip
+            slow = SlowCosts(pda, forbidden, length)
+            for symbol in grammar.symbols:
+                assert getattr(symbol, name) == slow.of(symbol.key)
+        for symbol in grammar.symbols:
+            ended = [way for way in symbol.ways if all(grammar.symbols[c].least_steps < INFINITE for c in way.children)]
+            assert [*grammar.live_ways(symbol)] == [way for _, way in grammar.live_moves(symbol)] == ended
+        # From the top of the stack down some way is left, where the run may accept at all, limits aside.
+        whole = SlowCosts(pda, (), 0).work_off(state, (*stack, None))[1]
+        assert all(levels) == (whole < INFINITE)
+
+    @given(limited_automata(), choices)
+    @examples(40)
+    def test_what_serves_a_lower_bound_may_occur(self, source, picks):
+        """A symbol is due just where a bound's terminal is read on some way down from it."""
+        pda = source[0].with_limits(source[0].limits & source[1])
+        grammar = FlowGrammar(pda, Counters(pda.bounds))
+        state, stack = Lookahead(pda).uncounted(walk(Lookahead(pda).automaton, picks)[0])
+        for _ in grammar.walk_stack(state, stack):
+            pass
+        due = {name for bound in pda.bounds if bound.most is None for name in bound.weights}
+        for symbol in grammar.symbols:
+            below = [grammar.symbols[index] for index in grammar.reachable_symbols([symbol.index])]
+            read = {way.read for one in below for way in grammar.live_ways(one)}
+            assert symbol.due == (not due.isdisjoint(read))
+            assert {*grammar.detours_of(symbol.index)} == read - {None}
+
+
 class TestDetours:
     @given(grammars(selections=False))
     @examples(40)
@@ -87,6 +196,10 @@ class TestDetours:
         for word in language(cfg, 4):
             for name in word:
                 assert symbol.least_length // LENGTH + detours[name] <= len(word)
+        for name in cfg.terminals:
+            if lengths := [len(word) for word in language(cfg, 4) if name in word]:
+                # Moves are counted, too, so one terminal may be lost in rounding down.
+                assert min(lengths) - 1 <= symbol.least_length // LENGTH + detours[name] <= min(lengths)
 
 
 class TestManyStates:

@@ -68,6 +68,11 @@ class TestCompletable:
         for steps in (4, 8, 12):
             assert lookahead.completable(now, steps=steps).value == ("yes" if least <= steps else "no")
 
+    def test_a_used_terminal_on_the_stack_cannot_be_exchanged(self):
+        lookahead = Lookahead(CFG.from_string("S -> T T\nT -> a | b"), Limits(default=1))
+        now, _ = walk(lookahead.automaton, [0] * 5)  # a was read, and a is on top
+        assert lookahead.completable(now, steps=8).value == "no"
+
     @given(direct_automata(), choices)
     @examples(60)
     def test_terminals_read_with_and_without_a_move_before(self, pda, picks):
@@ -245,6 +250,7 @@ class TestDetours:
         lookahead = Lookahead(CFG.from_string("%limit 1 a\nS -> a S | b"))
         now, _ = walk(lookahead.automaton, [0, 0, 0])
         assert lookahead.detours(now) == {"b": 0}
+        assert lookahead.detours(now, limits=False) == {"a": 1, "b": 0}
         assert lookahead.detours(lookahead.automaton.start()) == {"a": 1, "b": 0}
 
 

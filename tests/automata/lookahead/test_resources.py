@@ -1,5 +1,8 @@
 """Resources against plain counts of what is left."""
 
+from collections import Counter
+from itertools import product
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +12,7 @@ from formal_llm.automata.lookahead.flow import FlowGrammar
 from formal_llm.automata.lookahead.resources import ClassVectors, FieldPacking, assign_fields
 from formal_llm.automata.lookahead.ways import find_leaves, find_ways
 from formal_llm.automata.models.pda import LOOP
-from tests.strategies import choices, examples, tool_grammars, walk
+from tests.strategies import choices, examples, limited_grammars, tool_grammars, walk
 
 
 @given(tool_grammars(), choices)
@@ -36,18 +39,56 @@ def test_what_is_left_covers_just_what_it_is_enough_for(cfg, picks):
     now, _ = walk(lookahead.automaton, picks)
     left = resources.resources_left(now.remaining)
     for name in cfg.terminals:
-        for times in (1, 2, 3):
-            amounts = resources.pack_need(lookahead._search.counters.need.get(name, 0)) * times
-            total = sum(resources.unpack_amounts(amounts))
-            enough = all(
-                have >= take
-                for have, take in zip(resources.unpack_amounts(left), resources.unpack_amounts(amounts), strict=True)
-            )
+        one = resources.pack_need(lookahead._search.counters.need.get(name, 0))
+        taken = resources.unpack_amounts(one)
+        for times in (1, 2, 3, 40, 1 << resources._width):
+            amounts, total = one * times, sum(taken) * times
+            enough = all(have >= take * times for have, take in zip(resources.unpack_amounts(left), taken, strict=True))
             # The field for ends is looked at too: it never has more than the others together.
             if resources.covers_least(left, amounts, total):
                 assert enough
             elif enough:
                 assert times > 1 or not lookahead._search.counters.affords(name, now.remaining)
+
+
+@given(tool_grammars() | limited_grammars(), choices)
+@examples(60)
+def test_what_lower_bounds_of_terminals_need_is_added_up_by_resource(cfg, picks):
+    lookahead = Lookahead(cfg)
+    resources, counters = lookahead._search.demands.resources, lookahead._search.counters
+    moments = [lookahead._split_configuration(walk(lookahead.automaton, some)[0]) for some in (picks, [])]
+    for (_, remaining, _), (_, _, needed) in product(moments, moments):
+        left = resources.resources_left(remaining)
+        total = Counter()
+        for bound, _, due in counters.open_bounds(needed):
+            if bound.terminal is not None:
+                one = resources.unpack_amounts(resources.pack_need(counters.need.get(bound.terminal, 0)))
+                total.update({number: due * amount for number, amount in enumerate(one)})
+        enough = all(have >= total[number] for number, have in enumerate(resources.unpack_amounts(left)))
+        for _ in range(2):  # the second answer is remembered
+            assert resources.covers_due(left, needed) == enough
+
+
+@given(tool_grammars() | limited_grammars())
+@examples(60)
+def test_each_symbol_that_is_not_free_takes_an_end_and_no_more_than_any_of_its_ways(cfg):
+    lookahead = Lookahead(cfg)
+    resources = lookahead._search.demands.resources
+    grammar = lookahead._search.grammar
+
+    def fields(packed):
+        return [packed >> place * resources._width & resources._most for place in range(resources._count + 2)]
+
+    for index, ways in resources.ways.items():
+        if index in resources.leaves or index not in resources.least:
+            continue
+        *_, ends, total = least = fields(resources.least[index])
+        assert (ends >= 1) == (not grammar.symbols[index].is_free)
+        assert total >= max(least[:-1], default=0) and total == resources.least_total[index]
+        for way in ways:
+            children = [fields(resources.least[child]) for child in way.children if child in resources.least]
+            taken = [sum(amounts) for amounts in zip(fields(way.need), *children, strict=True)]
+            assert all(one <= other for one, other in zip(least, taken, strict=True))
 
 
 def test_lower_bounds_need_their_terminals():
@@ -72,6 +113,23 @@ def test_what_a_packed_need_takes(cfg, picks):
         assert [*resources.list_taken(packed)] == [(number, amount) for number, amount in amounts if amount]
 
 
+@given(tool_grammars() | limited_grammars())
+@examples(60)
+def test_a_way_takes_what_its_terminals_take(cfg):
+    lookahead = Lookahead(cfg)
+    resources, need = lookahead._search.demands.resources, lookahead._search.counters.need
+    dear = {
+        name
+        for one in lookahead.bounds
+        for name, weight in one.weights.items()
+        if one.most is not None and weight > one.most
+    }
+    for ways in resources.ways.values():
+        for way in ways:
+            if dear.isdisjoint(way.reads):
+                assert way.need == sum(resources.pack_need(need.get(name, 0)) for name in way.reads)
+
+
 def test_each_upper_bound_has_the_place_where_it_is_counted():
     cfg = CFG.from_string("%limit a 1\n%limit b 2\n%limit c 3\n%require 2 b\nS -> a S | b S | c S | d")
     lookahead = Lookahead(cfg)
@@ -80,9 +138,23 @@ def test_each_upper_bound_has_the_place_where_it_is_counted():
     for number, (bound, (shift, _)) in enumerate(zip(counters.bounds, counters.fields, strict=True)):
         if bound.most is not None:
             places.append(resources.resource_of_bound(number))
-            amounts = resources.unpack_amounts(resources.pack_need(1 << shift))
-            assert [place for place, amount in enumerate(amounts) if amount] == [resources.resource_of_bound(number)]
+            for used in range(1, bound.most + 1):
+                amounts = resources.unpack_amounts(resources.pack_need(used << shift))
+                assert {place: amount for place, amount in enumerate(amounts) if amount} == {places[-1]: used}
     assert len(places) == 3 and len(set(places)) == resources._count > 1
+
+
+def test_however_many_are_asked_for_they_are_not_taken_for_a_few_of_another_resource():
+    lookahead = Lookahead(CFG.from_string("%limit 5 a\n%limit 6 b\n%order forward\nS -> a S | T\nT -> b T | c"))
+    resources, need = lookahead._search.demands.resources, lookahead._search.counters.need
+    left = resources.resources_left(lookahead._search.counters.remaining)
+    for name, most in (("a", 5), ("b", 6)):
+        for times in (
+            most,
+            most + 1,
+            *((1 << resources._width * fields) - one for fields in (1, 2, 3) for one in (0, 1)),
+        ):
+            assert resources.covers_least(left, resources.pack_need(need[name]) * times, times) == (times <= most)
 
 
 def test_each_symbol_that_is_not_free_has_an_end_of_its_own():
@@ -90,11 +162,14 @@ def test_each_symbol_that_is_not_free_has_an_end_of_its_own():
     cfg = CFG.from_string(
         "%limit b 1\n%limit c 1\n%limit a 3\nS -> Free Day Day\nFree -> x | x Free\nDay -> a Day | b | c"
     )
-    resources = Lookahead(cfg)._search.demands.resources
+    lookahead = Lookahead(cfg)
+    resources = lookahead._search.demands.resources
     least = {max(dict(resources.list_taken(packed)).values(), default=0) for packed in resources.least.values()}
     assert least == {0, 1, 2}
     ends = {packed >> resources._top - resources._width & resources._most for packed in resources.least.values()}
     assert ends == {0, 1, 2}
+    start = lookahead._split_configuration(lookahead.automaton.start())[1]
+    assert resources.resources_left(start) >> resources._top - resources._width & resources._most == 2  # of b and c
 
 
 def fields(text, *, counting=False, exchange=True):
@@ -119,6 +194,9 @@ class TestDivide:
         assert shared == [["a", "b", "c"], ["d"]]
         assert found.amounts_taken(["a", "b", "d", "a"]) == {found.uses["a"]: 3, found.uses["d"]: 1}
         assert len(found.parts[found.uses["a"]]) == 3
+
+    def test_what_is_read_before_a_class_is_no_hindrance(self):
+        assert fields("%limit 1\nS -> x A S | d\nA -> a | b | c")[0] == [["a", "b", "c"], ["d"], ["x"]]
 
     def test_not_where_one_is_read_elsewhere_too(self):
         assert fields("%limit 1\nS -> A S | a\nA -> a | b | c")[0] == [["a"], ["b", "c"]]
@@ -230,3 +308,9 @@ def test_members_of_a_class_are_counted():
     assert made.left(full - made.pack_reads(("a",)), made.class_of["b"]) == 2
     assert made.total_left(full) == 6
     assert made.with_total(("a", "d")) == {made.class_of["a"]: 1, made.total_field: 2, 1 - made.class_of["a"]: 1}
+
+
+def test_interchangeable_terminals_are_read_by_one_way():
+    for more, count in (("", 2), ("%require 1 b\n", 3), ("%limit 2 b\n", 2)):
+        search = Lookahead(CFG.from_string(f"%limit 1\n{more}S -> a S | b S | c"))._search
+        assert max(map(len, search.demands.resources.ways.values())) == count

@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm import CFG, Limits, Lookahead, Verdict
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
@@ -9,7 +10,7 @@ from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import FlowGrammar
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import SearchState
-from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, SEARCH
+from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, SEARCH, TIME
 from formal_llm.automata.models.automaton import Stack
 from tests.automata.lookahead.judging import parts, reference, sources
 from tests.oracles import INF
@@ -66,6 +67,45 @@ class TestDecide:
         search.max_states = 0
         assert decide(search, lookahead, lookahead.automaton.start()) == first
         assert decide(search_of(lookahead, 1), lookahead, lookahead.automaton.start()) == (UNKNOWN, BUDGET)
+
+    @given(sources, choices)
+    @examples(40)
+    def test_what_is_remembered_of_states_on_the_way_is_right(self, source, picks):
+        lookahead = Lookahead(*source)
+        search = search_of(lookahead, 20_000)
+        decide(search, lookahead, walk(lookahead.automaton, picks)[0])
+        search._forget_old_version()  # nothing was searched yet where a filter decided
+        for state, moves in [*search._memo.items()][:20]:
+            fresh = search.fresh_copy()
+            again = fresh.finish_moves(*state)
+            assert (again == INFINITE) == (moves == INFINITE)
+
+    @given(sources | tool_grammars().map(lambda cfg: (cfg, None)), choices, st.sampled_from([1, 8, 40]))
+    @examples(60)
+    def test_a_search_that_is_paused_again_and_again_ends_as_one_that_is_not(self, source, picks, tries):
+        lookahead = Lookahead(*source)
+        now, word = walk(lookahead.automaton, picks)
+        search, found, how = search_of(lookahead, 20_000), UNKNOWN, TIME
+        for _ in range(2_000):
+            search.work.left = search.work.part = tries
+            found, how = decide(search, lookahead, now)
+            assert (found == UNKNOWN) == (how == TIME)
+            if found != UNKNOWN:
+                break
+            assert search.work.left <= 0
+        least = reference(lookahead).moves(*parts(now), word)
+        assert (found == INFINITE) == (least == INF)
+        assert found >= least
+        assert how in (FILTER, LINEAR, SEARCH)
+
+    def test_what_another_search_has_found_is_taken_over(self):
+        lookahead = Lookahead(SHIFTS)
+        search = search_of(lookahead, 0)
+        (state, stack), remaining, needed = lookahead._split_configuration(lookahead.automaton.start())
+        demand = search.demands.for_configuration(state, stack)
+        search.finish_moves(0, None, 0, 0)
+        search.remember_decision(demand, remaining, needed, (11.0, SEARCH))
+        assert search.decide_demand(demand, remaining, needed) == (11 + demand.free_steps, SEARCH)
 
     def test_finish_judges_what_is_pending(self):
         lookahead = Lookahead(CFG.from_string("%limit 1\nS -> T T\nT -> a | b"), Limits())

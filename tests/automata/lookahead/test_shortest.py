@@ -1,7 +1,7 @@
 """The cheapest completions against the slow reference."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Lookahead
@@ -61,6 +61,20 @@ class TestShortest:
         assert lookahead.shortest_word() is None
         assert lookahead.least_steps(lookahead.automaton.start()) == INF
         assert lookahead.least_length(lookahead.automaton.start()) == INF
+
+    @given(sources, choices)
+    @example((CFG.from_string("%require 4 a\nS -> a S | b"), None), [0] * 6)
+    @examples(40)
+    def test_within_a_number_of_moves_as_the_reference_says_whatever_was_asked_before(self, source, picks):
+        lookahead = Lookahead(*source)
+        slow = reference(lookahead)
+        for end in range(len(picks), -1, -1):
+            now, word = walk(lookahead.automaton, picks[:end])
+            least = slow.moves(*parts(now), word)
+            for steps in {0, 3, 9, *((least - 1, least) if 0 < least < INF else ())}:
+                verdict = lookahead.completable(now, steps=steps)
+                assert (verdict.value == "yes") == (least <= steps)
+                assert verdict.steps is None or least <= verdict.steps <= steps
 
     def test_undecided_says_what_to_raise(self):
         cfg = CFG.from_string("%limit 3\n%require 2 a b c\nS -> T S T | U\nT -> a | b U | c\nU -> c T | a b")

@@ -1,16 +1,29 @@
 """What stacks ask for, against the slow reference without limits."""
 
+from collections import Counter
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import PDA, Lookahead
+from formal_llm import CFG, PDA, Limits, Lookahead
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import LENGTH
 from formal_llm.automata.lookahead.stacks import DEAD, NOTHING
 from formal_llm.automata.models.automaton import Stack
+from formal_llm.automata.models.pda import LOOP
 from tests.automata.lookahead.judging import parts
+from tests.automata.lookahead.test_flow import SlowCosts
 from tests.oracles import INF, Reference
-from tests.strategies import automata, choices, direct_automata, examples, grammars, limited_grammars, walk
+from tests.strategies import (
+    automata,
+    choices,
+    direct_automata,
+    examples,
+    grammars,
+    limited_automata,
+    limited_grammars,
+    walk,
+)
 
 
 class TestDemands:
@@ -41,6 +54,51 @@ class TestDemands:
         assert whole.least_steps == below.least_steps + added.least_steps
         assert whole.free_steps == below.free_steps + added.free_steps
 
+    @given(limited_automata() | direct_automata().map(lambda pda: (pda, Limits())), choices)
+    @examples(60)
+    def test_the_least_that_a_stack_asks_for_where_terminals_are_limited(self, source, picks):
+        pda = source[0].with_limits(source[0].limits & source[1])
+        lookahead = Lookahead(pda)
+        state, stack = lookahead.uncounted(walk(lookahead.automaton, picks)[0])
+        demand = lookahead._search.demands.for_configuration(state, stack)
+        upper = [bound for bound in pda.bounds if bound.most is not None]
+        banned = {name for bound in upper for name, weight in bound.weights.items() if weight > bound.most}
+        for found, length in ((demand.least_steps, 0), (demand.least_length, LENGTH)):
+            slow = SlowCosts(pda, banned, length)
+            least = slow.work_off(state, (*stack, None))[1]
+            # What terminals on the stack take together may be too much, too.
+            assert found == least or (
+                demand == DEAD and lookahead.completable(walk(lookahead.automaton, picks)[0]).value == "no"
+            )
+
+    @given(limited_grammars(), choices)
+    @examples(60)
+    def test_of_a_grammar_each_symbol_on_the_stack_adds_its_part(self, cfg, picks):
+        lookahead = Lookahead(cfg)
+        demands, counters, grammar = lookahead._search.demands, lookahead._search.counters, lookahead._search.grammar
+        state, stack = lookahead.uncounted(walk(lookahead.automaton, picks)[0])
+        assume(state == LOOP)
+        demand = demands.for_configuration(state, stack)
+        *above, _ = stack  # the bottom is popped without reading
+        terminals = [symbol for symbol in above if symbol in cfg.terminals]
+        others = [grammar.get_symbol(LOOP, symbol, LOOP) for symbol in above if symbol not in cfg.terminals]
+        too_many = any(
+            sum(bound.weights.get(name, 0) for name in terminals) > bound.most
+            for bound in lookahead.bounds if bound.most is not None
+        )  # fmt: skip
+        if too_many or any(symbol.least_steps == INFINITE for symbol in others):
+            assert demand == DEAD
+            return
+        paid = 0
+        for name in terminals:
+            paid = counters.add_payment(name, paid)
+        promised = sum(counters.need.get(name, 0) for name in terminals)
+        assert (demand.unresolved, demand.promised, demand.paid) == (None, promised, paid)
+        pending = Counter(symbol.index for symbol in others if symbol.due or not symbol.is_free)
+        assert {one.index: count for one, count, _ in demands.multisets.list_items(demand.pending)} == pending
+        free = [symbol.free_steps for symbol in others if symbol.index not in pending]
+        assert demand.free_steps == len(terminals) + sum(free) + 1
+
     @given(limited_grammars(), choices)
     @examples(40)
     def test_below_the_top_is_the_rest_of_the_stack(self, cfg, picks):
@@ -48,8 +106,45 @@ class TestDemands:
         demands = lookahead._search.demands
         state, stack = lookahead.uncounted(walk(lookahead.automaton, picks)[0])
         assume(state == "loop" and stack.rest.top is not None)
-        below = demands.demand_below(state, stack)
-        assert below is None or below == demands.for_configuration(state, stack.rest)
+        for _ in range(2):  # the second answer is remembered
+            below = demands.demand_below(state, stack)
+            assert (below is None) == (len(lookahead._search.grammar.target_states(state, stack.top)) != 1)
+            assert below is None or below == demands.for_configuration(state, stack.rest)
+
+    @given(grammars(), choices)
+    @examples(40)
+    def test_by_how_much_a_terminal_lengthens_what_is_left(self, cfg, picks):
+        lookahead = Lookahead(cfg)
+        now, _ = walk(lookahead.automaton, picks)
+        slow = Reference(lookahead.pda, Limits())
+        shortest = slow.length(*parts(now))
+        assume(shortest < INF)
+        lengths = {name: slow.length_using(name, *parts(now)) for name in slow.letters}
+        extra = {name: length - shortest for name, length in lengths.items() if length < INF}
+        for _ in range(2):  # the second answer is remembered
+            found = lookahead._search.demands.detours_of_stack(*now)
+            assert set(found) == set(extra)
+            # A longer way may take fewer moves; they are counted too, so one terminal may be lost in rounding down.
+            assert all(more - 1 <= found[name] <= more for name, more in extra.items())
+
+    def test_terminals_that_can_replace_each_other_share_a_resource_where_no_stack_is_open(self):
+        cfg = CFG.from_string("%limit 1\nS -> A S | d\nA -> a | b | c")
+        assert Lookahead(cfg)._search.demands.resources._count == 2
+        ways = [("p", name, "X", end) for name in "ab" for end in "qr"]
+        pda = PDA([*ways, ("q", "c", "Y", "r"), ("r", "d", "Y", "r")], start="p", accepting="r", stack=("X", "Y", "Y"))
+        assert Lookahead(pda, Limits(default=1))._search.demands.resources._count == 4
+
+    def test_symbols_that_are_learnt_later_make_a_new_version(self):
+        lookahead = Lookahead(CFG([("S", ("a",)), ("B", ("a", "B")), ("B", ("b",))]), Limits({"a": 2}))
+        demands, grammar = lookahead._search.demands, lookahead._search.grammar
+        *_, bottom = lookahead.pda.start().stack
+        version, known, resources = demands.version, len(grammar.symbols), demands.resources
+        demand = demands.for_configuration(LOOP, Stack.of("B", bottom))
+        assert demand.least_steps == 3  # B -> b, its match, and the bottom
+        assert demands.version > version and len(grammar.symbols) > known and demands.resources is not resources
+        version = demands.version
+        assert demands.for_configuration(LOOP, Stack.of("B", bottom)) == demand
+        assert demands.version == version
 
     def test_nothing_is_asked_for_where_the_run_may_end(self):
         lookahead = Lookahead(PDA([("q", "a", None, "q"), ("p", "a", None, "q")], start="p", accepting="p"))

@@ -73,6 +73,23 @@ class TestTheBest:
         assert found.log_weight == pytest.approx(wanted.log_weight, abs=1e-9)
         assert rules.log_probability(found.word) > -math.inf
 
+    def test_rules_without_a_plan_that_never_end(self) -> None:
+        cfg = CFG.from_string("S -> T | ε | S S\nT -> a").with_limits(Limits({"a": 1}, at_least={"a": 2}))
+        assert without_list(WeightedRules(cfg, {"a": 0.5})).best() is None
+
+    @given(st.lists(st.integers(-3, 3), min_size=1, max_size=4), st.integers(-3, 0))
+    @examples(30)
+    def test_of_tools_that_can_replace_each_other_those_with_a_positive_score_are_used(
+        self, worth: list[int], last: int
+    ) -> None:
+        names = [f"t{number}" for number in range(len(worth))]
+        cfg = CFG.from_string(f"%limit 1 {' '.join(names)}\nS -> T S | d\nT -> {' | '.join(names)}")
+        scores: dict[Feature, float] = {"d": last, **dict(zip(names, map(float, worth), strict=True))}
+        best = without_list(WeightedRules(cfg, scores)).best()
+        assert best is not None
+        assert best.log_weight == pytest.approx(last + sum(max(one, 0) for one in worth))
+        assert {name for name, one in zip(names, worth, strict=True) if one > 0} <= set(best.word)
+
     def test_rules_with_too_many_states_to_be_listed(self) -> None:
         cfg = make_tools(14, 1)
         rng = random.Random(6)

@@ -213,7 +213,7 @@ def test_a_composite_state_without_an_end_is_left_where_nothing_leads_on() -> No
 def test_where_something_begins_that_has_no_start() -> None:
     pda, (first, second) = read("A --> B : go\nstate B {\n x --> y : on\n}\nB --> [*] : off")
     assert "B has no [*] --> ...: it begins with x" in first + second
-    assert "the diagram has no [*] --> ...: it begins with A" in first + second
+    assert "1:1: the diagram has no [*] --> ...: it begins with A" in first + second
     assert {" ".join(word) for word in words(pda, 3)} == {"go off", "go on off"}
 
 

@@ -115,6 +115,14 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
     assert agent.before("Deploy", "d2") == "ask"
 
 
+def test_a_call_of_which_the_guard_learns_by_its_result_alone_counts_unapproved(tmp_path: Path) -> None:
+    agent = Agent(tmp_path)
+    agent.after("Bash", "one", command="push-it")
+    call, result = (row["event"] for row in agent.rows())
+    assert (call["call"], call.get("approved", False), result["result"]) == ("Bash", False, "Bash")
+    assert agent.before("Bash", "two", command="push-it") == "deny"
+
+
 def test_the_same_hook_again_counts_once(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
     for _ in range(2):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Any
+
 import pytest
 
 pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
@@ -19,6 +23,18 @@ async def _nothing() -> None:
 
 def tools(*names: str) -> list[Tool]:
     return [Tool(name=name, input_schema={"type": "object"}) for name in names]
+
+
+def test_a_server_is_opened_by_its_command_or_its_address() -> None:
+    async def opened(server: McpServer) -> Any:
+        async with AsyncExitStack() as stack:
+            return await Upstream(server, _nothing)._open_target(stack)
+
+    assert asyncio.run(opened(McpServer("a", url="http://127.0.0.1:9/mcp"))) == "http://127.0.0.1:9/mcp"
+    started = asyncio.run(opened(McpServer("a", command=("run", "it"), env={"MODE": "test"})))
+    assert (started.command, started.args, started.env["MODE"]) == ("run", ["it"], "test")
+    with_headers = asyncio.run(opened(McpServer("a", url="http://127.0.0.1:9/mcp", headers={"X-Team": "blue"})))
+    assert not isinstance(with_headers, str)
 
 
 def test_names_are_told_apart() -> None:

@@ -43,6 +43,8 @@ def test_comparisons() -> None:
     assert not is_equal("05x", "05")
     assert is_less("2026-01-01", "2026-01-02")
     assert to_duration("90") == timedelta(seconds=90)
+    assert is_equal(90, timedelta(seconds=90)) and is_less(timedelta(seconds=90), "2min")
+    assert not is_less(1.5, timedelta(seconds=1))
     for one, other in (("a", "b"), ([1], [2]), (True, 2)):
         with pytest.raises(Undetermined):
             is_less(one, other)

@@ -24,6 +24,16 @@ def test_what_was_seen() -> None:
     assert set(labeller.label_event(Call("y", {"id": 8}), seen).letters) == set()
 
 
+def test_what_was_seen_of_each_letter_that_is_asked_for() -> None:
+    text = "a: x with k = k\nb: y with k = k\nc: z[a(k) or b(k)]\nrule r: never c"
+    labeller = Labeller(read_rules(text).letters)
+    for tool, letter in (("x", "a"), ("y", "b")):
+        seen = LetterHistory().with_event(labeller.label_event(Call(tool, {"k": 7})), labeller.asked)
+        assert [one for one in "ab" if seen.has_happened(one, (7,))] == [letter]
+        assert not seen.has_happened(letter, (8,))
+        assert set(labeller.label_event(Call("z", {"k": 7}), seen).letters) == {"c"}
+
+
 def test_keys() -> None:
     assert make_key(5) == make_key("5") == make_key(5.0)
     assert make_key("05") != make_key(5)

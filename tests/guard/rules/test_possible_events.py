@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import pytest
@@ -14,6 +15,7 @@ from formal_llm.guard.rules.possible_events import find_possible_events
 from formal_llm.guard.rules.reading import read_rules
 from tests.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
 from tests.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
+from tests.strategies import examples
 
 
 def test_plant() -> None:
@@ -48,6 +50,57 @@ def test_all_sets_of_letters(conditions: list[str]) -> None:
     found = find_possible_events(labeller, "call", "t")
     assert not found.doubtful
     assert set(found.least) == wanted
+
+
+@pytest.mark.parametrize("constants", [
+    ("2026-01-09", "2026-01-10", "2026-01-12"),
+    ("2026-01-09T10:00:00", "2026-01-09T10:00:01", "2026-01-09T10:00:03"),
+    ("9:00:00", "9:00:01", "9:00:03"),
+    ("10s", "11s", "13s"),
+])  # fmt: skip
+@given(st.data())
+@examples(30)
+def test_all_sets_of_letters_of_dates_and_times(constants: tuple[str, ...], data: st.DataObject) -> None:
+    """Tried by hand: every day, or every half second, around the constants."""
+    atoms = st.builds("p {} {}".format, st.sampled_from(["<", "<=", "==", "!=", ">"]), st.sampled_from(constants))
+    drawn = data.draw(st.lists(st.lists(atoms, min_size=1, max_size=2).map(" and ".join), min_size=1, max_size=3))
+    labeller = Labeller(
+        read_rules("".join(f"l{n}: t[{one}]\n" for n, one in enumerate(drawn)) + "rule r: never l0").letters
+    )
+    if constants[0] == "10s":
+        tried: list[object] = [number / 2 for number in range(18, 29)]
+    elif constants[0] == "2026-01-09":
+        tried = [f"2026-01-{day:02}" for day in range(8, 14)]
+    else:
+        start = datetime(2026, 1, 9, 9 if constants[0] == "9:00:00" else 10)
+        moments = [start + timedelta(seconds=half / 2) for half in range(-2, 9)]
+        tried = [(one.time() if constants[0] == "9:00:00" else one).isoformat() for one in moments]
+    wanted = {frozenset(labeller.label_event(Call("t", {"p": one})).letters) for one in tried}
+    found = find_possible_events(labeller, "call", "t")
+    assert (set(found.least), found.doubtful) == (wanted, set())
+
+
+@given(
+    st.lists(
+        st.builds("{} {}".format, st.sampled_from(["<", ">="]), st.sampled_from(["9:00:00", "9:00:01"])),
+        min_size=1,
+        max_size=2,
+        unique=True,
+    ),
+    st.sets(st.sampled_from(["Mon", "Sun"]), min_size=1),
+)
+@examples(20)
+def test_all_sets_of_letters_of_the_time_now(times: list[str], days: set[str]) -> None:
+    conditions = [*(f"time(now) {one}" for one in times), *(f'weekday(now) == "{day}"' for day in sorted(days))]
+    labeller = Labeller(
+        read_rules("".join(f"l{n}: t[{one}]\n" for n, one in enumerate(conditions)) + "rule r: never l0").letters
+    )
+    halves = [
+        datetime(2026, 1, day, 8, 59, 59, tzinfo=UTC) + timedelta(seconds=half / 2)
+        for day in range(5, 12) for half in range(6)
+    ]  # fmt: skip
+    wanted = {frozenset(labeller.label_event(Call("t", at=one)).letters) for one in halves}
+    assert set(find_possible_events(labeller, "call", "t").least) == wanted
 
 
 def test_the_least_amount_of_a_call_is_nothing_and_never_less() -> None:

@@ -46,6 +46,7 @@ def test_what_is_printed_is_read_back() -> None:
         ("pay: p[a = 3]\nrule x: never pay", 1, 10, "equality is written =="),
         ("pay: p[a > \nrule x: never pay", 1, 11, "too early"),
         ("pay: p[leng(a) > 3]\nrule x: never pay", 1, 8, "did you mean len?"),
+        ("ok: q with k = k\npay: p[a > 3 and ok(k, a)]\nrule x: never pay", 2, 18, "ok gives fewer fields (k)"),
         ("pay: p[a > 'x']\nrule x: never pay", 1, 12, "double quotes"),
         ("pay: p\npay: q\nrule x: never pay", 2, 1, "the first is in line 1"),
         ("pay: p\nrule x: never pay\nrule x: never pay", 3, 6, "another name"),

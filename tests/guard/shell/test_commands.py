@@ -19,7 +19,7 @@ PUSHES = [
     'command git push', 'exec -a x git push', 'uv run git push', "xargs sh -c 'git push'", "su bob -c 'git push'",
     'chroot /srv git push', 'taskset -a 3 git push', 'chrt -f 5 git push', 'ionice -c 3 git push', 'setsid -w git push',
     'doas -u bob git push', 'strace -f -o log git push', 'poetry run git push', 'npx -y -p x git push',
-    'stdbuf -oL git push', 'nohup git push &', 'cat <<E\n$(git push)\nE',
+    'stdbuf -oL git push', "bash -o pipefail -c 'git push'", "bash -O extglob +o posix -c 'git push'", 'nohup git push &', 'cat <<E\n$(git push)\nE',
 ]  # fmt: skip
 
 

@@ -129,6 +129,7 @@ def test_what_bash_takes_is_read(folder: Path, line: str) -> None:
 @example("cat <<E\nx\\\nE\naa\nE\nbb")
 @example("aa <<E\nb\nE\\\n\nE\nbb\n")
 @example("aa <<E\nb\nx\\\nE\nE\nbb\n")
+@example("aa <<E\nb\nE\\\n")
 @example("aa <<E\n$(bb cc)\nE\n")
 @example("aa <<'E'\n$(bb cc)\nE\n")
 @example("$( (aa); (bb) )")
@@ -194,6 +195,9 @@ def test_what_is_left_open_is_no_bash(line: str) -> None:
         ("a=1 b=$(c d) e f", ["c d", "e f"]),
         ("a $(b `c`) <(d)", ["c", "b `c`", "d", "a $(b `c`) <(d)"]),
         ("a <<E | b\n$(c)\nE\nd", ["a", "b", "c", "d"]),
+        ("a <<'E' | b\n$(c)\nE\nd", ["a", "b", "d"]),
+        ("a <<\\E\n$(c)\nE\nd", ["a", "d"]),
+        ("a <<E\nb\nE\\\n", ["a"]),  # a line that goes on at the end of the text
         ("[[ -f a && ! ( b < c ) ]] && d", ["d"]),
         ("f() { a; }; function g { b; }; f", ["a", "b", "f"]),
         ("a # b; c\nd", ["a", "d"]),
@@ -216,7 +220,7 @@ def test_commands_of_lines(line: str, commands: list[str]) -> None:
     [
         ("a 'b", "single quote"), ('a "b', "double quote"), ("a `b", "backquote"), ("a $(b", "does not end"),
         ("a ${b", "does not end"), ("a )", "nothing opened"), ("$x a", "only known when it runs"),
-        ("a <<E\nb", "does not end"),
+        ("a <<E\nb", "does not end"), ("a <<E\nb\nE\\", "does not end"),
         ("a (b)", "bracket"), ("coproc a", "coproc"), ("${ a; }", "not read"), ("a ${x@P}",
         "runs what its variable holds"),
         ("a\0b", "zero byte"), ("(" * 2_000, "nested too deeply|does not end"), ("$(" * 5_000, "nested too deeply"),

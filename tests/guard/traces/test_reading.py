@@ -267,6 +267,9 @@ def test_tools_and_chats() -> None:
         assert isinstance(result, Result)
         assert (result.tool, result.value, result.error) == ("pay", "no money", True)
         assert end == Said("assistant", "Sorry.")
+        by_name = {name: place for place, name in enumerate((row["name"] for row in rows), 1)}
+        pay = f"span {by_name['execute_tool pay']} (execute_tool pay)"
+        assert trace.places[1:3] == (pay, pay)
 
 
 def test_calls_from_messages_where_no_span_shows_them() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from formal_llm.errors import ProviderError
+from formal_llm.llms import hostile_server as hs
 from formal_llm.llms.hosted.bounds import RequestBounds, seconds_left
 from formal_llm.llms.question import Message
-from tests.llms.hosted import hostile_server as hs
 from tests.llms.hosted.adapters import ADAPTERS, Adapter
 
 OF_EACH_SDK = [adapter for adapter in ADAPTERS if adapter.name in ("openai-chat", "anthropic-schema", "ollama")]
@@ -29,7 +29,7 @@ def asked(
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(importlib.import_module(f"{adapter.sdk}._base_client"), "INITIAL_RETRY_DELAY", 0.01)
 
-    def ask(behave: hs.Behaviour, words: str, **settings: Any) -> hs.HostileServer:
+    def ask(behave: hs.Fault, words: str, **settings: Any) -> hs.HostileServer:
         with hs.HostileServer(behave) as server:
             llm = adapter.make(server.url, **{"timeout": 30, "max_retries": 2, **settings})
             try:
@@ -46,14 +46,14 @@ def asked(
 
 @pytest.mark.parametrize("told", [True, False], ids=["length told", "length not told"])
 def test_a_flood_is_read_up_to_its_bound_and_not_asked_for_again(told: bool, asked: Asked) -> None:
-    server = asked(hs.flood(600, told=told), "larger than 1,000,000 bytes.*max_bytes", max_bytes=hs.MILLION)
+    server = asked(hs.flood(600, declared=told), "larger than 1,000,000 bytes.*max_bytes", max_bytes=hs.MILLION)
     assert server.requests == 1
     assert server.sent < hs.BUFFERS
 
 
 @of_each_sdk
 def test_the_size_of_a_response_is_bounded_where_nobody_says_how(adapter: Adapter, asked: Asked) -> None:
-    server = asked(hs.flood(600, told=False), "larger than 16,000,000 bytes")
+    server = asked(hs.flood(600, declared=False), "larger than 16,000,000 bytes")
     assert server.sent < 16 * hs.MILLION + hs.BUFFERS
 
 
@@ -79,10 +79,10 @@ def test_single_bytes_prolong_nothing(head_too: bool, asked: Asked) -> None:
 @of_each_sdk
 @pytest.mark.parametrize(
     ("behave", "words"),
-    [(hs.head_without_end, "cannot be reached"), (hs.interim_without_end, "within 0.8 sec|cannot be reached")],
+    [(hs.endless_head, "cannot be reached"), (hs.endless_interim, "within 0.8 sec|cannot be reached")],
     ids=["head", "interim responses"],
 )
-def test_a_head_without_end(adapter: Adapter, behave: hs.Behaviour, words: str, asked: Asked) -> None:
+def test_a_head_without_end(adapter: Adapter, behave: hs.Fault, words: str, asked: Asked) -> None:
     asked(behave, words, deadline=0.8, max_retries=0)
 
 
@@ -109,7 +109,7 @@ def test_a_wait_beyond_the_deadline_is_told_and_not_waited_for(
     adapter: Adapter, header: str, status: int, asked: Asked
 ) -> None:
     words = rf"asks to wait [0-9,]+ seconds, .*deadline of a question is 20.* \(status {status}: said by the server\)"
-    assert asked(hs.asks_to_wait(header, status), words, deadline=20).requests == 1
+    assert asked(hs.refusal(header, status), words, deadline=20).requests == 1
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_wait_beyond_the_deadline_is_told_and_not_waited_for(
 @of_each_sdk
 def test_a_wait_that_is_none_is_left_to_the_sdk(adapter: Adapter, header: str, asked: Asked) -> None:
     words = r"too many requests.*max_retries \(status 429: said by the server\)"
-    assert asked(hs.asks_to_wait(header), words, deadline=20).requests == 3
+    assert asked(hs.refusal(header), words, deadline=20).requests == 3
 
 
 def test_free_text_has_the_same_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from formal_llm.llms.hosted.llamacpp import grammar
-from formal_llm.llms.question import Question
+from formal_llm.llms.question import Message, Question
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted.adapters import BY_NAME
 
@@ -43,6 +43,20 @@ def test_llamacpp(server: ps.ProtocolServer, made: Made, make_question: MakeQues
     assert server.bodies == [
         {**same, **ASKED, "grammar": 'root ::= "1" | "2" | "3"', "n_probs": 20},
         {**same, "grammar": grammar(3, several=True)},
+    ]
+
+
+def test_what_is_sent_for_texts_and_tokens(server: ps.ProtocolServer, made: Made) -> None:
+    """The text of a template holds the special tokens as text; a continuation takes the server's cache up again."""
+    llm = made(LLAMACPP)
+    server.script = [ps.text("a"), ps.Behaviour(page='{"prompt": "<s>x"}'), ps.Behaviour(page='{"tokens": [1, 2]}')]
+    llm.continue_text("x", max_tokens=9, stop=["c"])
+    assert llm._chat_tokens([Message("user", "x")]) == [1, 2]
+    assert server.paths == ["/completion", "/apply-template", "/tokenize"]
+    assert server.bodies == [
+        {"prompt": "x", "n_predict": 9, "cache_prompt": True, "temperature": 0.0, "stop": ["c"]},
+        {"messages": [{"role": "user", "content": "x"}]},
+        {"content": "<s>x", "add_special": True, "parse_special": True},
     ]
 
 

@@ -11,6 +11,7 @@ from formal_llm.llms.hosted.settings import (
     either_client_or,
     from_environment,
     given,
+    list_own_headers,
     plain_address,
 )
 
@@ -73,3 +74,9 @@ def test_which_clients_can_be_made_again() -> None:
     for client, own in ((Special(), None), (Client("Client"), None), (Client(), ["middleware"]), (object(), None)):
         with pytest.raises(TypeError, match="give both client and async_client"):
             check_plain(client, Client, own=own)
+
+
+def test_headers_of_the_user() -> None:
+    usual = {"Accept": "json", "User-Agent": "sdk", "X-Stainless-Async": "async:asyncio"}
+    headers = {"Accept": "json", "User-Agent": "mine", "X-Stainless-Async": "false", "X-Team": "7"}
+    assert list_own_headers(headers, usual) == {"User-Agent": "mine", "X-Team": "7"}

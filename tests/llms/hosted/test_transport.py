@@ -17,8 +17,8 @@ import httpx2
 import pytest
 
 from formal_llm.errors import ProviderError
+from formal_llm.llms import hostile_server as hs
 from formal_llm.llms.hosted import transport
-from tests.llms.hosted import hostile_server as hs
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted.adapters import ADAPTERS, Adapter
 
@@ -94,11 +94,11 @@ def test_errors_are_the_same(
 
 @pytest.mark.parametrize(
     "behave",
-    [hs.head_without_end, lambda send, _: send(b"no http at all\r\n\r\n"), lambda send, _: send(hs.head()[:20])],
+    [hs.endless_head, lambda send, _: send(b"no http at all\r\n\r\n"), lambda send, _: send(hs.make_head()[:20])],
     ids=["head without end", "no http", "half a head"],
 )
 def test_what_is_no_http(
-    behave: hs.Behaviour, adapter: Adapter, ways: str, loop: asyncio.Runner, make_question: Any, running_server: Any
+    behave: hs.Fault, adapter: Adapter, ways: str, loop: asyncio.Runner, make_question: Any, running_server: Any
 ) -> None:
     with hs.HostileServer(behave) as server:
         with pytest.raises(ProviderError, match="cannot be reached") as caught:
@@ -189,16 +189,16 @@ def test_nobody_listens(adapter: Adapter, ways: str, loop: asyncio.Runner, make_
 @pytest.mark.parametrize(
     ("behave", "words"),
     [
-        (hs.flood(600, told=True), "larger than 1,000,000 bytes"),
-        (hs.flood(600, told=False), "larger than 1,000,000 bytes"),
+        (hs.flood(600, declared=True), "larger than 1,000,000 bytes"),
+        (hs.flood(600, declared=False), "larger than 1,000,000 bytes"),
         (hs.bomb(400), "larger than 1,000,000 bytes"),
         (hs.drip(head_too=True), r"within 0\.6 seconds"),
-        (hs.asks_to_wait("retry-after: 100000"), "asks to wait 100,000 seconds"),
+        (hs.refusal("retry-after: 100000"), "asks to wait 100,000 seconds"),
     ],
     ids=["flood", "flood of unknown length", "bomb", "drip", "wait"],
 )
 def test_bounds_are_the_same(
-    behave: hs.Behaviour,
+    behave: hs.Fault,
     words: str,
     adapter: Adapter,
     ways: str,

@@ -16,7 +16,16 @@ import torch
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.llm import resolve
 from formal_llm.llms.local.encoders import EncoderLLM
-from formal_llm.llms.local.loading import SCORED, Placement, base_of, load, model_and_settings, scoring_of, settings_of
+from formal_llm.llms.local.loading import (
+    SCORED,
+    Placement,
+    base_of,
+    check_vocabulary,
+    load,
+    model_and_settings,
+    scoring_of,
+    settings_of,
+)
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.question import Question
 from tests import tiny_models
@@ -36,6 +45,19 @@ def bert_folder(tmp_path_factory: pytest.TempPathFactory, spoken: Callable[..., 
     folder = tmp_path_factory.mktemp("bert")
     tiny_models.save(folder, tiny_models.encoder(), spoken())
     return folder
+
+
+def test_models_are_downloaded_unless_that_is_excluded() -> None:
+    assert (Placement().local_files_only, HERE.local_files_only) == (False, True)
+
+
+def test_a_tokenizer_has_at_most_as_many_tokens_as_the_model_knows() -> None:
+    tokenizer = tiny_models.tokenizer()
+    model = tiny_models.encoder(len(tokenizer))
+    check_vocabulary(model, tokenizer)
+    tokenizer.add_tokens(["one_more_than_that"])
+    with pytest.raises(ModelError, match="the tokenizer of another model"):
+        check_vocabulary(model, tokenizer)
 
 
 @pytest.fixture

@@ -82,6 +82,20 @@ def test_a_script_that_breaks_off_is_a_failure():
     assert any("breaks off" in one.problem for one in found)
 
 
+@pytest.mark.parametrize(("mode", "kept", "broken"), [
+    ("Self-driving", "no flight", "no self-driving"),
+    ("Flight", "no self-driving", "no flight"),
+])  # fmt: skip
+def test_wishes_about_transportation(mode, kept, broken):
+    days, query, world = trip("Lindhaven", "Port Serin", mode=mode)
+
+    def wishing(wish):
+        return replace(query, constraints=replace(query.constraints, transportation=wish))
+
+    assert failed(days, wishing(kept), world) == set()
+    assert failed(days, wishing(broken), world) == {"Transportation"}
+
+
 def test_a_meal_at_home_ends_the_look_at_cuisines_of_its_day():
     """As published: the rest of the day is not looked at."""
     place = WORLD.restaurants("Lindhaven")[0]

@@ -34,6 +34,13 @@ def test_a_name_with_a_to_of_its_own():
     assert (day.journey.mode, day.journey.drive.cost) == ("taxi", 120)
 
 
+def test_a_city_and_the_way_between_two():
+    ways = [Day(1, "from Ham to Hove"), Day(2, "Hove"), Day(3, "-")]
+    assert [day.cities and [where.city for where in day.cities] for day in resolve_plan(ways, QUERY, WORLD)] == [
+        ["Ham", "Hove"], ["Hove"], None,
+    ]  # fmt: skip
+
+
 def test_the_flight_of_that_direction_and_its_times():
     (day,) = resolved(
         transportation="Flight Number: F1, from York to Go to Ham, Departure Time: 9:05, Arrival Time: 10:00"

@@ -80,6 +80,13 @@ class TestAgainstAllShortWords:
         every = Lookahead(cfg).automaton.counters.bounds if cfg.limits else ()
         assert set(found.limits) <= {bound.line for bound in every}
 
+    def test_a_beginning_may_still_lack_what_a_whole_plan_needs(self):
+        verifier = Verifier(CFG.from_string("%limit 1 a\n%require 1 b\nS -> a S | b S | c"))
+        assert verifier.broken(("a", "a"), ends=False) == [0]
+        assert verifier.broken(("a", "a"), ends=True) == [0, 1]
+        assert verifier.broken(("a",), ends=False) == []
+        assert verifier.verify(("a", "a", "b", "c")).limits == ("%limit 1 a",)
+
     @given(limited_grammars(), words)
     @examples(60)
     def test_the_limits_to_blame_forbid_the_place_by_themselves_and_none_is_too_many(self, cfg, word):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterator
 
@@ -168,4 +169,8 @@ def test_log_lines(caplog: pytest.LogCaptureFixture, content: bool) -> None:
     levels = [record.levelname for record in caplog.records]
     assert {"INFO", "DEBUG", "WARNING"} == set(levels)
     assert (SECRET in caplog.text) == content
+    forced = [record.getMessage() for record in caplog.records if "a choice left one option" in record.getMessage()]
+    assert forced and all(
+        re.search(r"one option of \d+: " if content else r"one option of \d+$", one) for one in forced
+    )
     assert "BudgetExceeded" in caplog.text

@@ -177,8 +177,9 @@ def test_a_run_reads_the_word() -> None:
         here = pda.step(here, move)
     assert pda.accepting(here)
     assert [move.read for move in moves if move.read] == list("aacbb")
-    with pytest.raises(AutomatonError, match="this is no plan of these rules"):
-        find_run(pda, ("a",))
+    for word, shown in ((("a", "c"), "a c"), ((), "ε")):
+        with pytest.raises(AutomatonError, match=f"this is no plan of these rules, .*: {shown}$"):
+            find_run(pda, word)
 
 
 @given(strategies.grammars())

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA
-from formal_llm.planning.reading.drafts import DraftSteps, read_draft
+from formal_llm.planning.reading.drafts import DraftSteps, is_silent, read_draft
 from tests import strategies
 from tests.planning.wandering import CHAIN, TOOLS
 
@@ -67,6 +67,14 @@ def test_the_lines_of_a_chart_may_leave_decisions_out() -> None:
     assert told(draft) == [["eat"]] and draft.loose and not draft.problem
     assert told(read_draft("Hungry? Yes\nhave lunch.", DAY)) == [["yes"], ["eat"]]
     assert told(read_draft("yes\nswim", DAY)) in ([["yes"], []], [["yes"]])
+
+
+def test_what_may_stand_between_the_steps_of_a_draft() -> None:
+    silent, *_ = PDA.from_string("%start s\n%accept s\ns, ε, ε -> s, ε").transitions
+    yes, _, eat = DAY.transitions
+    moves = (yes, eat, silent)
+    assert [is_silent(move, loose=True) for move in moves] == [True, False, True]
+    assert [is_silent(move, loose=False) for move in moves] == [False, False, True]
 
 
 @strategies.examples(60)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,8 @@ from formal_llm import CFG, PDA, Flowchart, Symbol, Verifier
 from formal_llm.errors import Undecided
 from formal_llm.planning.checking.texts import verify_text
 from formal_llm.planning.plans.vocabulary import write_word
-from formal_llm.planning.reading.one_line import PlanLine
+from formal_llm.planning.reading.one_line import PlanLine, split_steps
+from formal_llm.planning.reading.prose import StepPhrases
 from formal_llm.planning.reading.reader import read_plan_text
 from tests.planning.printing import plans
 from tests.strategies import LETTERS, examples, names, told_automata, told_grammars
@@ -72,6 +74,19 @@ def test_what_is_written_of_automata_is_valid(pda: PDA) -> None:
 def test_what_is_written_of_grammars_is_valid(cfg: CFG, labels: dict[str, str]) -> None:
     with suppress(Undecided):
         check_lines(cfg.with_labels({name: label for name, label in labels.items() if name in cfg.terminals}))
+
+
+@pytest.mark.parametrize(("row", "parts"), [
+    ("a / b / x", ["a / b", "x"]),
+    ("x / a / b", ["x", "a / b"]),
+    ("x, a, b", ["x", "a", "b"]),
+    ("a / b / what / x", ["a / b", "what", "x"]),
+    ("a / what / b", ["a", "what", "b"]),
+    ("a / b / what", None),
+])  # fmt: skip
+def test_a_line_has_as_few_unknown_parts_as_possible_and_then_as_few_parts(row: str, parts: list[str] | None) -> None:
+    names = ["a", "b", "a / b", "x"]
+    assert split_steps(row, StepPhrases(lambda text: text in names, names)) == parts
 
 
 def test_an_answer_with_the_label_of_the_step_behind_it_is_written_once() -> None:

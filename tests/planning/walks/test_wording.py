@@ -103,6 +103,19 @@ def test_production_texts_and_empty_bodies() -> None:
     assert [option.text for option in walk.question.options] == ["Do both", "c, d", "nothing", "the rest"]
 
 
+@pytest.mark.parametrize(("rules", "texts"), [
+    ("S -> a* b", ["another a", "no more a"]),
+    ("S -> a? b", ["a", "no a"]),
+    ("S -> T* b\nT -> c d", ["another T", "no more T"]),
+    ("S -> T* b\nT -> c | d", ["c", "d", "no more T"]),
+    ("S -> T? b\nT -> c | d", ["c", "d", "no T"]),
+])  # fmt: skip
+def test_the_options_of_repetitions(rules: str, texts: list[str]) -> None:
+    walk = Walk(CFG.from_string(rules), wording=Wording(order="forward"))
+    assert walk.question is not None
+    assert [option.text for option in walk.question.options] == texts
+
+
 def test_the_forward_order() -> None:
     cfg = CFG.from_string('Day -> breakfast Rest\nRest "the rest of the day" -> work Rest | home')
     walk = Walk(cfg, "t", wording=Wording(order="forward"))

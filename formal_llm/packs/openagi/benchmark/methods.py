@@ -17,15 +17,15 @@ A method makes an attempt for each requested plan; its validity is verified afte
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from itertools import islice
 from typing import Any, Literal
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.driven import driven, resumed
-from formal_llm.llms.generation import Generated, Messages, TextLLM
-from formal_llm.llms.llm import LLM, BatchLLM, attempts
+from formal_llm.llms.generation import Generated, Messages, TextLLM, Writing
+from formal_llm.llms.llm import LLM, BatchLLM, answered, attempts
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.conditions import CHOICE, STOP, Assignment, Attempt, Conditions, Method, PlanKey
@@ -97,15 +97,24 @@ def _write_attempts(method: Literal["zero", "few"], assigned: Assignment) -> Non
     if text_writer is None:
         raise TypeError("this LLM writes no free text")
 
-    def generate_text(key: PlanKey) -> Generated:
-        return text_writer.generate(
+    def make_request(key: PlanKey) -> Writing:
+        return Writing(
             conditions.build_prompt(method, key.task),
             max_tokens=conditions.max_tokens,
             stop=("Problem:",),
             temperature=conditions.temperature,
+            walk=f"{key.task}:{key.repeat}",
         )
 
-    for key, text in assigned.run_jobs(generate_text):
+    def generate_text(key: PlanKey) -> Answer:
+        return answered(text_writer, make_request(key))  # type: ignore[arg-type]  # it need not choose
+
+    if isinstance(text_writer, BatchLLM) and getattr(text_writer, "takes_text", False):
+        texts = text_writer.choose_many([make_request(key) for key in assigned.jobs])
+        written: Iterable[tuple[PlanKey, Answer | Exception]] = zip(assigned.jobs, texts, strict=True)
+    else:
+        written = assigned.run_jobs(generate_text)
+    for key, text in written:
         if isinstance(text, Exception):
             assigned.note(key, text)
             continue
@@ -193,7 +202,8 @@ def _force_names(method: Literal["names", "typed"], assigned: Assignment) -> Non
 
 def _ask_together(method: Literal["names", "typed"], llm: BatchLLM, assigned: Assignment) -> None:
     """Ask the questions of many chains together, round by round."""
-    waiting, many = iter(assigned.jobs), assigned.concurrency or 64
+    waiting = iter(assigned.jobs)
+    many = assigned.concurrency or getattr(llm, "together", None) or 64
     under_way: list[_Chain] = []
 
     def start_chains() -> list[_Chain]:

@@ -111,6 +111,35 @@ def test_totals_of_all_subsets(monkeypatch, most_kept):
             assert exact.is_possible(pending, only, only) == (only in totals)
         assert exact.is_possible(0, 0, 0) and not exact.is_possible(0, 1, most)
         assert exact._kept == kept(exact)
+        totals = [64 + (found or 0).bit_length() for part, found in exact._all.items() if part]
+        assert sum(totals) <= most_kept or len(totals) == 1
+
+
+def test_what_was_found_of_a_part_is_not_found_again():
+    """From what lies deepest on a stack to its top: of the whole, all such parts are kept."""
+    work = WorkBudget()
+    demands = Lookahead(packing([20, 30, 40, 50], 140))._search.demands
+    exact = ExactSum(demands, {f"item{n}": 20 + 10 * n for n in range(4)}, 140, work)
+    units = [
+        demands.multisets.unit_of(s.index) for s in demands.grammar.symbols if (s.key[1] or "").startswith("Choice")
+    ]
+    whole = [unit for _, _, unit in demands.multisets.list_items(sum(units))]
+    work.left = 1_000.0
+    assert exact.is_possible(sum(whole), 140, 140)
+    assert 0 < 1_000 - work.left < 1  # the few bits of a few totals
+    for count in (3, 2, 1):
+        work.left = 1_000.0
+        assert exact.is_possible(sum(whole[:count]), 0, 7)
+        assert 1_000 - work.left == pytest.approx(8 / 150_000, rel=1e-6)
+
+
+def test_adding_totals_costs_work_by_their_number_and_bits():
+    work = WorkBudget()
+    exact = ExactSum(Lookahead(packing([2, 3], 5))._search.demands, {}, 5, work)
+    work.left = 1_000.0
+    for some, others in ((0b1011, 0b11), (0b11, 0b1011)):
+        assert exact._add_totals(some, others) == 0b11111
+    assert 1_000 - work.left == pytest.approx(2 * 2 * 4 / 150_000, rel=1e-6)
 
 
 def test_reading_what_is_kept_costs_work_by_its_bits():

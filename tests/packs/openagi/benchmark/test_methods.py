@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def test_a_draft_is_written_whole_and_mended(made: Any, tmp_path: Path) -> None:
         plans = {(key.llm, key.method): plan for key, plan in records.plans.items()}
         assert all(plan["valid"] for plan in plans.values())
         assert plans["w", "draft"]["usage"]["requests"] == plans["w", "formal"]["usage"]["requests"] + 1
+        assert plans["w", "draft"]["questions"] == plans["w", "formal"]["questions"] + 1  # a draft is one, too
 
 
 def test_chance_draws_from_the_double() -> None:
@@ -186,3 +188,20 @@ def test_chance_with_typed_names() -> None:
             valid += share * automaton.accepts(word)
     # A walk over the published trie, counted apart from this code, gives the same: 32.8%.
     assert valid / 17 == pytest.approx(0.3284467633207129)
+
+
+def test_texts_of_a_model_in_batches_are_one_batch(made: Any, tmp_path: Path) -> None:
+    bench = made([7, 50], repeats=3)
+
+    class Batches(Writer):
+        takes_text = True
+
+        def choose_many(self, questions: Sequence[Question]) -> list[Answer]:
+            rounds.append(len({question.walk for question in questions}))
+            return [Answer((), text="Step 1: Use Colorization") for _ in questions]
+
+    rounds: list[int] = []
+    with Records(tmp_path, bench.identity) as records:
+        bench.run({"b": Batches("")}, ["zero", "few"], records)
+        assert rounds == [6, 6]
+        assert {plan["steps"][0] for plan in records.plans.values()} == {"Use Colorization"}

@@ -77,6 +77,13 @@ def test_continuing_is_repeatable_and_ends_a_sentence() -> None:
     assert text_generation("The Queen") != text_generation("The King").replace("King", "Queen")
 
 
+@pytest.mark.parametrize(
+    ("text", "capital"), [("Hello.", True), ("What?", True), ("", True), ("Once upon a", False), ("He was", False)]
+)
+def test_a_continuation_begins_with_a_capital_letter_where_a_sentence_begins(text: str, capital: bool) -> None:
+    assert text_generation(text).removeprefix(text).strip()[0].isupper() is capital
+
+
 def test_for_a_gap_only_what_is_near_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from PIL import Image
+from scipy.ndimage import gaussian_filter
 
 from formal_llm.packs.openagi.classical import restoration
 from formal_llm.packs.openagi.classical.restoration import blur_width, deblurring, denoising, super_resolution
@@ -70,6 +71,19 @@ def test_the_width_of_a_blur_is_measured_and_rarely_overrated(width: float) -> N
         blurred = Degradation(blur=width).apply(photograph(name, 256), np.random.default_rng(0))
         found = blur_width(pixels.Pixels.from_image(blurred).luminance)
         assert 0.6 * width < found < 1.15 * width
+
+
+@pytest.mark.parametrize("width", [1.5, 3.0])
+def test_the_filter_of_a_blur_of_the_same_width_restores_best(width: float) -> None:
+    sharp = np.random.default_rng(0).random((96, 96, 3), dtype=np.float32)
+    sharp = gaussian_filter(sharp, (1, 1, 0))
+    blurred = gaussian_filter(sharp, (width, width, 0))
+    errors = {
+        factor: float(np.square(restoration._apply_wiener(blurred, width * factor, 0.0) - sharp).mean())
+        for factor in (0.7, 0.9, 1.0, 1.1, 1.4)
+    }
+    assert min(errors, key=errors.__getitem__) == 1.0
+    assert errors[1.0] < 0.7 * float(np.square(blurred - sharp).mean())
 
 
 def test_a_large_picture_is_denoised_in_squares_without_seams(monkeypatch: pytest.MonkeyPatch) -> None:

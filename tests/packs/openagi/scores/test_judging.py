@@ -16,10 +16,10 @@ from formal_llm import Plan, Task, TaskPack
 from formal_llm.errors import CheckpointError, ResourceNotFound
 from formal_llm.packs.openagi.classical.toolkit import CLASSICAL
 from formal_llm.packs.openagi.data.making import make_data
-from formal_llm.packs.openagi.data.samples import TaskData
+from formal_llm.packs.openagi.data.samples import Sample, TaskData
 from formal_llm.packs.openagi.scores.choice import Scores
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
-from formal_llm.packs.openagi.scores.judging import Judgement, PlanJudge, data_reward, inputs_of, plan_of
+from formal_llm.packs.openagi.scores.judging import Judgement, PlanJudge, data_reward, expected_of, inputs_of, plan_of
 from formal_llm.packs.openagi.scores.score import Score
 from formal_llm.packs.openagi.scores.text import BERTScore, ChrF
 from formal_llm.packs.openagi.toolkits import classical
@@ -161,6 +161,13 @@ def test_a_task_without_a_score(folder: Path) -> None:
 def test_other_scales_are_brought_to_one(folder: Path) -> None:
     judged = PlanJudge(classical(), folder, Scores(ChrF(), PSNR())).judge_plan(13, ["denoising", "input_image"])
     assert 0.15 < judged.value < 0.5
+
+
+def test_what_is_expected_of_a_sample() -> None:
+    image = Image.new("RGB", (2, 2))
+    assert expected_of(Sample({"a": image, "b": "a text"}, {"out": "the output"})) == "the output"
+    assert expected_of(Sample({"a": image, "b": "a text"}, {})) == "a text"
+    assert expected_of(Sample({"a": image}, {})) is None
 
 
 def test_how_many_samples(folder: Path) -> None:

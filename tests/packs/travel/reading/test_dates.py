@@ -51,5 +51,15 @@ def test_the_length_that_fits_the_days_counts() -> None:
     assert draft.days == 3
 
 
+@pytest.mark.parametrize(("text", "problem"), [
+    ("from January 30th to February 30th, 2022", "there is no 30 February 2022"),
+    ("from January 32nd to February 3rd, 2022", "there is no 32 January 2022"),
+    ("2022-13-01 to 2022-13-03", "there is no 1 month 13 2022"),
+    ("2022-12-32 to 2022-12-33", "there is no 32 December 2022"),
+])  # fmt: skip
+def test_a_day_that_does_not_exist(text: str, problem: str) -> None:
+    assert [one[1].split(" (")[0] for one in read(text).problems] == [problem]
+
+
 def test_a_month_is_no_day() -> None:
     assert read("the 2nd of them, may I say").first is None

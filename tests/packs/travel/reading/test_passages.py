@@ -13,6 +13,14 @@ def test_clauses_end_at_commas_and_full_stops_but_not_in_numbers_or_names() -> N
     assert len(protect_signs("St. A, 1.5")) == len("St. A, 1.5")
 
 
+def test_words_that_are_left_over_go_together_where_nothing_between_them_was_understood() -> None:
+    passage = Passage("alpha beta gamma delta pi zeta kappa rho iota nu")
+    for word in ("delta", "kappa"):
+        begin = passage.text.index(word)
+        passage.mark_spans((begin, begin + len(word)))
+    assert list(passage.left_over()) == ["alpha beta gamma", "pi zeta", "rho iota nu"]
+
+
 def test_what_is_left_over() -> None:
     passage = Passage("Please plan a trip to Oriel for us, with a pool and 7 lamps, thanks")
     passage.mark_spans((22, 27))

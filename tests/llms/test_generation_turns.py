@@ -12,23 +12,22 @@ from benchmarks.tool_server import ToolServer
 from formal_llm.agents import Agent
 from formal_llm.errors import ProviderError
 from formal_llm.llms import resolve
-from formal_llm.llms.generation import Generated
-from formal_llm.llms.question import Message, RequestedCall
+from formal_llm.llms.generation import Generated, StreamingToolCallingLLM, ToolCallingLLM, ToolOffer, ToolTurn
+from formal_llm.llms.question import CallRequest, Message
 from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
 from formal_llm.llms.recorded.cache import CachedLLM
 from formal_llm.llms.text_doubles import ScriptedTurnLLM
-from formal_llm.llms.tool_calling import OfferedTool, StreamingToolCallingLLM, ToolCallingLLM, Turn
 from formal_llm.tools import tool
 
-ADD = OfferedTool("add", "Adds.", {
+ADD = ToolOffer("add", "Adds.", {
     "type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"],
     "additionalProperties": False,
 })  # fmt: skip
-OPEN = OfferedTool("note", "Notes.", {"type": "object", "properties": {"text": {"type": "string"}}})
+OPEN = ToolOffer("note", "Notes.", {"type": "object", "properties": {"text": {"type": "string"}}})
 CHAT = (
     Message("system", "Be brief."),
     Message("user", "2 + 3?"),
-    Message("assistant", "I add.", (RequestedCall("c1", "add", '{"a": 2, "b": 3}'), RequestedCall("c2", "note", "[1"))),
+    Message("assistant", "I add.", (CallRequest("c1", "add", '{"a": 2, "b": 3}'), CallRequest("c2", "note", "[1"))),
     Message("tool", "5", answers="c1"),
     Message("tool", "noted", answers="c2"),
     Message("user", "And again?"),
@@ -102,6 +101,12 @@ def test_turns_are_taken_whole_streamed_and_awaited(served: tuple[ToolServer, An
         assert asked.must_call == (must and "ollama" not in llm.name)  # it has no such setting
 
 
+def test_a_chat_with_calls_may_be_continued_without_tools(served: tuple[ToolServer, Any]) -> None:
+    server, llm = served
+    server.model = lambda asked: ("Fine.", [])
+    assert llm.take_turn(CHAT, []).text == "Fine." and server.asked[0].tools == []
+
+
 def test_schemas_are_strict_where_they_are_closed(served: tuple[ToolServer, Any]) -> None:
     server, llm = served
     llm.take_turn("2 + 3?", [ADD, OPEN])
@@ -149,7 +154,7 @@ def test_turns_are_cached_recorded_and_kept_as_data(tmp_path: Any) -> None:
         assert isinstance(kept, ToolCallingLLM)
         first, second = kept.take_turn(CHAT, [ADD]), kept.take_turn(CHAT, [ADD])
         assert first.calls == second.calls != () and len(llm.requests) == 1
-    answer = ScriptedTurnLLM([turns]).choose(Turn("q", [ADD]))
+    answer = ScriptedTurnLLM([turns]).choose(ToolTurn("q", [ADD]))
     assert answer_from_data(answer_to_data(answer)) == answer
     for damaged in ({"calls": "x"}, {"calls": [["a", "b"]]}, {"calls": [[1, "b", "c"]]}, {"stopped": 1}):
         with pytest.raises(ValueError, match=r"calls|call|stopped"):
@@ -157,6 +162,6 @@ def test_turns_are_cached_recorded_and_kept_as_data(tmp_path: Any) -> None:
 
 
 def test_turns_are_values() -> None:
-    assert Turn("q", [ADD]) == Turn("q", [ADD]) != Turn("q", [ADD], must_call=True)
-    assert Turn("q", [ADD]).content != Turn("q", [OPEN]).content
-    assert Turn("q", [ADD]).way(resolve("test:first")) is None
+    assert ToolTurn("q", [ADD]) == ToolTurn("q", [ADD]) != ToolTurn("q", [ADD], must_call=True)
+    assert ToolTurn("q", [ADD]).content != ToolTurn("q", [OPEN]).content
+    assert ToolTurn("q", [ADD]).way(resolve("test:first")) is None

@@ -1,0 +1,74 @@
+"""Empty, cut, refused and dropped answers of five providers: an error, or asked for again, and never an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from benchmarks.tool_server import Asked, Ending, ToolServer
+from formal_llm.agents import Agent, Transcript
+from formal_llm.agents.running import Run
+from formal_llm.errors import ProviderError, WritingError
+from formal_llm.tools import tool
+from tests.llms.test_generation_turns import anthropic, llamacpp, ollama, openai, vllm
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
+
+
+def answer(native: bool, text: str) -> str:
+    return text if native else f"[Final Thought] f [Answer] {text}".rstrip()
+
+
+TURNS = [(make, True, awaited) for make in (openai, vllm, llamacpp, ollama, anthropic) for awaited in (False, True)]
+TEXTS = [
+    (make, False, awaited) for make in (openai, anthropic) for awaited in (False, True)
+]  # the others continue texts
+
+
+@pytest.mark.parametrize(("make_llm", "native", "awaited"), [*TURNS, *TEXTS])
+@pytest.mark.parametrize("ending", ["empty", "cut", "refused", "dropped"])
+def test_what_is_no_answer_is_asked_for_again_or_an_error(
+    make_llm: Any, native: bool, awaited: bool, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if make_llm is ollama and ending == "refused":
+        pytest.skip("Ollama reports no refusals")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    faults = 1
+
+    def model(asked: Asked) -> tuple[str, list[Any], Ending]:
+        if len(server.asked) > faults:
+            # Where a text was begun, what is asked for is its rest.
+            return "forty-two" if ending != "refused" else answer(native, "forty-two"), [], "end"
+        text = answer(native, "" if ending == "empty" else "forty-one, or rather")
+        return text, [], "end" if ending == "empty" else ending  # type: ignore[return-value]
+
+    def carry_out(run: Run) -> Transcript:
+        return asyncio.run(run.arun_to_end()) if awaited else run.run_to_end()
+
+    with ToolServer(model) as server:
+        llm = make_llm(server.url)
+        agent = Agent("react", llm, [add], native=native, streaming=ending == "dropped")
+        run = agent.start("q")
+        if ending == "refused":
+            with pytest.raises(WritingError, match="it was refused"):
+                carry_out(run)
+            assert run.transcript.usage.requests == 1
+        else:
+            made = carry_out(run)
+            assert made.answer.endswith("forty-two") and 2 <= made.usage.requests == len(server.asked) <= 3
+            assert made.usage.estimated == (ending == "dropped")
+        if ending != "dropped":
+            assert run.transcript.usage.input_tokens == sum(asked.read for asked in server.asked)
+        # Where it happens again and again, the run ends with an error, and its usage is whole.
+        faults, before = 99, len(server.asked)
+        again = agent.start("q")
+        with pytest.raises((WritingError, ProviderError)):
+            carry_out(again)
+        assert again.transcript.usage.requests == len(server.asked) - before
+        llm.client.close()
