@@ -1,7 +1,7 @@
 """Agents that act in free text and tool calls, under rules: what watches them, what they wrote, and they themselves."""
 
 from formal_llm.agents.agent import Agent
-from formal_llm.agents.conversation import Conversation, Summary, Window
+from formal_llm.agents.conversation import Conversation, TurnSummary, TurnWindow
 from formal_llm.agents.many import AgentOutcome
 from formal_llm.agents.markers import Markers, Splitter
 from formal_llm.agents.monitor import Event, Monitor
@@ -14,6 +14,20 @@ from formal_llm.pictures.drawable import register_picture
 register_picture(Transcript, transcript_picture)
 
 __all__ = [
-    "Agent", "AgentOutcome", "Allowed", "Conversation", "Correction", "Event", "Markers", "Monitor", "Refusal",
-    "Segment", "SelfConsistency", "Splitter", "Summary", "Transcript", "Vote", "Window",
+    "Agent",
+    "AgentOutcome",
+    "Allowed",
+    "Conversation",
+    "Correction",
+    "Event",
+    "Markers",
+    "Monitor",
+    "Refusal",
+    "Segment",
+    "SelfConsistency",
+    "Splitter",
+    "Summary",
+    "Transcript",
+    "TurnWindow",
+    "Vote",
 ]  # fmt: skip

@@ -52,7 +52,7 @@ NAMED = f"{OUTER}named"
 Rule = str | Formula | Source
 
 
-class _Place(NamedTuple):
+class _CallPlace(NamedTuple):
     """A state of the automaton of a behaviour with its calls.
 
     Attributes:
@@ -194,7 +194,7 @@ class AgentRules:
     def insert_calls(self) -> DFA:
         """The automaton of the behaviour with the calls: of a tool behind each action, then those of inner agents."""
         outside = list_world_states(self.behaviour)
-        start = _Place(0)
+        start = _CallPlace(0)
         numbers, waiting, table = {start: 0}, deque([start]), []
         while waiting:
             row = self._list_following(waiting.popleft(), outside)
@@ -208,22 +208,23 @@ class AgentRules:
             tuple(table), frozenset(n for one, n in numbers.items() if one.state in accepting and not one.is_naming)
         )
 
-    def _list_following(self, place: _Place, outside: KeysView[str]) -> dict[str, _Place]:
+    def _list_following(self, place: _CallPlace, outside: KeysView[str]) -> dict[str, _CallPlace]:
         """Where each event leads."""
         state, within, is_last, _ = place
         if place.is_naming:
             found = {
-                tool: _Place(state, within | self.get_reach(tool), is_last or tool in self.last) for tool in self.tools
+                tool: _CallPlace(state, within | self.get_reach(tool), is_last or tool in self.last)
+                for tool in self.tools
             }
-            return {**found, NO_TOOL: _Place(state, within, is_last)}
+            return {**found, NO_TOOL: _CallPlace(state, within, is_last)}
         row = self.behaviour.dfa.table[state]
         following = {
-            name: _Place(target, frozenset() if name in outside else within, is_last, name == self.naming)
+            name: _CallPlace(target, frozenset() if name in outside else within, is_last, name == self.naming)
             for name, target in row.items()
             if not (is_last and name == self.naming)
         }
         if within and outside & row.keys():  # a run may come to nothing
-            following |= {**dict.fromkeys(sorted(within), place), NO_TOOL: _Place(state, frozenset(), is_last)}
+            following |= {**dict.fromkeys(sorted(within), place), NO_TOOL: _CallPlace(state, frozenset(), is_last)}
         return following
 
     @cached_property
@@ -260,10 +261,10 @@ class AgentRules:
     @cached_property
     def _plans_calls(self) -> bool:
         """Whether several tools may be named before the environment writes."""
-        table, outside = self.behaviour.dfa.table, list_world_states(self.behaviour)
-        named = [row[self.action] for row in table if self.action in row]
+        table, outside, action = self.behaviour.dfa.table, list_world_states(self.behaviour), self.action or ""
+        named = [row[action] for row in table if action in row]
         reached = find_reachable(named, lambda state: [to for name, to in table[state].items() if name not in outside])
-        return any(self.action in table[state] for state in reached)
+        return any(action in table[state] for state in reached)
 
     @property
     def reach(self) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from formal_llm.agents.decoding.steps import Asks
 from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
 from formal_llm.agents.examples import load_examples
 from formal_llm.agents.happenings import Happening, HappeningCallback
-from formal_llm.agents.many import RunnableAgent
+from formal_llm.agents.many import RunnableAgent, identify_runs
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.pausing import PausedRun
@@ -265,6 +265,11 @@ class Agent(RunnableAgent):
     def monitor(self) -> Monitor:
         """The monitor of the rules, including the tools, before any event."""
         return self.rules.get_monitor()
+
+    @property
+    def version(self) -> str:
+        """A fingerprint of all that runs depend on besides the question."""
+        return identify_runs(self)["run"]
 
     @property
     def calls_in_texts(self) -> bool:

@@ -8,23 +8,125 @@ pauses, so does the outer one, with the state of the inner run in its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol, cast
 
 from formal_llm.agents.acting import AgentRules
 from formal_llm.agents.actions import Action
+from formal_llm.agents.decoding.contents import OutputType
 from formal_llm.agents.decoding.steps import Asks, Do
-from formal_llm.agents.many import identify_runs
+from formal_llm.agents.happenings import Happening, HappeningCallback
+from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.pausing import PausedRun, Waiting, WaitingRun
+from formal_llm.agents.run_settings import RunSettings
 from formal_llm.agents.tool_calls import ERROR, BadArguments, format_result, parse_arguments, read_arguments
+from formal_llm.agents.transcript import Transcript
+from formal_llm.automata import Behaviour
 from formal_llm.errors import AgentError, AgentPaused, AutomatonError, NotAllowed, Pending
+from formal_llm.planning.plans.usage import Usage
 from formal_llm.tools.kinds import Value
 from formal_llm.tools.tool import Tool, tool
+from formal_llm.tools.toolkit import Toolkit
 
-if TYPE_CHECKING:
-    from formal_llm.agents.agent import Agent
-    from formal_llm.agents.running import Run
+
+class CalledRun(Protocol):
+    """The run of an agent that is called as a tool."""
+
+    fingerprint: str
+    transcript: Transcript
+
+    @property
+    def output(self) -> object:
+        """Its answer."""
+        ...
+
+    def restore(self, state: PausedRun, approved: Mapping[str, bool | str], results: Mapping[str, str]) -> None:
+        """Take up a state, before the first step."""
+        ...
+
+    def run_to_end(self) -> Transcript:
+        """Run to the end."""
+        ...
+
+    async def arun_to_end(self) -> Transcript:
+        """Do the same without blocking the event loop."""
+        ...
+
+
+class CallableAgent(Protocol):
+    """An agent that can be called as a tool: an ``Agent``."""
+
+    behaviour: Behaviour
+    rules: AgentRules
+    output_type: OutputType | None
+
+    @property
+    def version(self) -> str:
+        """A fingerprint of all that its runs depend on."""
+        ...
+
+    @property
+    def calls_in_texts(self) -> bool:
+        """Whether calls of tools are parts of texts, of which no rule knows."""
+        ...
+
+    def start(
+        self,
+        question: str,
+        *,
+        name: str = "",
+        before: Sequence[Transcript | str] = (),
+        on_event: HappeningCallback | None = None,
+        within: Within | None = None,
+    ) -> CalledRun:
+        """Create a run without starting it."""
+        ...
+
+
+class OuterRun(Protocol):
+    """A run that calls an agent as a tool: a ``Run``."""
+
+    settings: RunSettings
+    toolkit: Toolkit
+    name: str
+    question: str
+    transcript: Transcript
+
+    @property
+    def monitor(self) -> Monitor:
+        """Where its rules are."""
+        ...
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether it was asked to pause."""
+        ...
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody is notified of events."""
+        ...
+
+    def notify_watchers(self, happening: Happening) -> None:
+        """Notify the watchers of an event."""
+        ...
+
+    def check_budget(self) -> None:
+        """Raise if nothing is left for another request."""
+        ...
+
+    def note_call(self, tool: str) -> None:
+        """Note a call of an inner run."""
+        ...
+
+    def record_inner_usage(self, usage: Usage) -> None:
+        """Count what an inner run used."""
+        ...
+
+    def record_inner_run(self, tool: str, transcript: Transcript) -> None:
+        """Record an inner run at its end."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +138,7 @@ class AgentTool(Tool):
         takes_over: whether its answer is that of the run that calls it, which then ends.
     """
 
-    agent: Agent = field(kw_only=True, compare=False, repr=False)
+    agent: CallableAgent = field(kw_only=True, compare=False, repr=False)
     takes_over: bool = False
 
 
@@ -48,7 +150,7 @@ class Within(NamedTuple):
         rules: the rules of both.
     """
 
-    run: Run
+    run: OuterRun
     rules: AgentRules
 
 
@@ -62,7 +164,7 @@ class InnerPaused(Pending):
 
     def __init__(self, paused: AgentPaused) -> None:
         self.state = paused.state
-        self.waiting: Sequence[Waiting] = paused.waiting
+        self.waiting = cast("Sequence[Waiting]", paused.waiting)
         super().__init__(str(paused))
 
 
@@ -70,7 +172,7 @@ class InnerPaused(Pending):
 InnerResult = tuple[str, bool] | InnerPaused
 
 
-def make_agent_tool(agent: Agent, name: str, description: str) -> AgentTool:
+def make_agent_tool(agent: CallableAgent, name: str, description: str) -> AgentTool:
     """Make the tool that an agent is; see :meth:`Agent.as_tool`."""
     if agent.behaviour.endless:
         raise AutomatonError(f"{agent.behaviour.name} never ends by itself, so it cannot be a tool")
@@ -82,18 +184,18 @@ def make_agent_tool(agent: Agent, name: str, description: str) -> AgentTool:
 
     plain = tool(name, output=str if agent.output_type is None else agent.output_type.hint.annotation)(ask)
     return AgentTool(
-        name, plain.inputs, plain.output, ask, description, version=identify_runs(agent)["run"], deterministic=False,
+        name, plain.inputs, plain.output, ask, description, version=agent.version, deterministic=False,
         parameters=plain.parameters, signature=plain.signature, agent=agent,
     )  # fmt: skip
 
 
-def make_hand_over(agent: Agent, name: str) -> AgentTool:
+def make_hand_over(agent: CallableAgent, name: str) -> AgentTool:
     """Make the tool that hands a run over to another agent."""
     description = f"Hands over to {name}, which continues and gives the answer. The request is what it has to know."
     return replace(make_agent_tool(agent, f"hand_over_to_{name}", description), takes_over=True)
 
 
-def call_agent(outer: Run, action: Action, later: Iterable[str], paused: WaitingRun | None) -> Asks[InnerResult]:
+def call_agent(outer: OuterRun, action: Action, later: Iterable[str], paused: WaitingRun | None) -> Asks[InnerResult]:
     """Carry out the call of an agent.
 
     Args:
@@ -131,7 +233,7 @@ def call_agent(outer: Run, action: Action, later: Iterable[str], paused: Waiting
     return made
 
 
-def _start_run(called: AgentTool, request: str, within: Within) -> Run:
+def _start_run(called: AgentTool, request: str, within: Within) -> CalledRun:
     outer = within.run
     name, on_event = (
         f"{outer.name}/{called.name}".removeprefix("/"),

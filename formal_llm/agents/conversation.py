@@ -25,7 +25,7 @@ from formal_llm.planning.plans.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TurnWindow:
     """A memory of the latest turns, as they were.
 
     Attributes:
@@ -43,7 +43,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class TurnSummary:
     """A memory of everything: where the turns become too long, the model summarises the older ones.
 
     The latest turns that fit in half of the room are shown as they were, the summary has the other half. A token is
@@ -76,8 +76,9 @@ class Conversation:
 
     Args:
         agent: the agent.
-        most: how many of the latest turns to show to the agent: short for ``memory=Window(most)``.
-        memory: what is shown of earlier turns, where each is a run of its own: :class:`Window` or :class:`Summary`.
+        most: how many of the latest turns to show to the agent: short for ``memory=TurnWindow(most)``.
+        memory: what is shown of earlier turns, where each is a run of its own: a :class:`TurnWindow` or a
+            :class:`TurnSummary`.
 
     Attributes:
         memory: the memory.
@@ -89,9 +90,9 @@ class Conversation:
         ValueError: the behaviour never ends by itself, and the memory is a summary; ``most`` is negative.
     """
 
-    def __init__(self, agent: Agent, *, most: int = 20, memory: Window | Summary | None = None) -> None:
-        self.memory = memory if memory is not None else Window(most)
-        if agent.behaviour.endless and isinstance(memory, Summary):
+    def __init__(self, agent: Agent, *, most: int = 20, memory: TurnWindow | TurnSummary | None = None) -> None:
+        self.memory = memory if memory is not None else TurnWindow(most)
+        if agent.behaviour.endless and isinstance(memory, TurnSummary):
             raise ValueError(f"{agent.behaviour.name} is one run over all messages, of which no summary is made")
         self.agent = agent
         self.summary = ""
@@ -130,7 +131,7 @@ class Conversation:
 
     def _recall(self) -> list[Transcript | str]:
         """What is shown of earlier turns; a summary is made where they have become too long."""
-        if isinstance(self.memory, Window):
+        if isinstance(self.memory, TurnWindow):
             return [*self.turns[max(0, len(self.turns) - self.memory.turns) :]]
         room = self.memory.tokens * _CHARACTERS
         texts = [turn.to_text(self.agent.behaviour) for turn in self.turns]

@@ -17,7 +17,7 @@ from typing import Never
 from formal_llm.agents import happenings
 from formal_llm.agents.acting import NO_TOOL, StatesMonitor
 from formal_llm.agents.actions import Action, actions_of, report_unknown_tool
-from formal_llm.agents.agent_tool import InnerPaused, call_agent
+from formal_llm.agents.agent_tool import InnerPaused, OuterRun, call_agent
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf
 from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relay_steps
 from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
@@ -89,7 +89,7 @@ class Run:
         tell: Callable[[Happening], None] | None = None,
         name: str = "",
         told: str = "",
-        outer: Run | None = None,
+        outer: OuterRun | None = None,
     ) -> None:
         self.settings = settings
         self.llm = llm
@@ -614,6 +614,10 @@ class Run:
             with suppress(NotAllowed):
                 self._monitor = rules.name_tool(self._monitor, NO_TOOL)
 
+    def record_inner_usage(self, usage: Usage) -> None:
+        """Count what an agent used that is called as a tool, for the state that is written."""
+        self._record_spent(Spent(self._writing, usage))
+
     def record_inner_run(self, tool: str, transcript: Transcript) -> None:
         """Record the run of an agent that was called as a tool, at its end."""
         self.inner.append(InnerRun(len(self.segments), tool, transcript, tuple(self._world.noted)))
@@ -647,7 +651,7 @@ class Run:
             usage += Usage(cost=prices.cost(usage.token_usage))
         self.transcript = self.transcript.plus(usage=usage, state=spent.state)
         if self.outer is not None:
-            self.outer._record_spent(Spent(self.outer._writing, usage))
+            self.outer.record_inner_usage(usage)
         if self._is_waiting:  # else the usage is not that of a request
             self._is_waiting = False
             self.notify_watchers(happenings.Received(usage, self.name))

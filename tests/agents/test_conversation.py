@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import Behaviour, Limits
-from formal_llm.agents import Agent, Conversation, Summary, Window
+from formal_llm.agents import Agent, Conversation, TurnSummary, TurnWindow
 from formal_llm.agents.happenings import Ended
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.errors import AgentError, AgentStopped, LLMError, WritingError
@@ -33,7 +33,7 @@ def test_only_the_latest_turns_are_shown() -> None:
     for said in ("first", "second", "third"):
         talk.say(said)
     assert "second" in llm.asked[-1] and "first" not in llm.asked[-1].split("conversation:")[1]
-    talk.memory = Window(0)
+    talk.memory = TurnWindow(0)
     talk.say("fourth")
     assert "Earlier" not in llm.asked[-1]
     with pytest.raises(ValueError, match="0 or more"):
@@ -54,7 +54,7 @@ def test_a_summary_bounds_what_is_shown(tokens: int, messages: list[str], size: 
         asked.append(request.prompt)  # type: ignore[attr-defined]
         return "s" * (size + 1)
 
-    talk = Conversation(Agent("react", FunctionTurnLLM(answer), agent_toolkit), memory=Summary(tokens))
+    talk = Conversation(Agent("react", FunctionTurnLLM(answer), agent_toolkit), memory=TurnSummary(tokens))
     for message in messages:
         before = talk.turns
         talk.say(message)
@@ -70,7 +70,7 @@ def test_a_summary_bounds_what_is_shown(tokens: int, messages: list[str], size: 
 
 def test_a_summary_is_of_what_is_not_shown() -> None:
     llm = ScriptedTurnLLM(["Hello.", "Ada likes rivers.", "The Danube.", "You are Ada."])
-    talk = Conversation(Agent("react", llm, agent_toolkit), memory=Summary(40))
+    talk = Conversation(Agent("react", llm, agent_toolkit), memory=TurnSummary(40))
     talk.say("I am Ada and I like rivers. " * 6)
     assert talk.say("Which is long?").answer == "The Danube." and talk.summary == "Ada likes rivers."
     assert "I am Ada" in llm.requests[1].prompt and "at most 13 words" in llm.requests[1].prompt
@@ -80,14 +80,14 @@ def test_a_summary_is_of_what_is_not_shown() -> None:
         ("assistant", "The Danube."), ("user", "Who am I?"),
     ]  # fmt: skip
     assert talk.usage.requests == 4
-    empty = Conversation(Agent("react", ScriptedTurnLLM(["Hello.", ""]), agent_toolkit), memory=Summary(2))
+    empty = Conversation(Agent("react", ScriptedTurnLLM(["Hello.", ""]), agent_toolkit), memory=TurnSummary(2))
     empty.say("I am Ada.")
     with pytest.raises(WritingError, match="wrote no summary"):
         empty.say("Who am I?")
     with pytest.raises(ValueError, match="at least 2 tokens"):
-        Summary(1)
+        TurnSummary(1)
     with pytest.raises(ValueError, match="one run over all messages, of which no summary is made"):
-        Conversation(Agent("chat-bot-endless", Scripted([])), memory=Summary())
+        Conversation(Agent("chat-bot-endless", Scripted([])), memory=TurnSummary())
 
 
 def test_earlier_turns_are_a_chat_where_tools_are_called_natively() -> None:

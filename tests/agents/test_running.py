@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm import Behaviour, Limits
+from formal_llm import Limits
 from formal_llm.agents import Agent, Segment
-from formal_llm.agents.acting import AgentRules
 from formal_llm.agents.decoding.writer import Due, Writer
-from formal_llm.agents.roles import Roles
-from formal_llm.agents.run_settings import RunSettings
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.agents.transcript import Transcript
 from formal_llm.errors import NotAllowed, WritingError
@@ -84,12 +81,6 @@ def test_of_the_tools_those_may_be_called_that_the_rules_allow() -> None:
     (correction,) = run(*ACTIONS).corrections
     assert correction.written == "lookup" and correction.legal == ("calculate", "search")
     assert run(("Tht", "t"), ("Act", "search"), *ACTIONS[2:]).corrections == ()
-
-
-def test_what_nobody_says() -> None:
-    behaviour = Behaviour.load("direct")
-    made = RunSettings(AgentRules(behaviour), Roles.from_markers(behaviour, {}))
-    assert made.calls.timeout == 60 and not made.budget.metered and not made.contents and made.max_tokens == 512
 
 
 def test_a_run_is_narrowed_where_it_can_go_on() -> None:
