@@ -14,8 +14,8 @@ from formal_llm.errors import AgentPaused, FormalLLMError, InputError
 if TYPE_CHECKING:
     from formal_llm.agents import Transcript
     from formal_llm.agents.agent import Agent
-    from formal_llm.agents.pausing import Waiting
     from formal_llm.agents.running import Run
+    from formal_llm.errors.agents import WaitingCall
 
 #: What an approval is answered with.
 DECISIONS = "yes, no, or no: REASON"
@@ -137,7 +137,7 @@ class PausableRun:
                 err().print(f"the run can be continued: {_how_to_continue(self.file)}{again}")
             raise
 
-    def _resume(self, state: str, waiting: Sequence[Waiting], answers: Mapping[str, str]) -> Run:
+    def _resume(self, state: str, waiting: Sequence[WaitingCall], answers: Mapping[str, str]) -> Run:
         approvals = {one.id for one in waiting if one.kind == "approval"}
         approved = {name: _read_approval(name, text) for name, text in answers.items() if name in approvals}
         results = {name: text for name, text in answers.items() if name not in approvals}
@@ -182,7 +182,7 @@ def _read_approval(name: str, text: str) -> bool | str:
     return found
 
 
-def _ask_person(waiting: Sequence[Waiting]) -> dict[str, str] | None:
+def _ask_person(waiting: Sequence[WaitingCall]) -> dict[str, str] | None:
     """The answers of the person at the terminal; None if there is nothing to be answered, or nobody who answers."""
     from formal_llm.agents.modular import terminal_user
 
@@ -207,7 +207,7 @@ def _how_to_continue(file: Path) -> str:
     return f"the same command with --resume {file} in place of the question"
 
 
-def report_pause(waiting: Sequence[Waiting], file: Path | None) -> None:
+def report_pause(waiting: Sequence[WaitingCall], file: Path | None) -> None:
     """Report on standard error what a run waits for, and how it is continued."""
     console = err()
     for one in waiting:
