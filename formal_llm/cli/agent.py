@@ -34,8 +34,9 @@ from formal_llm.errors import AgentPaused, FormalLLMError, InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from formal_llm.agents import Conversation, Transcript
+    from formal_llm.agents import Transcript
     from formal_llm.agents.agent import Agent, Tools
+    from formal_llm.agents.conversation import Conversation
     from formal_llm.agents.happenings import Happening
     from formal_llm.agents.running import Run
     from formal_llm.errors.agents import WaitingCall
@@ -168,8 +169,8 @@ def agent(
         return
     if tool_llm is not None or decisions is not None:
         raise InputError("--tool-llm and --decisions are for the modular agent: formal-llm agent modular")
-    from formal_llm.agents import Conversation
     from formal_llm.agents.agent import TIMES, Agent
+    from formal_llm.agents.conversation import Conversation
     from formal_llm.llms.text_doubles import RandomTextLLM
     from formal_llm.planning import Budget
 
