@@ -235,7 +235,7 @@ class _Anthropic:
         return Asked(results, tools, must, count_read(body), body)
 
     @staticmethod
-    def _blocks(text: str, calls: Calls, asked: Asked, ending: Ending = "end") -> list[Data]:
+    def _blocks(text: str, calls: Calls, asked: Asked) -> list[Data]:
         used = [
             {"type": "tool_use", "id": f"toolu_{len(asked.results)}_{number}", "name": name, "input": dict(arguments)}
             for number, (name, arguments) in enumerate(calls)

@@ -151,6 +151,11 @@ class WaitingCall(Protocol):
         ...
 
     @property
+    def input(self) -> str:
+        """What it is called with."""
+        ...
+
+    @property
     def question(self) -> str:
         """What the tool asks for."""
         ...
