@@ -14,20 +14,6 @@ from formal_llm.pictures.drawable import register_picture
 register_picture(Transcript, transcript_picture)
 
 __all__ = [
-    "Agent",
-    "AgentOutcome",
-    "Allowed",
-    "Conversation",
-    "Correction",
-    "Event",
-    "Markers",
-    "Monitor",
-    "Refusal",
-    "Segment",
-    "SelfConsistency",
-    "Splitter",
-    "Summary",
-    "Transcript",
-    "TurnWindow",
-    "Vote",
+    "Agent", "AgentOutcome", "Allowed", "Conversation", "Correction", "Event", "Markers", "Monitor", "Refusal",
+    "Segment", "SelfConsistency", "Splitter", "Transcript", "TurnSummary", "TurnWindow", "Vote",
 ]  # fmt: skip
