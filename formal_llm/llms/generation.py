@@ -411,7 +411,7 @@ STREAMS = {"generate": "stream", "continue_text": "stream_continuation", "take_t
 
 
 def _as_answer(made: Generated | GeneratedObject) -> Answer:
-    if isinstance(made, GeneratedObject):
+    if not isinstance(made, Generated):
         return Answer((), text=made.text, usage=made.usage)
     return Answer((), text=made.text, usage=made.usage, ended=made.ended, stopped=made.stopped, calls=made.calls)
 

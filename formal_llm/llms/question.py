@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, Self, TypeAlias, TypeGuard
 
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.reading import read_numbers
@@ -84,19 +84,20 @@ class CallRequest(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message of a chat.
-
-    Attributes:
-        role: ``system``, ``user``, ``assistant``, or ``tool`` for the result of a call.
-        content: the text.
-        calls: the calls of tools that the assistant requests.
-        answers: the ``id`` of the call whose result this is.
-    """
+    """A message of a chat: ``role`` is ``system``, ``user`` or ``assistant``; with tools see :class:`ToolMessage`."""
 
     role: str
     content: str
-    calls: tuple[CallRequest, ...] = ()
-    answers: str = ""
+
+    @property
+    def calls(self) -> tuple[CallRequest, ...]:
+        """The calls of tools that the assistant requests."""
+        return ()
+
+    @property
+    def answers(self) -> str:
+        """The ``id`` of the call whose result this is; empty if it is none."""
+        return ""
 
     def to_data(self) -> dict[str, object]:
         """Return the message as JSON data; ``calls`` and ``answers`` only if they are not empty."""
@@ -104,6 +105,44 @@ class Message(NamedTuple):
         if self.calls:
             data["calls"] = [list(call) for call in self.calls]
         return {**data, "answers": self.answers} if self.answers else data
+
+
+class ToolMessage(Message):
+    """A message of a chat with tools: one that requests calls, or the result of a call, whose role is ``tool``.
+
+    As a tuple it is the role and the content, like any message.
+
+    Args:
+        role, content, calls, answers: see :class:`Message`.
+    """
+
+    _calls: tuple[CallRequest, ...]
+    _answers: str
+
+    def __new__(cls, role: str, content: str, calls: Sequence[CallRequest] = (), answers: str = "") -> Self:
+        """Create the message."""
+        made = super().__new__(cls, role, content)
+        made._calls, made._answers = tuple(calls), answers
+        return made
+
+    @property
+    def calls(self) -> tuple[CallRequest, ...]:
+        """The calls of tools that the assistant requests."""
+        return self._calls
+
+    @property
+    def answers(self) -> str:
+        """The ``id`` of the call whose result this is; empty if it is none."""
+        return self._answers
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Message) and self.to_data() == other.to_data()
+
+    def __ne__(self, other: object) -> bool:  # else that of tuples
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((*self, self._calls, self._answers))
 
 
 @dataclass(frozen=True, slots=True)

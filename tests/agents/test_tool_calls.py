@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from formal_llm.agents.tool_calls import (
@@ -12,7 +10,6 @@ from formal_llm.agents.tool_calls import (
     call_with_text,
     check_texts,
     describe_tool,
-    list_parameters,
     parse_arguments,
 )
 from formal_llm.errors import ToolkitError
@@ -45,12 +42,6 @@ def book(people: str, time: str) -> str:
 def fails(text: str) -> str:
     """Fails."""
     raise ValueError(f"no {text}")
-
-
-def test_arguments_without_names_are_numbered() -> None:
-    bare = replace(book, parameters=())
-    assert (list_parameters(bare), list_parameters(book)) == (("input_1", "input_2"), ("people", "time"))
-    assert [one.get() for one in parse_arguments(bare, '{"input_2": "19:30", "input_1": 4}')] == ["4", "19:30"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ WRONG = {
     "plan openagi 3 --limit captioning=0 --require captioning=1": "captioning",
     "plan openagi 3 --prices a": "--prices takes IN,OUT",
     "plan openagi 3 --max-cost 1": "--max-cost needs --prices",
-    "plan openagi 3 --concurrency 3": "--concurrency and --retry-failed are for many tasks",
+    "plan openagi 3 --concurrency 3": "--concurrency, --retry-failed and --batch are for many tasks",
     "plan openagi 3 --out nodir/plan.json": "there is no folder nodir",
     "plan openagi 3 --cache nodir/answers": "there is no folder nodir",
     "plan openagi 3 --record nodir/answers": "there is no folder nodir",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from formal_llm.agents import Agent
 from formal_llm.errors import ProviderError
 from formal_llm.llms import resolve
 from formal_llm.llms.generation import Generated, StreamingToolCallingLLM, ToolCallingLLM, ToolOffer, ToolTurn
-from formal_llm.llms.question import CallRequest, Message
+from formal_llm.llms.question import CallRequest, Message, ToolMessage
 from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
 from formal_llm.llms.recorded.cache import CachedLLM
 from formal_llm.llms.text_doubles import ScriptedTurnLLM
@@ -27,9 +28,9 @@ OPEN = ToolOffer("note", "Notes.", {"type": "object", "properties": {"text": {"t
 CHAT = (
     Message("system", "Be brief."),
     Message("user", "2 + 3?"),
-    Message("assistant", "I add.", (CallRequest("c1", "add", '{"a": 2, "b": 3}'), CallRequest("c2", "note", "[1"))),
-    Message("tool", "5", answers="c1"),
-    Message("tool", "noted", answers="c2"),
+    ToolMessage("assistant", "I add.", (CallRequest("c1", "add", '{"a": 2, "b": 3}'), CallRequest("c2", "note", "[1"))),
+    ToolMessage("tool", "5", answers="c1"),
+    ToolMessage("tool", "noted", answers="c2"),
     Message("user", "And again?"),
 )
 
@@ -165,3 +166,11 @@ def test_turns_are_values() -> None:
     assert ToolTurn("q", [ADD]) == ToolTurn("q", [ADD]) != ToolTurn("q", [ADD], must_call=True)
     assert ToolTurn("q", [ADD]).content != ToolTurn("q", [OPEN]).content
     assert ToolTurn("q", [ADD]).way(resolve("test:first")) is None
+
+
+def test_a_message_with_tools_is_a_value_and_a_pair() -> None:
+    one = ToolMessage("assistant", "x", [CallRequest("1", "add", "{}")])
+    role, content = one
+    assert (role, content) == ("assistant", "x") and one.calls and one != Message("assistant", "x") != one
+    assert ToolMessage("user", "x") == Message("user", "x") and len({one, pickle.loads(pickle.dumps(one))}) == 1
+    assert ToolMessage("tool", "5", answers="1") != ToolMessage("tool", "5", answers="2")

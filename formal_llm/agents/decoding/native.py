@@ -38,7 +38,7 @@ from formal_llm.authored.tables import Items, Keys, problems
 from formal_llm.automata import Behaviour
 from formal_llm.errors import ProviderError, WritesNoText, WritingError
 from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, Generated, ToolCallingLLM, ToolOffer, ToolTurn
-from formal_llm.llms.question import CallRequest, Message
+from formal_llm.llms.question import CallRequest, Message, ToolMessage
 from formal_llm.planning.json_data import JSON
 
 #: The maximum number of positions that are visited in the search for the states of a turn.
@@ -450,7 +450,7 @@ class _NativeRun:
         if not calls:
             return [Message("user", f"{self.writer._markers.marker(segment.state)} {segment.text}")]
         texts = [*[_WITH_LAST] * (len(calls) - 1), segment.text]
-        return [Message("tool", text, answers=call.id) for call, text in zip(calls, texts, strict=True)]
+        return [ToolMessage("tool", text, answers=call.id) for call, text in zip(calls, texts, strict=True)]
 
     def _build_refusal(self, text: str, calls: Sequence[CallRequest], problem: str) -> list[Message]:
         """The messages that show a turn that could not be used, and why."""
@@ -459,9 +459,9 @@ class _NativeRun:
             call._replace(id=f"refused_{number}_{place}", arguments=call.arguments or "{}")
             for place, call in enumerate(calls)
         )
-        said = [Message("assistant", text, renamed)] if text or renamed else []
+        said = [ToolMessage("assistant", text, renamed)] if text or renamed else []
         if renamed:
-            return [*said, *(Message("tool", f"Not carried out: {problem}", answers=call.id) for call in renamed)]
+            return [*said, *(ToolMessage("tool", f"Not carried out: {problem}", answers=call.id) for call in renamed)]
         return [*said, Message("user", f"This could not be used: {problem}")]
 
     # -- reasons ------------------------------------------------------------------------------------------------
@@ -485,4 +485,4 @@ class _NativeRun:
 
 def _close_turn(texts: Sequence[str], calls: Sequence[CallRequest]) -> list[Message]:
     """The message of a turn; none if it is empty."""
-    return [Message("assistant", "\n".join(texts), tuple(calls))] if texts or calls else []
+    return [ToolMessage("assistant", "\n".join(texts), calls)] if texts or calls else []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from formal_llm import Answer, Question
 from formal_llm.errors import ProviderError
-from formal_llm.llms.generation import Generated, Messages
+from formal_llm.llms.generation import Generated, Messages, chat
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -21,11 +21,10 @@ class Writer:
     def generate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        assert isinstance(messages, str)
         if self.fail:
             self.fail -= 1
             raise ProviderError("the server cannot be reached")
-        self.prompts.append(messages)
+        self.prompts.append(chat(messages)[-1].content)
         return Generated(self.text, TokenUsage(1, 100, 10))
 
     def choose(self, question: Question) -> Answer:
