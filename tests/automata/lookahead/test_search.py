@@ -4,15 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Limits, Lookahead, Verdict
+from formal_llm import CFG, PDA, Limits, Lookahead, Verdict
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.lookahead.flow import FlowGrammar
+from formal_llm.automata.lookahead.exact import linear_program
+from formal_llm.automata.lookahead.flow import AcceptBelowTarget, FlowGrammar
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import SearchState
 from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, SEARCH, TIME
 from formal_llm.automata.models.automaton import Stack
 from tests.automata.lookahead.judging import parts, reference, sources
+from tests.automata.lookahead.test_flow import endings, many_exits
 from tests.oracles import INF
 from tests.strategies import choices, examples, tool_grammars, walk
 
@@ -98,6 +100,26 @@ class TestDecide:
         assert found >= least
         assert how in (FILTER, LINEAR, SEARCH)
 
+    @given(many_exits, st.tuples(st.integers(0, 3), st.integers(0, 2)), st.sampled_from([5, 20_000]))
+    @examples(100)
+    def test_it_finds_the_moves_of_a_run(self, source, bounds, max_states):
+        """Of automata with several exits, against all runs of a few moves."""
+        most, least = bounds
+        pda, state, stack = source
+        lookahead = Lookahead(pda.with_limits(Limits({"b": most}, at_least={"a": least} if least else {})))
+        remaining, needed = lookahead.automaton.start()[1:]
+        search = search_of(lookahead, max_states)
+        demand = search.demands.for_configuration(state, stack)
+        slow = reference(lookahead).moves(state, (*stack,), ())
+        runs = endings(lookahead.pda, (state, stack.top, AcceptBelowTarget((*stack.rest,))), 5)
+        moves = {count for read, count in runs if read.count("b") <= most and read.count("a") >= least}
+        for _ in range(2):  # the second answer is remembered
+            found, how = search.decide_demand(demand, remaining, needed)
+            assert (found == UNKNOWN) == (how == BUDGET)
+            if found != UNKNOWN:
+                assert (found == INFINITE) == (slow == INF)
+                assert found > 5 or found in moves
+
     def test_what_another_search_has_found_is_taken_over(self):
         lookahead = Lookahead(SHIFTS)
         search = search_of(lookahead, 0)
@@ -113,6 +135,90 @@ class TestDecide:
         one = search.multisets.unit_of(search.grammar.get_symbol("loop", "T", "loop").index)
         left = search.demands.resources.resources_left(lookahead.automaton.start().remaining)
         assert [search.finish_moves(count * one, None, left, 0) for count in (0, 1, 2, 3)] == [0, 2, 4, INFINITE]
+
+
+class TestOpenStacks:
+    """From p the X is popped into q or r: by way of q ``abdb`` is read, by way of r ``cdb``."""
+
+    def begin(self, most, q="q", r="r"):
+        ways = [("p", "a", "X", q), ("p", None, "X", r), (q, "b", "Y", "s"), (r, "c", "Y", "s")]
+        pda = PDA([*ways, ("s", "d", "Z", "s"), ("s", "b", "W", "t")], start="p", accepting="t", stack="XYZW")
+        lookahead = Lookahead(pda, Limits({"a": 2, "b": most}, at_least={"c": 2}))
+        self.search = search_of(lookahead, 20_000)
+        self.search._forget_old_version()
+        (state, stack), remaining, needed = lookahead._split_configuration(lookahead.automaton.start())
+        self.counters, self.resources = self.search.counters, self.search.demands.resources
+        return SearchState(0, (state, stack), self.resources.resources_left(remaining), needed)
+
+    def need(self, names):
+        return sum(self.resources.pack_need(self.counters.need[name]) for name in names)
+
+    @pytest.mark.parametrize("names", ["qr", "rq"])
+    def test_each_way_pays_for_itself(self, names):
+        for most in (3, 2, 1):
+            state = self.begin(most, *names)
+            by_q = (4, state._replace(unresolved=None, left=state.left - self.need("abb")))
+            rest = self.counters.pay_for("c", state.needed)
+            by_r = (4, state._replace(unresolved=None, left=state.left - self.need("b"), needed=rest))
+            assert sorted(self.search._after._raw_successors(state)) == sorted([by_q, by_r] if most > 1 else [by_r])
+            poor = state._replace(left=state.left - self.need("b" * (most - 1)))  # one b is left
+            assert [*self.search._after._raw_successors(poor)] == [
+                (4, by_r[1]._replace(left=poor.left - self.need("b")))
+            ]
+
+    def test_what_was_pending_stays(self):
+        state = self.begin(3)
+        unit = self.search.multisets.unit_of(self.search.grammar.symbols[0].index)
+        found = [*self.search._after._raw_successors(state._replace(pending=2 * unit, needed=0))]
+        assert [(after.pending, after.needed) for _, after in found] == [(2 * unit, 0)] * 2
+
+
+class TestBudget:
+    """What a search may visit, where it alone decides."""
+
+    def states(self, search, root):
+        """All states that a search may come to."""
+        found, todo = {root}, [root]
+        while todo:
+            for _, state in search._after.list_successors(todo.pop()):
+                if state not in found:
+                    found.add(state)
+                    todo.append(state)
+        return found
+
+    def test_it_visits_as_many_states_as_it_may(self, monkeypatch):
+        monkeypatch.setattr(linear_program, "LARGEST", 0)
+        cfg = CFG.from_string("%limit 1\nS -> D D D | e\nD -> a E | b E | a b\nE -> c | d c")
+        lookahead = Lookahead(cfg)
+
+        def ask(max_states):
+            search = search_of(lookahead, max_states)
+            search._forget_old_version()
+            day = search.multisets.unit_of(search.grammar.get_symbol("loop", "D", "loop").index)
+            left = search.demands.resources.resources_left(lookahead.automaton.start().remaining)
+            return search, (2 * day, None, left, 0)
+
+        search, rest = ask(0)
+        _, root = search._after.normalize_state(*rest)
+        count = len(self.states(search, root))
+        assert count > 3
+        for most in range(count + 3):
+            search, rest = ask(most)
+            found = search.decide_rest(*rest)
+            assert found == ((INFINITE, SEARCH) if most >= count else (UNKNOWN, BUDGET))
+            assert found == search.decide_rest(*rest)
+
+
+class TestEffort:
+    def test_only_with_twice_the_effort_it_is_tried_again(self):
+        lookahead = Lookahead(SHIFTS)
+        search = search_of(lookahead, 1)
+        search._forget_old_version()
+        state, other = SearchState(1, None, 0, 0), SearchState(2, None, 0, 0)
+        tries = [(state, LINEAR, effort) for effort in (-1.0, 0.0, 1.0, 1.0, 1.9, 2.0, 5.0, 9.9, 10.0)]
+        tries += [(state, SEARCH, 0.5), (other, LINEAR, 0.5)]
+        found = [search._is_worth_trying(*one) for one in tries]
+        assert found == [False, False, True, False, False, True, True, False, True, True, True]
 
 
 class TestVerdict:
