@@ -4,15 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits, Lookahead, Verdict
+from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Verdict
+from formal_llm.automata.lookahead import search as search_module
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.lookahead.exact import linear_program
+from formal_llm.automata.lookahead.exact import integer_program, linear_program
 from formal_llm.automata.lookahead.flow import AcceptBelowTarget, FlowGrammar
 from formal_llm.automata.lookahead.search import CompletionSearch
-from formal_llm.automata.lookahead.stacks import SearchState
-from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, SEARCH, TIME
+from formal_llm.automata.lookahead.stacks import NOTHING, SearchState
+from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, PROGRAM, SEARCH, TIME
 from formal_llm.automata.models.automaton import Stack
+from tests.automata.lookahead.exact.test_linear_program import WEEK
 from tests.automata.lookahead.judging import parts, reference, sources
 from tests.automata.lookahead.test_flow import endings, many_exits
 from tests.oracles import INF
@@ -207,6 +209,110 @@ class TestBudget:
             found = search.decide_rest(*rest)
             assert found == ((INFINITE, SEARCH) if most >= count else (UNKNOWN, BUDGET))
             assert found == search.decide_rest(*rest)
+
+
+class TestOrder:
+    """What is asked first: what is known, a little search, linear programs, prices, the solver, all the search."""
+
+    def ask(self, cost, value, max_states=20_000, **more):
+        limits = Limits(sums=(SumLimit("cost", at_most=cost), SumLimit("value", at_least=value)))
+        lookahead = Lookahead(CFG(WEEK.productions, WEEK.start, WEEK.symbols, limits))
+        at, remaining, needed = lookahead._split_configuration(lookahead.automaton.start())
+        search = CompletionSearch(FlowGrammar(lookahead.pda, Counters(lookahead.bounds)), max_states, **more)
+        return search, (search.demands.for_configuration(*at), remaining, needed)
+
+    def test_what_was_learned_decides_what_is_harder(self):
+        search, (demand, remaining, needed) = self.ask(61, 63)
+        poorer = remaining - search.counters.need["home"]
+        search.max_states = 0
+        assert search.decide_demand(demand, poorer, needed) == (UNKNOWN, BUDGET)
+        search, _ = self.ask(61, 63)
+        assert search.decide_demand(demand, remaining, needed) == (INFINITE, LINEAR)
+        search.max_states = 0
+        assert search.decide_demand(demand, poorer, needed) == (INFINITE, LINEAR)
+
+    def test_what_was_found_decides_what_is_easier(self):
+        search, (demand, remaining, needed) = self.ask(61, 62)
+        assert search.decide_demand(demand, remaining, needed) == (17, SEARCH)
+        search.max_states = 0
+        assert search.decide_demand(demand, remaining, search.counters.pay_for("home", needed)) == (17, SEARCH)
+
+    def test_nothing_is_tried_when_the_work_is_over(self):
+        search, question = self.ask(61, 62)
+        search.work.left = search.work.part = 0
+        assert search.decide_demand(*question) == (UNKNOWN, TIME)
+        assert search.work.left == 0 and not search._standing
+        search.work.left = search.work.part = INFINITE
+        assert search.decide_demand(*question) == (17, SEARCH)
+
+    def test_linear_programs_pay_for_their_work(self, monkeypatch):
+        monkeypatch.setattr(search_module, "PATIENCE", 0)
+        search, question = self.ask(61, 62)
+        search.work.left = search.work.part = 10_000
+        assert search.decide_demand(*question) == (17, SEARCH)
+        assert 1 < search.linear.tries < 10_000 - search.work.left < search.linear.tries + 1  # the first state, too
+
+    @pytest.mark.parametrize(("guided", "expected"), [(42.0, (42.0, SEARCH)), (UNKNOWN, (17, SEARCH))])
+    def test_a_guide_where_linear_programs_are_too_large(self, monkeypatch, guided, expected):
+        monkeypatch.setattr(search_module, "PATIENCE", 0)
+        monkeypatch.setattr(search_module, "_LONGER", 0)
+        asked = []
+
+        def guide(state):
+            asked.append(state)
+            return guided
+
+        search, question = self.ask(61, 62)
+        search.guide = guide
+        assert search.decide_demand(*question) == (17, SEARCH) and not asked
+        monkeypatch.setattr(linear_program, "LARGEST", 0)
+        search, question = self.ask(61, 62)
+        search.guide = guide
+        for _ in range(2):
+            found, how = search.decide_demand(*question)
+            assert how == SEARCH and (found == 42 if guided == 42 else found < INFINITE)
+        assert len(asked) == 1 and asked[0].needed
+        search = search_of(Lookahead(SHIFTS), 20_000)  # no lower bound is open
+        search.guide = guide
+        assert decide(search, Lookahead(SHIFTS), Lookahead(SHIFTS).automaton.start())[1] == SEARCH
+        assert len(asked) == 1
+
+    def test_a_paused_search_goes_on_before_a_guide_is_asked(self, monkeypatch):
+        monkeypatch.setattr(linear_program, "LARGEST", 0)
+        asked = []
+        search, question = self.ask(61, 62)
+        search.guide = lambda state: asked.append(state) or UNKNOWN
+        for count in (1, 1):
+            search.work.left = search.work.part = 0.1
+            assert search.decide_demand(*question) == (UNKNOWN, TIME)
+            assert len(asked) == count and len(search._standing) == 1
+
+    @pytest.mark.parametrize("installed", [True, False])
+    def test_the_solver_decides_what_the_search_may_not(self, monkeypatch, installed):
+        if installed:
+            pytest.importorskip("ortools")
+        else:
+            monkeypatch.setattr(integer_program, "is_solver_installed", lambda: False)
+        for solver in (True, False):
+            search, question = self.ask(61, 62, 1, solver=solver)
+            search.work.left = search.work.part = 1_000_000
+            monkeypatch.setattr(linear_program.LinearProgram, "most_effort", 0)
+            found = search.decide_demand(*question)
+            assert found == ((17, PROGRAM) if solver and installed else (UNKNOWN, BUDGET))
+            assert search.missed == (solver and not installed)
+            if solver and installed:
+                assert search.integer_program.tries > 0
+                assert search.work.left < 1_000_000 - search.integer_program.tries
+                search.work.left = search.work.part = 100  # too little for one more
+                demand, remaining, needed = question
+                another = search.decide_demand(demand, remaining, search.counters.pay_for("home", needed))
+                assert another[1] != PROGRAM
+
+    def test_what_the_filters_decide_misses_no_solver(self):
+        search, (_, remaining, needed) = self.ask(61, 62, solver=True)
+        assert search.decide_demand(NOTHING, remaining, 0) == (0, FILTER)
+        assert search.decide_demand(NOTHING, remaining, needed) == (INFINITE, FILTER)
+        assert not search.missed
 
 
 class TestEffort:
