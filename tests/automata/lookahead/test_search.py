@@ -1,5 +1,7 @@
 """The search over multisets: what decided, what is remembered, what a budget does."""
 
+from itertools import chain, combinations, permutations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ from formal_llm.automata.models.automaton import Stack
 from tests.automata.lookahead.exact.test_linear_program import WEEK
 from tests.automata.lookahead.judging import parts, reference, sources
 from tests.automata.lookahead.test_flow import endings, many_exits
-from tests.oracles import INF
+from tests.oracles import INF, Reference
 from tests.strategies import choices, examples, tool_grammars, walk
 
 #: Each day two of six people, nobody twice: an exact cover, beyond the filters.
@@ -30,9 +32,9 @@ Wednesday -> eve fay | ann cat | bob dan
 """)
 
 
-def search_of(lookahead, max_states):
-    """A search of its own, without a solver."""
-    return CompletionSearch(FlowGrammar(lookahead.pda, Counters(lookahead.bounds)), max_states)
+def search_of(lookahead, max_states, **more):
+    """A search of its own, by default without a solver."""
+    return CompletionSearch(FlowGrammar(lookahead.pda, Counters(lookahead.bounds)), max_states, **more)
 
 
 def decide(search, lookahead, now):
@@ -112,7 +114,7 @@ class TestDecide:
         remaining, needed = lookahead.automaton.start()[1:]
         search = search_of(lookahead, max_states)
         demand = search.demands.for_configuration(state, stack)
-        slow = reference(lookahead).moves(state, (*stack,), ())
+        slow = Reference(lookahead.pda, lookahead.limits, "ab").moves(state, tuple(stack))
         runs = endings(lookahead.pda, (state, stack.top, AcceptBelowTarget((*stack.rest,))), 5)
         moves = {count for read, count in runs if read.count("b") <= most and read.count("a") >= least}
         for _ in range(2):  # the second answer is remembered
@@ -142,8 +144,8 @@ class TestDecide:
 class TestOpenStacks:
     """From p the X is popped into q or r: by way of q ``abdb`` is read, by way of r ``cdb``."""
 
-    def begin(self, most, q="q", r="r"):
-        ways = [("p", "a", "X", q), ("p", None, "X", r), (q, "b", "Y", "s"), (r, "c", "Y", "s")]
+    def begin(self, most, q="q", r="r", more=()):
+        ways = [("p", "a", "X", q), ("p", None, "X", r), (q, "b", "Y", "s"), (r, "c", "Y", "s"), *more]
         pda = PDA([*ways, ("s", "d", "Z", "s"), ("s", "b", "W", "t")], start="p", accepting="t", stack="XYZW")
         lookahead = Lookahead(pda, Limits({"a": 2, "b": most}, at_least={"c": 2}))
         self.search = search_of(lookahead, 20_000)
@@ -169,10 +171,10 @@ class TestOpenStacks:
             ]
 
     def test_what_was_pending_stays(self):
-        state = self.begin(3)
-        unit = self.search.multisets.unit_of(self.search.grammar.symbols[0].index)
+        state = self.begin(3, more=[("s", "a", "W", "t")])
+        (unit,) = (self.search.multisets.unit_of(one.index) for one in self.search.grammar.symbols if one.key[1] == "W")
         found = [*self.search._after._raw_successors(state._replace(pending=2 * unit, needed=0))]
-        assert [(after.pending, after.needed) for _, after in found] == [(2 * unit, 0)] * 2
+        assert [(after.pending, after.needed) for _, after in found] == [(3 * unit, 0)] * 2
 
 
 class TestBudget:
@@ -210,6 +212,33 @@ class TestBudget:
             assert found == ((INFINITE, SEARCH) if most >= count else (UNKNOWN, BUDGET))
             assert found == search.decide_rest(*rest)
 
+    def test_what_is_left_undecided_rules_nothing_out(self, monkeypatch):
+        monkeypatch.setattr(linear_program, "LARGEST", 0)
+        lookahead = Lookahead(SHIFTS, solver=False)
+        _, (_, root) = begin(lookahead)
+        states = self.states(lookahead._search, root)
+        search = lookahead._search.fresh_copy()
+        search.max_states = 0
+        undecided = [state for state in states - {root} if search.decide_rest(*state) == (UNKNOWN, BUDGET)]
+        assert len(undecided) >= 3
+        search.max_states = 20_000
+        assert search.decide_rest(*root) == (UNKNOWN, BUDGET)
+
+    @pytest.mark.parametrize("patience", [1, 2, 3, 4, 5, 8, 20])
+    def test_wherever_it_pauses_the_moves_are_right(self, monkeypatch, patience):
+        """All completions of a state of these shifts take as many moves."""
+        monkeypatch.setattr(linear_program, "LARGEST", 0)
+        monkeypatch.setattr(search_module, "PATIENCE", patience)
+        monkeypatch.setattr(search_module, "_LONGER", patience + 1)
+        lookahead = Lookahead(SHIFTS, solver=False)
+        after, (_, root) = begin(lookahead)
+        shared = lookahead._search.fresh_copy()
+        for state in [root, *sorted(self.states(lookahead._search, root))]:
+            pending = after.multisets.list_items(state.pending)
+            expected = sum({"$": 12, "Week": 10}.get(symbol.key[1], 3) * count for symbol, count, _ in pending)
+            found = {search.finish_moves(*state) for search in (shared, lookahead._search.fresh_copy())}
+            assert found in ({expected}, {INFINITE})
+
 
 class TestOrder:
     """What is asked first: what is known, a little search, linear programs, prices, the solver, all the search."""
@@ -218,7 +247,7 @@ class TestOrder:
         limits = Limits(sums=(SumLimit("cost", at_most=cost), SumLimit("value", at_least=value)))
         lookahead = Lookahead(CFG(WEEK.productions, WEEK.start, WEEK.symbols, limits))
         at, remaining, needed = lookahead._split_configuration(lookahead.automaton.start())
-        search = CompletionSearch(FlowGrammar(lookahead.pda, Counters(lookahead.bounds)), max_states, **more)
+        search = search_of(lookahead, max_states, **more)
         return search, (search.demands.for_configuration(*at), remaining, needed)
 
     def test_what_was_learned_decides_what_is_harder(self):
@@ -272,6 +301,7 @@ class TestOrder:
             found, how = search.decide_demand(*question)
             assert how == SEARCH and (found == 42 if guided == 42 else found < INFINITE)
         assert len(asked) == 1 and asked[0].needed
+        assert (search._memo[asked[0]] == 42) == (guided == 42)
         search = search_of(Lookahead(SHIFTS), 20_000)  # no lower bound is open
         search.guide = guide
         assert decide(search, Lookahead(SHIFTS), Lookahead(SHIFTS).automaton.start())[1] == SEARCH
@@ -286,6 +316,24 @@ class TestOrder:
             search.work.left = search.work.part = 0.1
             assert search.decide_demand(*question) == (UNKNOWN, TIME)
             assert len(asked) == count and len(search._standing) == 1
+
+    def test_a_guide_is_not_asked_what_a_little_search_finds(self, monkeypatch):
+        monkeypatch.setattr(linear_program, "LARGEST", 0)
+        asked = []
+        search, question = self.ask(80, 40)
+        search.guide = asked.append
+        assert search.decide_demand(*question) == (17, SEARCH) and not asked
+
+    def test_what_whole_numbers_decide_is_no_linear_argument(self):
+        search, question = self.ask(20, 27)
+        assert search.decide_demand(*question) == (INFINITE, SEARCH)
+
+    def test_a_query_uses_no_more_than_its_part(self, monkeypatch):
+        monkeypatch.setattr(search_module, "PATIENCE", 0)
+        search, question = self.ask(61, 62)
+        search.work.left, search.work.part = 10_000, 5
+        assert search.decide_demand(*question) == (UNKNOWN, TIME)
+        assert 9_980 < search.work.left < 9_996
 
     @pytest.mark.parametrize("installed", [True, False])
     def test_the_solver_decides_what_the_search_may_not(self, monkeypatch, installed):
@@ -303,10 +351,19 @@ class TestOrder:
             if solver and installed:
                 assert search.integer_program.tries > 0
                 assert search.work.left < 1_000_000 - search.integer_program.tries
-                search.work.left = search.work.part = 100  # too little for one more
-                demand, remaining, needed = question
-                another = search.decide_demand(demand, remaining, search.counters.pay_for("home", needed))
-                assert another[1] != PROGRAM
+                search, question = self.ask(61, 62, 1, solver=True)
+                search.work.left = search.work.part = 100  # too little for it
+                assert search.decide_demand(*question) == (UNKNOWN, BUDGET)
+
+    def test_the_solver_is_not_asked_what_a_search_finds(self, monkeypatch):
+        pytest.importorskip("ortools")
+        monkeypatch.setattr(linear_program, "LARGEST", 0)
+        for patience, longer, decided in ((1, 100, SEARCH), (100, 1, SEARCH), (1, 1, PROGRAM)):
+            monkeypatch.setattr(search_module, "PATIENCE", patience)
+            monkeypatch.setattr(search_module, "_LONGER", longer)
+            lookahead = Lookahead(SHIFTS)
+            search = search_of(lookahead, 20_000, solver=True)
+            assert decide(search, lookahead, lookahead.automaton.start()) == (12, decided)
 
     def test_what_the_filters_decide_misses_no_solver(self):
         search, (_, remaining, needed) = self.ask(61, 62, solver=True)
@@ -420,7 +477,8 @@ class TestDays:
         lookahead = Lookahead(CFG.from_string(text))
         search = lookahead._search
         search._forget_old_version()
-        self.after, self.counters, self.resources = search._after, search.counters, search.demands.resources
+        self.search, self.after = search, search._after
+        self.counters, self.resources = search.counters, search.demands.resources
         _, remaining, self.needed = lookahead._split_configuration(lookahead.automaton.start())
         self.left = self.resources.resources_left(remaining)
         names = {symbol.key[1]: symbol.index for symbol in search.grammar.symbols}
@@ -492,3 +550,43 @@ class TestDays:
         for used, following in ((0, self.part), (3, self.part), (4, self.part)):
             state = SearchState(both, None, self.left - used * c, self.needed)
             assert {after.pending for _, after in self.after.list_successors(state)} == {following}
+
+    def test_what_is_left_out_at_once_counts_too(self):
+        self.begin()
+        search = self.search.fresh_copy()
+        for count in range(4):
+            assert search.finish_moves(count * self.part + self.day, None, self.left, 0) == 2 * count + 2
+
+    @pytest.mark.parametrize("many", [1, 2, 3])
+    def test_of_very_many_ways_none_is_taken_that_cannot_be_paid(self, monkeypatch, many):
+        monkeypatch.setattr(search_module, "_MANY", many)
+        self.begin()
+        c = self.resources.pack_need(self.after.counters.need["c"])
+        for used, found in ((4, [2]), (3, [2, 3]), (0, [2, 3])):
+            self.after.work.left = 1_000.0
+            state = SearchState(self.day, None, self.left - used * c, 0)
+            assert [moves for moves, _ in self.after._raw_successors(state)] == found
+            assert 1_000 - self.after.work.left == pytest.approx(2 * self.after._effort)
+
+    @pytest.mark.parametrize("exact", [False, True])
+    def test_the_symbol_with_the_fewest_ways_is_worked_off_first(self, exact):
+        """A has one way, B and D two, C three. One way is enough to look at no more symbols."""
+        sums = "%limit cost = 16\na cost=3\nb cost=2\nc cost=1" if exact else "%limit 4"
+        text = f"%order forward\n{sums}\nS -> A B C D\nA -> a a\nB -> b b | a b\nC -> c c | b c | a c\nD -> c c | a b"
+        lookahead, ways = Lookahead(CFG.from_string(text)), {"A": 1, "B": 2, "C": 3, "D": 2}
+        grammar = FlowGrammar(lookahead.pda, Counters(lookahead.bounds))
+        for order in permutations("ABCD"):
+            search = CompletionSearch(grammar, 1)
+            search._forget_old_version()
+            after, names = search._after, {symbol.key[1]: symbol.index for symbol in search.grammar.symbols}
+            assert bool(after.sums) == exact
+            units = {name: after.multisets.unit_of(names[name]) for name in order}
+            left = search.demands.resources.resources_left(grammar.counters.remaining)
+            for some in chain.from_iterable(combinations(order, size) for size in (1, 2, 3, 4)):
+                after.work.left = 1_000.0
+                unit, found = after._choose_symbol(SearchState(sum(units[name] for name in some), None, left, 0))
+                fewest = [name for name in some if ways[name] == min(ways[one] for one in some)]
+                assert unit == units[fewest[-1 if exact else 0]]
+                assert len([*found]) == ways[fewest[0]]
+                looked_at = some[: some.index("A") + 1] if "A" in some else some
+                assert 1_000 - after.work.left == pytest.approx(sum(ways[name] for name in looked_at) * after._effort)
