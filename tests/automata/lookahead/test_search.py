@@ -120,6 +120,7 @@ class TestDecide:
         for _ in range(2):  # the second answer is remembered
             found, how = search.decide_demand(demand, remaining, needed)
             assert (found == UNKNOWN) == (how == BUDGET)
+            assert search.completion_moves(demand, remaining, needed) == found
             if found != UNKNOWN:
                 assert (found == INFINITE) == (slow == INF)
                 assert found > 5 or found in moves
@@ -144,8 +145,9 @@ class TestDecide:
 class TestOpenStacks:
     """From p the X is popped into q or r: by way of q ``abdb`` is read, by way of r ``cdb``."""
 
-    def begin(self, most, q="q", r="r", more=()):
-        ways = [("p", "a", "X", q), ("p", None, "X", r), (q, "b", "Y", "s"), (r, "c", "Y", "s"), *more]
+    def begin(self, most, turn=1, more=()):
+        ways = [("p", "a", "X", "q"), ("p", None, "X", "r")][::turn]
+        ways += [("q", "b", "Y", "s"), ("r", "c", "Y", "s"), *more]
         pda = PDA([*ways, ("s", "d", "Z", "s"), ("s", "b", "W", "t")], start="p", accepting="t", stack="XYZW")
         lookahead = Lookahead(pda, Limits({"a": 2, "b": most}, at_least={"c": 2}))
         self.search = search_of(lookahead, 20_000)
@@ -157,10 +159,10 @@ class TestOpenStacks:
     def need(self, names):
         return sum(self.resources.pack_need(self.counters.need[name]) for name in names)
 
-    @pytest.mark.parametrize("names", ["qr", "rq"])
-    def test_each_way_pays_for_itself(self, names):
+    @pytest.mark.parametrize("turn", [1, -1])
+    def test_each_way_pays_for_itself(self, turn):
         for most in (3, 2, 1):
-            state = self.begin(most, *names)
+            state = self.begin(most, turn)
             by_q = (4, state._replace(unresolved=None, left=state.left - self.need("abb")))
             rest = self.counters.pay_for("c", state.needed)
             by_r = (4, state._replace(unresolved=None, left=state.left - self.need("b"), needed=rest))
@@ -232,12 +234,18 @@ class TestBudget:
         monkeypatch.setattr(search_module, "_LONGER", patience + 1)
         lookahead = Lookahead(SHIFTS, solver=False)
         after, (_, root) = begin(lookahead)
-        shared = lookahead._search.fresh_copy()
-        for state in [root, *sorted(self.states(lookahead._search, root))]:
-            pending = after.multisets.list_items(state.pending)
-            expected = sum({"$": 12, "Week": 10}.get(symbol.key[1], 3) * count for symbol, count, _ in pending)
-            found = {search.finish_moves(*state) for search in (shared, lookahead._search.fresh_copy())}
-            assert found in ({expected}, {INFINITE})
+        expected = {
+            state: sum(
+                {"$": 12, "Week": 10}.get(symbol.key[1], 3) * count
+                for symbol, count, _ in after.multisets.list_items(state.pending)
+            )
+            for state in self.states(lookahead._search, root)
+        }
+        alone = {state: lookahead._search.fresh_copy().finish_moves(*state) for state in expected}
+        assert all(found in (INFINITE, expected[state]) for state, found in alone.items())
+        for states in (sorted(expected), sorted(expected, key=expected.__getitem__), [root, *expected]):
+            shared = lookahead._search.fresh_copy()
+            assert {state: shared.finish_moves(*state) for state in states} == alone
 
 
 class TestOrder:
@@ -354,11 +362,15 @@ class TestOrder:
                 search, question = self.ask(61, 62, 1, solver=True)
                 search.work.left = search.work.part = 100  # too little for it
                 assert search.decide_demand(*question) == (UNKNOWN, BUDGET)
+                assert all(how != PROGRAM for _, how in search._tried)
 
     def test_the_solver_is_not_asked_what_a_search_finds(self, monkeypatch):
         pytest.importorskip("ortools")
-        monkeypatch.setattr(linear_program, "LARGEST", 0)
-        for patience, longer, decided in ((1, 100, SEARCH), (100, 1, SEARCH), (1, 1, PROGRAM)):
+        monkeypatch.setattr(linear_program.LinearProgram, "most_effort", 0)
+        for patience, longer, largest, decided in (
+            (1, 100, 0, SEARCH), (100, 1, 0, SEARCH), (1, 1, 0, PROGRAM), (1, 100, 1_000_000, PROGRAM),
+        ):  # fmt: skip
+            monkeypatch.setattr(linear_program, "LARGEST", largest)
             monkeypatch.setattr(search_module, "PATIENCE", patience)
             monkeypatch.setattr(search_module, "_LONGER", longer)
             lookahead = Lookahead(SHIFTS)
@@ -465,6 +477,23 @@ def test_of_what_is_free_as_much_is_kept_as_bounds_may_still_need() -> None:
         assert symbol.is_free
         assert count == min(needs, 4)
         assert steps == (4 - count) * symbol.free_steps
+
+
+def test_sums_that_cannot_come_out_are_no_state() -> None:
+    """An X costs 2 or 5, so two of them may cost 7, and three cost 6 or 9. What the open part costs is not known."""
+    lookahead = Lookahead(CFG.from_string("%limit cost = 7\nS -> X X\nX -> a | b\na cost=2\nb cost=5"))
+    search = lookahead._search
+    search._forget_old_version()
+    x = search.multisets.unit_of(search.grammar.get_symbol("loop", "X", "loop").index)
+    left, needed = search.demands.resources.resources_left(search.counters.remaining), search.counters.needed
+    for count, possible in ((1, False), (2, True), (3, False)):
+        closed = search._after.normalize_state(count * x, None, left, needed)
+        assert closed == ((0, SearchState(count * x, None, left, needed)) if possible else None)
+        at = ("loop", Stack.of("X"))
+        assert search._after.normalize_state(count * x, at, left, needed) == (
+            0,
+            SearchState(count * x, at, left, needed),
+        )
 
 
 class TestDays:
