@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +47,49 @@ def check(simplex, columns, exact, right, bounds):
     return solution is not None
 
 
+def check_table(simplex, low, high):
+    """What holds between two questions: the basis is the unit matrix, and no variable out of it would be cheaper."""
+    basis, free, upper = simplex._basis, simplex._free, simplex._upper
+    assert np.allclose(simplex._rows[:, basis], np.eye(len(basis)), atol=1e-6)
+    assert set(np.flatnonzero(~free)) == set(basis)
+    assert not (upper & ~free).any()
+    costs = np.zeros(free.size)
+    costs[: simplex._width] = simplex._costs
+    assert np.allclose(simplex._prices, costs - costs[basis] @ simplex._rows, atol=1e-6)
+    varies = np.ones(free.size, dtype=bool)
+    varies[: simplex._width] = np.array(low) < np.array(high)
+    varies[simplex._width :] = ~np.array(simplex._exact)
+    signs = np.where(upper, -1.0, 1.0) * simplex._prices
+    assert (signs[free & varies] > -1e-6).all()
+
+
 class TestSimplex:
+    @given(systems(), st.lists(st.integers(-2, 2), min_size=5, max_size=5), st.integers(-2, 4))
+    @examples(80)
+    def test_the_table_is_always_one_of_a_cheapest_basis(self, system, factors, bound):
+        columns, exact, asked = system
+        simplex = Simplex(columns, exact, [1.0 + n / 7 for n in range(len(columns))])
+        height, extra = len(exact), []
+        for right, bounds in asked:
+            low, high = [low for low, _ in bounds], [min(high, low + 9) for low, high in bounds]
+            simplex.solve_bounded([*right, *extra], low, high, 1e9)
+            check_table(simplex, low, high)
+            simplex.add_row({n: factor for n, factor in enumerate(factors[: len(columns)]) if factor})
+            check_table(simplex, low, high)
+            simplex.solve_bounded([*right, *extra, bound], low, high, 1e9)
+            kept = simplex.drop_loose_rows(height)
+            check_table(simplex, low, high)
+            extra = [[*extra, bound][row - height] for row in kept]
+
+    def test_a_table_made_anew_is_kept_again(self, monkeypatch):
+        monkeypatch.setattr(simplex_module, "_FRESH", 2)
+        simplex = Simplex([{0: 1}, {0: 1, 1: 1}], [True, False], [2.0, 1.0])
+        pivots = []
+        for right in ([2, 1], [2, 1], [2, 3], [2, 3], [2, 3], [2, 3]):
+            simplex.solve_bounded(right, [0, 0], [9, 9], 1e9)
+            pivots.append(simplex.pivots)
+        assert pivots == [2, 2, 3, 4, 4, 4]
+
     @given(systems())
     @examples(200)
     def test_a_solution_fits_and_where_there_is_none_the_rows_say_so(self, system):
