@@ -111,7 +111,6 @@ class FlowGrammar:
         self._exits: dict[tuple[State, str | None], list[State]] = {}
         self._ends: dict[tuple[State, Stack], bool] = {}
         self._detours: dict[int, dict[str, int]] = {}
-        self._detours_of = 0
         #: The terminals in upper bounds, and those of them that may not be used at all.
         self.limited = frozenset(counters.need)
         self._banned = {name for name in self.limited if not counters.can_afford(name, counters.remaining)}
@@ -345,9 +344,6 @@ class FlowGrammar:
 
     def detours_of(self, index: int) -> dict[str, int]:
         """For each terminal that completions of a symbol may use, by how many terminals that lengthens the shortest."""
-        if self._detours_of != len(self.symbols):
-            self._detours_of = len(self.symbols)
-            self._detours.clear()
         found = self._detours.get(index)
         if found is None:
             found = self._detours[index] = self._find_detours(index)

@@ -121,8 +121,7 @@ class WorkBudget:
 
         The first ones may use more: what they find often decides those after them.
         """
-        left = self.left
-        self.part = (left if left > 0 else 0.0) / (_PARTS if queries >= _PARTS else queries or 1)
+        self.part = max(0.0, self.left) / (min(queries, _PARTS) or 1)
 
     def limit_seconds(self, seconds: float | None) -> AbstractContextManager[None]:
         """Bound the seconds of all queries inside together, None for no bound; within another bound that one."""

@@ -9,11 +9,12 @@ import pytest
 from formal_llm import Behaviour
 from formal_llm.agents import Markers, Monitor, Segment, Transcript
 from formal_llm.agents.decoding.chatting import ChattingWriter
+from formal_llm.agents.decoding.contents import OneOf
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds, Writer
 from formal_llm.errors import NotRecorded, WritesNoText
 from formal_llm.llms import RandomLLM, RecordingLLM, ReplayLLM
-from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms.text_doubles import RandomTextLLM, ScriptedTextLLM
 from tests.agents.decoding.runs import run
 from tests.llms.hosted import protocol_server as ps
 
@@ -62,6 +63,16 @@ def test_a_server_like_that_of_llama_cpp(monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(server.paths) == {"/completion"}
     assert made.usage.requests == 4
     assert made.usage.output_tokens == 28
+
+
+def test_where_only_one_text_is_left_no_request_is_made() -> None:
+    """Neither for the rest of the text nor for the marker behind it, which is the only one."""
+    llm = ScriptedTextLLM(["Thought] a [Action] Look", " it", "Final Thought] b [Answer] c"])
+    contents = {"action": OneOf("Search", "Lookup")}
+    made = run(ContinuingWriter(llm, REACT), BEHIND, ASKED, world=WORLD, contents=contents, markers=MARKERS)
+    assert (made.text_of("action"), made.text_of("action-input"), made.answer) == ("Lookup", "it", "c")
+    assert len(llm.requests) == 3
+    assert llm.requests[1].prompt.endswith("[Action] Lookup\n[Action Input]")
 
 
 @pytest.mark.parametrize("kind", [ContinuingWriter, ChattingWriter])

@@ -1,5 +1,10 @@
 """The commutative grammar of an automaton, against words written out."""
 
+import random
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +13,7 @@ from formal_llm.automata.languages.fronts import ViablePrefixes
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, AcceptBelowTarget, FlowGrammar
+from formal_llm.automata.models.automaton import Stack
 from formal_llm.automata.models.pda import LOOP
 from formal_llm.automata.models.product import constrained
 from tests.oracles import language
@@ -78,6 +84,16 @@ class TestStacks:
         assert grammar.has_open_symbols
         levels = [{target for _, target in ways} for ways in grammar.walk_stack("p", pda.start().stack)]
         assert levels == [{ACCEPTING}]  # with nothing below, all the ways at once
+
+    @pytest.mark.parametrize("first", [True, False])
+    def test_one_symbol_may_be_open(self, first):
+        grammar = FlowGrammar(
+            PDA([("p", "a", "X", end) for end in "pq"], start="p", accepting="q", stack="X"), Counters(())
+        )
+        exits = grammar.exit_states("p", "X")
+        assert not first or grammar.has_open_symbols
+        grammar.get_symbol("p", "X", exits[1])
+        assert len(grammar.symbols) == 1 and grammar.has_open_symbols
 
     def test_what_is_reached(self):
         grammar = flow(CFG([("S", ("A", "a")), ("A", ("b",)), ("B", ("S",))]))
@@ -186,6 +202,168 @@ class TestCosts:
             assert {*grammar.detours_of(symbol.index)} == read - {None}
 
 
+def make_exits(seed):
+    """An automaton that pops most symbols in several states and accepts in the midst of stacks; a state, a stack."""
+    pick = random.Random(seed)
+    pushed = ["", "", "", "X", "Y", "XY", "YX", "XXY"]
+    moves = [
+        (pick.choice("pqr"), pick.choice("ab-"), pick.choice("XXY-"), pick.choice("pqr"), (*pick.choice(pushed),))
+        for _ in range(pick.randint(6, 12))
+    ]
+    moves = [(at, read.strip("-") or None, top.strip("-") or None, end, push) for at, read, top, end, push in moves]
+    accepting = pick.sample("pqr", pick.choice([0, 1, 1, 2]))
+    pda = PDA(moves, start="p", accepting=accepting, stack="XY", alphabet="ab", check=False)
+    return pda, pick.choice("pqr"), Stack.of(*pick.choices("XY", k=pick.randint(0, 4)))
+
+
+#: Drawn by numbers, since small ones, which are tried most, have few exits.
+many_exits = st.integers(0, 1 << 32).map(make_exits)
+
+
+def ask_everything(pda):
+    """A flow grammar that knows all symbols which any stack may ask for."""
+    grammar = FlowGrammar(pda, Counters(pda.bounds))
+    for state in "pqr":
+        for top in (None, "X", "Y"):
+            for target in grammar.target_states(state, top):
+                grammar.get_symbol(state, top, target)
+            for below in ((), ("X",), ("Y",)) if top is not None else ():
+                grammar.get_symbol(state, top, AcceptBelowTarget(below))
+    return grammar
+
+
+def endings(pda, key, most):
+    """(terminals read, moves) of all runs that a flow symbol is for, of up to ``most`` moves, by making the runs."""
+    state, top, target = key
+    inside = target is ACCEPTING or isinstance(target, AcceptBelowTarget)
+    grounded = top is not None and not isinstance(target, AcceptBelowTarget)
+    below = target.below if isinstance(target, AcceptBelowTarget) else ()
+    begin = (state, tuple(name for name in (top, *below) if name is not None), (), 0)
+    todo, seen, found = [begin], {begin}, set()
+    while todo:
+        at, stack, read, moves = todo.pop()
+        if grounded and not stack:  # popped
+            if at == target:
+                found.add((read, moves))
+            continue
+        if inside and at in pda.accepting_states:
+            found.add((read, moves))
+        for move in pda.transitions if moves < most else ():
+            if move.state == at and (move.pop is None or stack[:1] == (move.pop,)):
+                rest = stack if move.pop is None else stack[1:]
+                after = tuple(sorted((*read, move.read))) if move.read is not None else read
+                following = (move.target, (*move.push, *rest), after, moves + 1)
+                if following not in seen:
+                    seen.add(following)
+                    todo.append(following)
+    return found
+
+
+def worked_off(grammar, most):
+    """For each flow symbol (terminals read, moves) of all its completions of up to ``most`` moves, by its ways."""
+    found = {symbol.index: set() for symbol in grammar.symbols}
+    before = -1
+    while before < (before := sum(map(len, found.values()))):
+        for symbol in grammar.symbols:
+            for way in symbol.ways:
+                made = {(() if way.read is None else (way.read,), way.moves)}
+                for child in way.children:
+                    made = {
+                        (tuple(sorted(one + other)), moves + more)
+                        for one, moves in made
+                        for other, more in found[child]
+                        if moves + more <= most
+                    }
+                found[symbol.index] |= made
+    return found
+
+
+class TestRuns:
+    """Automata with several exits, and their runs."""
+
+    @given(many_exits, st.booleans())
+    @examples(60)
+    def test_ways_are_what_runs_do(self, source, banned):
+        pda, _, _ = source
+        grammar = ask_everything(pda.with_limits(Limits({"b": 0} if banned else {})))
+        found = worked_off(grammar, 4)
+        for symbol in grammar.symbols:
+            runs = endings(pda, symbol.key, 4)
+            assert found[symbol.index] == {(read, moves) for read, moves in runs if not banned or "b" not in read}
+
+    @given(many_exits)
+    @examples(60)
+    def test_the_top_is_done_with_in_ways_after_which_the_rest_can_be(self, source):
+        pda, state, stack = source
+        grammar, slow = FlowGrammar(pda, Counters(())), SlowCosts(pda, (), 0)
+        for rest in (stack, stack.rest, *([stack.rest.rest] if stack.depth > 1 else [])):
+            for top in [None, *tops(pda)] if not rest.depth else tops(pda):
+                targets = {end for at, name, end in slow.pops if (at, name) == (state, top)}
+                if slow.accepts.get((state, top), INFINITE) < INFINITE:
+                    targets.add(ACCEPTING)
+                assert {*grammar.target_states(state, top)} == targets
+                assert {target for _, target in grammar.resolve_top(state, top)} == targets
+                ways = grammar.resolve_top(state, top, rest)
+                if len(targets) > 1 and rest.depth <= 1:
+                    assert [symbol.key for symbol, _ in ways] == [(state, top, AcceptBelowTarget((*rest,)))]
+                    continue
+                assert all(symbol.key == (state, top, target) for symbol, target in ways)
+                found = {target for _, target in ways}
+                ends = {one for one in targets if one is ACCEPTING or slow.work_off(one, (*rest, None))[1] < INFINITE}
+                assert found == (ends if len(targets) > 1 or not rest.depth else targets)
+
+    def test_deep_stacks_with_several_exits(self):
+        """Which of the states below each symbol lead to an end is found once for each, not once for each run."""
+        pops = [
+            ("p", "a", "X", "p"),
+            ("p", "b", "X", "q"),
+            ("q", "a", "X", "q"),
+            ("q", "b", "Y", "r"),
+            ("p", "c", "Z", "r"),
+        ]
+        grammar = FlowGrammar(PDA(pops, start="p", accepting="r", stack="XYZ"), Counters(()))
+        for bottom, ends in (("Y", {"p", "q"}), ("Z", {"p"}), ("X", set())):
+            rest = Stack.of(*"X" * 3000, bottom)
+            assert {target for _, target in grammar.resolve_top("p", "X", rest)} == ends
+
+    @given(many_exits)
+    @examples(60)
+    def test_symbols_are_known_whatever_was_asked_before(self, source):
+        pda, _, _ = source
+        grammar, slow = FlowGrammar(pda, Counters(())), SlowCosts(pda, (), LENGTH)
+        for key in slow.pops:
+            assert grammar.get_symbol(*key).least_length == slow.pops[key]
+        for state, top in slow.accepts:
+            assert grammar.get_symbol(state, top, ACCEPTING).least_length == slow.accepts[state, top]
+        for symbol in grammar.symbols:
+            assert symbol.least_length == slow.of(symbol.key)
+
+    @given(many_exits)
+    @examples(40)
+    def test_detours_are_what_the_cheapest_run_with_the_terminal_takes_more(self, source):
+        pda, _, _ = source
+        grammar = ask_everything(pda)
+        least = SlowCosts(pda, (), LENGTH)
+        for name in pda.terminals:
+            using = SlowCosts(noting(pda, name), (), LENGTH)
+            for symbol in grammar.symbols:
+                at, top, target = symbol.key
+                pops = target is not ACCEPTING and not isinstance(target, AcceptBelowTarget)
+                cost = using.of(((at, False), top, (target, True) if pops else target))
+                found = grammar.detours_of(symbol.index).get(name)
+                assert found == (None if cost == INFINITE else (cost - least.of(symbol.key)) // LENGTH)
+
+
+def noting(pda, name):
+    """The automaton with states that note whether a terminal was read; it accepts where it was."""
+    moves = [
+        replace(move, state=(move.state, noted), target=(move.target, noted or move.read == name))
+        for move in pda.transitions for noted in (False, True)
+    ]  # fmt: skip
+    accepting = [(state, True) for state in pda.accepting_states]
+    return SimpleNamespace(transitions=moves, accepting_states=accepting, start=pda.start)
+
+
 class TestDetours:
     @given(grammars(selections=False))
     @examples(40)
@@ -200,6 +378,14 @@ class TestDetours:
             if lengths := [len(word) for word in language(cfg, 4) if name in word]:
                 # Moves are counted, too, so one terminal may be lost in rounding down.
                 assert min(lengths) - 1 <= symbol.least_length // LENGTH + detours[name] <= min(lengths)
+
+    def test_a_longer_way_with_fewer_moves_is_rounded_down(self):
+        """Four moves read an a; three read an a and a b."""
+        chain = [("p", None, "X", "p", ("Y",)), ("p", None, "Y", "p", ("Z",)), ("p", None, "Z", "p", ("A",))]
+        other = [("p", None, "X", "p", ("B",)), ("p", "a", "B", "p", ("C",)), ("p", "b", "C", "p")]
+        pda = PDA([*chain, *other, ("p", "a", "A", "p")], start="p", accepting="p", stack="X")
+        grammar = FlowGrammar(pda, Counters(()))
+        assert grammar.detours_of(grammar.get_symbol("p", "X", "p").index) == {"a": 0, "b": 0}
 
 
 class TestManyStates:

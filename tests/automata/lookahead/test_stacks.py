@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.flow import LENGTH
-from formal_llm.automata.lookahead.stacks import DEAD, NOTHING
+from formal_llm.automata.lookahead.counters import Counters
+from formal_llm.automata.lookahead.flow import LENGTH, FlowGrammar
+from formal_llm.automata.lookahead.stacks import DEAD, NOTHING, PendingSymbols
 from formal_llm.automata.models.automaton import Stack
 from formal_llm.automata.models.pda import LOOP
 from tests.automata.lookahead.judging import parts
-from tests.automata.lookahead.test_flow import SlowCosts
+from tests.automata.lookahead.test_flow import SlowCosts, many_exits
 from tests.oracles import INF, Reference
 from tests.strategies import (
     automata,
@@ -150,6 +151,43 @@ class TestDemands:
         lookahead = Lookahead(PDA([("q", "a", None, "q"), ("p", "a", None, "q")], start="p", accepting="p"))
         assert lookahead._search.demands.for_configuration("p", Stack.of()) == NOTHING
         assert lookahead._search.demands.for_configuration("q", Stack.of()).least_steps == INFINITE
+
+    @given(many_exits, st.integers(0, 3))
+    @examples(60)
+    def test_of_an_automaton_with_several_exits(self, source, most):
+        pda, state, stack = source
+        pda = pda.with_limits(Limits({"b": most}))
+        demand = PendingSymbols(FlowGrammar(pda, Counters(pda.bounds))).for_configuration(state, stack)
+        slow = Reference(pda, pda.limits)
+        assert demand.least_steps <= slow.moves(state, tuple(stack))
+        for found, length in ((demand.least_steps, 0), (demand.least_length, LENGTH)):
+            assert found >= SlowCosts(pda, {"b"} if not most else (), length).work_off(state, (*stack, None))[1]
+        assert demand == DEAD or demand.least_steps < INFINITE
+        if most == 3 and not demand.promised:  # nothing was ruled out by what terminals on the stack take
+            assert demand.least_steps == SlowCosts(pda, (), 0).work_off(state, (*stack, None))[1]
+
+    def test_what_cannot_be_paid_leaves_nothing_open(self):
+        ways = [("p", "a", "X", "q"), ("p", "b", "X", "r"), ("q", "a", "Y", "f"), ("r", "a", "Y", "f")]
+        pda = PDA([*ways, ("f", "c", "Z", "f")], start="p", accepting="f", stack="XYZ")
+        for most, end in ((2, None), (1, "r"), (0, "none")):
+            limited = pda.with_limits(Limits({"a": most}))
+            demands = PendingSymbols(FlowGrammar(limited, Counters(limited.bounds)))
+            demand = demands.for_configuration(*limited.start())
+            assert (demand == DEAD) == (end == "none")
+            assert (demand.unresolved is None) == (end is not None)
+            if end == "r":
+                assert demand.promised == demands.counters.need["a"]
+
+    def test_a_symbol_without_an_end_has_none_with_what_lies_below(self):
+        pda = PDA([("p", "a", "X", "q"), ("q", "a", "Y", "q")], start="p", accepting="q", stack="XY")
+        demands = PendingSymbols(FlowGrammar(pda, Counters(())))
+        gone, never = demands.grammar.get_symbol("p", "X", "q"), demands.grammar.get_symbol("p", "Y", "q")
+        assert demands.demand_with_top(gone, NOTHING).least_steps == 1
+        assert demands.demand_with_top(gone, DEAD) == demands.demand_with_top(never, NOTHING) == DEAD
+        # The run accepts before the first of these, whatever lies under it.
+        assert demands.demand_of_pushed("q", ("X", "Y")) == NOTHING
+        assert demands.demand_of_pushed("p", ("X", "Y")).least_steps == 1
+        assert demands.demand_of_pushed("p", ("Y", "X")) == DEAD
 
 
 class TestMultisets:

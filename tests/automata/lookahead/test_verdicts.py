@@ -66,6 +66,17 @@ def test_a_query_has_its_part_and_what_it_leaves_is_for_the_others():
     assert work.left == INFINITE
 
 
+def test_what_is_left_is_shared_among_up_to_four_queries():
+    work = WorkBudget()
+    for left, whole in ((120.0, 120), (0.5, 0.5), (0.0, 0), (-3.0, 0)):
+        work.left = left
+        shares = []
+        for queries in (0, 1, 2, 3, 4, 5, 100):
+            work.share_among(queries)
+            shares.append(work.part)
+        assert shares == [whole, whole, whole / 2, whole / 3, whole / 4, whole / 4, whole / 4]
+
+
 def test_a_bound_inside_another_is_that_other():
     work = WorkBudget()
     with work.limit_seconds(0.5):

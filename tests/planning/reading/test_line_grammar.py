@@ -179,6 +179,7 @@ def test_a_printed_plan_and_its_results() -> None:
         ("Use fold on x", *PRINTED[1:]),
         PRINTED[::-1],
         (*PRINTED[:2], "Use join on the result of step 2 and z"),
+        ("Use z", *PRINTED[1:]),  # what is used on nothing is no step
     ],
 )
 def test_other_lines_are_no_plan(texts: tuple[str, ...]) -> None:

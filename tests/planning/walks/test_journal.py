@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import pytest
 
@@ -63,6 +64,20 @@ def test_whether_a_set_is_left_is_told_without_trying_all_of_them() -> None:
     assert only is not None and only.reads == ("t0",)
     entry.excluded |= {frozenset(names[:1])}
     assert entry.is_dead(table, math.inf)  # a million sets of members are too many to try
+
+
+def test_of_the_next_page_only_one_set_may_be_left() -> None:
+    walk = Walk(CFG.from_string("S -> some(salt, oil, chili, mint)"), pages=2)
+    entry = walk.choice
+    assert entry is not None and entry.fork.more is not None
+    more = frozenset({"salt", entry.fork.more.marker})
+    sets = [frozenset({"salt", *rest}) for size in (1, 2) for rest in combinations(("oil", "chili", "mint"), size)]
+    entry.excluded = frozenset(sets[1:])
+    turned = entry.find_choice(more, walk.table, math.inf)
+    assert turned is not None and turned.menu is entry.fork.more  # two sets are left: with oil, and with all
+    entry.excluded = frozenset(sets)
+    only = entry.find_choice(more, walk.table, math.inf)
+    assert only is not None and only.reads == ("salt", "oil", "chili", "mint")
 
 
 def test_nothing_chosen_rules_nothing_out() -> None:

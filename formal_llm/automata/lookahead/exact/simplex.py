@@ -87,9 +87,8 @@ class Simplex:
         if loose:
             places = [self._width + n for n in loose]
             stays = ~np.isin(self._basis, places)
-            basis = self._basis[stays]
             self._rows = np.delete(self._rows[stays], places, axis=1)
-            self._basis = basis - np.searchsorted(places, basis)
+            self._basis = self._basis[stays]  # all of them before the places: of later slacks only loose ones are basic
             self._prices = np.delete(self._prices, places)
             self._free, self._upper = np.delete(self._free, places), np.delete(self._upper, places)
             self._factors = np.delete(self._factors, loose, axis=0)

@@ -1,7 +1,9 @@
 """Linear programs: what they decide is right, what they learned is used, and their work is bounded."""
 
 from collections import Counter
+from itertools import combinations_with_replacement
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -121,6 +123,20 @@ hill "Hill" cost=9 value=9
 town "Town" cost=7 value=8
 home "Home" cost=2 value=3
 """)
+
+
+class TestWholeNumbers:
+    @pytest.mark.parametrize(("cost", "value"), [(20, 26), (61, 62), (80, 71)])
+    def test_a_week_that_is_just_possible_and_one_that_is_just_not(self, cost, value):
+        """Parts of outings would give more than whole ones, so what is learned of them must refute both halves."""
+        prices = [(13, 11), (9, 9), (7, 8), (2, 3)]
+        weeks = combinations_with_replacement(prices, 7)
+        assert value == max(sum(value for _, value in week) for week in weeks if sum(one for one, _ in week) <= cost)
+        for least, moves in ((value, 17), (value + 1, INFINITE)):
+            limits = Limits(sums=(SumLimit("cost", at_most=cost), SumLimit("value", at_least=least)))
+            lookahead = Lookahead(CFG(WEEK.productions, WEEK.start, WEEK.symbols, limits))
+            state = state_at(lookahead, lookahead.automaton.start())
+            assert lookahead._search.linear.decide_state(state, 10 * EFFORT)[0] == moves
 
 
 class TestLearning:

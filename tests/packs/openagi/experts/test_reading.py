@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from formal_llm.packs.openagi.classical.ngrams import GAP
@@ -62,6 +63,8 @@ def test_the_word_is_the_pipelines(text: str, text_kit: ExpertToolkit, text_chec
 WORDS = st.lists(st.sampled_from([*tiny_experts.WORDS, ".", ","]), min_size=1, max_size=120).map(" ".join)
 
 
+@example(document=" ".join(random.Random(1).choices(tiny_experts.WORDS, k=150)), question="who saw it?")
+@example(document=" ".join(random.Random(2).choices(tiny_experts.WORDS, k=150)), question="who saw it?")
 @given(document=WORDS, question=st.sampled_from(["who saw it?", "when", "", "what is the " * 40 + "?"]))
 def test_an_answer_is_the_best_passage_of_all_windows(document: str, question: str, text_kit: ExpertToolkit) -> None:
     """Against loops over windows that are cut by hand."""
