@@ -117,8 +117,9 @@ class Agent(RunnableAgent):
         output_type: the type of the answer: anything that pydantic reads from JSON. A model that answers with something
             else is asked again with the reason. :attr:`Run.output` is the answer as a value. Default: a text.
         native: whether the model calls tools by its provider's own means, which takes one request for each round of
-            tools; see :mod:`formal_llm.agents.decoding.native`. Otherwise it writes texts behind markers. Default: if
-            the model can, the behaviour calls tools, and there is no ``writer``.
+            tools; see :mod:`formal_llm.agents.decoding.native`. Otherwise it writes texts behind markers. Default:
+            where the behaviour calls tools, the model can, it cannot continue texts instead (as models on servers of
+            your own do, of which many call no tools), and there is no ``writer``.
         rules: additional rules on states and tools, see :class:`~formal_llm.agents.acting.AgentRules`: formulas such as
             ``"(eventually search)"``, behaviours, grammars, automata.
         limits: bounds on states and tools.
@@ -208,8 +209,8 @@ class Agent(RunnableAgent):
         if not self.behaviour.endless and all(states[name].from_environment for name in self.monitor.allowed()):
             raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
         has_states = None not in (roles.action, roles.input)
-        can_call = isinstance(self.llm, ToolCallingLLM) and has_states and writer is None
-        self.native = can_call if native is None else native
+        can_call = isinstance(self.llm, ToolCallingLLM) and not isinstance(self.llm, ContinuingLLM)
+        self.native = (can_call and has_states and writer is None) if native is None else native
         if self.native and not has_states:
             raise ToolkitError([f"{self.behaviour.name} has no states for an action and its input, so native=False"])
         if examples is None:

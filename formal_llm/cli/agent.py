@@ -69,7 +69,7 @@ Examples:
 With --chat it goes on with what you type, line by line, until the input ends. chat-bot-endless is one run over all
 lines.
 
-A model that can calls tools by its provider's own means (--native), others write texts behind markers (--text). You are
+Hosted models call tools by their provider's own means, others write texts behind markers (--native, --text). You are
 asked at the terminal before a tool of --approve is called, and what a tool asks the user. With --state FILE the run
 pauses where nobody can answer (exit code 5), at Ctrl-C, and where it fails, and continues with --resume FILE:
 

@@ -162,6 +162,7 @@ class FunctionTurnLLM(FunctionTextLLM):
         self._take = function
         self._count = 0
         super().__init__(self._write, choose, piece=piece)
+        del self.continue_text  # it only chats, as hosted models do
         self.take_turn = Texts(self.choose).take_turn
 
     def _write(self, asked: Writing) -> str:

@@ -118,7 +118,7 @@ def test_a_liar_is_corrected_before_the_eyes_of_the_person(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     monkeypatch.setenv("OLLAMA_HOST", server.url)
     play(server, ("", [("rm", {"path": "/"})]), PAY)
-    code, printed, _ = agent("react", "Pay.", "--llm", llm, *HOW[2:], "--limit", "ask_user=0")
+    code, printed, _ = agent("react", "Pay.", "--llm", llm, "--native", *HOW[2:], "--limit", "ask_user=0")
     assert code == 0 and "corrected: " in printed and "'rm'" in printed and "1 correction" in printed
     assert "there is no tool 'rm'; what may be called now: pay, interrupt" in printed
     assert "\n  rm(" not in printed

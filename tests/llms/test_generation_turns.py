@@ -141,7 +141,7 @@ def test_an_agent_runs_on_every_provider(served: tuple[ToolServer, Any], streami
         return f"{asked.results}", []
 
     server.model = model
-    agent = Agent("react", llm, [add], streaming=streaming)
+    agent = Agent("react", llm, [add], native=True, streaming=streaming)
     made = agent.run("q")
     assert made.answer == "['1', '2']" and made.usage.requests == 3
     assert [one.written for one in made.corrections] == ["pay"]  # it was called beside a legal one

@@ -244,3 +244,11 @@ def test_a_model_that_calls_no_tools_and_behaviours_without_calls() -> None:
         Agent("direct", ScriptedTurnLLM([]), native=True)
     assert not Agent("direct", ScriptedTurnLLM(["[Answer] a"]), TOOLS).native
     assert not Agent("react", ScriptedTurnLLM([]), TOOLS, native=False).native
+    assert Agent("react", ScriptedTurnLLM([]), TOOLS).native
+
+    class Both(ScriptedTurnLLM):  # as a server of one's own, of which nobody knows whether its model calls tools
+        def continue_text(self, prompt: str, **how: object) -> None:
+            """Continue a text."""
+
+    both = Both.__new__(Both)
+    assert not Agent("react", both, TOOLS).native and Agent("react", both, TOOLS, native=True).native
