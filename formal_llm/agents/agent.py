@@ -249,7 +249,7 @@ class Agent(RunnableAgent):
         if self.native:
             assert roles.action is not None and roles.input is not None
             self._writer_of = partial(
-                make_native_writer,
+                NativeWriter,
                 states=ToolStates(roles.action, roles.input, roles.label),
                 tools=[*map(offer_tool, toolkit), *([_OFFERED_WORKER] if helpers else [])],
                 bounds=bounds,
@@ -480,31 +480,6 @@ _LABELS = (
     "Request all calls that the answer needs at once; you see none of their results. The first is labelled #E1, the "
     "second #E2, and so on. In an argument a label stands for the result of that earlier call."
 )
-
-
-def make_native_writer(
-    llm: LLM,
-    behaviour: Behaviour,
-    instructions: str = "",
-    *,
-    states: ToolStates,
-    tools: Sequence[ToolOffer],
-    bounds: Bounds | None = None,
-    temperature: float = 0.0,
-    streaming: bool = False,
-    output: ToolOffer | None = None,
-) -> Writer:
-    """Create the writer for a model that calls tools by its provider's own means, see :class:`NativeWriter`.
-
-    Raises:
-        WritesNoText: the model calls no tools.
-    """
-    if not isinstance(llm, ToolCallingLLM):
-        raise WritesNoText(llm, "call tools")
-    return NativeWriter(
-        llm, behaviour, states, tools, instructions=instructions, bounds=bounds, temperature=temperature,
-        streaming=streaming, output=output,
-    )  # fmt: skip
 
 
 #: The vocabulary of the random text model: words, and markers that may turn up where they are not allowed.

@@ -38,6 +38,7 @@ from formal_llm.authored.tables import Items, Keys, problems
 from formal_llm.automata import Behaviour
 from formal_llm.errors import ProviderError, WritesNoText, WritingError
 from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, Generated, ToolCallingLLM, ToolOffer, ToolTurn
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import CallRequest, Message, ToolMessage
 from formal_llm.planning.json_data import JSON
 
@@ -92,9 +93,9 @@ class NativeWriter(Writer):
     Args:
         llm: the model.
         behaviour: the behaviour, whose markers distinguish what the environment writes.
+        instructions: the text that the model reads before the run; it may be empty, since the tools are offered.
         states: the states by which it calls tools.
         tools: all tools of the agent.
-        instructions: the text that the model reads before the run; it may be empty, since the tools are offered.
         bounds: how much may be taken.
         temperature: 0 for the most probable texts.
         streaming: whether texts are streamed while they are written, if the model can do that.
@@ -111,12 +112,12 @@ class NativeWriter(Writer):
 
     def __init__(
         self,
-        llm: ToolCallingLLM,
+        llm: LLM,
         behaviour: Behaviour,
+        instructions: str = "",
+        *,
         states: ToolStates,
         tools: Sequence[ToolOffer],
-        *,
-        instructions: str = "",
         bounds: Bounds | None = None,
         temperature: float = 0.0,
         streaming: bool = False,

@@ -239,7 +239,7 @@ def test_a_turn_whose_stream_breaks_off_is_taken_again() -> None:
 
 def test_a_model_that_calls_no_tools_and_behaviours_without_calls() -> None:
     with pytest.raises(WritesNoText):
-        NativeWriter(RandomLLM(), Behaviour.load("react"), ToolStates("Act", "Act-Inp"), [])  # type: ignore[arg-type]
+        NativeWriter(RandomLLM(), Behaviour.load("react"), states=ToolStates("Act", "Act-Inp"), tools=[])
     with pytest.raises(ToolkitError, match="has no states for an action"):
         Agent("direct", ScriptedTurnLLM([]), native=True)
     assert not Agent("direct", ScriptedTurnLLM(["[Answer] a"]), TOOLS).native
