@@ -128,33 +128,47 @@ class Constant(Expression):
         return write_constant(self.value)
 
 
+#: The steps from a value into it: a field, an index, or None for all values of a list or an object.
+Steps = tuple[str | int | None, ...]
+
+
+def follow_path(value: Value, steps: Steps, called: str, place: int = 0) -> Value:
+    """Follow steps, from ``place`` on, into a value that is ``called`` so in messages.
+
+    Raises:
+        Undetermined: there is no such value.
+    """
+    for at in range(place, len(steps)):
+        step = steps[at]
+        if step is None and isinstance(value, list | tuple | Mapping):
+            inner = value.values() if isinstance(value, Mapping) else value
+            return [follow_path(one, steps, called, at + 1) for one in inner]
+        if isinstance(step, str) and isinstance(value, Mapping) and step in value:  # noqa: SIM114  # types part
+            value = value[step]
+        elif isinstance(step, int) and isinstance(value, list | tuple) and step < len(value):
+            value = value[step]
+        else:
+            raise Undetermined(f"{called}{format_steps(steps[: at + 1])} is missing")
+    return value
+
+
+def format_steps(steps: Steps) -> str:
+    """Write steps as in an expression."""
+    return "".join(f".{step}" if isinstance(step, str) else f"[{'*' if step is None else step}]" for step in steps)
+
+
 @dataclass(frozen=True, slots=True)
 class FieldPath(Expression):
     """An argument, or a value inside it: ``order.items[0].price``; ``items[*].price`` is the list of all prices."""
 
-    steps: tuple[str | int | None, ...]
+    steps: Steps
 
     def evaluate_in(self, scope: Scope) -> Value:
-        value = scope.look_up(str(self.steps[0]))
-        return self._follow_steps(value, 1) if len(self.steps) > 1 else value
-
-    def _follow_steps(self, found: Value, place: int) -> Value:
-        for at in range(place, len(self.steps)):
-            step = self.steps[at]
-            if step is None and isinstance(found, list | tuple):
-                return [self._follow_steps(one, at + 1) for one in found]
-            if isinstance(step, str) and isinstance(found, Mapping) and step in found:  # noqa: SIM114  # types part
-                found = found[step]
-            elif isinstance(step, int) and isinstance(found, list | tuple) and step < len(found):
-                found = found[step]
-            else:
-                raise Undetermined(f"{FieldPath(self.steps[: at + 1])} is missing")
-        return found
+        first, *rest = self.steps
+        return follow_path(scope.look_up(str(first)), tuple(rest), str(first))
 
     def __str__(self) -> str:
-        first, *rest = self.steps
-        suffixes = [f".{step}" if isinstance(step, str) else f"[{'*' if step is None else step}]" for step in rest]
-        return f"{first}{''.join(suffixes)}"
+        return f"{self.steps[0]}{format_steps(self.steps[1:])}"
 
 
 @dataclass(frozen=True, slots=True)

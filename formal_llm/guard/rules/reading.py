@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -230,11 +230,19 @@ _LONG = re.compile(r'"""(?s:.*?)"""')
 
 
 @cache
-def _load_parser() -> Lark:
+def load_parser(extension: str = "", starts: tuple[str, ...] = ("start",)) -> Lark:
+    """Load the parser of rule files.
+
+    Args:
+        extension: further rules of the grammar, for notations that contain conditions.
+        starts: the rules that a text may be parsed as.
+    """
     from lark import Lark
 
     text = resources.files("formal_llm.guard.rules").joinpath("guard.lark").read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", maybe_placeholders=False, propagate_positions=True)
+    return Lark(
+        text + extension, parser="lalr", start=list(starts), maybe_placeholders=False, propagate_positions=True
+    )
 
 
 def read_rules(text: str, file: str | None = None, folder: str = "") -> GuardRuleSet:
@@ -249,20 +257,33 @@ def read_rules(text: str, file: str | None = None, folder: str = "") -> GuardRul
         NotationError: with line, column, a caret, the expected tokens, and the nearest name.
     """
     source = with_imports(SourceText.from_text(text, file, NotationError), _LONG)
-    return _GuardFileReader(source, folder).read_rule_set(_parse_source(source))
+    return _GuardFileReader(source, folder).read_rule_set(parse_source(source, load_parser().parse, WORDS))
 
 
-def _parse_source(source: SourceText) -> Tree[Token]:
+def parse_source(
+    source: SourceText, parse: Callable[[str], Tree[Token]], words: Collection[str], text: str | None = None
+) -> Tree[Token]:
+    """Parse a text.
+
+    Args:
+        source: the text, for messages.
+        parse: the parser.
+        words: the words of the notation, for suggestions.
+        text: the text to parse, if it is not all of the source; its places must be those of the source.
+
+    Raises:
+        NotationError: with line, column, a caret, the expected tokens, and the nearest word.
+    """
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
     try:
-        return _load_parser().parse(source.text)
+        return parse(source.text if text is None else text)
     except UnexpectedToken as error:
         place, word = Place(error.line, error.column), str(error.token).strip()
         if error.token.type == "$END" or error.token.type == "_NL" or place.line < 1:
             line = _find_last_line(source, error.line if error.token.type == "_NL" else None)
             place, word = Place(line, len(source.text.split("\n")[line - 1].rstrip()) + 1), ""
-        near = did_you_mean(word, WORDS) if word.isalpha() else None
+        near = did_you_mean(word, words) if word.isalpha() else None
         source.fail_at(
             f"unexpected {word!r}" if word else "the line ends too early", place,
             expected=_describe_expected(error.accepts or error.expected),

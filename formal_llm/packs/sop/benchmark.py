@@ -1,0 +1,212 @@
+"""The cases of SOPBench (Li et al. 2025, arXiv 2503.08669), run by procedures and judged by the benchmark's judge.
+
+Nothing of the benchmark is part of this package: a user clones it and gives its folder. A case brings a database, what
+the user knows, the needs of its goal as a tree, and which calls its judge wants to see before the goal.
+"""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from formal_llm import authored
+from formal_llm.errors import InputError
+from formal_llm.guard.rules.data import Value
+from formal_llm.guard.rules.expressions import Constant, FieldPath
+from formal_llm.planning.json_data import JSON
+from formal_llm.procedures.procedure import ConditionNeed, FactNeed, Group, Need, Not, Procedure
+from formal_llm.procedures.record import Call
+from formal_llm.procedures.run import Outcome
+from formal_llm.procedures.terms import CallValue
+
+DOMAINS = ("bank", "dmv", "healthcare", "online_market")
+#: The kinds of groups in the benchmark's trees.
+_GROUPINGS: Mapping[str, Any] = {"and": "all of", "or": "any of", "chain": "in order", "gate": "any of"}
+
+
+@dataclass(frozen=True)
+class SopCase:
+    """A case: its domain, its goal, its number among those of the goal, and its data."""
+
+    domain: str
+    goal: str
+    number: int
+    data: Mapping[str, Any]
+
+    @property
+    def request(self) -> str:
+        """What the user writes first."""
+        return str(self.data["user_prompt"])
+
+    @property
+    def known(self) -> Mapping[str, JSON]:
+        """What the user can provide, by name."""
+        known: Mapping[str, JSON] = self.data["user_known"]
+        return known
+
+
+@dataclass(frozen=True)
+class SopResult:
+    """A case that was run: its outcome, and the verdicts of the benchmark's judge."""
+
+    case: SopCase
+    outcome: Outcome
+    verdicts: Mapping[str, Any]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the case passes officially."""
+        return bool(self.verdicts["success"])
+
+
+class SopBench:
+    """A copy of the benchmark.
+
+    Args:
+        folder: its folder, with ``env/`` and the tasks.
+
+    Raises:
+        InputError: it is not there.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / "env" / "evaluator.py").is_file():
+            raise InputError(f"{folder} has no env/evaluator.py", "give the folder of your copy of SOPBench")
+
+    def read_cases(self, domain: str) -> list[SopCase]:
+        """Read the cases of a domain.
+
+        Raises:
+            InputError: there are none.
+        """
+        for name in (f"{domain}_tasks.json.gz", f"data/{domain}_tasks.json", f"{domain}_tasks.json"):
+            path = self.folder / name
+            if path.is_file():
+                data = path.read_bytes()
+                tasks = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+                return [
+                    SopCase(domain, goal, number, one)
+                    for goal, cases in tasks.items()
+                    for number, one in enumerate(cases)
+                ]
+        raise InputError(f"{self.folder} has no {domain}_tasks.json")
+
+    def make_system(self, case: SopCase) -> object:
+        """Build the environment of a case; its methods are the tools."""
+        variables = self._modules["env.variables"]
+        assistant = variables.domain_assistant_keys[case.domain]
+        return variables.domain_keys[case.domain](
+            copy.deepcopy(case.data["initial_database"]), assistant.action_innate_dependencies,
+            case.data["constraint_parameters"],
+        )  # fmt: skip
+
+    def judge(self, case: SopCase, outcome: Outcome, raw: Sequence[object], system: Any) -> Mapping[str, Any]:
+        """Return the verdicts of the benchmark's judge.
+
+        Args:
+            case: the case.
+            outcome: how the run ended.
+            raw: what the tools returned, in order.
+            system: the environment after the run.
+        """
+        calls = [
+            {"tool_name": made.call.tool, "arguments": dict(made.call.arguments), "content": value}
+            for made, value in zip(outcome.calls, raw, strict=True)
+        ]
+        verdicts: Mapping[str, Any] = self._modules["env.evaluator"].evaluator_function_directed_graph(
+            case.domain, dict(case.data), [{"sender": "user", "content": ""}], calls,
+            {"final_database": system.evaluation_get_database()}, "full",
+        )  # fmt: skip
+        return verdicts
+
+    @cached_property
+    def _modules(self) -> Mapping[str, ModuleType]:
+        names = ("env.variables", "env.evaluator")
+        with _import_from(self.folder):
+            return {name: importlib.import_module(name) for name in names}
+
+
+@contextmanager
+def _import_from(folder: Path) -> Iterator[None]:
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+
+
+def load_domain(domain: str) -> Procedure:
+    """Load our procedure of a domain."""
+    return Procedure.from_file(authored.find("tasks", "sop") / f"{domain}.procedure")
+
+
+def build_procedure(domain: Procedure, case: SopCase) -> Procedure:
+    """Build the procedure of a case: the domain's, with the case's needs of the goal and its constants."""
+    constants = {**domain.constants, **{name: _read_constant(one) for name, one in _list_parameters(case)}}
+    goal = replace(domain.tools[case.goal], need=read_tree(domain, case.data["constraints_original"]))
+    return replace(domain, tools={**domain.tools, case.goal: goal}, constants=constants)
+
+
+def _list_parameters(case: SopCase) -> list[tuple[str, object]]:
+    return list(case.data["constraint_parameters"].items())
+
+
+def _read_constant(value: object) -> Value:
+    return Fraction(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def read_tree(domain: Procedure, tree: Sequence[Any] | None) -> Need:
+    """Read the needs of a goal from the benchmark's form: nested lists of ``single``, ``and``, ``or``, ``chain``."""
+    if not tree:
+        return Group("all of", ())
+    kind, *rest = tree
+    if kind != "single":
+        return Group(_GROUPINGS[kind], tuple(read_tree(domain, one) for one in rest[0]))
+    name, mapping = str(rest[0]), rest[1] or {}
+    bare = name.removeprefix("not ")
+    names = domain.facts[bare].parameters if bare in domain.facts else [one.name for one in domain.tools[bare].parameters]
+    given = tuple(_read_argument(mapping.get(one, one)) for one in names)
+    need: Need = FactNeed(bare, given) if bare in domain.facts else ConditionNeed(CallValue(bare, given))
+    return Not(need) if name.startswith("not ") else need
+
+
+def _read_argument(name: str) -> FieldPath | Constant:
+    return Constant(name.removeprefix("value ")) if name.startswith("value ") else FieldPath((name,))
+
+
+def make_tools(system: object, names: Sequence[str], raw: list[object]) -> Mapping[str, Callable[..., object]]:
+    """Make tools of an environment's methods: a pair of success and value becomes the value.
+
+    Args:
+        system: the environment.
+        names: the names of the tools.
+        raw: a list that takes what the methods return, in order.
+    """
+
+    def call_method(name: str, **arguments: object) -> object:
+        try:
+            value = copy.deepcopy(getattr(system, name)(**copy.deepcopy(arguments)))
+        except Exception as error:
+            raw.append(f"{type(error).__name__}: {error}")
+            raise
+        raw.append(value)
+        return value[1] if isinstance(value, tuple) and len(value) == 2 and value[0] is True else value
+
+    return {name: partial(call_method, name) for name in names}
+
+
+def describe_call(call: Call) -> str:
+    """Describe a call for tables."""
+    return str(call)

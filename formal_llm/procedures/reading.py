@@ -1,0 +1,547 @@
+"""Reader of ``.procedure`` files: from a text to a procedure, or to an error with its position and a suggestion.
+
+::
+
+    constant longest = 30
+
+    check find_order(order_id: text) "Looks an order up."
+    action verify_customer(email: text, code: text)
+        changes nothing
+    goal action refund(order_id: text, email: text, amount: number) "Pays an order back."
+        all of
+            verified(email)
+            any of
+                recent(order_id)
+                damaged(order_id)
+            amount <= find_order(order_id).total
+
+    fact verified(email): verify_customer(email, code) is ok until log_out(email)
+    fact recent(order_id): find_order(order_id).days <= longest
+
+A line that is indented belongs to the line above it; a condition goes on in lines that are indented further.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, time, timedelta
+from fractions import Fraction
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from formal_llm.authored.files import read_text
+from formal_llm.automata.models.symbols import unquote_text
+from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.errors import NotationError, did_you_mean
+from formal_llm.guard.rules.data import Value, format_duration
+from formal_llm.guard.rules.expressions import Connective, Constant, Expression, FieldPath, Negation
+from formal_llm.guard.rules.functions import FUNCTIONS
+from formal_llm.guard.rules.reading import ConditionReader, load_parser, parse_source
+from formal_llm.planning.json_data import JSON
+from formal_llm.procedures.procedure import (
+    GROUPINGS,
+    NO_NEED,
+    ConditionNeed,
+    Fact,
+    FactNeed,
+    Group,
+    Grouping,
+    Hole,
+    Need,
+    Not,
+    Parameter,
+    Procedure,
+    ProcedureTool,
+    Retraction,
+    walk_need,
+    walk_terms,
+)  # fmt: skip
+from formal_llm.procedures.terms import CallSucceeds, CallValue, FactUse
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+#: The types of parameters.
+KINDS = ("text", "number", "integer", "boolean", "date", "list", "any")
+_STARTS = ("constant", "tool", "fact", "cost", "changes", "flag", "computed", "grouping", "meaning")
+_WORDS = (
+    "constant", "goal", "check", "action", "fact", "until", "cost", "changes", "idempotent", "approved", "with",
+    "all", "any", "in", "order", "none", "of",
+)  # fmt: skip
+#: The rule of the grammar by the first words of a line; a leaf otherwise.
+_HEADS = (
+    (r"constant\b", "constant"), (r"(goal|check|action)\b", "tool"), (r"fact\b", "fact"), (r"cost\b", "cost"),
+    (r"changes\b", "changes"), (r"(idempotent|approved)\b", "flag"), (r"with\b", "computed"),
+    (rf"({'|'.join(GROUPINGS)})\s*(#|$)", "grouping"),
+)  # fmt: skip
+_TOP = ("constant", "tool", "fact")
+
+
+@dataclass
+class _Line:
+    """A line of the file, with those that continue it and those that belong to it."""
+
+    number: int
+    indent: int
+    texts: list[str]
+    kind: str
+    children: list[_Line] = field(default_factory=list)
+    tree: Tree[Token] | None = None
+
+    @property
+    def place(self) -> Place:
+        return Place(self.number, self.indent + 1)
+
+
+def read_procedure_file(path: str | os.PathLike[str]) -> Procedure:
+    """Read a ``.procedure`` file.
+
+    Raises:
+        NotationError: it cannot be read, or is no procedure.
+    """
+    return read_procedure(read_text(Path(path)), os.fspath(path))
+
+
+def read_procedure(text: str, file: str | None = None) -> Procedure:
+    """Read a procedure from a text.
+
+    Args:
+        text: the text.
+        file: the file name for messages.
+
+    Raises:
+        NotationError: with line, column, a caret, and a suggestion.
+    """
+    return _ProcedureReader(SourceText.from_text(text, file, NotationError)).read()
+
+
+def _load_parser() -> Lark:
+    extension = resources.files("formal_llm.procedures").joinpath("procedure.lark").read_text(encoding="utf-8")
+    return load_parser(extension, _STARTS)
+
+
+class _LeafReader(ConditionReader):
+    """A reader of conditions that name facts and the results of calls."""
+
+    def __init__(self, source: SourceText, tools: Mapping[str, ProcedureTool], facts: Mapping[str, int]) -> None:
+        super().__init__(source, {})
+        self.tools = tools
+        self.facts = facts
+
+    def read_condition(self, tree: object, depth: int = 0) -> Expression:
+        kind = str(getattr(tree, "data", ""))
+        if kind not in ("call_path", "succeeded"):
+            return super().read_condition(tree, depth)
+        parts = cast("Tree[Token]", tree).children
+        if kind == "succeeded":
+            call = self.read_condition(parts[0], depth + 1)
+            if not isinstance(call, CallValue) or call.steps:
+                self._raise_error("'is ok' follows a call of a tool", tree, "write, for instance, log_in(user) is ok")
+            return CallSucceeds(call)
+        arguments = [part for part in parts[1:] if getattr(part, "data", "") != "step"]
+        steps = [self._read_step(cast("Tree[Token]", part).children[0], depth) for part in parts[1 + len(arguments) :]]
+        call = self._read_use(parts[0], [self.read_condition(part, depth + 1) for part in arguments])
+        if not isinstance(call, CallValue):
+            self._raise_error(f"{parts[0]} is a fact, which has no parts", parts[0])
+        return CallValue(call.tool, call.given, tuple(steps))
+
+    def _read_step(self, part: object, depth: int) -> str | int | Expression | None:
+        if hasattr(part, "data"):
+            return self.read_condition(part, depth + 1)
+        token = cast("Token", part)
+        return int(token) if token.type == "INT" else None if token.type == "STAR" else str(token)
+
+    def _read_path(self, tree: Tree[Token]) -> Expression:
+        for part in tree.children[1:]:
+            if hasattr(cast("Tree[Token]", part).children[0], "data"):
+                self._raise_error("only what a call returns has a [name] in it", part)
+        return super()._read_path(tree)
+
+    def _read_function_call(self, tree: Tree[Token], depth: int) -> Expression:
+        name = str(tree.children[0])
+        if name in FUNCTIONS and name not in self.tools and name not in self.facts:
+            return super()._read_function_call(tree, depth)
+        return self._read_use(tree.children[0], [self.read_condition(part, depth + 1) for part in tree.children[1:]])
+
+    def _read_use(self, token: object, arguments: Sequence[Expression]) -> CallValue | FactUse:
+        name, given = str(token), tuple(arguments)
+        if name in self.tools:
+            parameters = self.tools[name].parameters
+            least = sum(not parameter.optional for parameter in parameters)
+            if not least <= len(given) <= len(parameters):
+                self._raise_error(f"{name} takes {_count_values(least, len(parameters))}, not {len(given)}", token)
+            return CallValue(name, given)
+        if name in self.facts:
+            if len(given) != self.facts[name]:
+                self._raise_error(
+                    f"{name} is about {_count_values(self.facts[name], self.facts[name])}, not {len(given)}", token
+                )
+            return FactUse(name, given)
+        near = did_you_mean(name, (*self.tools, *self.facts, *FUNCTIONS))
+        self._raise_error(
+            f"unknown tool, fact or function: {name}", token,
+            f"did you mean {near}?" if near else f"declare it: fact {name}(...): ...",
+        )  # fmt: skip
+
+
+def _count_values(least: int, most: int) -> str:
+    return f"{least} to {most} values" if least != most else f"{least} value{'' if least == 1 else 's'}"
+
+
+class _ProcedureReader:
+    """A reader of one file."""
+
+    def __init__(self, source: SourceText) -> None:
+        self.source = source
+        self.lines = source.text.split("\n")
+        self.tools: dict[str, ProcedureTool] = {}
+        self.facts: dict[str, int] = {}
+        self.places: dict[str, Place] = {}
+        self.constants: dict[str, Value] = {}
+
+    def read(self) -> Procedure:
+        blocks = self._read_blocks()
+        for block in blocks:
+            self._declare(block)
+        leaves = _LeafReader(self.source, self.tools, self.facts)
+        for block in blocks:
+            if block.kind == "constant":
+                self._read_constant(block, leaves)
+        tools = {block_name(block): self._read_tool(block, leaves) for block in blocks if block.kind == "tool"}
+        facts = {block_name(block): self._read_fact(block, leaves) for block in blocks if block.kind == "fact"}
+        if not tools:
+            self.source.fail_at(
+                "there are no tools", None, suggestion='write, for instance, goal action refund(order_id) "Pays back."'
+            )
+        procedure = Procedure(tools, facts, self.constants, Path(self.source.file or "").stem)
+        _ProcedureChecker(self, procedure).check()
+        return procedure
+
+    # -- lines --------------------------------------------------------------------------------------------------
+
+    def _read_blocks(self) -> list[_Line]:
+        top: list[_Line] = []
+        above: list[_Line] = []
+        for number, text in enumerate(self.lines, 1):
+            bare = text.strip()
+            if not bare or bare.startswith("#"):
+                continue
+            if "\t" in text[: len(text) - len(text.lstrip())]:
+                self.source.fail_at("a line that is indented by a tab", Place(number, 1), suggestion="use spaces")
+            indent = len(text) - len(text.lstrip())
+            while above and above[-1].indent >= indent:
+                above.pop()
+            line = _Line(number, indent, [text], _find_kind(bare))
+            if above and above[-1].kind not in ("tool", "fact", "grouping"):
+                above[-1].texts += ["" for _ in range(number - above[-1].number - len(above[-1].texts))] + [text]
+                continue
+            (above[-1].children if above else top).append(line)
+            above.append(line)
+            self._check_level(line, len(above) == 1)
+        for line in top:
+            self._parse_line(line)
+        return top
+
+    def _check_level(self, line: _Line, is_top: bool) -> None:
+        if is_top and line.kind not in _TOP:
+            self.source.fail_at(
+                "this line belongs to no tool and no fact", line.place,
+                suggestion="indent it, or begin it with goal, check, action, fact or constant",
+            )  # fmt: skip
+        if not is_top and line.kind in _TOP:
+            self.source.fail_at(f"a {line.kind} that is indented", line.place, suggestion="begin it at the left")
+
+    def _parse_line(self, line: _Line) -> None:
+        last = line.number + len(line.texts) - 1
+        piece = SourceText("\n".join(self.lines[:last]), self.source.file, error=NotationError)
+        # What is parsed has the places of the file: empty lines stand for those above it.
+        text = "\n" * (line.number - 1) + "\n".join(line.texts)
+        parser = _load_parser()
+        line.tree = parse_source(piece, lambda one: parser.parse(one, start=line.kind), _WORDS, text)
+        for child in line.children:
+            self._parse_line(child)
+
+    # -- declarations -------------------------------------------------------------------------------------------
+
+    def _declare(self, block: _Line) -> None:
+        name = block_name(block)
+        if name in self.places:
+            self.source.fail_at(f"a second {name}; the first is in line {self.places[name].line}", block.place)
+        self.places[name] = block.place
+        assert block.tree is not None
+        if block.kind == "tool":
+            parameters = [one for one in block.tree.children if getattr(one, "data", "") == "parameter"]
+            self.tools[name] = ProcedureTool(
+                name,
+                tuple(self._read_parameter(cast("Tree[Token]", one)) for one in parameters),
+                acts=any(getattr(one, "type", "") == "ACTION" for one in block.tree.children),
+                is_goal=any(getattr(one, "type", "") == "GOAL" for one in block.tree.children),
+                description=_find_text(block.tree),
+            )
+            names = [parameter.name for parameter in self.tools[name].parameters]
+            if len(set(names)) < len(names):
+                self.source.fail_at(f"{name} has a parameter twice", block.place)
+        elif block.kind == "fact":
+            self.facts[name] = len(_find_names(block.tree)) - 1
+
+    def _read_parameter(self, tree: Tree[Token]) -> Parameter:
+        name, *rest = tree.children
+        kind: str | tuple[str, ...] = "any"
+        optional, default = False, None
+        for part in rest:
+            if getattr(part, "data", "") == "kind":
+                kind = self._read_kind(cast("Tree[Token]", part))
+            else:
+                constant = ConditionReader(self.source, {}).read_condition(part)
+                if not isinstance(constant, Constant):
+                    self.source.fail_at("a default is a value", _find_place(name))
+                optional, default = True, as_json(constant.value)
+        return Parameter(str(name), kind, optional, default)
+
+    def _read_kind(self, tree: Tree[Token]) -> str | tuple[str, ...]:
+        tokens = cast("list[Token]", tree.children)
+        if tokens[0].type == "STRING":
+            return tuple(unquote_text(str(token)) for token in tokens)
+        kind = str(tokens[0])
+        if kind not in KINDS:
+            near = did_you_mean(kind, KINDS)
+            self.source.fail_at(
+                f"unknown type: {kind}", _find_place(tokens[0]),
+                suggestion=f"did you mean {near}?" if near else f"types are {', '.join(KINDS)}, or texts: \"a\" | \"b\"",
+            )  # fmt: skip
+        return kind
+
+    def _read_constant(self, block: _Line, leaves: _LeafReader) -> None:
+        assert block.tree is not None
+        value = leaves.read_condition(block.tree.children[1])
+        if not isinstance(value, Constant):
+            self.source.fail_at("a constant is a number, a text, a date or a duration", block.place)
+        self.constants[block_name(block)] = value.value
+
+    # -- bodies -------------------------------------------------------------------------------------------------
+
+    def _read_tool(self, block: _Line, leaves: _LeafReader) -> ProcedureTool:
+        tool = self.tools[block_name(block)]
+        settings: dict[str, object] = {}
+        needs: list[Need] = []
+        computed: list[tuple[str, Expression]] = []
+        for line in block.children:
+            assert line.tree is not None
+            match line.kind:
+                case "cost":
+                    settings["cost"] = float(str(line.tree.children[0]))
+                case "changes":
+                    settings["changes"] = self._read_changes(line)
+                case "flag":
+                    settings[str(line.tree.children[0])] = True
+                case "computed":
+                    name = str(line.tree.children[0])
+                    if name not in {parameter.name for parameter in tool.parameters}:
+                        self.source.fail_at(f"{tool.name} has no parameter {name}", line.place)
+                    computed.append((name, leaves.read_condition(line.tree.children[1])))
+                case _:
+                    needs.append(self._read_need(line, leaves))
+        need = needs[0] if len(needs) == 1 else Group("all of", tuple(needs)) if needs else NO_NEED
+        return ProcedureTool(
+            tool.name, tool.parameters, tool.acts, tool.is_goal, need, tool.description,
+            cost=cast("float", settings.get("cost", 1.0)),
+            changes=cast("tuple[str, ...] | None", settings.get("changes")),
+            idempotent="idempotent" in settings, approved="approved" in settings, computed=tuple(computed),
+        )  # fmt: skip
+
+    def _read_changes(self, line: _Line) -> tuple[str, ...]:
+        assert line.tree is not None
+        names = [str(token) for token in line.tree.children]
+        if names == ["nothing"]:
+            return ()
+        for name in names:
+            if name not in self.tools or self.tools[name].acts:
+                near = did_you_mean(name, [one for one, tool in self.tools.items() if not tool.acts])
+                self.source.fail_at(
+                    f"{name} is no check", line.place, suggestion=f"did you mean {near}?" if near else "or: changes nothing"
+                )  # fmt: skip
+        return tuple(names)
+
+    def _read_fact(self, block: _Line, leaves: _LeafReader) -> Fact:
+        assert block.tree is not None
+        name, *parameters = _find_names(block.tree)
+        meanings = [one for one in block.tree.children if getattr(one, "data", "") == "meaning"]
+        if meanings and block.children:
+            self.source.fail_at("a fact has one condition, or a group below it", block.children[0].place)
+        if not meanings and len(block.children) == 1 and block.children[0].kind == "meaning":
+            meanings = [cast("Tree[Token]", block.children[0].tree)]
+        until: tuple[Retraction, ...] = ()
+        if meanings:
+            parts = cast("Tree[Token]", meanings[0]).children
+            need = self._to_need(parts[0], leaves)
+            until = tuple(self._read_retraction(cast("Tree[Token]", one), leaves) for one in parts[1:])
+        else:
+            items = tuple(self._read_need(line, leaves) for line in block.children)
+            if not items:
+                self.source.fail_at(f"{name} has no condition", block.place, suggestion="write it behind the colon")
+            need = items[0] if len(items) == 1 else Group("all of", items)
+        return Fact(name, tuple(parameters), need, until, _find_text(block.tree))
+
+    def _read_retraction(self, tree: Tree[Token], leaves: _LeafReader) -> Retraction:
+        name, *parts = tree.children
+        if str(name) not in self.tools:
+            near = did_you_mean(str(name), self.tools)
+            self.source.fail_at(
+                f"unknown tool: {name}", _find_place(name), suggestion=f"did you mean {near}?" if near else None
+            )
+        given = tuple(leaves.read_condition(part) for part in parts)
+        if len(given) > len(self.tools[str(name)].parameters):
+            self.source.fail_at(f"{name} has fewer parameters", _find_place(name))
+        return Retraction(str(name), given)
+
+    def _read_need(self, line: _Line, leaves: _LeafReader) -> Need:
+        assert line.tree is not None
+        if line.kind == "grouping":
+            items = tuple(self._read_need(child, leaves) for child in line.children)
+            if not items:
+                self.source.fail_at("a group without parts", line.place, suggestion="indent its parts below it")
+            return Group(cast("Grouping", str(line.tree.children[0])), items)
+        if line.kind != "meaning":
+            self.source.fail_at(f"{line.texts[0].split()[0]} does not belong here", line.place)
+        if len(line.tree.children) > 1:
+            self.source.fail_at("'until' belongs to a fact", _find_place(line.tree.children[1]))
+        return self._to_need(line.tree.children[0], leaves)
+
+    def _to_need(self, tree: object, leaves: _LeafReader) -> Need:
+        if getattr(tree, "data", "") == "hole":
+            return Hole(unquote_text(str(cast("Tree[Token]", tree).children[1])))
+        return self._convert(leaves.read_condition(tree), tree)
+
+    def _convert(self, expression: Expression, tree: object) -> Need:
+        match expression:
+            case Connective(word, items):
+                return Group("all of" if word == "and" else "any of", tuple(self._convert(one, tree) for one in items))
+            case Negation(inner):
+                return Not(self._convert(inner, tree))
+            case FactUse(fact, given):
+                self._check_values(given, tree)
+                return FactNeed(fact, given)
+        self._check_values((expression,), tree)
+        return ConditionNeed(expression)
+
+    def _check_values(self, expressions: Sequence[Expression], tree: object) -> None:
+        for expression in expressions:
+            for term in expression.walk():
+                if isinstance(term, FactUse | Connective) or (isinstance(term, Negation) and term is not expression):
+                    self.source.fail_at(
+                        f"{term} is a yes or no within a value", _find_place(tree),
+                        suggestion="join facts and conditions by and, or, not, or groups",
+                    )  # fmt: skip
+
+
+class _ProcedureChecker:
+    """Checks what a procedure's parts say of each other."""
+
+    def __init__(self, reader: _ProcedureReader, procedure: Procedure) -> None:
+        self.reader = reader
+        self.procedure = procedure
+        self.names = {parameter.name for tool in procedure.tools.values() for parameter in tool.parameters}
+
+    def check(self) -> None:
+        for tool in self.procedure.tools.values():
+            self._check_names(tool.name, tool.need, {parameter.name for parameter in tool.parameters})
+            for term in walk_terms(tool.need):
+                if isinstance(term, CallValue) and self.procedure.tools[term.tool].acts:
+                    self._fail(
+                        tool.name, f"{term.tool} is an action, which only a fact may name",
+                        f"write fact done(...): {term.format_call()} is ok",
+                    )  # fmt: skip
+        for fact in self.procedure.facts.values():
+            self._check_names(fact.name, fact.body, set(fact.parameters))
+            self._check_fact(fact)
+        self._check_cycles()
+
+    def _check_names(self, owner: str, need: Need, own: set[str]) -> None:
+        known = own | self.names | self.procedure.constants.keys()
+        for term in walk_terms(need):
+            if isinstance(term, FieldPath) and term.steps[0] not in known:
+                near = did_you_mean(str(term.steps[0]), known)
+                self._fail(
+                    owner, f"unknown name in {owner}: {term.steps[0]}",
+                    f"did you mean {near}?" if near else "names are parameters of tools, and constants",
+                )  # fmt: skip
+
+    def _check_fact(self, fact: Fact) -> None:
+        action = self.procedure.find_action(fact)
+        calls = [term for term in walk_terms(fact.body) if isinstance(term, CallValue)]
+        if action is not None and (len(calls) > 1 or not isinstance(fact.body, ConditionNeed)):
+            self._fail(fact.name, f"{action.tool} is an action: the fact that it establishes names nothing else",
+                       "make it a fact of its own")  # fmt: skip
+        if fact.until and action is None:
+            self._fail(fact.name, "only a fact that an action establishes ends by 'until'",
+                       "a check is made again when an action changes what it shows: write changes below the action")  # fmt: skip
+
+    def _check_cycles(self) -> None:
+        """Each tool and fact can be reached: not every way to establish its needs leads through itself."""
+        reached: set[str] = set()
+        owners: dict[str, Need] = {
+            **{name: tool.need for name, tool in self.procedure.tools.items()},
+            **{name: fact.body for name, fact in self.procedure.facts.items()},
+        }
+        changed = True
+        while changed:
+            new = {name for name, need in owners.items() if name not in reached and _is_reached(need, reached)}
+            reached |= new
+            changed = bool(new)
+        for name in owners:
+            if name not in reached:
+                self._fail(name, f"{name} needs itself before it can be established", "name another way to check it")
+
+    def _fail(self, owner: str, problem: str, suggestion: str | None) -> NoReturn:
+        self.reader.source.fail_at(problem, self.reader.places.get(owner), suggestion=suggestion)
+
+
+def _is_reached(need: Need, reached: set[str]) -> bool:
+    match need:
+        case Group("any of", items):
+            return any(_is_reached(item, reached) for item in items)
+        case FactNeed(fact, given):
+            return fact in reached and _are_called(given, reached)
+        case ConditionNeed(condition):
+            return _are_called((condition,), reached)
+    return all(_is_reached(part, reached) for part in need.parts)
+
+
+def _are_called(expressions: Sequence[Expression], reached: set[str]) -> bool:
+    terms: Iterator[Expression] = (term for expression in expressions for term in expression.walk())
+    return all(term.tool in reached for term in terms if isinstance(term, CallValue))
+
+
+def _find_kind(bare: str) -> str:
+    return next((kind for head, kind in _HEADS if re.match(head, bare)), "meaning")
+
+
+def block_name(block: _Line) -> str:
+    assert block.tree is not None
+    return _find_names(block.tree)[0]
+
+
+def _find_names(tree: Tree[Token]) -> list[str]:
+    return [str(one) for one in tree.children if getattr(one, "type", "") == "ARG"]
+
+
+def _find_text(tree: Tree[Token]) -> str:
+    return next((unquote_text(str(one)) for one in tree.children if getattr(one, "type", "") == "STRING"), "")
+
+
+def _find_place(part: object) -> Place:
+    at = part if hasattr(part, "line") else getattr(part, "meta", None)
+    return Place(getattr(at, "line", None) or 1, getattr(at, "column", None) or 1)
+
+
+def as_json(value: Value) -> JSON:
+    """Return a value as JSON: exact numbers as numbers, dates and durations as texts."""
+    if isinstance(value, Fraction):
+        return value.numerator if value.denominator == 1 else float(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return format_duration(value) if isinstance(value, timedelta) else cast("JSON", value)

@@ -1,0 +1,109 @@
+"""What was called in a run, and what came back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from formal_llm.guard.rules.data import Undetermined, Value, is_equal
+from formal_llm.planning.json_data import JSON
+from formal_llm.procedures.procedure import ProcedureTool
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a tool.
+
+    Attributes:
+        tool: the tool.
+        arguments: its arguments, by the names of the parameters.
+    """
+
+    tool: str
+    arguments: Mapping[str, JSON]
+
+    @cached_property
+    def key(self) -> str:
+        """A text that equal calls share."""
+        return json.dumps([self.tool, self.arguments], sort_keys=True, ensure_ascii=False, default=str)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Call) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __str__(self) -> str:
+        return f"{self.tool}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
+
+
+@dataclass(frozen=True, eq=False)
+class MadeCall:
+    """A call and what came of it. Two calls are different, even if they are equal in all.
+
+    Attributes:
+        call: the call.
+        value: what it returned, as JSON.
+        error: why it failed; empty if it did not.
+    """
+
+    call: Call
+    value: JSON = None
+    error: str = ""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it did not fail, and returned neither false nor nothing."""
+        return not self.error and self.value is not False and self.value is not None
+
+    def to_data(self) -> dict[str, JSON]:
+        """Return the call as JSON data."""
+        data: dict[str, JSON] = {"tool": self.call.tool, "arguments": dict(self.call.arguments)}
+        return {**data, "error": self.error} if self.error else {**data, "value": self.value}
+
+    def __str__(self) -> str:
+        return f"{self.call} -> {f'failed: {self.error}' if self.error else json.dumps(self.value, ensure_ascii=False)}"
+
+
+@dataclass
+class CallHistory:
+    """The calls of a run, in order.
+
+    Args:
+        tools: the tools, which determine whose results an action makes obsolete.
+        calls: the calls made so far.
+    """
+
+    tools: Mapping[str, ProcedureTool]
+    calls: list[MadeCall] = field(default_factory=list)
+
+    def add(self, made: MadeCall) -> None:
+        """Add a call."""
+        self.calls.append(made)
+
+    def find_result(self, call: Call) -> MadeCall | None:
+        """Return the last result of a call, unless an action has made it obsolete; None if there is none."""
+        for made in reversed(self.calls):
+            if made.call == call:
+                return made
+            if self.tools[made.call.tool].makes_obsolete(call.tool):
+                return None
+        return None
+
+    def has_tried(self, call: Call) -> bool:
+        """Return whether a call was made, even if its result is obsolete."""
+        return any(made.call == call for made in self.calls)
+
+    def list_from_latest(self, tools: Sequence[str]) -> Iterator[MadeCall]:
+        """Yield the calls of some tools, the latest first."""
+        return (made for made in reversed(self.calls) if made.call.tool in tools)
+
+
+def matches_arguments(call: Call, wanted: Mapping[str, Value]) -> bool:
+    """Return whether a call has some arguments."""
+    try:
+        return all(name in call.arguments and is_equal(call.arguments[name], value) for name, value in wanted.items())
+    except Undetermined:
+        return False

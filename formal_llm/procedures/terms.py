@@ -1,0 +1,112 @@
+"""What a procedure's conditions may refer to beyond values: the results of calls, and facts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Protocol
+
+from formal_llm.guard.rules.data import Undetermined, Value, to_text
+from formal_llm.guard.rules.expressions import Expression, Scope, follow_path, format_steps
+from formal_llm.planning.json_data import JSON
+
+
+class ResultSource(Protocol):
+    """Where a condition finds the results of calls."""
+
+    @abstractmethod
+    def get_result(self, call: CallValue, scope: Scope) -> JSON:
+        """Return what a call returned.
+
+        Raises:
+            Undetermined: the call failed.
+        """
+
+    @abstractmethod
+    def has_succeeded(self, call: CallValue, scope: Scope) -> bool:
+        """Return whether a call succeeded: it did not fail, and returned neither false nor nothing."""
+
+
+@dataclass(slots=True)
+class CallScope(Scope):
+    """The data that a condition of a procedure refers to: values by name, and the results of calls."""
+
+    results: ResultSource | None = None
+
+    def require_results(self) -> ResultSource:
+        """Return where results are found."""
+        if self.results is None:
+            raise Undetermined("there are no calls here")
+        return self.results
+
+
+@dataclass(frozen=True, slots=True)
+class CallValue(Expression):
+    """What a call returned, or a value inside it: ``find_order(order_id).items[0].price``.
+
+    Attributes:
+        tool: the tool.
+        given: its arguments, in the order of its parameters.
+        steps: the steps into the returned value: a field, an index, None for all values of a list or an object, or an
+            expression whose value is the field.
+    """
+
+    tool: str
+    given: tuple[Expression, ...]
+    steps: tuple[str | int | Expression | None, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (*self.given, *(step for step in self.steps if isinstance(step, Expression)))
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        assert isinstance(scope, CallScope)
+        value = scope.require_results().get_result(self, scope)
+        steps = tuple(to_text(one.evaluate_in(scope)) if isinstance(one, Expression) else one for one in self.steps)
+        return follow_path(value, steps, self.format_call())
+
+    def format_call(self) -> str:
+        """Write the call without the steps."""
+        return f"{self.tool}({', '.join(map(str, self.given))})"
+
+    def __str__(self) -> str:
+        return self.format_call() + "".join(
+            f"[{step}]" if isinstance(step, Expression) else format_steps((step,)) for step in self.steps
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CallSucceeds(Expression):
+    """Whether a call succeeds: ``log_in(user, password) is ok``."""
+
+    call: CallValue
+    tight = 4
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.call,)
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        assert isinstance(scope, CallScope)
+        return scope.require_results().has_succeeded(self.call, scope)
+
+    def __str__(self) -> str:
+        return f"{self.call} is ok"
+
+
+@dataclass(frozen=True, slots=True)
+class FactUse(Expression):
+    """A fact about values: ``verified(customer)``. As a need of its own it becomes a :class:`FactNeed`."""
+
+    fact: str
+    given: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.given
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        raise Undetermined(f"{self} is no value")
+
+    def __str__(self) -> str:
+        return f"{self.fact}({', '.join(map(str, self.given))})"
