@@ -143,23 +143,11 @@ class _LeafReader(ConditionReader):
                 self._raise_error("'is ok' follows a call of a tool", tree, "write, for instance, log_in(user) is ok")
             return CallSucceeds(call)
         arguments = [part for part in parts[1:] if getattr(part, "data", "") != "step"]
-        steps = [self._read_step(cast("Tree[Token]", part).children[0], depth) for part in parts[1 + len(arguments) :]]
+        steps = self._read_steps(parts[1 + len(arguments) :])
         call = self._read_use(parts[0], [self.read_condition(part, depth + 1) for part in arguments])
         if not isinstance(call, CallValue):
             self._raise_error(f"{parts[0]} is a fact, which has no parts", parts[0])
-        return CallValue(call.tool, call.given, tuple(steps))
-
-    def _read_step(self, part: object, depth: int) -> str | int | Expression | None:
-        if hasattr(part, "data"):
-            return self.read_condition(part, depth + 1)
-        token = cast("Token", part)
-        return int(token) if token.type == "INT" else None if token.type == "STAR" else str(token)
-
-    def _read_path(self, tree: Tree[Token]) -> Expression:
-        for part in tree.children[1:]:
-            if hasattr(cast("Tree[Token]", part).children[0], "data"):
-                self._raise_error("only what a call returns has a [name] in it", part)
-        return super()._read_path(tree)
+        return CallValue(call.tool, call.given, steps)
 
     def _read_function_call(self, tree: Tree[Token], depth: int) -> Expression:
         name = str(tree.children[0])

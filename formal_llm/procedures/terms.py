@@ -6,8 +6,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
-from formal_llm.guard.rules.data import Undetermined, Value, to_text
-from formal_llm.guard.rules.expressions import Expression, Scope, follow_path, format_steps
+from formal_llm.guard.rules.data import Undetermined, Value
+from formal_llm.guard.rules.expressions import Expression, Scope, Steps, follow_path, format_steps
 from formal_llm.planning.json_data import JSON
 
 
@@ -47,13 +47,12 @@ class CallValue(Expression):
     Attributes:
         tool: the tool.
         given: its arguments, in the order of its parameters.
-        steps: the steps into the returned value: a field, an index, None for all values of a list or an object, or an
-            expression whose value is the field.
+        steps: the steps into the returned value.
     """
 
     tool: str
     given: tuple[Expression, ...]
-    steps: tuple[str | int | Expression | None, ...] = ()
+    steps: Steps = ()
 
     @property
     def parts(self) -> tuple[Expression, ...]:
@@ -62,17 +61,14 @@ class CallValue(Expression):
     def evaluate_in(self, scope: Scope) -> Value:
         assert isinstance(scope, CallScope)
         value = scope.require_results().get_result(self, scope)
-        steps = tuple(to_text(one.evaluate_in(scope)) if isinstance(one, Expression) else one for one in self.steps)
-        return follow_path(value, steps, self.format_call())
+        return follow_path(value, self.steps, scope, self.format_call())
 
     def format_call(self) -> str:
         """Write the call without the steps."""
         return f"{self.tool}({', '.join(map(str, self.given))})"
 
     def __str__(self) -> str:
-        return self.format_call() + "".join(
-            f"[{step}]" if isinstance(step, Expression) else format_steps((step,)) for step in self.steps
-        )
+        return f"{self.format_call()}{format_steps(self.steps)}"
 
 
 @dataclass(frozen=True, slots=True)

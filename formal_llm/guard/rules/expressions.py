@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from formal_llm.guard.rules.data import Undetermined, Value, format_value, is_less, write_constant
+from formal_llm.guard.rules.data import Undetermined, Value, format_value, is_less, to_text, write_constant
 from formal_llm.guard.rules.functions import FUNCTIONS, OPERATORS
 from formal_llm.planning.json_data import JSON
 
@@ -26,8 +26,12 @@ class LetterMemory(Protocol):
     def has_happened(self, letter: str, values: tuple[Value, ...]) -> bool:
         """Return whether a letter has occurred with these values of its first fields."""
 
-    def get_last_value(self, letter: str, name: str) -> Value:
-        """Return a field of the last occurrence of a letter; raise Undetermined if there is none."""
+    def get_last_value(self, letter: str, name: str, keys: tuple[Value, ...] = ()) -> Value:
+        """Return a field of the last occurrence of a letter with these values of its first fields.
+
+        Raises:
+            Undetermined: there is none.
+        """
 
 
 @dataclass(slots=True)
@@ -128,21 +132,23 @@ class Constant(Expression):
         return write_constant(self.value)
 
 
-#: The steps from a value into it: a field, an index, or None for all values of a list or an object.
-Steps = tuple[str | int | None, ...]
+#: The steps from a value into it: a field, an index, None for all values of a list or an object, or an expression
+#: whose value is the field.
+Steps = tuple[str | int | Expression | None, ...]
 
 
-def follow_path(value: Value, steps: Steps, called: str, place: int = 0) -> Value:
-    """Follow steps, from ``place`` on, into a value that is ``called`` so in messages.
+def follow_path(value: Value, steps: Steps, scope: Scope, called: str) -> Value:
+    """Follow steps into a value that is ``called`` so in messages.
 
     Raises:
         Undetermined: there is no such value.
     """
-    for at in range(place, len(steps)):
-        step = steps[at]
+    for at, step in enumerate(steps):
         if step is None and isinstance(value, list | tuple | Mapping):
             inner = value.values() if isinstance(value, Mapping) else value
-            return [follow_path(one, steps, called, at + 1) for one in inner]
+            return [follow_path(one, steps[at + 1 :], scope, f"{called}{format_steps(steps[: at + 1])}") for one in inner]
+        if isinstance(step, Expression):
+            step = to_text(step.evaluate_in(scope))
         if isinstance(step, str) and isinstance(value, Mapping) and step in value:  # noqa: SIM114  # types part
             value = value[step]
         elif isinstance(step, int) and isinstance(value, list | tuple) and step < len(value):
@@ -159,13 +165,20 @@ def format_steps(steps: Steps) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FieldPath(Expression):
-    """An argument, or a value inside it: ``order.items[0].price``; ``items[*].price`` is the list of all prices."""
+    """An argument, or a value inside it: ``order.items[0].price``; ``items[*].price`` is the list of all prices.
+
+    ``prices[name]`` is the field whose name is the value of ``name``.
+    """
 
     steps: Steps
 
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return tuple(step for step in self.steps if isinstance(step, Expression))
+
     def evaluate_in(self, scope: Scope) -> Value:
         first, *rest = self.steps
-        return follow_path(scope.look_up(str(first)), tuple(rest), str(first))
+        return follow_path(scope.look_up(str(first)), tuple(rest), scope, str(first))
 
     def __str__(self) -> str:
         return f"{self.steps[0]}{format_steps(self.steps[1:])}"
@@ -183,6 +196,8 @@ class FunctionCall(Expression):
         return self.given
 
     def evaluate_in(self, scope: Scope) -> Value:
+        if self.name == "holds":
+            return self.given[0].is_satisfied(replace(scope, unsaid=[])) is True
         if self.name in ("missing", "has"):
             try:
                 self.given[0].evaluate_in(scope)
@@ -216,18 +231,29 @@ class PastLetter(Expression):
 
 @dataclass(frozen=True, slots=True)
 class LastValue(Expression):
-    """The value of a field of the last occurrence of a letter: ``last(quote.price)``."""
+    """The value of a field of the last occurrence of a letter: ``last(quote.price)``.
+
+    ``last(quote(item).price)`` is that of the last occurrence with this value of the first field.
+    """
 
     letter: str
     name: str
+    keys: tuple[Expression, ...] = ()
+    steps: Steps = ()
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (*self.keys, *(step for step in self.steps if isinstance(step, Expression)))
 
     def evaluate_in(self, scope: Scope) -> Value:
         if scope.memory is None:
             raise Undetermined(f"there was no {self.letter} before")
-        return scope.memory.get_last_value(self.letter, self.name)
+        keys = tuple(key.evaluate_in(scope) for key in self.keys)
+        return follow_path(scope.memory.get_last_value(self.letter, self.name, keys), self.steps, scope, str(self))
 
     def __str__(self) -> str:
-        return f"last({self.letter}.{self.name})"
+        keys = f"({', '.join(map(str, self.keys))})" if self.keys else ""
+        return f"last({self.letter}{keys}.{self.name}{format_steps(self.steps)})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,10 +130,12 @@ def _is_subset(some: Value, others: Value) -> bool:
     return all(any(is_equal(one, other) for other in _require_list(others)) for one in _require_list(some))
 
 
-#: All functions by name. ``missing(x)`` and ``has(x)`` test whether their argument exists.
+#: All functions by name. ``missing(x)`` and ``has(x)`` test whether their argument exists, ``holds(x)`` whether a
+#: condition is known to hold.
 FUNCTIONS: Mapping[str, ConditionFunction] = {
     "missing": ConditionFunction(lambda _: None),
     "has": ConditionFunction(lambda _: None),
+    "holds": ConditionFunction(lambda _: None),
     "len": ConditionFunction(_measure_length),
     "sum": ConditionFunction(lambda values: sum(map(to_number, _require_list(values)))),
     "min": ConditionFunction(_find_least, 1, None),

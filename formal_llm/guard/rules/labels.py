@@ -51,12 +51,14 @@ class Labeller:
 
     Attributes:
         asked: the letters whose history conditions refer to, with the fields of each.
+        until: the letters that end others, by the names of these.
     """
 
     def __init__(self, letters: Iterable[Letter]) -> None:
         self.letters = tuple(letters)
         self._known: dict[tuple[str, str], tuple[tuple[str, EventPattern], ...]] = {}
         self.asked: dict[str, tuple[str, ...]] = {}
+        self.until = {letter.name: letter.until for letter in self.letters if letter.until}
         fields = {letter.name: [name for name, _ in letter.patterns[0].fields] for letter in self.letters}
         for letter in self.letters:
             for pattern in letter.patterns:
@@ -116,7 +118,8 @@ def _build_scope(event: GuardEvent, memory: LetterMemory | None) -> Scope:
         return Scope({}, {"text": event.text, "role": event.role, "now": event.at}, memory=memory)
     names: dict[str, Value] = {"tool": event.tool, "now": event.at, "arguments": event.arguments}
     if isinstance(event, Result):
-        return Scope(event.arguments, names, read_json(event.value), True, event.error, memory)
+        value = read_json(event.value)
+        return Scope(event.arguments, {**names, "returned": value}, value, True, event.error, memory)
     names["approved"] = event.approved
     return Scope(event.arguments, names, memory=memory)
 
@@ -148,40 +151,64 @@ def make_key(value: Value) -> str:
         return str(value)
 
 
+#: The occurrences of a letter: for each combination of values of its fields the last one, the latest at the end.
+Occurrences = Mapping[tuple[str, ...], Fields]
+
+
 @dataclass(frozen=True)
 class LetterHistory:
     """The history of the letters that conditions refer to; immutable, like every part of a guard's state."""
 
-    values: Mapping[str, frozenset[tuple[str, ...]]] = field(default_factory=FrozenDict)
-    latest: Mapping[str, Fields] = field(default_factory=FrozenDict)
+    occurrences: Mapping[str, Occurrences] = field(default_factory=FrozenDict)
 
     def has_happened(self, letter: str, values: tuple[Value, ...]) -> bool:
         """Return whether a letter has occurred with these values of its first fields."""
-        keys = tuple(map(make_key, values))
-        return any(one[: len(keys)] == keys for one in self.values.get(letter, ()))
+        return self._find(letter, values) is not None
 
-    def get_last_value(self, letter: str, name: str) -> Value:
-        """Return a field of the last occurrence of a letter.
+    def get_last_value(self, letter: str, name: str, keys: tuple[Value, ...] = ()) -> Value:
+        """Return a field of the last occurrence of a letter with these values of its first fields.
 
         Raises:
-            Undetermined: the letter has not occurred, or not with that value.
+            Undetermined: the letter has not occurred so, or not with that value.
         """
-        if name not in self.latest.get(letter, _NOTHING):
+        fields = self._find(letter, keys)
+        if fields is None or name not in fields:
             raise Undetermined(f"there was no {letter} with {name} before")
-        return self.latest[letter][name]
+        return fields[name]
 
-    def with_event(self, labels: EventLabels, asked: Mapping[str, tuple[str, ...]]) -> LetterHistory:
-        """Return the history after an event."""
-        values, latest = dict(self.values), dict(self.latest)
-        for letter, fields in asked.items():
+    def _find(self, letter: str, values: tuple[Value, ...]) -> Fields | None:
+        keys = tuple(map(make_key, values))
+        latest_first = reversed(list(self.occurrences.get(letter, _NO_OCCURRENCES).items()))
+        return next((fields for one, fields in latest_first if one[: len(keys)] == keys), None)
+
+    def with_event(
+        self, labels: EventLabels, asked: Mapping[str, tuple[str, ...]], until: Mapping[str, tuple[str, ...]]
+    ) -> LetterHistory:
+        """Return the history after an event; an event that has a letter and what ends it begins it anew."""
+        now = dict(self.occurrences)
+        for letter, enders in until.items():
+            for ender in enders:
+                fields = labels.letters.get(ender)
+                if fields is not None and letter in now:
+                    left = {key: one for key, one in now[letter].items() if not _has_same_values(one, fields)}
+                    now[letter] = FrozenDict(left)
+        for letter, names in asked.items():
             event_fields = labels.letters.get(letter)
             if event_fields is None:
                 continue
-            latest[letter] = event_fields
-            keys = []
-            for name in fields:
+            keys: list[str] = []
+            for name in names:
                 if name not in event_fields:
                     break
                 keys.append(make_key(event_fields[name]))
-            values[letter] = values.get(letter, frozenset()) | {tuple(keys)}
-        return LetterHistory(FrozenDict(values), FrozenDict(latest))
+            last = tuple(keys)
+            others = {key: one for key, one in now.get(letter, _NO_OCCURRENCES).items() if key != last}
+            now[letter] = FrozenDict({**others, last: event_fields})
+        return LetterHistory(FrozenDict(now))
+
+
+_NO_OCCURRENCES: Occurrences = FrozenDict()
+
+
+def _has_same_values(one: Fields, other: Fields) -> bool:
+    return all(name not in one or make_key(one[name]) == make_key(value) for name, value in other.items())

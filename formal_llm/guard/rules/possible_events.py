@@ -27,6 +27,7 @@ from formal_llm.guard.rules.expressions import (
     FunctionCall,
     LastValue,
     PastLetter,
+    Steps,
     ValueRange,
     ValueSet,
 )
@@ -62,7 +63,7 @@ class _TrialValues:
     """The values to try for each path in some conditions."""
 
     def __init__(self) -> None:
-        self.values: dict[tuple[str | int | None, ...], list[Value]] = {}
+        self.values: dict[Steps, list[Value]] = {}
         self.exact = True
 
     def add(self, path: FieldPath, values: Iterable[Value]) -> None:

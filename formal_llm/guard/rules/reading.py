@@ -20,6 +20,7 @@ from formal_llm.guard.rules.expressions import (
     LastValue,
     Negation,
     PastLetter,
+    Steps,
     ValueRange,
     ValueSet,
     join_conditions,
@@ -97,6 +98,8 @@ class ConditionReader:
                 return self._read_path(branch)
             case "apply":
                 return self._read_function_call(branch, depth)
+            case "call_path":
+                self._raise_error("a value in what a letter gives is written last(LETTER(...).FIELD)", tree)
             case "set":
                 return ValueSet(tuple(self._read_set_item(part, depth) for part in parts))
             case "or_" | "and_":
@@ -144,13 +147,18 @@ class ConditionReader:
         first = str(tree.children[0])
         if len(tree.children) == 1 and first in _WORDS:
             return Constant(_WORDS[first])
-        steps: list[str | int | None] = [first]
-        for part in tree.children[1:]:
-            token = cast("Token", cast("Tree[Token]", part).children[0])
-            if token.type == "INT" and len(token) > 6:
-                self._raise_error(f"{token} is too large a place in a list", token)
-            steps.append(int(token) if token.type == "INT" else None if token.type == "STAR" else str(token))
-        return FieldPath(tuple(steps))
+        return FieldPath((first, *self._read_steps(tree.children[1:])))
+
+    def _read_steps(self, parts: Sequence[object]) -> Steps:
+        return tuple(self._read_step(cast("Tree[Token]", part).children[0]) for part in parts)
+
+    def _read_step(self, part: object) -> str | int | Expression | None:
+        if hasattr(part, "data"):
+            return self.read_condition(part)
+        token = cast("Token", part)
+        if token.type == "INT" and len(token) > 6:
+            self._raise_error(f"{token} is too large a place in a list", token)
+        return int(token) if token.type == "INT" else None if token.type == "STAR" else str(token)
 
     def _read_function_call(self, tree: Tree[Token], depth: int) -> Expression:
         name = str(tree.children[0])
@@ -177,17 +185,30 @@ class ConditionReader:
         return PastLetter(name, arguments)
 
     def _read_last_value(self, tree: Tree[Token]) -> Expression:
-        path = self.read_condition(tree.children[1]) if len(tree.children) == 2 else None
-        if not isinstance(path, FieldPath) or len(path.steps) != 2:
+        inner = tree.children[1] if len(tree.children) == 2 else None
+        keys: tuple[Expression, ...] = ()
+        steps: Steps = ()
+        if getattr(inner, "data", "") == "call_path":
+            parts = cast("Tree[Token]", inner).children
+            arguments = [part for part in parts[1:] if getattr(part, "data", "") != "step"]
+            keys = tuple(self.read_condition(part) for part in arguments)
+            steps = (str(parts[0]), *self._read_steps(parts[1 + len(arguments) :]))
+        elif getattr(inner, "data", "") == "path":
+            path = self.read_condition(inner)
+            steps = path.steps if isinstance(path, FieldPath) else ()
+        if len(steps) < 2 or not isinstance(steps[1], str):
             self._raise_error("last takes a field of a letter", tree.children[0], suggestion="write last(LETTER.FIELD)")
-        letter, name = map(str, path.steps)
-        if name not in self.letters.get(letter, ()):
+        letter, name = str(steps[0]), steps[1]
+        fields = self.letters.get(letter, ())
+        if name not in fields:
             near = did_you_mean(letter, self.letters)
             problem = f"{letter} gives no {name}" if letter in self.letters else f"unknown letter: {letter}"
             self._raise_error(
                 problem, tree.children[0], suggestion=f"did you mean {near}?" if near and near != letter else None
             )
-        return LastValue(letter, name)
+        if len(keys) > len(fields):
+            self._raise_error(f"{letter} gives fewer fields ({', '.join(fields)}) than it is asked for", inner)
+        return LastValue(letter, name, keys, steps[2:])
 
     def _read_constant(self, token: Token) -> Value:
         text = str(token)
@@ -383,15 +404,18 @@ class _GuardFileReader:
 
     def _read_letter(self, tree: Tree[Token], conditions: ConditionReader) -> None:
         name = _unquote_token(_require_token(tree.children[0]))
-        patterns = tuple(self._read_pattern(cast("Tree[Token]", one), conditions) for one in tree.children[1:])
-        for one, branch in zip(patterns, tree.children[1:], strict=True):
+        branches = [one for one in tree.children[1:] if _is_branch(one, "pattern")]
+        patterns = tuple(self._read_pattern(cast("Tree[Token]", one), conditions) for one in branches)
+        until = [self._read_letters(cast("Tree[Token]", one).children[0]) for one in tree.children[1:]
+                 if _is_branch(one, "ending")]  # fmt: skip
+        for one, branch in zip(patterns, branches, strict=True):
             if tuple(field for field, _ in one.fields) != self.fields[name]:
                 field_list = ", ".join(self.fields[name]) or "none"
                 self.source.fail_at(
                     f"all patterns of {name} give the same fields, here {field_list}", _find_place(branch),
                     suggestion="write with ... behind each pattern",
                 )  # fmt: skip
-        self.letters[name] = Letter(name, patterns)
+        self.letters[name] = Letter(name, patterns, *until)
 
     def _read_pattern(self, tree: Tree[Token], conditions: ConditionReader) -> EventPattern:
         source, *rest = cast("list[Tree[Token]]", tree.children)

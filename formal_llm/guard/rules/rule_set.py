@@ -18,7 +18,7 @@ Severity = Literal["block", "ask", "warn", "log"]
 WORDS = (
     "rule", "tools", "user", "assistant", "never", "before", "after", "each", "at", "most", "least", "since", "within",
     "between", "budget", "formula", "grammar", "behaviour", "flowchart", "automaton", "file", "block", "ask", "warn",
-    "log", "for", "with", "and", "or", "not", "in", "contains", "starts", "ends", "like", "result",
+    "log", "for", "with", "and", "or", "not", "in", "contains", "starts", "ends", "like", "result", "until",
 )  # fmt: skip
 _PLAIN_NAME, _PLAIN_TOOL = re.compile(r"[^\W\d][\w-]*"), re.compile(r"[\w*?][\w*?/-]*")
 SEVERITIES: tuple[Severity, ...] = ("block", "ask", "warn", "log")
@@ -52,13 +52,22 @@ class EventPattern:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A name for the events that match one of its patterns."""
+    """A name for the events that match one of its patterns.
+
+    Attributes:
+        name: the name.
+        patterns: the patterns.
+        until: the letters that end it: conditions on the past no longer find occurrences before them. A letter that
+            gives some of the same fields ends only the occurrences with the same values.
+    """
 
     name: str
     patterns: tuple[EventPattern, ...]
+    until: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{_quote_name(self.name)}: {' | '.join(map(str, self.patterns))}"
+        until = f" until {_join_names(self.until)}" if self.until else ""
+        return f"{_quote_name(self.name)}: {' | '.join(map(str, self.patterns))}{until}"
 
 
 def _quote_name(name: str, plain: re.Pattern[str] = _PLAIN_NAME) -> str:

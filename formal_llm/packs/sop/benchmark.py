@@ -26,7 +26,6 @@ from formal_llm.guard.rules.data import Value
 from formal_llm.guard.rules.expressions import Constant, FieldPath
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.procedure import ConditionNeed, FactNeed, Group, Need, Not, Procedure
-from formal_llm.procedures.record import Call
 from formal_llm.procedures.run import Outcome
 from formal_llm.procedures.terms import CallValue
 
@@ -176,6 +175,8 @@ def read_tree(domain: Procedure, tree: Sequence[Any] | None) -> Need:
         return Group(_GROUPINGS[kind], tuple(read_tree(domain, one) for one in rest[0]))
     name, mapping = str(rest[0]), rest[1] or {}
     bare = name.removeprefix("not ")
+    # What a tool checks may be a fact, too, that something else shows as well.
+    bare = fact if (fact := bare.removeprefix("internal_")) in domain.facts else bare
     names = domain.facts[bare].parameters if bare in domain.facts else [one.name for one in domain.tools[bare].parameters]
     given = tuple(_read_argument(mapping.get(one, one)) for one in names)
     need: Need = FactNeed(bare, given) if bare in domain.facts else ConditionNeed(CallValue(bare, given))
@@ -202,11 +203,13 @@ def make_tools(system: object, names: Sequence[str], raw: list[object]) -> Mappi
             raw.append(f"{type(error).__name__}: {error}")
             raise
         raw.append(value)
-        return value[1] if isinstance(value, tuple) and len(value) == 2 and value[0] is True else value
+        return simplify_result(value)
 
     return {name: partial(call_method, name) for name in names}
 
 
-def describe_call(call: Call) -> str:
-    """Describe a call for tables."""
-    return str(call)
+def simplify_result(value: object) -> object:
+    """Return the value of a pair of success and value, false if it was refused; any other result as it is."""
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], bool):
+        return value[1] if value[0] else False
+    return value

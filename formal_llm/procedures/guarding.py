@@ -1,0 +1,232 @@
+"""A procedure as rules of a guard, for agents that people already have.
+
+Each tool with needs becomes a rule: never call it early. *Early* is a condition on the earlier calls and their results:
+the need with each fact replaced by what it means, and each call by the last result with the same arguments. The guard
+refuses what the procedure does not allow; it makes no checks by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar
+
+from formal_llm.guard.core import GuardRules
+from formal_llm.guard.rules.expressions import (
+    BinaryOperation,
+    Constant,
+    Expression,
+    FieldPath,
+    FunctionCall,
+    LastValue,
+    Negation,
+    PastLetter,
+    join_conditions,
+)  # fmt: skip
+from formal_llm.guard.rules.rule_set import EventPattern, GuardRule, GuardRuleSet, Letter, NeverBody
+from formal_llm.procedures.procedure import (
+    NO_NEED,
+    ConditionNeed,
+    Fact,
+    FactNeed,
+    Group,
+    Hole,
+    Need,
+    Not,
+    Procedure,
+    ProcedureTool,
+)
+from formal_llm.procedures.terms import CallSucceeds, CallValue
+
+T = TypeVar("T")
+#: What a call returned, in the letters of results.
+_VALUE = "returned"
+_FALSE = Constant(False)
+Bindings = Mapping[str, Expression]
+
+
+def compile_guard_rules(procedure: Procedure) -> GuardRules:
+    """Compile a procedure to the rules of a guard.
+
+    A value that a condition needs and that is no argument of the guarded call, such as a password, may have any value
+    in the earlier call. A sentence that was not understood never holds.
+    """
+    return GuardRules(_GuardCompiler(procedure).compile())
+
+
+class _GuardCompiler:
+    """Compiles one procedure."""
+
+    def __init__(self, procedure: Procedure) -> None:
+        self.procedure = procedure
+        self._letters: dict[str, Letter] = {}
+
+    def compile(self) -> GuardRuleSet:
+        rules = []
+        for tool in self.procedure.tools.values():
+            if tool.need == NO_NEED:
+                continue
+            own = {one.name: FieldPath((one.name,)) for one in tool.parameters}
+            early = f"{tool.name}_early"
+            condition = Negation(self._convert(tool.need, own, wanted=True))
+            self._letters[early] = Letter(early, (EventPattern("call", tool.name, condition),))
+            rules.append(GuardRule(f"{tool.name}_needs", NeverBody((early,)), says=f"{tool.name} needs: {_list_needs(tool)}"))
+        # Letters are declared before those that refer to them, for readers.
+        letters = sorted(self._letters.values(), key=lambda letter: letter.name.endswith("_early"))
+        return GuardRuleSet(tuple(letters), tuple(rules))
+
+    # -- needs ------------------------------------------------------------------------------------------------------
+
+    def _convert(self, need: Need, own: Bindings, *, wanted: bool) -> Expression:
+        """Return a condition that holds if it is known that a need holds, or, unless it is ``wanted``, that it does not."""
+        match need:
+            case Not(inner):
+                return self._convert(inner, own, wanted=not wanted)
+            case Group("none of", items):
+                return self._convert(Group("any of", items), own, wanted=not wanted)
+            case Group(grouping, items):
+                parts = tuple(self._convert(item, own, wanted=wanted) for item in items)
+                return _join("or" if (grouping == "any of") is wanted else "and", parts)
+            case FactNeed(name, given):
+                fact = self.procedure.facts[name]
+                values = {one: self._bind(value, own) for one, value in zip(fact.parameters, given, strict=True)}
+                action = self.procedure.find_action(fact)
+                if action is None:
+                    return self._convert(fact.body, values, wanted=wanted)
+                held = PastLetter(self._declare_fact(fact, action), tuple(values[one] for one in fact.parameters))
+                return held if wanted else Negation(held)
+            case ConditionNeed(condition):
+                bound = self._bind(condition, own)
+                return FunctionCall("holds", (bound if wanted else Negation(bound),))
+            case Hole():
+                return BinaryOperation("==", Constant("understood"), Constant("not understood"))
+
+    def _bind(self, expression: Expression, own: Bindings) -> Expression:
+        """Replace names by what they stand for, and calls by their last results."""
+        match expression:
+            case FieldPath((str(name), *steps)) if name in own:
+                value = own[name]
+                if not steps:
+                    return value
+                if isinstance(value, FieldPath | LastValue):
+                    return replace(value, steps=(*value.steps, *steps))
+            case FieldPath((str(name),)) if name in self.procedure.constants:
+                return Constant(self.procedure.constants[name])
+            case CallSucceeds(call):
+                value = self._bind(call, own)
+                failed = (_equals(value, False), _equals(value, None))
+                return _join("and", (FunctionCall("has", (value,)), *(Negation(FunctionCall("holds", (one,))) for one in failed)))
+            case CallValue():
+                return self._find_result(expression, own)
+        return map_parts(expression, lambda part: self._bind(part, own))
+
+    def _find_result(self, call: CallValue, own: Bindings) -> LastValue:
+        names = [one.name for one in self.procedure.tools[call.tool].parameters]
+        given = {name: one for name, one in zip(names, call.given, strict=False) if self._is_bound(one, own)}
+        letter = self._declare_result(self.procedure.tools[call.tool], tuple(given))
+        return LastValue(letter, _VALUE, tuple(self._bind(one, own) for one in given.values()), _bind_steps(self, call, own))
+
+    def _is_bound(self, expression: Expression, own: Bindings) -> bool:
+        known = own.keys() | self.procedure.constants.keys()
+        return all(term.steps[0] in known for term in expression.walk() if isinstance(term, FieldPath))
+
+    # -- letters ----------------------------------------------------------------------------------------------------
+
+    def _declare_result(self, tool: ProcedureTool, names: tuple[str, ...]) -> str:
+        """Declare the letter of a tool's results that is distinguished by some of its arguments."""
+        name = "_".join((tool.name, "result", *names))
+        if name not in self._letters:
+            values = (*((one, FieldPath((one,))) for one in names), (_VALUE, FieldPath((_VALUE,))))
+            pattern = EventPattern("result", tool.name, FunctionCall("has", (FieldPath((_VALUE,)),)), values)
+            self._letters[name] = Letter(name, (pattern,))  # it exists before the letters that end it
+            enders = [one for one in self.procedure.tools.values() if one.makes_obsolete(tool.name)]
+            until = tuple(self._declare_call(one) for one in enders)
+            self._letters[name] = Letter(name, (pattern,), until)
+        return name
+
+    def _declare_call(self, tool: ProcedureTool) -> str:
+        name = f"{tool.name}_called"
+        self._letters.setdefault(name, Letter(name, (EventPattern("call", tool.name),)))
+        return name
+
+    def _declare_fact(self, fact: Fact, action: CallValue) -> str:
+        """Declare the letter of the call that establishes a fact, with the values that the fact is about as its fields."""
+        assert isinstance(fact.body, ConditionNeed)
+        if fact.name in self._letters:
+            return fact.name
+        arguments = _find_arguments(self.procedure.tools[action.tool], action.given)
+        values = tuple((one, arguments[one]) for one in fact.parameters if one in arguments)
+        condition = _replace_result(fact.body.condition)
+        until = []
+        for number, one in enumerate(fact.until):
+            ender = f"{fact.name}_ended_{number + 1}"
+            given = _find_arguments(self.procedure.tools[one.tool], one.given)
+            own = tuple((name, given[name]) for name in fact.parameters if name in given)
+            self._letters[ender] = Letter(ender, (EventPattern("result", one.tool, _succeeds(), own),))
+            until.append(ender)
+        self._letters[fact.name] = Letter(fact.name, (EventPattern("result", action.tool, condition, values),), tuple(until))
+        return fact.name
+
+
+def _find_arguments(tool: ProcedureTool, given: Sequence[Expression]) -> dict[str, FieldPath]:
+    """For each plain name among the values given to a tool, the tool's parameter that it is given to."""
+    return {
+        str(one.steps[0]): FieldPath((parameter.name,))
+        for parameter, one in zip(tool.parameters, given, strict=False)
+        if isinstance(one, FieldPath) and len(one.steps) == 1
+    }
+
+
+def _replace_result(condition: Expression) -> Expression:
+    """Return the condition of a fact as one on the result of the action that it names."""
+    match condition:
+        case CallSucceeds():
+            return _succeeds()
+        case CallValue(steps=steps):
+            return FieldPath((_VALUE, *steps))
+    return map_parts(condition, _replace_result)
+
+
+def _succeeds() -> Expression:
+    value = FieldPath((_VALUE,))
+    failed = tuple(Negation(FunctionCall("holds", (_equals(value, one),))) for one in (False, None))
+    return _join("and", (FieldPath(("ok",)), *failed))
+
+
+def _equals(value: Expression, other: object) -> Expression:
+    return BinaryOperation("==", value, Constant(other))
+
+
+def _join(word: str, parts: tuple[Expression, ...]) -> Expression:
+    if not parts:
+        return BinaryOperation("==", _FALSE, Constant(word != "and"))
+    return join_conditions(word, parts) if len(parts) > 1 else parts[0]
+
+
+def _bind_steps(compiler: _GuardCompiler, call: CallValue, own: Bindings) -> tuple[str | int | Expression | None, ...]:
+    return tuple(compiler._bind(step, own) if isinstance(step, Expression) else step for step in call.steps)
+
+
+def map_parts(expression: T, change: object) -> T:
+    """Return an expression with each of its direct parts changed."""
+    assert is_dataclass(expression) and callable(change)
+    new: dict[str, object] = {}
+    for one in fields(expression):
+        value = getattr(expression, one.name)
+        if isinstance(value, Expression):
+            new[one.name] = change(value)
+        elif isinstance(value, tuple):
+            new[one.name] = tuple(change(part) if isinstance(part, Expression) else part for part in value)
+    return replace(expression, **new)  # type: ignore[type-var]
+
+
+def _list_needs(tool: ProcedureTool) -> str:
+    return "; ".join(dict.fromkeys(_list_leaves(tool.need)))
+
+
+def _list_leaves(need: Need) -> Iterator[str]:
+    if isinstance(need, Group):
+        parts: Iterable[str] = (leaf for item in need.items for leaf in _list_leaves(item))
+        yield from ([f"{need.grouping} {', '.join(parts)}"] if need.grouping in ("any of", "none of") else parts)
+    else:
+        yield str(need)
