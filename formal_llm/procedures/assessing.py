@@ -265,7 +265,8 @@ class Assessor:
         match need:
             case Not(inner):
                 found = self.assess(inner, owned, negated=not negated)
-                return replace(found, state=_OPPOSITE[found.state])
+                findings = tuple(_negate(finding) for finding in found.findings)
+                return replace(found, state=_OPPOSITE[found.state], findings=findings)
             case Group():
                 return self._assess_group(need, owned, negated)
             case FactNeed():
@@ -279,6 +280,8 @@ class Assessor:
         if group.grouping == "none of":
             inner = Group("any of", group.items)
             return self.assess(Not(inner), owned, negated=negated)
+        if group.grouping == "first of":
+            return self._assess_sources(group, owned, negated)
         found = []
         for item in group.items:
             one = self.assess(item, owned, negated=negated)
@@ -299,6 +302,16 @@ class Assessor:
         if open_parts:
             return _join_open(open_parts) if conjunction is not negated else self._join_ways(group, open_parts, owned)
         return Assessment(_OPPOSITE[decisive], findings=tuple(finding for one in found for finding in one.findings))
+
+    def _assess_sources(self, group: Group, owned: Mapping[str, Value], negated: bool) -> Assessment:
+        """Determine what the first part that is not stuck shows."""
+        findings: tuple[Finding, ...] = ()
+        for item in group.items:
+            found = self.assess(item, owned, negated=negated)
+            if found.state != "stuck":
+                return found
+            findings += found.findings
+        return Assessment("stuck", findings=findings)
 
     def _join_ways(self, group: Group, parts: Sequence[Assessment], owned: Mapping[str, Value]) -> Assessment:
         """Join the open parts of a group of which one suffices: the cheapest is tried, equally cheap ones are chosen."""
@@ -488,6 +501,11 @@ def _stuck(
     absent: str = "",
 ) -> Assessment:
     return Assessment("stuck", findings=(Finding(leaf, "stuck", values or {}, calls, reason, absent),))
+
+
+def _negate(finding: Finding) -> Finding:
+    leaf = finding.leaf.removeprefix("not ") if finding.leaf.startswith("not ") else f"not {finding.leaf}"
+    return replace(finding, leaf=leaf, state=_OPPOSITE[finding.state])
 
 
 def _name_leaf(finding: Finding, leaf: str) -> Finding:

@@ -49,11 +49,13 @@ class _Checker:
                 problems.append("the goal is reported as done, and its call did not succeed last")
         elif ending == "declined":
             refused = is_goal and last is not None and not succeeded(last)
+            if is_goal and not refused:
+                problems.append("the goal was declined, and its call succeeded")
             if not refused and self.judge(self.tools[goal]["need"], self.outcome["arguments"], False) not in ("no", "never"):
                 problems.append("the goal was declined, and its need is not refuted")
         return problems
 
-    # -- needs: ["all of" | "any of" | "in order" | "none of", needs], ["not", need], ["fact", name, expressions],
+    # -- needs: ["all of" | "any of" | "in order" | "none of" | "first of", needs], ["not", need], ["fact", name, expressions],
     #    ["condition", expression], ["hole", text]
 
     def judge(self, need: list[Any], own: dict[str, Any], negated: bool) -> str:
@@ -62,6 +64,8 @@ class _Checker:
             return {"yes": "no", "no": "yes"}.get(found := self.judge(need[1], own, not negated), found)
         if kind == "none of":
             return self.judge(["not", ["any of", need[1]]], own, negated)
+        if kind == "first of":
+            return next((one for need in need[1] if (one := self.judge(need, own, negated)) != "never"), "never")
         if kind in ("all of", "any of", "in order"):
             return self.judge_group(kind, [self.judge(one, own, negated) for one in need[1]], negated)
         try:
@@ -190,7 +194,8 @@ class _Checker:
         for place, step in enumerate(steps):
             if step is None and isinstance(value, list | dict):
                 inner = value.values() if isinstance(value, dict) else value
-                return [self.follow(one, steps[place + 1 :], own, fixed) for one in inner]
+                found = [self.follow(one, steps[place + 1 :], own, fixed) for one in inner]
+                return [one for many in found for one in many] if None in steps[place + 1 :] else found
             step = self.compute(step, own, fixed) if isinstance(step, list) else step
             try:
                 value = value[step]
@@ -293,6 +298,9 @@ def apply_sign(sign: str, one: Any, other: Any) -> Any:
         return bool(one.startswith(other) if sign == "starts with" else one.endswith(other))
     if sign in ("+", "-") and {type(one), type(other)} & {date, datetime, timedelta, str}:
         return shift(one, other, 1 if sign == "+" else -1)
+    if sign == "*" and timedelta in {type(one), type(other)}:
+        length, factor = (one, other) if isinstance(one, timedelta) else (other, one)
+        return timedelta(seconds=float(number(factor) * Fraction(length.total_seconds())))
     first, second = number(one), number(other)
     if sign == "/" and not second:
         raise Unknown(blocked=True)
@@ -318,8 +326,11 @@ def apply_function(name: str, given: list[Any]) -> Any:
         "count": lambda many, one: sum(compare(each, one) == 0 for each in many),
         "min": lambda *many: min(map(number, many[0] if len(many) == 1 else many)),
         "max": lambda *many: max(map(number, many[0] if len(many) == 1 else many)),
-        "lower": str.lower, "upper": str.upper, "trim": str.strip, "number": number,
+        "lower": lambda one: change_texts(one, str.lower), "upper": lambda one: change_texts(one, str.upper),
+        "trim": str.strip, "number": number,
         "date": lambda one: moment(one).date(), "keys": list, "time": lambda one: moment(one).time(),
+        "years": lambda one, other: count_years(moment(one).date(), moment(other).date()),
+        "overlap": lambda some, others: any(compare(one, each) == 0 for one in some for each in others),
         "weekday": lambda one: moment(one).strftime("%a"), "distinct": lambda many: list(dict.fromkeys(many)),
         "within": lambda some, others: all(any(compare(one, each) == 0 for each in others) for one in some),
     }  # fmt: skip
@@ -329,3 +340,11 @@ def apply_function(name: str, given: list[Any]) -> Any:
         return functions[name](*given)
     except (TypeError, ValueError, AttributeError):
         raise Unknown(blocked=True) from None
+
+
+def count_years(first: date, last: date) -> int:
+    return last.year - first.year - ((last.month, last.day) < (first.month, first.day))
+
+
+def change_texts(value: Any, change: Any) -> Any:
+    return [change(one) for one in value] if isinstance(value, list) else change(value)

@@ -86,6 +86,8 @@ class _GuardCompiler:
                 return self._convert(Group("any of", items), own, wanted=not wanted)
             case Group(grouping, items):
                 parts = tuple(self._convert(item, own, wanted=wanted) for item in items)
+                if grouping == "first of":  # each source tells the same: what one of them shows is so
+                    return _join("or", parts)
                 return _join("or" if (grouping == "any of") is wanted else "and", parts)
             case FactNeed(name, given):
                 fact = self.procedure.facts[name]

@@ -5,7 +5,7 @@
   ``find_order(order_id).status == "delivered"``. A fact that an action establishes, such as a login, holds from that
   call until an event that the fact names.
 - A *goal* is a tool that a user may ask for.
-- A *need* is a tree: all of, any of, in order, none of; its leaves are facts and conditions.
+- A *need* is a tree: all of, any of, in order, none of, first of; its leaves are facts and conditions.
 
 Printing a procedure and reading it again gives the same procedure.
 """
@@ -26,9 +26,10 @@ from formal_llm.procedures.terms import CallValue, FactUse
 if TYPE_CHECKING:
     import os
 
-#: How the parts of a group count: all must hold, one must, all must and are established in this order, none may.
-Grouping = Literal["all of", "any of", "in order", "none of"]
-GROUPINGS: tuple[Grouping, ...] = ("all of", "any of", "in order", "none of")
+#: How the parts of a group count: all must hold, one must, all must and are established in this order, none may, or the
+#: first that can be determined decides, as with several sources of the same information.
+Grouping = Literal["all of", "any of", "in order", "none of", "first of"]
+GROUPINGS: tuple[Grouping, ...] = ("all of", "any of", "in order", "none of", "first of")
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ KINDS = ("text", "number", "integer", "boolean", "date", "list", "any")
 _STARTS = ("constant", "tool", "fact", "cost", "changes", "flag", "computed", "grouping", "meaning")
 _WORDS = (
     "constant", "goal", "check", "action", "fact", "until", "cost", "changes", "idempotent", "approved", "with",
-    "all", "any", "in", "order", "none", "of",
+    "all", "any", "in", "order", "none", "first", "of",
 )  # fmt: skip
 #: The rule of the grammar by the first words of a line; a leaf otherwise.
 _HEADS = (
@@ -490,7 +490,7 @@ class _ProcedureChecker:
 
 def _is_reached(need: Need, reached: set[str]) -> bool:
     match need:
-        case Group("any of", items):
+        case Group("any of" | "first of", items):
             return any(_is_reached(item, reached) for item in items)
         case FactNeed(fact, given):
             return fact in reached and _are_called(given, reached)

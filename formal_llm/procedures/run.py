@@ -138,7 +138,7 @@ class ProcedureRun:
                     return (yield from self._finish(goal, bound, found))
                 found = bound
             if found.state != "open":
-                declined = all(finding.is_decided for finding in found.findings)
+                declined = found.state == "refuted" or all(finding.is_decided for finding in found.findings)
                 return self._end("declined" if declined else "handed over", goal, found.findings)
             refused = yield from self._take_step(found, goal)
             if refused is not None:

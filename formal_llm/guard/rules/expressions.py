@@ -10,6 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Protocol
 
 from formal_llm.guard.rules.data import Undetermined, Value, format_value, is_less, to_text, write_constant
@@ -146,7 +147,9 @@ def follow_path(value: Value, steps: Steps, scope: Scope, called: str) -> Value:
     for at, step in enumerate(steps):
         if step is None and isinstance(value, list | tuple | Mapping):
             inner = value.values() if isinstance(value, Mapping) else value
-            return [follow_path(one, steps[at + 1 :], scope, f"{called}{format_steps(steps[: at + 1])}") for one in inner]
+            rest, name = steps[at + 1 :], f"{called}{format_steps(steps[: at + 1])}"
+            found = [follow_path(one, rest, scope, name) for one in inner]
+            return list(chain.from_iterable(found)) if None in rest else found
         if isinstance(step, Expression):
             step = to_text(step.evaluate_in(scope))
         if isinstance(step, str) and isinstance(value, Mapping) and step in value:  # noqa: SIM114  # types part
@@ -166,6 +169,8 @@ def format_steps(steps: Steps) -> str:
 @dataclass(frozen=True, slots=True)
 class FieldPath(Expression):
     """An argument, or a value inside it: ``order.items[0].price``; ``items[*].price`` is the list of all prices.
+
+    ``orders[*].items[*].price`` is one list, too.
 
     ``prices[name]`` is the field whose name is the value of ``name``.
     """

@@ -130,6 +130,21 @@ def _is_subset(some: Value, others: Value) -> bool:
     return all(any(is_equal(one, other) for other in _require_list(others)) for one in _require_list(some))
 
 
+def _do_overlap(some: Value, others: Value) -> bool:
+    return any(is_equal(one, other) for one in _require_list(some) for other in _require_list(others))
+
+
+def _change_texts(value: Value, change: Callable[[str], str]) -> Value:
+    """Change a text, or each text of a list."""
+    return [change(to_text(one)) for one in value] if isinstance(value, list | tuple) else change(to_text(value))
+
+
+def _count_years(first: Value, last: Value) -> int:
+    """Count the full years from one day to another, as ages are counted."""
+    begin, end = to_day(first), to_day(last)
+    return end.year - begin.year - ((end.month, end.day) < (begin.month, begin.day))
+
+
 #: All functions by name. ``missing(x)`` and ``has(x)`` test whether their argument exists, ``holds(x)`` whether a
 #: condition is known to hold.
 FUNCTIONS: Mapping[str, ConditionFunction] = {
@@ -143,8 +158,8 @@ FUNCTIONS: Mapping[str, ConditionFunction] = {
     "abs": ConditionFunction(lambda value: abs(to_number(value))),
     "count": ConditionFunction(_count_equal, 2, 2),
     "distinct": ConditionFunction(_drop_duplicates),
-    "lower": ConditionFunction(lambda value: to_text(value).lower()),
-    "upper": ConditionFunction(lambda value: to_text(value).upper()),
+    "lower": ConditionFunction(lambda value: _change_texts(value, str.lower)),
+    "upper": ConditionFunction(lambda value: _change_texts(value, str.upper)),
     "trim": ConditionFunction(lambda value: to_text(value).strip()),
     "number": ConditionFunction(to_number),
     "date": ConditionFunction(to_day),
@@ -156,6 +171,8 @@ FUNCTIONS: Mapping[str, ConditionFunction] = {
     "matching": ConditionFunction(_select_matching, 2, 2),
     "keys": ConditionFunction(_list_keys),
     "within": ConditionFunction(_is_subset, 2, 2),
+    "overlap": ConditionFunction(_do_overlap, 2, 2),
+    "years": ConditionFunction(_count_years, 2, 2),
 }
 
 
