@@ -8,6 +8,7 @@ import typer
 
 from formal_llm import __version__
 from formal_llm.cli import (
+    act,
     agent,
     author,
     bench,
@@ -127,6 +128,7 @@ bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_tr
 app.command(help=calibrate.HELP)(calibrate.calibrate)
 app.command(help=train_planner.HELP)(train_planner.train_planner)
 app.command(help=agent.HELP)(agent.agent)
+app.command(help=act.HELP)(act.act)
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(guard.app, name="guard")
 

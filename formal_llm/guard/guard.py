@@ -127,9 +127,7 @@ class GuardState:
             labels = self.guard.rules.labeller.label_event(event, self._seen)
             movement, objections = self._judge_event(event, labels.letters)
         labeller = self.guard.rules.labeller
-        letter_history = (
-            self._seen.with_event(labels, labeller.asked, labeller.until) if labeller.asked else self._seen
-        )
+        letter_history = self._seen.with_event(labels, labeller.asked, labeller.until) if labeller.asked else self._seen
         lost = self._find_lost_rules(movement.position) if objections else self.lost
         return GuardState(self.guard, movement.position, letter_history, EventHistory(self._past, event), lost)
 

@@ -51,7 +51,10 @@ class _Checker:
             refused = is_goal and last is not None and not succeeded(last)
             if is_goal and not refused:
                 problems.append("the goal was declined, and its call succeeded")
-            if not refused and self.judge(self.tools[goal]["need"], self.outcome["arguments"], False) not in ("no", "never"):
+            if not refused and self.judge(self.tools[goal]["need"], self.outcome["arguments"], False) not in (
+                "no",
+                "never",
+            ):
                 problems.append("the goal was declined, and its need is not refuted")
         return problems
 
@@ -209,7 +212,9 @@ def succeeded(made: dict[str, Any]) -> bool:
 
 
 def has_arguments(made: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    return all(name in made["arguments"] and compare(made["arguments"][name], value) == 0 for name, value in wanted.items())
+    return all(
+        name in made["arguments"] and compare(made["arguments"][name], value) == 0 for name, value in wanted.items()
+    )
 
 
 def read_constant(kind: str, value: Any) -> Any:
@@ -258,7 +263,9 @@ def compare(one: Any, other: Any) -> int:
         raise Unknown(blocked=True)
     kinds = {type(one), type(other)}
     if timedelta in kinds:
-        pair: list[Any] = [one if isinstance(one, timedelta) else timedelta(seconds=float(number(one))) for one in (one, other)]
+        pair: list[Any] = [
+            one if isinstance(one, timedelta) else timedelta(seconds=float(number(one))) for one in (one, other)
+        ]
     elif kinds & {int, float, Fraction}:
         pair = [number(one), number(other)]
     elif time in kinds:

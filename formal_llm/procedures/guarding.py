@@ -70,7 +70,9 @@ class _GuardCompiler:
             early = f"{tool.name}_early"
             condition = Negation(self._convert(tool.need, own, wanted=True))
             self._letters[early] = Letter(early, (EventPattern("call", tool.name, condition),))
-            rules.append(GuardRule(f"{tool.name}_needs", NeverBody((early,)), says=f"{tool.name} needs: {_list_needs(tool)}"))
+            rules.append(
+                GuardRule(f"{tool.name}_needs", NeverBody((early,)), says=f"{tool.name} needs: {_list_needs(tool)}")
+            )
         # Letters are declared before those that refer to them, for readers.
         letters = sorted(self._letters.values(), key=lambda letter: letter.name.endswith("_early"))
         return GuardRuleSet(tuple(letters), tuple(rules))
@@ -117,7 +119,9 @@ class _GuardCompiler:
             case CallSucceeds(call):
                 value = self._bind(call, own)
                 failed = (_equals(value, False), _equals(value, None))
-                return _join("and", (FunctionCall("has", (value,)), *(Negation(FunctionCall("holds", (one,))) for one in failed)))
+                return _join(
+                    "and", (FunctionCall("has", (value,)), *(Negation(FunctionCall("holds", (one,))) for one in failed))
+                )
             case CallValue():
                 return self._find_result(expression, own)
         return map_parts(expression, lambda part: self._bind(part, own))
@@ -126,7 +130,9 @@ class _GuardCompiler:
         names = [one.name for one in self.procedure.tools[call.tool].parameters]
         given = {name: one for name, one in zip(names, call.given, strict=False) if self._is_bound(one, own)}
         letter = self._declare_result(self.procedure.tools[call.tool], tuple(given))
-        return LastValue(letter, _VALUE, tuple(self._bind(one, own) for one in given.values()), _bind_steps(self, call, own))
+        return LastValue(
+            letter, _VALUE, tuple(self._bind(one, own) for one in given.values()), _bind_steps(self, call, own)
+        )
 
     def _is_bound(self, expression: Expression, own: Bindings) -> bool:
         known = own.keys() | self.procedure.constants.keys()
@@ -166,7 +172,9 @@ class _GuardCompiler:
             own = tuple((name, given[name]) for name in fact.parameters if name in given)
             self._letters[ender] = Letter(ender, (EventPattern("result", one.tool, _succeeds(), own),))
             until.append(ender)
-        self._letters[fact.name] = Letter(fact.name, (EventPattern("result", action.tool, condition, values),), tuple(until))
+        self._letters[fact.name] = Letter(
+            fact.name, (EventPattern("result", action.tool, condition, values),), tuple(until)
+        )
         return fact.name
 
 

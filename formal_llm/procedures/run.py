@@ -171,7 +171,9 @@ class ProcedureRun:
         if made.succeeded:
             return replace(self._end("done", goal, found.findings, call), result=made.value)
         if made.error:
-            return self._end("handed over", goal, (Finding(str(call), "stuck", calls=(made,), reason=made.error),), call)
+            return self._end(
+                "handed over", goal, (Finding(str(call), "stuck", calls=(made,), reason=made.error),), call
+            )
         return self._end("declined", goal, (Finding(f"{goal.name} succeeds", "refuted", calls=(made,)),), call)
 
     def _make_call(self, call: Call) -> Generator[Request, Any, tuple[MadeCall | None, Finding | None]]:
@@ -205,9 +207,7 @@ class ProcedureRun:
     def _choose_goal(self) -> Generator[Request, Any, ProcedureTool | None]:
         goals = self.procedure.goals
         texts = [f"{tool.name}: {tool.description}" if tool.description else tool.name for tool in goals]
-        question = Question(
-            f"{self.request}\n\nWhat does the user want?", [*texts, "none of these"], task=self.request
-        )
+        question = Question(f"{self.request}\n\nWhat does the user want?", [*texts, "none of these"], task=self.request)
         number = yield from self._choose(question)
         return goals[number - 1] if number <= len(goals) else None
 

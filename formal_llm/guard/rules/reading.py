@@ -261,9 +261,7 @@ def load_parser(extension: str = "", starts: tuple[str, ...] = ("start",)) -> La
     from lark import Lark
 
     text = resources.files("formal_llm.guard.rules").joinpath("guard.lark").read_text(encoding="utf-8")
-    return Lark(
-        text + extension, parser="lalr", start=list(starts), maybe_placeholders=False, propagate_positions=True
-    )
+    return Lark(text + extension, parser="lalr", start=list(starts), maybe_placeholders=False, propagate_positions=True)
 
 
 def read_rules(text: str, file: str | None = None, folder: str = "") -> GuardRuleSet:

@@ -177,7 +177,9 @@ def read_tree(domain: Procedure, tree: Sequence[Any] | None) -> Need:
     bare = name.removeprefix("not ")
     # What a tool checks may be a fact, too, that something else shows as well.
     bare = fact if (fact := bare.removeprefix("internal_")) in domain.facts else bare
-    names = domain.facts[bare].parameters if bare in domain.facts else [one.name for one in domain.tools[bare].parameters]
+    names = (
+        domain.facts[bare].parameters if bare in domain.facts else [one.name for one in domain.tools[bare].parameters]
+    )
     given = tuple(_read_argument(mapping.get(one, one)) for one in names)
     need: Need = FactNeed(bare, given) if bare in domain.facts else ConditionNeed(CallValue(bare, given))
     return Not(need) if name.startswith("not ") else need
