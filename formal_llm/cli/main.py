@@ -13,6 +13,7 @@ from formal_llm.cli import (
     author,
     bench,
     bench_agents,
+    bench_sop,
     bench_travel,
     calibrate,
     check,
@@ -124,6 +125,7 @@ app.command(help=count.SAMPLE_HELP)(count.sample)
 app.command(help=data.DATA_HELP)(data.data)
 app.add_typer(bench.app, name="bench")
 bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
+bench.app.command("sop", help=bench_sop.HELP)(bench_sop.bench_sop)
 bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_travelplanner)
 app.command(help=calibrate.HELP)(calibrate.calibrate)
 app.command(help=train_planner.HELP)(train_planner.train_planner)

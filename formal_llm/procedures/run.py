@@ -7,7 +7,7 @@ called when, and how the run ends, the procedure decides. So no text of a user o
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -206,8 +206,9 @@ class ProcedureRun:
 
     def _choose_goal(self) -> Generator[Request, Any, ProcedureTool | None]:
         goals = self.procedure.goals
-        texts = [f"{tool.name}: {tool.description}" if tool.description else tool.name for tool in goals]
-        question = Question(f"{self.request}\n\nWhat does the user want?", [*texts, "none of these"], task=self.request)
+        request = f"{self.request} I give: {_list_words(self.known)}." if self.known else self.request
+        texts = [*map(_describe_goal, goals), "none of these"]
+        question = Question(f"{request}\n\nWhat does the user want?", texts, task=request)
         number = yield from self._choose(question)
         return goals[number - 1] if number <= len(goals) else None
 
@@ -271,6 +272,16 @@ class ProcedureRun:
                     fact = self.procedure.facts[one.fact]
                     todo.append((fact.name, fact.body, set(fact.parameters)))
         return names
+
+
+def _describe_goal(tool: ProcedureTool) -> str:
+    """Describe a goal so that an encoder of sentences can compare it with a request: in words, with what it needs."""
+    needs = f" Needs: {_list_words(one.name for one in tool.parameters)}." if tool.parameters else ""
+    return f"{_list_words([tool.name])}: {tool.description}{needs}"
+
+
+def _list_words(names: Iterable[str]) -> str:
+    return ", ".join(name.replace("_", " ") for name in names)
 
 
 def read_values(reply: object, names: Sequence[str]) -> dict[str, JSON]:
