@@ -265,6 +265,8 @@ class Assessor:
         match need:
             case Not(inner):
                 found = self.assess(inner, owned, negated=not negated)
+                if found.state in ("open", "stuck"):
+                    return found
                 findings = tuple(_negate(finding) for finding in found.findings)
                 return replace(found, state=_OPPOSITE[found.state], findings=findings)
             case Group():

@@ -1,0 +1,73 @@
+"""The example of ``examples/access/``: each case ends as the policy says, and only what was done changed anything."""
+
+from __future__ import annotations
+
+import importlib.util
+import sqlite3
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from formal_llm.procedures import Call, Procedure, check_evidence, run_procedure, write_evidence
+
+FOLDER = Path(__file__).parents[2] / "examples" / "access"
+CASES = tomllib.loads((FOLDER / "cases.toml").read_text(encoding="utf-8"))["case"]
+PROCEDURE = Procedure.from_file(FOLDER / "access.procedure")
+
+
+def load_tools() -> Any:
+    """The module ``examples/access/tools.py``, which is in no package."""
+    spec = importlib.util.spec_from_file_location("access_tools", FOLDER / "tools.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+TOOLS = load_tools()
+
+
+def content(database: sqlite3.Connection) -> list[str]:
+    return list(database.iterdump())
+
+
+def test_there_are_40_cases_and_half_of_them_succeed() -> None:
+    assert Counter(case["ending"] for case in CASES) == {"done": 20, "declined": 17, "handed over": 3}
+    goals = {tool.name for tool in PROCEDURE.tools.values() if tool.goal}
+    assert {case["goal"] for case in CASES} == goals
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{case['goal']}-{number}" for number, case in enumerate(CASES, 1)])
+def test_a_case_ends_as_the_policy_says(case: dict[str, Any]) -> None:
+    database = TOOLS.example_database()
+    before = content(database)
+    asked: list[Call] = []
+
+    def person(call: Call) -> bool:
+        asked.append(call)
+        return case["person"] == "yes"
+
+    outcome = run_procedure(
+        PROCEDURE,
+        case["request"],
+        None,
+        TOOLS.make_toolkit(database),
+        goal=case["goal"],
+        known=case["known"],
+        approve=person if "person" in case else None,
+    )
+    assert outcome.ending == case["ending"], str(outcome)
+    if outcome.ending != "done":
+        assert case["fails"] in [finding.leaf for finding in outcome.why]
+    assert (content(database) != before) == (outcome.ending == "done" and case["goal"] != "report_access")
+    assert [call.tool for call in asked] == (["sign_exception"] if "person" in case else [])
+    assert check_evidence(write_evidence(PROCEDURE, outcome)) == []
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case["ending"] == "declined"], ids=lambda case: case["goal"])
+def test_the_tools_themselves_would_not_decline(case: dict[str, Any]) -> None:
+    toolkit = TOOLS.make_toolkit(TOOLS.example_database())
+    assert case["goal"] in toolkit
