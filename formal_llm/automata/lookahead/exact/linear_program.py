@@ -193,7 +193,7 @@ class FlowSystem:
     ) -> float | None:
         """The moves of a completion that takes each way so often; None where it is none, or one is not reached."""
         balance, over, due = self.parts_after(counts, pending, left, needed)
-        if min(over, default=0) < 0 or any(d > 0 for d in due.values()):
+        if (over and min(over) < 0) or any(d > 0 for d in due.values()):
             return None
         moves = sum([self.ways[number].moves * count for number, count in counts.items()])
         for symbol, count in balance.items():
@@ -277,10 +277,10 @@ def make_argument(
     scale = (1 << _BITS) / largest
     # Rounded so that no way becomes cheaper: then no cycle of ways can lower potentials without an end.
     whole = {number: -int(-price * scale // 1) for number, price in prices.items() if price > 0}
-    paid = {shift: int(price * scale // 1) for shift, price in dues.items() if price > 0}
+    paid = {shift: int(price * scale) for shift, price in dues.items() if price > 0}
     reached = {symbol: round(potential * scale) for symbol, potential in potentials.items()}
     for symbol in flow.free:
-        reached[symbol] = min(reached.get(symbol, 0), 0)
+        reached[symbol] = min(reached[symbol], 0)
     # A cut makes its way dearer and those into it cheaper, so it is rounded to the nearest.
     priced = ((n, cut, round(price * scale)) for n, (cut, price) in enumerate(zip(flow.cuts, cuts, strict=True)))
     made = LinearArgument(whole, paid, reached, tuple(one for one in priced if one[2] > 0))
@@ -344,8 +344,8 @@ class LinearProgram:
 
     def __init__(self, demands: PendingSymbols) -> None:
         self._demands = demands
-        self._version = -1
-        self._fits = False
+        self._version = 0  # that of demands is more
+        self._fits: bool
         self.arguments: list[LinearArgument] = []
         self.tries = 0.0
 
@@ -397,7 +397,7 @@ class LinearProgram:
         start = self._demands.counters.needed
         begin = self._demands.resources.resources_left(self._demands.counters.remaining)
         left = self._demands.resources.unpack_amounts(begin)
-        shared = {number: 1 / max(1, left[number]) for number in self._resource_rows}
+        shared = {number: 1 / left[number] for number in self._resource_rows}  # something is: ways take of it
         due = {shift: 1 / amount for shift, mask in self.flow.dues.items() if (amount := start >> shift & mask) > 1}
         costs = []
         for number, way in enumerate(self.flow.ways):
@@ -422,7 +422,7 @@ class LinearProgram:
         if state.unresolved is not None or self._version != self._demands.version or not self.arguments:
             return False
         parts = self.flow.state_parts(state)
-        for place in range(len(self.arguments) - 1, -1, -1):
+        for place in reversed(range(len(self.arguments))):
             if self.arguments[place].excess_demand(*parts) > 0:
                 self.arguments.append(self.arguments.pop(place))
                 return True
@@ -449,13 +449,16 @@ class LinearProgram:
         """Remember a completion, under what is pending after each of the ways it may begin with."""
         if len(self._kept) > _COMPLETIONS:
             self._kept.clear()
-        self._kept.setdefault(state.pending, []).append(_Completion(counts, {}))
+        begins = [(state.pending, _Completion(counts, {}))]
         for symbol, _, unit in self._demands.multisets.list_items(state.pending):
             for number in self.flow.of[symbol.index]:
                 if number in counts:
-                    group = self._kept.setdefault(state.pending - unit + self._left_behind[number], [])
-                    group.append(_Completion(counts, {number: 1}))
-                    del group[:-_ALIKE]
+                    after = state.pending - unit + self._left_behind[number]
+                    begins.append((after, _Completion(counts, {number: 1})))
+        for pending, completion in begins:
+            group = self._kept.setdefault(pending, [])
+            group.append(completion)
+            del group[:-_ALIKE]
 
     # -- a new program ------------------------------------------------------------------------------------------
 
@@ -471,7 +474,7 @@ class LinearProgram:
             first linear program was enough.
         """
         self.tries = 0.0
-        if state.unresolved is not None or effort <= 0 or not self.is_ready():
+        if state.unresolved is not None or not self.is_ready():
             return None, False
         before = self._simplex.work
         decided = self._branch_and_bound(state, before + effort * _ENTRIES)
@@ -498,6 +501,8 @@ class LinearProgram:
             solved += 1
             low = [lower.get(number, 0) for number in range(len(most))]
             high = [min(bound, upper.get(number, INFINITE)) for number, bound in enumerate(most)]
+            if any(high[number] < count for number, count in lower.items()):
+                continue
             solution, factors = self._simplex.solve_bounded(right, low, high, last - self._simplex.work)
             if factors is not None:
                 if not self._learn_refutation(factors, parts, lower, upper, high):
@@ -530,28 +535,29 @@ class LinearProgram:
     ) -> bool:
         """Whether factors of rows become an argument that rules out a state within bounds; it is learned then."""
         flow = self.flow
-        pending, left, needed = flow.parts_after(lower, *parts)  # what must be taken is taken before
-        # The bound of a way is whole where what is left, divided by what it takes, is not.
-        uneven = (n for n, way in enumerate(flow.ways) if way.alone and left[way.alone[0]] % way.alone[1])
-        capped = {*upper, *uneven}
         near = ArgumentNumbers(
             {symbol: -factors[row] for symbol, row in self._rows.items()},
             {number: factors[row] for number, row in self._resource_rows.items()},
             {shift: factors[row] for shift, row in self._due_rows.items()},
             factors[self._height :],
         )
-        made = make_argument(flow, near, capped)
-        if made is None:
-            return False
-        found, extra = made
-        excess = found.excess_demand(pending, left, needed)
-        excess -= sum(int(high[number] - lower.get(number, 0)) * price for number, price in extra.items())
-        if excess <= 0:
-            return False
-        if not extra:
-            self.arguments.append(found)
-            del self.arguments[:-_ARGUMENTS]
-        return True
+        # Whole numbers bound ways more than what they take does, in this state: an argument may need that or not.
+        for capped in (upper, [number for number, bound in enumerate(high) if bound < INFINITE]):
+            made = make_argument(flow, near, capped)
+            if made is None:
+                continue
+            found, extra = made
+            excess = found.excess_demand(*parts) - sum(int(high[number]) * price for number, price in extra.items())
+            for number, count in lower.items():
+                way = flow.ways[number]
+                cost = found.way_cost(way, flow.factors[number])
+                excess += count * max(0, cost - found.potentials[way.head])
+            if excess > 0:
+                if not extra:
+                    self.arguments.append(found)
+                    del self.arguments[:-_ARGUMENTS]
+                return True
+        return False
 
     def _learn_cuts(self, solution: list[float], pending: Mapping[int, int], right: list[int]) -> bool:
         """Learn of ways that are taken though nothing leads to them; whether there was something new."""
@@ -599,7 +605,5 @@ class LinearProgram:
             if way.head not in stranded and any(child in stranded for child, _ in way.children)
         ]
         for place, number in enumerate(into):
-            if upper.get(number, 1) > 0:
-                none = dict.fromkeys(into[:place], 0)
-                yield {**lower, number: max(1, lower.get(number, 0))}, {**upper, **none}
+            yield {**lower, number: 1}, {**upper, **dict.fromkeys(into[:place], 0)}
         yield lower, {**upper, **{number: 0 for symbol in stranded for number in self.flow.of[symbol]}}
