@@ -227,8 +227,9 @@ class ProcedureRun:
                     self.known.setdefault(one, value)
             else:
                 self._others[one] = value
-        if name not in self.known:
-            yield from self._choose_value(name)
+        for one in names:
+            if one not in self.known:
+                yield from self._choose_value(one)
         self._absent |= {one for one in names if one not in self.known}
 
     def _choose_value(self, name: str) -> Generator[Request, Any, None]:

@@ -294,7 +294,11 @@ def read_recorded_runs(path: Path) -> Iterator[RecordedRun]:
                 row = json.loads(line)
                 index = row["index"]
                 number = int(index[0] if isinstance(index, list) else index)
-                calls = tuple((str(tool), dict(arguments), str(result)) for tool, arguments, result in row["calls"])
+                # A model may have written arguments that are no object.
+                calls = tuple(
+                    (str(tool), arguments if isinstance(arguments, dict) else {}, str(result))
+                    for tool, arguments, result in row["calls"]
+                )
                 yield RecordedRun(str(row["goal"]), number, calls, row["evaluation"])
             except (ValueError, KeyError, TypeError, IndexError) as error:
                 raise InputError(f"{path}, line {place} is no recorded run: {error}") from None
