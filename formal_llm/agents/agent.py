@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from formal_llm.agents.acting import AgentRules, Rule
-from formal_llm.agents.agent_tool import AgentTool, Within, make_agent_tool, make_hand_over
+from formal_llm.agents.agent_tool import AgentTool, Within
 from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.contents import OutputType, Validated
 from formal_llm.agents.decoding.continuing import ContinuingWriter
@@ -52,7 +52,7 @@ from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import CallLimits
-from formal_llm.tools.tool import Tool
+from formal_llm.tools.tool import Tool, tool
 from formal_llm.tools.toolkit import Toolkit
 
 
@@ -188,7 +188,7 @@ class Agent(RunnableAgent):
         self.llm = resolve(llm) if writer is not None else ensure_text_llm(resolve(llm), calls_tools=native is True)
         self.on_event = on_event
         roles = roles or Roles.from_markers(self.behaviour, {**WORLDS, **(worlds or {})})
-        self._make_tools = _make_toolkit_factory(tools, [make_hand_over(one, name) for name, one in hand_over.items()])
+        self._make_tools = _make_toolkit_factory(tools, [_make_hand_over(one, name) for name, one in hand_over.items()])
         helpers = (LLM_WORKER,) if roles.label is not None else ()
         toolkit = self._make_tools()
         names = () if roles.calls is not None else (*toolkit.tools, *helpers)  # the rules do not know of such calls
@@ -198,11 +198,11 @@ class Agent(RunnableAgent):
         if limits.default is None and not self.behaviour.endless:
             limits = replace(limits, default=times)
         agents = {tool.name: tool for tool in toolkit if isinstance(tool, AgentTool)}
-        inner = {name: tool.agent.rules for name, tool in agents.items()}
+        inner = {name: tool.rules for name, tool in agents.items()}
         last = [tool.name for tool in agents.values() if tool.takes_over]
         self.rules: AgentRules = AgentRules(self.behaviour, roles.action, names, rules, limits, inner, last)
-        for name, tool in agents.items():
-            if self.rules.action is not None and tool.agent.calls_in_texts:
+        for name, called in agents.items():
+            if self.rules.action is not None and called.calls_in_texts:
                 what = f"{name} calls tools in texts, so the rules of {self.behaviour.name} would not see its calls"
                 raise ToolkitError([what])
         states = self.behaviour.states
@@ -350,7 +350,20 @@ class Agent(RunnableAgent):
         Raises:
             AutomatonError: this agent's behaviour never ends by itself.
         """
-        return make_agent_tool(self, name, description)
+        if self.behaviour.endless:
+            raise AutomatonError(f"{self.behaviour.name} never ends by itself, so it cannot be a tool")
+
+        def answer(request: str) -> object:
+            run = self.start(request)
+            run.run_to_end()
+            return run.output
+
+        plain = tool(name, output=str if self.output_type is None else self.output_type.hint.annotation)(answer)
+        return AgentTool(
+            name, plain.inputs, plain.output, answer, description, version=self.version, deterministic=False,
+            parameters=plain.parameters, signature=plain.signature, rules=self.rules, start=self.start,
+            calls_in_texts=self.calls_in_texts,
+        )  # fmt: skip
 
     def resume(
         self,
@@ -503,6 +516,12 @@ def ensure_text_llm(llm: LLM, *, calls_tools: bool = False) -> LLM:
     if not isinstance(llm, TextLLM | ContinuingLLM | ToolCallingLLM):
         raise WritesNoText(llm, "write as an agent")
     return llm
+
+
+def _make_hand_over(agent: Agent, name: str) -> AgentTool:
+    """Make the tool that hands a run over to another agent."""
+    description = f"Hands over to {name}, which continues and gives the answer. The request is what it has to know."
+    return replace(agent.as_tool(f"hand_over_to_{name}", description), takes_over=True)
 
 
 def _make_toolkit_factory(tools: Tools | None, more: Sequence[Tool]) -> Callable[[], Toolkit]:

@@ -6,31 +6,32 @@ The functions that write states of the environment receive the :class:`Run` (:mo
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Never
 
 from formal_llm.agents import happenings
 from formal_llm.agents.acting import NO_TOOL, StatesMonitor
 from formal_llm.agents.actions import Action, actions_of, report_unknown_tool
-from formal_llm.agents.agent_tool import InnerPaused, OuterRun, call_agent
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf
 from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relay_steps
 from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
 from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.pausing import InnerRun, PausedRun, Waiting, WaitingRun, WorldRecord, read_number
+from formal_llm.agents.pausing import InnerPaused, InnerRun, PausedRun, Waiting, WaitingRun, WorldRecord, read_number
 from formal_llm.agents.run_settings import RunSettings
 from formal_llm.agents.tool_calls import (
     ERROR,
-    acall_with_arguments,
-    acall_with_text,
-    call_with_arguments,
-    call_with_text,
+    acall_tool,
+    call_concurrently,
+    call_tool,
+    parse_arguments,
+    read_arguments,
 )
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.automata import Limits
@@ -50,11 +51,11 @@ from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.tools.calling import Caller
+from formal_llm.tools.signature import BoundValues
+from formal_llm.tools.tool import Tool
 from formal_llm.tools.toolkit import Toolkit
 
 _ids = count(1)
-#: The maximum number of concurrent tool calls.
-_AT_ONCE = 8
 
 
 class Run:
@@ -89,7 +90,7 @@ class Run:
         tell: Callable[[Happening], None] | None = None,
         name: str = "",
         told: str = "",
-        outer: OuterRun | None = None,
+        outer: Run | None = None,
     ) -> None:
         self.settings = settings
         self.llm = llm
@@ -451,19 +452,26 @@ class Run:
         """Call the tool of an action if that is allowed; the output of a refused or failed call is the reason."""
         if action.refused:
             return self._end_call(action, ERROR + action.refused, False)
-        tool = self.toolkit[action.tool]
-        if self.settings.native:
-            return self._end_call(action, *call_with_arguments(tool, action.input, self.caller, strict=True))
-        return self._end_call(action, *call_with_text(tool, action.input, self.caller))
+        made = call_tool(self.toolkit[action.tool], partial(self.read_input, action), self.caller)
+        return self._end_call(action, *made)
 
     async def acall_tool(self, action: Action) -> ToolCall:
         """Do the same as :meth:`call_tool` without blocking the event loop: asynchronous tools run on it."""
         if action.refused:
             return self._end_call(action, ERROR + action.refused, False)
+        made = await acall_tool(self.toolkit[action.tool], partial(self.read_input, action), self.caller)
+        return self._end_call(action, *made)
+
+    def read_input(self, action: Action) -> BoundValues:
+        """Read the input of an action as the arguments of its tool.
+
+        Raises:
+            BadArguments: it does not fit.
+        """
         tool = self.toolkit[action.tool]
         if self.settings.native:
-            return self._end_call(action, *await acall_with_arguments(tool, action.input, self.caller, strict=True))
-        return self._end_call(action, *await acall_with_text(tool, action.input, self.caller))
+            return read_arguments(tool, action.input, strict=True)
+        return parse_arguments(tool, action.input)
 
     def _end_call(self, action: Action, output: str, ok: bool) -> ToolCall:
         return ToolCall(len(self.segments), action.tool, action.input, output, ok, action.label)
@@ -518,7 +526,7 @@ class Run:
             if left[group[0]].tool in self.settings.rules.inner and group != alone:
                 made = [(yield from self._call_agent(left[group[0]], group[0]))]
             else:
-                made = yield self._build_work([left[number] for number in group])
+                made = yield call_concurrently([left[number] for number in group], self.call_tool, self.acall_tool)
             for number, outcome in zip(group, made, strict=True):
                 if isinstance(outcome, Pending):
                     pending[number] = self._list_waiting(left[number], number, outcome)
@@ -557,37 +565,6 @@ class Run:
     def _name_call(self, number: int) -> str:
         return f"{len(self.segments)}.{number}"
 
-    def _build_work(self, actions: Sequence[Action]) -> Do:
-        """The work of calling tools, concurrently; it returns their calls, or what they wait for."""
-
-        def call_tool(action: Action) -> ToolCall | Pending:
-            try:
-                return self.call_tool(action)
-            except Pending as waits:
-                return waits
-
-        def call_tools() -> list[ToolCall | Pending]:
-            if len(actions) == 1:
-                return [call_tool(actions[0])]
-            with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="formal-llm-action") as pool:
-                return [*pool.map(call_tool, actions)]
-
-        async def await_tools() -> list[ToolCall | Pending]:
-            import asyncio
-
-            room = asyncio.Semaphore(_AT_ONCE)
-
-            async def await_tool(action: Action) -> ToolCall | Pending:
-                async with room:
-                    try:
-                        return await self.acall_tool(action)
-                    except Pending as waits:
-                        return waits
-
-            return [*await asyncio.gather(*map(await_tool, actions))]
-
-        return Do(call_tools, await_tools)
-
     # -- agents as tools ----------------------------------------------------------------------------------------
 
     def _call_agent(self, action: Action, number: int) -> Asks[ToolCall | Pending]:
@@ -596,7 +573,9 @@ class Run:
         inner = self.settings.rules.inner
         later = Counter(one.tool for one in self.list_actions() if one.tool in inner and not one.refused)
         later -= Counter([action.tool, *(call.tool for call in self._world.carried.values())])
-        made = yield from call_agent(self, action, later, self._world.paused.pop(number, None))
+        tool = self.toolkit[action.tool]
+        assert isinstance(tool, RunTool)
+        made = yield from tool.call_in_run(self, action, later, self._world.paused.pop(number, None))
         return made if isinstance(made, Pending) else self._end_call(action, *made)
 
     def note_call(self, tool: str) -> None:
@@ -678,6 +657,27 @@ class Run:
         except NotAllowed as error:
             raise WritingError(f"{segment.state} was written where it cannot come: {error}") from error
         self.transcript = self.transcript.plus(segment)
+
+
+class RunTool(Tool, ABC):
+    """A tool that the run which calls it takes part in: an agent."""
+
+    @abstractmethod
+    def call_in_run(
+        self, outer: Run, action: Action, later: Iterable[str], paused: WaitingRun | None
+    ) -> Asks[tuple[str, bool] | InnerPaused]:
+        """Carry out a call.
+
+        Args:
+            outer: the run that calls it.
+            action: the call.
+            later: the agents that are called after it before the environment of that run writes.
+            paused: the run that an earlier attempt began, if that has paused.
+
+        Returns:
+            The output, and whether there is one; else the error, as a text for the model. For a run that has paused the
+            exception that describes it.
+        """
 
 
 def _count_state(transcript: Transcript, state: str | None) -> int:

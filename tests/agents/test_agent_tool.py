@@ -157,10 +157,11 @@ def test_an_agent_is_a_tool_with_a_request_and_an_answer() -> None:
     made = inner.as_tool("researcher", "Finds facts.")
     assert [*made.schema["properties"]] == ["request"] and made.description == "Finds facts."  # type: ignore[call-overload]
     assert made("Find it.") == "It is x."
-    answers = turns('{"answer": 4}', output_type=int).as_tool("count", "Counts.")
+    counting = turns('{"answer": 4}', output_type=int)
+    answers = counting.as_tool("count", "Counts.")
     assert answers("How many?") == 4
     outer = turns(call("count", request="How many?"), "Four.", tools=[answers])
-    answers.agent.llm = ScriptedTurnLLM(['{"answer": 4}'])
+    counting.llm = ScriptedTurnLLM(['{"answer": 4}'])
     assert outer.run("q").text_of("Obs") == "4"
     with pytest.raises(AutomatonError, match="chat-bot-endless never ends by itself, so it cannot be a tool"):
         Agent("chat-bot-endless", RandomTextLLM()).as_tool("chat", "Chats.")
