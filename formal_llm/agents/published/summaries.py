@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from formal_llm.agents.decoding.manner import build_chat
 from formal_llm.agents.decoding.steps import Asks, Do
+from formal_llm.agents.decoding.writer import build_chat
 from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.running import Run
 from formal_llm.agents.tool_calls import ERROR

@@ -6,9 +6,17 @@ import pytest
 
 from formal_llm.agents import Markers, Monitor, Segment, Transcript
 from formal_llm.agents.decoding.continuing import ContinuingWriter
-from formal_llm.agents.decoding.manner import Phrases, WriterRun, WritingConfig, build_chat, build_question
 from formal_llm.agents.decoding.steps import Steps, driven
-from formal_llm.agents.decoding.writer import Bounds, Spent, Told
+from formal_llm.agents.decoding.writer import (
+    Bounds,
+    Phrases,
+    Spent,
+    WriterEvent,
+    WriterRun,
+    WritingConfig,
+    build_chat,
+    build_question,
+)
 from formal_llm.automata import CFG
 from formal_llm.errors import WritesNoText, WritingError
 from formal_llm.llms import RandomLLM, ScriptedLLM
@@ -37,7 +45,7 @@ def test_a_model_that_does_not_write_is_refused() -> None:
 class Asks(WriterRun):
     """Asks again and again."""
 
-    def _generate_steps(self) -> Steps[Told]:
+    def _generate_steps(self) -> Steps[WriterEvent]:
         while True:
             self._count_request("a")
             place = yield from self._ask_choice("a", "", "Which?", ["x", "y"])
@@ -47,7 +55,7 @@ class Asks(WriterRun):
 def test_questions_and_their_count() -> None:
     how = WritingConfig(Markers({"a": "[A]"}), "", Bounds(requests=2), Phrases(), 0.0, False)
     run = Asks(how, Transcript("t"), Monitor(CFG.from_string("S -> a S | a")), frozenset(), {})
-    told: list[Told] = []
+    told: list[WriterEvent] = []
     with pytest.raises(WritingError, match="2 requests and has not ended"):
         for one in driven(run.relay_to_end(), ScriptedLLM([2, 1, 1])):
             told.append(one)  # noqa: PERF402
