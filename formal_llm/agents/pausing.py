@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
-from formal_llm.agents.happenings import ToolCall
+from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.transcript import Transcript
 from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, Shape, problems
 from formal_llm.errors import AgentPaused, Pending, SnapshotError

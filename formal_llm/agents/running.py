@@ -1,6 +1,6 @@
 """One run of an agent: the writer writes, tools answer, the monitor watches both.
 
-The functions that write states of the environment receive the :class:`Run` (:mod:`formal_llm.agents.agent`).
+The functions that write states of the environment receive the :class:`Run` (:mod:`formal_llm.agents.worlds`).
 """
 
 from __future__ import annotations
@@ -8,22 +8,22 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Never
 
-from formal_llm.agents import happenings
+from formal_llm.agents import run_events
 from formal_llm.agents.acting import NO_TOOL, StatesMonitor
 from formal_llm.agents.actions import Action, actions_of, report_unknown_tool
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf
 from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relay_steps
 from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
-from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.pausing import InnerPaused, InnerRun, PausedRun, Waiting, WaitingRun, WorldRecord, read_number
+from formal_llm.agents.run_events import RunEvent, RunEventCallback, ToolCall
 from formal_llm.agents.run_settings import RunSettings
 from formal_llm.agents.tool_calls import (
     ERROR,
@@ -67,9 +67,9 @@ class Run:
         llm: the model.
         toolkit: the tools.
         question: the question.
-        tell: called with each event.
+        on_event: called with each event.
         name: the name of the run, to distinguish it among many.
-        told: the instructions that the model reads before the run.
+        prompt: what the model reads before the run.
         outer: the run that this one is part of, if its agent is called as a tool.
 
     Attributes:
@@ -87,14 +87,14 @@ class Run:
         llm: LLM,
         toolkit: Toolkit,
         question: str,
-        tell: Callable[[Happening], None] | None = None,
+        on_event: RunEventCallback | None = None,
         name: str = "",
-        told: str = "",
+        prompt: str = "",
         outer: Run | None = None,
     ) -> None:
         self.settings = settings
         self.llm = llm
-        self.told = told
+        self.prompt = prompt
         self._writer = writer
         self.toolkit = toolkit
         self.question = question
@@ -105,7 +105,7 @@ class Run:
         self.inner: list[InnerRun] = []
         self.outer = outer
         self.caller = Caller(settings.calls)
-        self._tell = tell
+        self._on_event = on_event
         self._writing = ""  # the state of the world that is being written
         self._refused: dict[int, str] = {}
         self._monitor = settings.rules.start
@@ -271,7 +271,7 @@ class Run:
                 self._record_spent(Spent.from_tokens(self._writing, caught.usage))
             raise
         finally:
-            self.notify_watchers(happenings.Ended(self.transcript, error, self.name))
+            self.notify_watchers(run_events.Ended(self.transcript, error, self.name))
 
     def narrow(self, limits: Limits) -> None:
         """Allow less from here on.
@@ -295,7 +295,7 @@ class Run:
         if isinstance(step, Question | Telling):
             self.check_budget()
             self._is_waiting = True
-            self.notify_watchers(happenings.Requested(step.asked if isinstance(step, Telling) else step, self.name))
+            self.notify_watchers(run_events.Requested(step.asked if isinstance(step, Telling) else step, self.name))
         return True
 
     @property
@@ -306,20 +306,20 @@ class Run:
     @property
     def is_watched(self) -> bool:
         """Whether somebody is notified of events."""
-        return self._tell is not None
+        return self._on_event is not None
 
-    def notify_watchers(self, happening: Happening) -> None:
+    def notify_watchers(self, event: RunEvent) -> None:
         """Notify the watchers of an event."""
-        if self._tell is not None:
-            self._tell(replace(happening, id=self.id))
+        if self._on_event is not None:
+            self._on_event(replace(event, id=self.id))
 
     # -- writing ------------------------------------------------------------------------------------------------
 
     def _write_question(self) -> None:
         states = self.settings.rules.behaviour.states
         first = next(name for name in self._monitor.allowed() if not states[name].from_environment)
-        self.notify_watchers(happenings.Began(first, "user", self.name))
-        self.notify_watchers(happenings.Wrote(first, self.question, self.name))
+        self.notify_watchers(run_events.Began(first, "user", self.name))
+        self.notify_watchers(run_events.Wrote(first, self.question, self.name))
         self._add_segment(Segment(first, self.question, "user"))
 
     def _take_turn(self) -> Asks[bool]:
@@ -349,7 +349,7 @@ class Run:
                 yield from self._ask_world(state)
             else:
                 answer = self.calls[-1].output if state in rules.answer_states else ""
-                self.notify_watchers(happenings.Began(state, "forced", self.name))
+                self.notify_watchers(run_events.Began(state, "forced", self.name))
                 self._record_segment(Segment(state, answer, "forced"), was_streamed=False)
         return False
 
@@ -373,10 +373,10 @@ class Run:
                         self._withdraw_states(begun)
                     state, pieces = event.state, False
                     begun.append(state)
-                    self.notify_watchers(happenings.Began(state, "model", self.name))
+                    self.notify_watchers(run_events.Began(state, "model", self.name))
                 case Text():
                     pieces = True
-                    self.notify_watchers(happenings.Wrote(state, event.text, self.name))
+                    self.notify_watchers(run_events.Wrote(state, event.text, self.name))
                 case Segment():
                     self._record_segment(event, was_streamed=pieces and event.state == state)
                     pieces, begun = pieces and event.state != state, begun[1:]
@@ -395,12 +395,12 @@ class Run:
     def _withdraw_states(self, begun: list[str]) -> None:
         """Notify the watchers that these states, which have begun, are not written, the latest first."""
         while begun:
-            self.notify_watchers(happenings.Withdrawn(begun.pop(), self.name))
+            self.notify_watchers(run_events.Withdrawn(begun.pop(), self.name))
 
     def _record_segment(self, segment: Segment, *, was_streamed: bool) -> None:
         """Add a segment that the writer has ended, and note the tool if it names one."""
         if not was_streamed and segment.text:
-            self.notify_watchers(happenings.Wrote(segment.state, segment.text, self.name))
+            self.notify_watchers(run_events.Wrote(segment.state, segment.text, self.name))
         self._add_segment(segment)
         if segment.state == self.settings.roles.action:
             self._name_tool(segment.text.strip())
@@ -480,20 +480,20 @@ class Run:
         """Record a call; the watchers know of one that was carried out here."""
         self.calls.append(call)
         if not any(call is one for one in self._world.carried.values()):
-            self.notify_watchers(happenings.Called(call, self.name))
+            self.notify_watchers(run_events.Called(call, self.name))
         return call
 
     # -- the world ----------------------------------------------------------------------------------------------
 
     def _ask_world(self, state: str) -> Asks[None]:
-        self.notify_watchers(happenings.Began(state, "environment", self.name))
+        self.notify_watchers(run_events.Began(state, "environment", self.name))
         if not self._writing:
             self._writing, self._world = state, WorldRecord(len(self.calls))
         self._world.asked = self._world.acted = 0
         answer = self.settings.roles.worlds[state](self)
         text = answer if isinstance(answer, str) else (yield from answer)
         self._writing = ""
-        self.notify_watchers(happenings.Wrote(state, text, self.name))
+        self.notify_watchers(run_events.Wrote(state, text, self.name))
         self._allow_failed_runs(state)
         self._add_segment(Segment(state, text, "environment"))
 
@@ -522,7 +522,7 @@ class Run:
             if len(group) == 1 and group != alone and any(n < group[0] for n in (*waiting, *pending)):
                 break  # the order of these calls matters
             for number in group:
-                self.notify_watchers(happenings.Calling(left[number].tool, left[number].input, self.name))
+                self.notify_watchers(run_events.Calling(left[number].tool, left[number].input, self.name))
             if left[group[0]].tool in self.settings.rules.inner and group != alone:
                 made = [(yield from self._call_agent(left[group[0]], group[0]))]
             else:
@@ -532,7 +532,7 @@ class Run:
                     pending[number] = self._list_waiting(left[number], number, outcome)
                 else:
                     carried[number] = outcome
-                    self.notify_watchers(happenings.Called(outcome, self.name))
+                    self.notify_watchers(run_events.Called(outcome, self.name))
         if waiting or pending:
             calls = [one for _, ones in sorted((waiting | pending).items()) for one in ones]
             raise AgentPaused(self.build_state(calls).to_json(), self.transcript, calls)
@@ -633,7 +633,7 @@ class Run:
             self.outer.record_inner_usage(usage)
         if self._is_waiting:  # else the usage is not that of a request
             self._is_waiting = False
-            self.notify_watchers(happenings.Received(usage, self.name))
+            self.notify_watchers(run_events.Received(usage, self.name))
 
     def check_budget(self) -> None:
         """Raise if nothing is left for another request of this run or of an outer one.
@@ -649,7 +649,7 @@ class Run:
 
     def _record_correction(self, correction: Correction) -> None:
         self.transcript = self.transcript.plus(corrections=[correction])
-        self.notify_watchers(happenings.Corrected(correction, self.name))
+        self.notify_watchers(run_events.Corrected(correction, self.name))
 
     def _add_segment(self, segment: Segment) -> None:
         try:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from formal_llm.agents import Transcript
     from formal_llm.agents.agent import Agent, Tools
     from formal_llm.agents.conversation import Conversation
-    from formal_llm.agents.happenings import Happening
+    from formal_llm.agents.run_events import RunEvent
     from formal_llm.agents.running import Run
     from formal_llm.errors.agents import WaitingCall
     from formal_llm.llms import LLM
@@ -376,7 +376,7 @@ class PausableRun:
         return self.agent.resume(state, approved=approved, results=results)
 
     def _show_past(self, past: Transcript) -> None:
-        from formal_llm.agents.happenings import Began, Wrote
+        from formal_llm.agents.run_events import Began, Wrote
 
         if self.agent.on_event is not None:
             for segment in past.segments:
@@ -495,11 +495,11 @@ class StatePrinter:
         self._wrote = False  # whether it has text
         self._held = ""  # blanks that are shown where more text comes
 
-    def __call__(self, happening: Happening) -> None:
+    def __call__(self, event: RunEvent) -> None:
         """Show it."""
-        from formal_llm.agents.happenings import Began, Called, Corrected, Withdrawn, Wrote
+        from formal_llm.agents.run_events import Began, Called, Corrected, Withdrawn, Wrote
 
-        match happening:
+        match event:
             case Began(state, source):
                 self.end_line()
                 self.console.print(f"{state}: ", style=f"bold {self._COLOURS[source]}", end="")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from formal_llm.agents.agent import Tools
-    from formal_llm.agents.modular import Happening, ModularAgent, ModularRun, Module
+    from formal_llm.agents.modular import ModularAgent, ModularRun, Module, ProgressEvent
     from formal_llm.automata import Limits
 
 
@@ -162,10 +162,10 @@ class _Shown:
         """Show a question."""
         self._line("request", question, "bold blue")
 
-    def __call__(self, happening: Happening) -> None:
+    def __call__(self, event: ProgressEvent) -> None:
         """Show what happened."""
-        data = happening.data
-        match happening.kind:
+        data = event.data
+        match event.kind:
             case "decided":
                 self._line("plan", f"{data['tool']}: {data['task']}", "bold green")
                 if data["thoughts"]:

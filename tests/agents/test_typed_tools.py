@@ -13,7 +13,7 @@ from pydantic import BaseModel, computed_field
 from formal_llm.agents import Agent
 from formal_llm.agents.actions import Action
 from formal_llm.agents.decoding.steps import Do
-from formal_llm.agents.happenings import ToolCall
+from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.tool_calls import (
     BadArguments,
     acall_tool,

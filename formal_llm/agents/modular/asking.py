@@ -11,7 +11,7 @@ from formal_llm.agents.decoding.steps import Step
 from formal_llm.agents.modular.journal import Given, RunJournal
 from formal_llm.agents.modular.prompts import summary_messages, summary_schema
 from formal_llm.agents.modular.role_llms import RoleRequest
-from formal_llm.agents.modular.run import Happening, ModularRun, Role, RunBudget
+from formal_llm.agents.modular.run import ModularRun, ProgressEvent, Role, RunBudget
 from formal_llm.agents.modular.scratchpad import Memory, shorten_text
 from formal_llm.agents.modular.setup import Setup
 from formal_llm.agents.transcript import Correction
@@ -27,7 +27,7 @@ from formal_llm.planning.json_data import JSON
 #: How much of what a model wrote is kept in a correction.
 _MOST_WRITTEN = 2_000
 
-Progress = Callable[[Happening], None]
+Progress = Callable[[ProgressEvent], None]
 
 
 class AskingRun:
@@ -165,7 +165,7 @@ class AskingRun:
         self.now = replace(self.now, spent={**self.now.spent, role: self.now.spent.get(role, TokenUsage()) + usage})
 
     def _notify_progress(self, kind: str, data: Mapping[str, JSON], replayed: bool | None = None) -> None:
-        self.progress(Happening(kind, len(self.now.scratchpad), data, bool(replayed)))
+        self.progress(ProgressEvent(kind, len(self.now.scratchpad), data, bool(replayed)))
 
     def _summarise_text(self, text: str, task: str, most: int) -> Generator[Step, Any, str]:
         """A text of at most about ``most`` characters: a summary, or where none can be had, the text cut visibly."""

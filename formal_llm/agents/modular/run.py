@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.modular.scratchpad import Memory, Scratchpad
+from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.automata import Word
 from formal_llm.automata.models.frozen import FrozenDict
@@ -67,7 +67,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class ProgressEvent:
     """Something that happened in a run, for those who watch it.
 
     Attributes:

@@ -11,7 +11,6 @@ from typing import Any, Never
 
 from formal_llm.agents.decoding.steps import Do, Steps, adriven, driven
 from formal_llm.agents.decoding.steps import Step as Doing
-from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.modular.asking import AskingRun
 from formal_llm.agents.modular.binding import Call
 from formal_llm.agents.modular.journal import Given
@@ -24,6 +23,7 @@ from formal_llm.agents.modular.role_llms import RoleLLMs
 from formal_llm.agents.modular.run import Decision, ModularRun
 from formal_llm.agents.modular.scratchpad import Memory, Scratchpad, Step
 from formal_llm.agents.monitor import Event
+from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.transcript import Transcript
 from formal_llm.errors import (
     AgentError,
