@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formal_llm.cli.console import STANDARD, counted, err, out, print_text, write_to
+from formal_llm.cli.sources import keep_answers
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,16 +115,12 @@ def _agent(options: ModularOptions, stack: ExitStack) -> ModularAgent:
 def _writer(name: str, options: ModularOptions, stack: ExitStack):  # type: ignore[no-untyped-def]
     """The model of a name, its answers kept and recorded."""
     from formal_llm.agents.modular.agent import resolve_writer
-    from formal_llm.llms import CachedLLM, RecordingLLM, resolve
+    from formal_llm.llms import resolve
     from formal_llm.llms.doubles import RandomLLM
 
-    found: object = resolve(name)
-    if isinstance(found, RandomLLM):
-        return resolve_writer(found)  # type: ignore[arg-type]
-    if options.cache is not None:
-        found = stack.enter_context(CachedLLM(found, options.cache))  # type: ignore[arg-type]
-    if options.record is not None:
-        found = stack.enter_context(RecordingLLM(found, options.record))  # type: ignore[arg-type]
+    found = resolve(name)
+    if not isinstance(found, RandomLLM):
+        found = keep_answers(found, options.cache, options.record, stack)
     return resolve_writer(found)  # type: ignore[arg-type]
 
 
