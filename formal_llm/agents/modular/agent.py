@@ -19,13 +19,12 @@ from importlib.util import find_spec
 from typing import TypeAlias
 
 from formal_llm.agents.many import RunnableAgent
-from formal_llm.agents.modular.asking import Progress
 from formal_llm.agents.modular.binding import Binder
 from formal_llm.agents.modular.journal import RunJournal
 from formal_llm.agents.modular.masked_objects import MaskedObjects
 from formal_llm.agents.modular.modules import Module, standard_modules
 from formal_llm.agents.modular.role_llms import RoleLLMs
-from formal_llm.agents.modular.run import ModularRun, ProgressEvent, RunBudget
+from formal_llm.agents.modular.run import ModularRun, Progress, ProgressEvent, RunBudget
 from formal_llm.agents.modular.running import ModularRunner
 from formal_llm.agents.modular.scratchpad import Memory
 from formal_llm.agents.modular.setup import Setup, Sizes, build_monitor, index_modules

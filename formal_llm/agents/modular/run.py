@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
@@ -83,6 +83,10 @@ class ProgressEvent:
     step: int
     data: Mapping[str, JSON] = field(default=FrozenDict(), hash=False)
     replayed: bool = False
+
+
+#: Called with each event as it happens.
+Progress = Callable[[ProgressEvent], None]
 
 
 @dataclass(frozen=True, slots=True)
