@@ -16,7 +16,7 @@ to its end. A marker that alone is legal is put there without a request. All but
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import ClassVar
 
@@ -25,7 +25,6 @@ from formal_llm.agents.decoding.steps import Going, Step, Steps
 from formal_llm.agents.decoding.writer import (
     FORCED,
     GOES_ON,
-    ContentOf,
     Due,
     MarkedWriter,
     NextStates,
@@ -34,12 +33,10 @@ from formal_llm.agents.decoding.writer import (
     Text,
     WriterEvent,
     WriterRun,
-    WritingConfig,
     find_common_prefix,
 )
 from formal_llm.agents.markers import Piece, Splitter
-from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.transcript import Correction, Segment, Transcript
+from formal_llm.agents.transcript import Correction, Segment
 from formal_llm.errors import InvalidAnswer, WritingError
 from formal_llm.llms.generation import FILTERED, REFUSED, ContinuingLLM, Generated, Writing
 from formal_llm.llms.llm import LLM
@@ -61,31 +58,18 @@ class ContinuingRun(WriterRun):
         tokens, corrected: the tokens and the corrections there.
         cut: whether what was generated beyond this place does not count.
         before: the monitor before the state whose text is being written.
-        chooses: whether the model also answers questions.
     """
 
     #: Whether the model continues in the middle of a word that was put there.
     continues_words: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        config: WritingConfig,
-        transcript: Transcript,
-        monitor: Monitor,
-        until: frozenset[str],
-        contents: Mapping[str, ContentOf],
-        *,
-        chooses: bool,
-    ) -> None:
-        super().__init__(config, transcript, monitor, until, contents)
-        self.before = monitor
-        self.chooses = chooses
-        self.content: Content = FreeText()
-        self.done = False
-        self.due: Due | None = None
-        self._start_between_states(None)
+    content: Content = FreeText()
+    done = False
+    due: Due | None = None
 
     def _generate_steps(self) -> Steps[WriterEvent]:
+        self.before = self.monitor
+        self._start_between_states(None)
         while not self.done:
             settled = yield from self._take_forced_state() if self.state is None else self._end_settled_text()
             if not settled:
@@ -249,7 +233,7 @@ class ContinuingRun(WriterRun):
             yield from self._handle_model_end()
 
     def _build_request(self) -> Writing:
-        so_far = self.config.instructions + self.transcript.to_text(self.markers)
+        so_far = self.writer.instructions + self.transcript.to_text(self.markers)
         most, stop = (
             self.bounds.get_state_tokens(None) - self.tokens,
             [self.markers.marker(name) for name in self.until],
@@ -263,7 +247,7 @@ class ContinuingRun(WriterRun):
             so_far + self.raw + self.splitter.held,
             max_tokens=min(self.bounds.chunk_tokens, most),
             stop=sorted(one for one in stop if one),
-            temperature=max(self.config.temperature, _AGAIN) if self.corrected else self.config.temperature,
+            temperature=max(self.writer.temperature, _AGAIN) if self.corrected else self.writer.temperature,
             continues=True,
         )
 
@@ -365,10 +349,10 @@ class ContinuingRun(WriterRun):
             yield from self._insert_marker_prefix(written, reason)
             return
         marker = None
-        if self.chooses:
+        if isinstance(self.writer.llm, LLM):
             so_far = self.transcript.to_text(self.markers)
-            ends = (self.config.phrases.end,) if following.may_end else ()
-            place = yield from self._choose_option(so_far, self.config.phrases.next, (*following.markers, *ends))
+            ends = (self.writer.phrases.end,) if following.may_end else ()
+            place = yield from self._choose_option(so_far, self.writer.phrases.next, (*following.markers, *ends))
             if place is not None:
                 marker = (*following.markers, "")[place]
         if marker is None:
@@ -392,8 +376,8 @@ class ContinuingRun(WriterRun):
         put, corrected, place = "", self.corrected + 1, None
         if isinstance(self.content, OneOf):
             legal, marker = self.content.texts, self.markers.marker(self.state) or ""
-            if self.chooses:
-                so_far, asked = self.transcript.to_text(self.markers) + marker, self.config.phrases.among
+            if isinstance(self.writer.llm, LLM):
+                so_far, asked = self.transcript.to_text(self.markers) + marker, self.writer.phrases.among
                 place = yield from self._choose_option(so_far, asked.replace("{marker}", marker), legal)
             begun = max((find_common_prefix((text, one)) for one in legal), key=len)
             put = find_common_prefix(one for one in legal if one.startswith(begun)) if place is None else legal[place]
@@ -437,7 +421,5 @@ class ContinuingWriter(MarkedWriter):
 
     needs = ContinuingLLM
 
-    def _make_run(
-        self, transcript: Transcript, monitor: Monitor, until: frozenset[str], contents: Mapping[str, ContentOf]
-    ) -> WriterRun:
-        return ContinuingRun(self.config, transcript, monitor, until, contents, chooses=isinstance(self.llm, LLM))
+    def _get_run_type(self) -> type[WriterRun]:
+        return ContinuingRun

@@ -21,7 +21,6 @@ from formal_llm.agents.decoding.contents import OneOf, find_problem
 from formal_llm.agents.decoding.steps import Going, Step, Steps
 from formal_llm.agents.decoding.writer import (
     Bounds,
-    ContentOf,
     Due,
     MarkedWriter,
     SegmentBegan,
@@ -148,28 +147,23 @@ class NativeWriter(MarkedWriter):
         read: Any = data  # by the shape
         self.waiting, self.notes = tuple(CallRequest(*call) for call in read["waiting"]), tuple(read["notes"])
 
-    def _make_run(
-        self, transcript: Transcript, monitor: Monitor, until: frozenset[str], contents: Mapping[str, ContentOf]
-    ) -> WriterRun:
-        return _NativeRun(self, transcript, monitor, until, contents)
+    def _get_run_type(self) -> type[WriterRun]:
+        return _NativeRun
 
 
 class _NativeRun(WriterRun):
-    def __init__(
-        self,
-        writer: NativeWriter,
-        transcript: Transcript,
-        monitor: Monitor,
-        until: frozenset[str],
-        contents: Mapping[str, ContentOf],
-    ) -> None:
-        super().__init__(writer.config, transcript, monitor, until, contents)
-        self.writer, self.states = writer, writer.states
-        #: What follows the chat of the transcript: turns that could not be used, and why.
-        self.refused: list[Message] = []
-        self.growth = 1
-        #: The states whose text was reported while it was written.
-        self.streamed: tuple[Segment, ...] = ()
+    """A run by turns.
+
+    Attributes:
+        refused: what follows the chat of the transcript: turns that could not be used, and why.
+        growth: by what the room of a request is multiplied.
+        streamed: the states whose text was reported while it was written.
+    """
+
+    writer: NativeWriter
+    refused: tuple[Message, ...] = ()
+    growth = 1
+    streamed: tuple[Segment, ...] = ()
 
     def _generate_steps(self) -> Steps[WriterEvent]:
         """The events and requests of the run."""
@@ -215,22 +209,22 @@ class _NativeRun(WriterRun):
     def _step(self, position: _Position, state: str, calls: Sequence[CallRequest]) -> Iterator[_Position]:
         """The position after one more state; none if a turn with these calls does not have it there."""
         called, text = position.called, ""
-        if position.open != (state == self.states.input):
+        if position.open != (state == self.writer.states.input):
             return
         content = self._get_content(state, position.transcript)
-        if state == self.states.action:
+        if state == self.writer.states.action:
             if called == len(calls) or (isinstance(content, OneOf) and calls[called].name not in content.texts):
                 return
             text, called = calls[called].name, called + 1
-        elif state == self.states.input:
+        elif state == self.writer.states.input:
             text = calls[called - 1].arguments
         elif isinstance(content, OneOf):
             text = content.texts[0]
-        forced = isinstance(content, OneOf) and len(content.texts) == 1 and state != self.states.action
+        forced = isinstance(content, OneOf) and len(content.texts) == 1 and state != self.writer.states.action
         segment = Segment(state, text, "forced" if forced else "model")
         monitor = position.monitor.after(segment.event)
         transcript = position.transcript.plus(segment)
-        is_open = state == self.states.action
+        is_open = state == self.writer.states.action
         yield _Position(monitor, transcript, (*position.states, segment), called, is_open)
 
     def _find_path(self, text: str | None, calls: Sequence[CallRequest]) -> _Position | None:
@@ -264,7 +258,7 @@ class _NativeRun(WriterRun):
 
     def _fill_texts(self, path: _Position, text: str) -> tuple[tuple[Segment, ...], bool]:
         """The states of a turn with its text, and whether one of them has it."""
-        own = [place for place, one in enumerate(path.states) if one.state not in self.states.names]
+        own = [place for place, one in enumerate(path.states) if one.state not in self.writer.states.names]
         free = [place for place in own if path.states[place].source != "forced"]
         place = (free[0] if path.called else free[-1]) if free else None
         states = tuple(replace(one, text=text) if number == place else one for number, one in enumerate(path.states))
@@ -274,7 +268,7 @@ class _NativeRun(WriterRun):
         states, placed = self._fill_texts(path, text)
         if not placed and text:
             yield Correction(len(self.transcript), text, (), "", "no state may have a text here")
-        self.writer.waiting, self.refused = tuple(calls[path.called :]), []
+        self.writer.waiting, self.refused = tuple(calls[path.called :]), ()
         known = path.states == self.streamed and not calls
         self.streamed = ()
         for segment in states:
@@ -300,8 +294,8 @@ class _NativeRun(WriterRun):
         """The tools that may be called in this turn."""
         found: dict[str, None] = {}
         for position in self._iter_positions(()):
-            if self.states.action in position.monitor.allowed() and not position.open:
-                content = self._get_content(self.states.action, position.transcript)
+            if self.writer.states.action in position.monitor.allowed() and not position.open:
+                content = self._get_content(self.writer.states.action, position.transcript)
                 found |= dict.fromkeys(content.texts if isinstance(content, OneOf) else self.writer.tools)
         return [name for name in self.writer.tools if name in found]
 
@@ -325,7 +319,7 @@ class _NativeRun(WriterRun):
             problem = self._explain_turn(text, calls, offered, may_write)
             written = calls[0].name if calls else text
             yield Correction(len(self.transcript), written, tuple(offered), "", problem)
-            self.refused += self._build_refusal(text, calls, problem)
+            self.refused = (*self.refused, *self._build_refusal(text, calls, problem))
         raise WritingError(f"{1 + self.bounds.corrections} turns could not be used: {problem}")
 
     def _read_output(self, made: Generated) -> Going[WriterEvent | Step, tuple[str, tuple[CallRequest, ...]]]:
@@ -351,7 +345,7 @@ class _NativeRun(WriterRun):
             tools if output is None else [*tools, output],
             must_call=must_call or output is not None,
             max_tokens=room,
-            temperature=self.config.temperature,
+            temperature=self.writer.temperature,
         )
         coming = self._open_text(turn)
         path, self.streamed = self._find_streamed_path(must_call), ()
@@ -383,7 +377,7 @@ class _NativeRun(WriterRun):
 
     def _find_streamed_path(self, must_call: bool) -> _Position | None:
         """The states of an answer, before any call is known: its text is reported while it is written."""
-        if must_call or self.writer.output or not self.config.streaming:
+        if must_call or self.writer.output or not self.writer.streaming:
             return None
         path = self._find_path(None, ())
         return path if path is not None and path.states and not any(one.text for one in path.states) else None
@@ -392,7 +386,7 @@ class _NativeRun(WriterRun):
 
     def _build_chat(self) -> list[Message]:
         """The run as a chat: the texts and calls of the model, the results of its calls, what else came."""
-        chat = [Message("system", self.config.instructions)] if self.config.instructions else []
+        chat = [Message("system", self.writer.instructions)] if self.writer.instructions else []
         texts: list[str] = []
         calls: list[CallRequest] = []
         count = 0
@@ -406,12 +400,12 @@ class _NativeRun(WriterRun):
                 chat += _close_turn(texts, calls)
                 chat += self._build_results(segment, calls)
                 texts, calls = [], []
-            elif segment.state == self.states.action:
+            elif segment.state == self.writer.states.action:
                 count += 1
                 calls.append(CallRequest(f"call_{count}", segment.text, "{}"))
-            elif segment.state == self.states.input and calls:
+            elif segment.state == self.writer.states.input and calls:
                 calls[-1] = calls[-1]._replace(arguments=segment.text)
-            elif segment.state != self.states.label:
+            elif segment.state != self.writer.states.label:
                 texts += [segment.text] if segment.text else []
         chat += _close_turn(texts, calls)
         chat += [Message("user", "\n".join(self.writer.notes))] if self.writer.notes else []

@@ -316,47 +316,10 @@ class Phrases:
     instruction: str = "Answer with the number of your choice, an integer from 1 to {count}, and nothing else."
 
 
-@dataclass(frozen=True, slots=True)
-class WritingConfig:
-    """How a model is asked.
-
-    Attributes:
-        markers: the markers of all states.
-        instructions: the text that it reads before the run.
-        bounds: how much may be taken.
-        phrases: what it is asked in words.
-        temperature: 0 for the most probable texts.
-        streaming: whether texts are streamed while they are written.
-    """
-
-    markers: Markers
-    instructions: str
-    bounds: Bounds
-    phrases: Phrases
-    temperature: float
-    streaming: bool
-
-
 def build_chat(instructions: str, *said: str) -> tuple[Message, ...]:
     """A chat: the instructions of an agent, the question, and the texts of the model and the user in turn."""
     system = (Message("system", instructions),) if instructions else ()
     return (*system, *(Message(("user", "assistant")[place % 2], text) for place, text in enumerate(said)))
-
-
-def build_question(so_far: str, asked: str, options: Iterable[str], config: WritingConfig) -> Question:
-    """The question which of some texts comes next.
-
-    Args:
-        so_far: the run so far.
-        asked: the question, in words.
-        options: what can be chosen, two at least.
-        config: how the model is asked.
-    """
-    texts = list(options)
-    lines = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))
-    end = config.phrases.instruction.replace("{count}", str(len(texts)))
-    prompt = f"{so_far}\n{asked}\n{lines}\n\n{end}" if so_far else f"{asked}\n{lines}\n\n{end}"
-    return Question(prompt, texts, messages=build_chat(config.instructions))
 
 
 class MarkedWriter(Writer):
@@ -394,9 +357,8 @@ class MarkedWriter(Writer):
             raise WritesNoText(llm, self.ability)
         self.llm = llm
         markers = Markers.of(markers) if isinstance(markers, Behaviour) else markers
-        self.config = WritingConfig(
-            markers, instructions, bounds or Bounds(), phrases or Phrases(), temperature, streaming
-        )
+        self.markers, self.instructions, self.phrases = markers, instructions, phrases or Phrases()
+        self.bounds, self.temperature, self.streaming = bounds or Bounds(), temperature, streaming
 
     def steps(
         self,
@@ -407,13 +369,26 @@ class MarkedWriter(Writer):
         contents: Mapping[str, ContentOf] | None = None,
     ) -> Steps[WriterEvent]:
         """Continue where a transcript ends, see :meth:`Writer.steps`."""
-        return self._make_run(transcript, monitor, frozenset(until), contents or {}).relay_to_end()
+        run = self._get_run_type()(self, transcript, monitor, frozenset(until), contents or {})
+        return run.relay_to_end()
 
     @abstractmethod
-    def _make_run(
-        self, transcript: Transcript, monitor: Monitor, until: frozenset[str], contents: Mapping[str, ContentOf]
-    ) -> WriterRun:
-        """A run that continues where a transcript ends."""
+    def _get_run_type(self) -> type[WriterRun]:
+        """What continues a transcript."""
+
+    def build_question(self, so_far: str, asked: str, options: Iterable[str]) -> Question:
+        """The question which of some texts comes next.
+
+        Args:
+            so_far: the run so far.
+            asked: the question, in words.
+            options: what can be chosen, two at least.
+        """
+        texts = list(options)
+        lines = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))
+        end = self.phrases.instruction.replace("{count}", str(len(texts)))
+        prompt = f"{so_far}\n{asked}\n{lines}\n\n{end}" if so_far else f"{asked}\n{lines}\n\n{end}"
+        return Question(prompt, texts, messages=build_chat(self.instructions))
 
 
 #: That a marker was put there, since no other one was legal.
@@ -424,6 +399,7 @@ class WriterRun(ABC):
     """A run that continues where a transcript ends.
 
     Attributes:
+        writer: the writer, which says how the model is asked.
         transcript: what stands there so far.
         monitor: where the rules stand behind it.
         until: the states that the world writes.
@@ -431,13 +407,13 @@ class WriterRun(ABC):
 
     def __init__(
         self,
-        config: WritingConfig,
+        writer: MarkedWriter,
         transcript: Transcript,
         monitor: Monitor,
         until: frozenset[str],
         contents: Mapping[str, ContentOf],
     ) -> None:
-        self.config, self.markers, self.bounds = config, config.markers, config.bounds
+        self.writer, self.markers, self.bounds = writer, writer.markers, writer.bounds
         self.transcript, self.monitor, self.until, self._contents = transcript, monitor, until, contents
         self._requests = self._drops = 0
 
@@ -472,7 +448,7 @@ class WriterRun(ABC):
             raise self.bounds.make_request_error(state)
 
     def _open_text(self, asked: Writing) -> IncomingText:
-        return IncomingText(asked, streaming=self.config.streaming)
+        return IncomingText(asked, streaming=self.writer.streaming)
 
     def _read_piece(self, coming: IncomingText, state: str) -> Going[WriterEvent | Step, str | None]:
         """The next piece of a text; None where its stream broke off, so that the model is asked again.
@@ -498,6 +474,6 @@ class WriterRun(ABC):
         Raises:
             InvalidAnswer: it answers something else, again and again.
         """
-        answer = yield from asking(build_question(so_far, asked, options, self.config))
+        answer = yield from asking(self.writer.build_question(so_far, asked, options))
         yield Spent.from_tokens(state, answer.usage, questions=1)
         return answer.number - 1
