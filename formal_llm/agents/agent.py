@@ -9,39 +9,54 @@
     print(agent.run("Into which sea does the Danube flow?").answer)
 
 Whatever the model writes, the transcript is a word of the behaviour and satisfies the additional rules and limits.
+
+An agent may be a tool of another one (:class:`AgentTool`). Its run is then an inner run, which keeps the rules of both
+(:mod:`formal_llm.agents.acting`): each of its calls is reported to the outer run, whose monitor follows it. What it
+uses counts for the outer run, and its events reach the watchers of that one under a name such as ``0/researcher``.
+Where it pauses, so does the outer run, with the state of the inner run in its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from formal_llm.agents.acting import AgentRules, Rule
-from formal_llm.agents.agent_tool import AgentTool, Within
+from formal_llm.agents.actions import Action
 from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.contents import OutputType, Validated
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.native import NativeWriter, ToolStates
+from formal_llm.agents.decoding.steps import Asks, Do
 from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
 from formal_llm.agents.examples import load_examples
 from formal_llm.agents.many import RunnableAgent, identify_runs
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.pausing import PausedRun
+from formal_llm.agents.pausing import InnerPaused, PausedRun, WaitingRun
 from formal_llm.agents.published.rewoo import DESCRIBED_WORKER, LLM_WORKER, OFFERED_WORKER
 from formal_llm.agents.roles import Roles, World
 from formal_llm.agents.run_events import RunEvent, RunEventCallback
 from formal_llm.agents.run_settings import RunSettings
-from formal_llm.agents.running import Run
-from formal_llm.agents.tool_calls import check_texts, describe_tool, offer_tool
+from formal_llm.agents.running import Run, RunTool
+from formal_llm.agents.tool_calls import ERROR, BadArguments, check_texts, describe_tool, format_result, offer_tool
 from formal_llm.agents.transcript import Transcript
 from formal_llm.agents.worlds import WORLDS
 from formal_llm.automata import Behaviour, Limits
 from formal_llm.automata.models.frozen import FrozenDict
-from formal_llm.errors import AutomatonError, ToolkitError, TranscriptError, WritesNoText, unknown
+from formal_llm.errors import (
+    AgentError,
+    AgentPaused,
+    AutomatonError,
+    NotAllowed,
+    ToolkitError,
+    TranscriptError,
+    WritesNoText,
+    unknown,
+)
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ContinuingLLM, TextLLM, ToolCallingLLM, ToolOffer
 from formal_llm.llms.llm import LLM, LLMLike, resolve
@@ -49,6 +64,7 @@ from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import CallLimits
+from formal_llm.tools.kinds import Value
 from formal_llm.tools.tool import Tool, tool
 from formal_llm.tools.toolkit import Toolkit
 
@@ -58,6 +74,71 @@ Tools: TypeAlias = Toolkit | Iterable[Tool] | Callable[[], Toolkit]
 WriterOf: TypeAlias = Callable[[LLM, Behaviour, str], Writer]
 #: How often each state and each tool may occur in a run by default.
 TIMES = 12
+
+
+class Within(NamedTuple):
+    """What an inner run is part of.
+
+    Attributes:
+        run: the outer run.
+        rules: the rules of both.
+    """
+
+    run: Run
+    rules: AgentRules
+
+
+@dataclass(frozen=True)
+class AgentTool(RunTool):
+    """A tool that is an agent; made by :meth:`Agent.as_tool`.
+
+    Attributes:
+        rules: the rules of the agent.
+        start: begins a run of it: :meth:`Agent.start`.
+        calls_in_texts: whether its calls of tools are parts of texts, of which no rule knows.
+        takes_over: whether its answer is that of the run that calls it, which then ends.
+    """
+
+    rules: AgentRules = field(kw_only=True, compare=False, repr=False)
+    start: Callable[..., Run] = field(kw_only=True, compare=False, repr=False)
+    calls_in_texts: bool = field(default=False, kw_only=True, compare=False, repr=False)
+    takes_over: bool = False
+
+    def call_in_run(
+        self, outer: Run, action: Action, later: Iterable[str], paused: WaitingRun | None
+    ) -> Asks[tuple[str, bool] | InnerPaused]:
+        """Carry out a call, see :meth:`RunTool.call_in_run`."""
+        try:
+            request = str(outer.read_input(action).values[0].get())
+            run = self._start_run(request, Within(outer, outer.settings.rules.enter(self.name, outer.monitor, later)))
+            if paused is not None:
+                run.restore(PausedRun.from_json(paused.state, run.fingerprint), paused.approved, paused.results)
+        except (BadArguments, NotAllowed) as error:
+            return f"{ERROR}{self.name} was not called: {error}", False
+        try:
+            yield Do(run.run_to_end, run.arun_to_end)
+            made = format_result(Value(self.output, run.output)), True
+        except AgentPaused as error:
+            if error.transcript is not run.transcript:
+                raise  # the outer run has paused before this one began
+            return InnerPaused(error)
+        except AgentError as error:
+            outer.check_budget()  # where that is used up, it is the outer run that ends
+            made = f"{ERROR}{self.name} came to no end: {error}", False
+        outer.record_inner_run(self.name, run.transcript)
+        return made
+
+    def _start_run(self, request: str, within: Within) -> Run:
+        outer = within.run
+        name = f"{outer.name}/{self.name}".removeprefix("/")
+        on_event = outer.notify_watchers if outer.is_watched else None
+        if not self.takes_over:
+            return self.start(request, name=name, on_event=on_event, within=within)
+        message = (
+            f"Another agent has handed over to you. What was written so far:\n{outer.transcript}\n"
+            f"Its message: {request}\n"
+        )
+        return self.start(outer.question, name=name, on_event=on_event, within=within, before=[message])
 
 
 class Agent(RunnableAgent):
