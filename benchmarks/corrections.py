@@ -29,8 +29,7 @@ from formal_llm import Behaviour, Limits
 from formal_llm.agents import Markers, Monitor, Segment, Transcript
 from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
-from formal_llm.agents.decoding.manner import MarkedWriter
-from formal_llm.agents.decoding.writer import Bounds, Due, Text, Told, added
+from formal_llm.agents.decoding.writer import Bounds, Due, MarkedWriter, Text, WriterEvent, added
 from formal_llm.llms.hosted.llamacpp import LlamaCppLLM
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.local.model import TransformersLLM
@@ -50,7 +49,7 @@ def forged(number: int) -> str:
     return " ".join(f"{MARKERS.escape(one) if place % 5 == 4 else one} {place}" for place, one in enumerate(markers))
 
 
-def run(writer: MarkedWriter, question: str, told: list[Told] | None = None) -> tuple[Transcript, int, int]:
+def run(writer: MarkedWriter, question: str, told: list[WriterEvent] | None = None) -> tuple[Transcript, int, int]:
     """A run to its end; how many forged markers the world wrote, and how many were taken for real."""
     transcript = Transcript(REACT.name, (Segment("question", question, "user"),))
     said: list[str] = []
@@ -137,7 +136,7 @@ def main() -> None:
         console.print(table)
         console.print(corrected)
         for model, llm in llms.items():
-            told: list[Told] = []
+            told: list[WriterEvent] = []
             writer = ContinuingWriter(llm, REACT, bounds=Bounds(state_tokens=24), temperature=1.0, streaming=True)
             transcript, _, _ = run(writer, "What is 6 times 7?", told)
             pieces = [one.text for one in told if isinstance(one, Text)]

@@ -9,92 +9,64 @@
     print(agent.run("Into which sea does the Danube flow?").answer)
 
 Whatever the model writes, the transcript is a word of the behaviour and satisfies the additional rules and limits.
+
+An agent may be a tool of another one (:class:`AgentTool`). Its run is then an inner run, which keeps the rules of both
+(:mod:`formal_llm.agents.acting`): each of its calls is reported to the outer run, whose monitor follows it. What it
+uses counts for the outer run, and its events reach the watchers of that one under a name such as ``0/researcher``.
+Where it pauses, so does the outer run, with the state of the inner run in its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from formal_llm.agents.acting import AgentRules, Rule
-from formal_llm.agents.agent_tool import AgentTool, Within, make_agent_tool, make_hand_over
+from formal_llm.agents.actions import Action
 from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.contents import OutputType, Validated
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.native import NativeWriter, ToolStates
-from formal_llm.agents.decoding.steps import Asks
+from formal_llm.agents.decoding.steps import Asks, Do
 from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
 from formal_llm.agents.examples import load_examples
-from formal_llm.agents.happenings import Happening, HappeningCallback
 from formal_llm.agents.many import RunnableAgent, identify_runs
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.pausing import PausedRun
-from formal_llm.agents.person import hear
-from formal_llm.agents.published.rewoo import LLM_WORKER, REQUEST, solve
-from formal_llm.agents.published.summaries import Summarise, list_results
+from formal_llm.agents.pausing import InnerPaused, PausedRun, WaitingRun
+from formal_llm.agents.published.rewoo import DESCRIBED_WORKER, LLM_WORKER, OFFERED_WORKER
 from formal_llm.agents.roles import Roles, World
+from formal_llm.agents.run_events import RunEvent, RunEventCallback
 from formal_llm.agents.run_settings import RunSettings
-from formal_llm.agents.running import Run
-from formal_llm.agents.tool_calls import ERROR, check_texts, describe_tool, offer_tool
+from formal_llm.agents.running import Run, RunTool
+from formal_llm.agents.tool_calls import ERROR, BadArguments, check_texts, describe_tool, format_result, offer_tool
 from formal_llm.agents.transcript import Transcript
+from formal_llm.agents.worlds import WORLDS
 from formal_llm.automata import Behaviour, Limits
 from formal_llm.automata.models.frozen import FrozenDict
-from formal_llm.errors import AutomatonError, ToolkitError, TranscriptError, WritesNoText, unknown
+from formal_llm.errors import (
+    AgentError,
+    AgentPaused,
+    AutomatonError,
+    NotAllowed,
+    ToolkitError,
+    TranscriptError,
+    WritesNoText,
+    unknown,
+)
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ContinuingLLM, TextLLM, ToolCallingLLM, ToolOffer
 from formal_llm.llms.llm import LLM, LLMLike, resolve
-from formal_llm.llms.schemas import closed
 from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import CallLimits
-from formal_llm.tools.tool import Tool
+from formal_llm.tools.kinds import Value
+from formal_llm.tools.tool import Tool, tool
 from formal_llm.tools.toolkit import Toolkit
-
-
-def observe(run: Run) -> Asks[str]:
-    """Write an observation: the output of the tool that was called; of several, each after its call."""
-    asked = run.list_actions()
-    if not asked:
-        return f"{ERROR}no action with an input stands before this observation"
-    made = yield from run.carry_out(asked)
-    calls = [run.record_call(call) for call in made]
-    if len(calls) == 1:
-        return calls[0].output
-    return "\n\n".join(f"{call.tool}({call.input}):\n{call.output}" for call in calls)
-
-
-EVALUATION = """A proposed answer to a question is to be judged, by what was observed alone.
-
-Question: {question}
-
-{trace}
-
-Is the proposed answer right, and does it follow from what was observed? Write one or two sentences; begin with Right, \
-Wrong or Unsure."""
-
-
-def evaluate(run: Run) -> Asks[str]:
-    """Write an evaluation: the model judges what it wrote and observed, without seeing the correct answer."""
-    behaviour = run.settings.rules.behaviour
-    trace = "\n".join(f"{behaviour.states[one.state].text} {one.text}" for one in run.segments if one.source != "user")
-    return (yield from run.write(EVALUATION.format(question=run.question, trace=trace))) or "Unsure."
-
-
-#: The functions that write the environment's states, by marker or by the name of the state.
-WORLDS: Mapping[str, World] = {
-    "[Observation]": observe,
-    "[Summary]": Summarise(),
-    "List-Results": list_results,
-    "[User]": hear,
-    "[Evaluation]": evaluate,
-    "[Answer]": solve,
-}
-
 
 #: The tools of an agent: a toolkit shared by all runs, or a function that creates one for each run.
 Tools: TypeAlias = Toolkit | Iterable[Tool] | Callable[[], Toolkit]
@@ -102,6 +74,71 @@ Tools: TypeAlias = Toolkit | Iterable[Tool] | Callable[[], Toolkit]
 WriterOf: TypeAlias = Callable[[LLM, Behaviour, str], Writer]
 #: How often each state and each tool may occur in a run by default.
 TIMES = 12
+
+
+class Within(NamedTuple):
+    """What an inner run is part of.
+
+    Attributes:
+        run: the outer run.
+        rules: the rules of both.
+    """
+
+    run: Run
+    rules: AgentRules
+
+
+@dataclass(frozen=True)
+class AgentTool(RunTool):
+    """A tool that is an agent; made by :meth:`Agent.as_tool`.
+
+    Attributes:
+        rules: the rules of the agent.
+        start: begins a run of it: :meth:`Agent.start`.
+        calls_in_texts: whether its calls of tools are parts of texts, of which no rule knows.
+        takes_over: whether its answer is that of the run that calls it, which then ends.
+    """
+
+    rules: AgentRules = field(kw_only=True, compare=False, repr=False)
+    start: Callable[..., Run] = field(kw_only=True, compare=False, repr=False)
+    calls_in_texts: bool = field(default=False, kw_only=True, compare=False, repr=False)
+    takes_over: bool = False
+
+    def call_in_run(
+        self, outer: Run, action: Action, later: Iterable[str], paused: WaitingRun | None
+    ) -> Asks[tuple[str, bool] | InnerPaused]:
+        """Carry out a call, see :meth:`RunTool.call_in_run`."""
+        try:
+            request = str(outer.read_input(action).values[0].get())
+            run = self._start_run(request, Within(outer, outer.settings.rules.enter(self.name, outer.monitor, later)))
+            if paused is not None:
+                run.restore(PausedRun.from_json(paused.state, run.fingerprint), paused.approved, paused.results)
+        except (BadArguments, NotAllowed) as error:
+            return f"{ERROR}{self.name} was not called: {error}", False
+        try:
+            yield Do(run.run_to_end, run.arun_to_end)
+            made = format_result(Value(self.output, run.output)), True
+        except AgentPaused as error:
+            if error.transcript is not run.transcript:
+                raise  # the outer run has paused before this one began
+            return InnerPaused(error)
+        except AgentError as error:
+            outer.check_budget()  # where that is used up, it is the outer run that ends
+            made = f"{ERROR}{self.name} came to no end: {error}", False
+        outer.record_inner_run(self.name, run.transcript)
+        return made
+
+    def _start_run(self, request: str, within: Within) -> Run:
+        outer = within.run
+        name = f"{outer.name}/{self.name}".removeprefix("/")
+        on_event = outer.notify_watchers if outer.is_watched else None
+        if not self.takes_over:
+            return self.start(request, name=name, on_event=on_event, within=within)
+        message = (
+            f"Another agent has handed over to you. What was written so far:\n{outer.transcript}\n"
+            f"Its message: {request}\n"
+        )
+        return self.start(outer.question, name=name, on_event=on_event, within=within, before=[message])
 
 
 class Agent(RunnableAgent):
@@ -138,14 +175,14 @@ class Agent(RunnableAgent):
         bounds: limits on the writer: tokens per state, corrections, requests.
         streaming: whether to report texts while they are written, if the model supports it.
         writer: creates the writer; by default it depends on whether the model continues texts or chats.
-        on_event: called with each event (:mod:`formal_llm.agents.happenings`). Many runs call it in their threads,
+        on_event: called with each event (:mod:`formal_llm.agents.run_events`). Many runs call it in their threads,
             one after the other.
 
     Attributes:
         native: whether the model calls tools by its provider's own means.
         output_type: the type of the answer; None if it is a text.
         rules: the rules, including the tools.
-        told: the instructions that the model reads before a run.
+        prompt: what the model reads before a run: the instructions, the tools, the examples.
         temperature: the temperature of the texts.
 
     Raises:
@@ -182,36 +219,30 @@ class Agent(RunnableAgent):
         bounds: Bounds | None = None,
         streaming: bool = False,
         writer: WriterOf | None = None,
-        on_event: HappeningCallback | None = None,
+        on_event: RunEventCallback | None = None,
     ) -> None:
         self.behaviour = spec if isinstance(spec, Behaviour) else Behaviour.load(str(spec))
         self.llm = resolve(llm) if writer is not None else ensure_text_llm(resolve(llm), calls_tools=native is True)
         self.on_event = on_event
+        self.temperature = temperature
+        self.prices = prices
+        self.budget = budget or Budget()
+        self.budget.check(prices)
         roles = roles or Roles.from_markers(self.behaviour, {**WORLDS, **(worlds or {})})
-        self._make_tools = _make_toolkit_factory(tools, [make_hand_over(one, name) for name, one in hand_over.items()])
-        helpers = (LLM_WORKER,) if roles.label is not None else ()
+        self._make_tools = _make_toolkit_factory(tools, [_make_hand_over(one, name) for name, one in hand_over.items()])
         toolkit = self._make_tools()
-        names = () if roles.calls is not None else (*toolkit.tools, *helpers)  # the rules do not know of such calls
-        calling = roles.action or roles.calls
-        _check_tools(self.behaviour, calling, toolkit, approve, names)
+        has_worker = roles.label is not None
+        # The rules do not know of calls in texts.
+        names = () if roles.calls is not None else (*toolkit.tools, *([LLM_WORKER] if has_worker else []))
+        _check_tools(self.behaviour, roles.action or roles.calls, toolkit, approve, names)
         limits = limits or Limits()
         if limits.default is None and not self.behaviour.endless:
             limits = replace(limits, default=times)
-        agents = {tool.name: tool for tool in toolkit if isinstance(tool, AgentTool)}
-        inner = {name: tool.agent.rules for name, tool in agents.items()}
-        last = [tool.name for tool in agents.values() if tool.takes_over]
-        self.rules: AgentRules = AgentRules(self.behaviour, roles.action, names, rules, limits, inner, last)
-        for name, tool in agents.items():
-            if self.rules.action is not None and tool.agent.calls_in_texts:
-                what = f"{name} calls tools in texts, so the rules of {self.behaviour.name} would not see its calls"
-                raise ToolkitError([what])
-        states = self.behaviour.states
-        if not self.behaviour.endless and all(states[name].from_environment for name in self.monitor.allowed()):
-            raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
-        has_states = None not in (roles.action, roles.input)
+        self.rules: AgentRules = _compile_rules(self.behaviour, roles, toolkit, names, rules, limits)
+        states = _find_tool_states(roles)
         can_call = isinstance(self.llm, ToolCallingLLM) and not isinstance(self.llm, ContinuingLLM)
-        self.native = (can_call and has_states and writer is None) if native is None else native
-        if self.native and not has_states:
+        self.native = (can_call and states is not None and writer is None) if native is None else native
+        if self.native and states is None:
             raise ToolkitError([f"{self.behaviour.name} has no states for an action and its input, so native=False"])
         if examples is None:
             shown = not isinstance(spec, Behaviour) and not self.native
@@ -220,24 +251,11 @@ class Agent(RunnableAgent):
         for number, one in enumerate(self.examples, 1):
             if not (found := one.verify(self.behaviour)).valid:
                 raise TranscriptError(f"example {number} is no run of {self.behaviour.name}: {found.reason}")
-        descriptions = (
-            [*map(describe_tool, toolkit), *(_HELPERS[name] for name in helpers)] if calling is not None else []
-        )
         output = self.output_type = OutputType.of(output_type) if output_type is not None else None
-        if self.native:
-            labels = _LABELS if roles.label is not None else ""
-            parts = [instructions, labels, write_examples(self.behaviour, self.examples)]
-        else:
-            parts = [instructions, write_instructions(self.behaviour, descriptions, self.examples).rstrip()]
-            parts += [output.request] if output is not None else []
-        self.told = "\n\n".join(part for part in parts if part) + ("" if self.native else "\n\n")
+        self.prompt = self._write_prompt(instructions, roles, toolkit)
         by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}
         versions = [(tool.name, tool.version) for tool in toolkit]
-        self._ways = f"temperature {temperature}, {bounds}, {by}, {versions}, {output_type}, {self.native}"
-        self.temperature = temperature
-        self.prices = prices
-        self.budget = budget or Budget()
-        self.budget.check(prices)
+        self._variant = f"temperature {temperature}, {bounds}, {by}, {versions}, {output_type}, {self.native}"
         contents = dict(contents or {})
         if output is not None:
             contents |= dict.fromkeys(self.rules.answer_states, Validated(output.find_problem, output.schema))
@@ -245,22 +263,31 @@ class Agent(RunnableAgent):
             self.rules, roles, contents, self.budget, prices, calls or CallLimits(timeout=60.0),
             approve=frozenset(approve), native=self.native, read_output=output.read if output is not None else None,
         )  # fmt: skip
-        self._writer_of: WriterOf
+        make: Callable[..., Writer] = make_writer
         if self.native:
-            assert roles.action is not None and roles.input is not None
-            self._writer_of = partial(
+            assert states is not None
+            make = partial(
                 NativeWriter,
-                states=ToolStates(roles.action, roles.input, roles.label),
-                tools=[*map(offer_tool, toolkit), *([_OFFERED_WORKER] if helpers else [])],
-                bounds=bounds,
-                temperature=temperature,
-                streaming=streaming,
+                states=states,
+                tools=[*map(offer_tool, toolkit), *([OFFERED_WORKER] if has_worker else [])],
                 output=ToolOffer("final_answer", "Gives the answer.", output.schema) if output is not None else None,
             )
-        else:
-            self._writer_of = writer or partial(
-                make_writer, temperature=temperature, bounds=bounds, streaming=streaming
-            )
+        self._writer_of: WriterOf = (not self.native and writer) or partial(
+            make, temperature=temperature, bounds=bounds, streaming=streaming
+        )
+
+    def _write_prompt(self, instructions: str, roles: Roles, toolkit: Toolkit) -> str:
+        """Write what the model reads before a run; of native calls, the tools are offered."""
+        if self.native:
+            labels = _LABELS if roles.label is not None else ""
+            parts = [instructions, labels, write_examples(self.behaviour, self.examples)]
+            return "\n\n".join(filter(None, parts))
+        described = [] if roles.action is roles.calls is None else [*map(describe_tool, toolkit)]
+        if roles.label is not None and described:
+            described.append(DESCRIBED_WORKER)
+        parts = [instructions, write_instructions(self.behaviour, described, self.examples).rstrip()]
+        parts += [self.output_type.request] if self.output_type is not None else []
+        return "\n\n".join(filter(None, parts)) + "\n\n"
 
     @property
     def monitor(self) -> Monitor:
@@ -282,7 +309,7 @@ class Agent(RunnableAgent):
         """What runs depend on besides question and model: the behaviour, the rules, the tools and their data."""
         states = [(name, state.text, sorted(state.flags)) for name, state in self.behaviour.states.items()]
         shown = [one.to_jsonl() for one in self.examples]
-        return [states, self.monitor.fingerprint, self.told, shown, self._ways]
+        return [states, self.monitor.fingerprint, self.prompt, shown, self._variant]
 
     def run(self, question: str) -> Transcript:
         """Answer a question in one run and return its transcript.
@@ -305,7 +332,7 @@ class Agent(RunnableAgent):
         llm: LLM | None = None,
         name: str = "",
         before: Sequence[Transcript | str] = (),
-        on_event: HappeningCallback | None = None,
+        on_event: RunEventCallback | None = None,
         streaming: bool | None = None,
         within: Within | None = None,
     ) -> Run:
@@ -320,7 +347,7 @@ class Agent(RunnableAgent):
             streaming: whether to report texts while they are written; default: as the agent does.
             within: the run that calls this agent as a tool, and the rules of both.
         """
-        instructions = self.told
+        instructions = self.prompt
         chat = [one for one in before if isinstance(one, Transcript)] if self.native else []
         if texts := [one if isinstance(one, str) else one.to_text(self.behaviour) for one in before if one not in chat]:
             instructions += "\n".join(["Earlier in this conversation:", *texts, ""])
@@ -350,7 +377,20 @@ class Agent(RunnableAgent):
         Raises:
             AutomatonError: this agent's behaviour never ends by itself.
         """
-        return make_agent_tool(self, name, description)
+        if self.behaviour.endless:
+            raise AutomatonError(f"{self.behaviour.name} never ends by itself, so it cannot be a tool")
+
+        def answer(request: str) -> object:
+            run = self.start(request)
+            run.run_to_end()
+            return run.output
+
+        plain = tool(name, output=str if self.output_type is None else self.output_type.hint.annotation)(answer)
+        return AgentTool(
+            name, plain.inputs, plain.output, answer, description, version=self.version, deterministic=False,
+            parameters=plain.parameters, signature=plain.signature, rules=self.rules, start=self.start,
+            calls_in_texts=self.calls_in_texts,
+        )  # fmt: skip
 
     def resume(
         self,
@@ -359,7 +399,7 @@ class Agent(RunnableAgent):
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, str] | None = None,
         llm: LLM | None = None,
-        on_event: HappeningCallback | None = None,
+        on_event: RunEventCallback | None = None,
     ) -> Run:
         """Create the run of a state that :meth:`Run.pause` or :class:`AgentPaused` gave, to continue it.
 
@@ -382,7 +422,7 @@ class Agent(RunnableAgent):
         run.restore(read, approved or {}, results or {})
         return run
 
-    async def stream(self, question: str, *, llm: LLM | None = None) -> AsyncGenerator[Happening]:
+    async def stream(self, question: str, *, llm: LLM | None = None) -> AsyncGenerator[RunEvent]:
         """Run, and yield each event as it happens: pieces of texts, calls, results, corrections; last :class:`Ended`.
 
         ::
@@ -396,7 +436,7 @@ class Agent(RunnableAgent):
         """
         import asyncio
 
-        events: asyncio.Queue[Happening | None] = asyncio.Queue()
+        events: asyncio.Queue[RunEvent | None] = asyncio.Queue()
         run = self.start(question, llm=llm, on_event=events.put_nowait, streaming=True)
         task = asyncio.create_task(run.arun_to_end())
         task.add_done_callback(lambda _: events.put_nowait(None))
@@ -407,6 +447,36 @@ class Agent(RunnableAgent):
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+def _compile_rules(
+    behaviour: Behaviour, roles: Roles, toolkit: Toolkit, names: Sequence[str], more: Iterable[Rule], limits: Limits
+) -> AgentRules:
+    """The rules of an agent with its tools, of which some are agents.
+
+    Raises:
+        ToolkitError: the rules would not see what an agent among the tools calls.
+        AutomatonError: the run begins with no question.
+    """
+    agents = {tool.name: tool for tool in toolkit if isinstance(tool, AgentTool)}
+    inner = {name: tool.rules for name, tool in agents.items()}
+    last = [name for name, tool in agents.items() if tool.takes_over]
+    rules = AgentRules(behaviour, roles.action, names, more, limits, inner, last)
+    for name, called in agents.items():
+        if rules.action is not None and called.calls_in_texts:
+            what = f"{name} calls tools in texts, so the rules of {behaviour.name} would not see its calls"
+            raise ToolkitError([what])
+    first = [behaviour.states[name] for name in rules.get_monitor().allowed()]
+    if not behaviour.endless and all(state.from_environment for state in first):
+        raise AutomatonError(f"{behaviour.name} begins with the environment; a run begins with what is asked")
+    return rules
+
+
+def _find_tool_states(roles: Roles) -> ToolStates | None:
+    """The states by which tools are called; None if there are none."""
+    if roles.action is None or roles.input is None:
+        return None
+    return ToolStates(roles.action, roles.input, roles.label)
 
 
 def _check_tools(
@@ -422,13 +492,6 @@ def _check_tools(
             raise ToolkitError([unknown("tool whose calls are to be approved", name, names)])
 
 
-#: The model as a worker, as it is offered.
-_OFFERED_WORKER = ToolOffer(
-    LLM_WORKER, "Answers a request by itself, without tools.", closed({REQUEST: {"type": "string"}})
-)
-_HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}
-
-
 def make_writer(
     llm: LLM,
     behaviour: Behaviour,
@@ -439,15 +502,10 @@ def make_writer(
     streaming: bool = False,
 ) -> Writer:
     """Create the writer that suits a model: one for models that continue a text, another for models that chat."""
-    if isinstance(llm, ContinuingLLM):
-        return ContinuingWriter(
-            llm, behaviour, instructions=instructions, temperature=temperature, bounds=bounds, streaming=streaming
-        )
-    if not isinstance(llm, TextLLM):
+    if not isinstance(llm, ContinuingLLM | TextLLM):
         raise WritesNoText(llm, "write as an agent")
-    return ChattingWriter(
-        llm, behaviour, instructions=instructions, temperature=temperature, bounds=bounds, streaming=streaming
-    )
+    kind = ContinuingWriter if isinstance(llm, ContinuingLLM) else ChattingWriter
+    return kind(llm, behaviour, instructions, temperature=temperature, bounds=bounds, streaming=streaming)
 
 
 def write_instructions(behaviour: Behaviour, tools: Sequence[str], examples: Sequence[Transcript]) -> str:
@@ -503,6 +561,12 @@ def ensure_text_llm(llm: LLM, *, calls_tools: bool = False) -> LLM:
     if not isinstance(llm, TextLLM | ContinuingLLM | ToolCallingLLM):
         raise WritesNoText(llm, "write as an agent")
     return llm
+
+
+def _make_hand_over(agent: Agent, name: str) -> AgentTool:
+    """Make the tool that hands a run over to another agent."""
+    description = f"Hands over to {name}, which continues and gives the answer. The request is what it has to know."
+    return replace(agent.as_tool(f"hand_over_to_{name}", description), takes_over=True)
 
 
 def _make_toolkit_factory(tools: Tools | None, more: Sequence[Tool]) -> Callable[[], Toolkit]:

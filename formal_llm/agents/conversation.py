@@ -15,9 +15,9 @@ from typing import cast
 
 from formal_llm.agents.agent import Agent
 from formal_llm.agents.decoding.steps import driven
-from formal_llm.agents.person import PersonDue
 from formal_llm.agents.running import Run
 from formal_llm.agents.transcript import Transcript
+from formal_llm.agents.worlds import PersonDue
 from formal_llm.errors import AgentError, WritingError
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.llm import answered

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Never, Protocol
 
 from formal_llm.agents.decoding.steps import Do, Steps, Telling, Wish
-from formal_llm.agents.happenings import ToolCall
+from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.errors import AgentError, AgentStopped, Cancelled, InvalidAnswer, ToolError, WritingError

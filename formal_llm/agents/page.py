@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 
-from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.modular.run import ModularRun
+from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.automata import Behaviour
 from formal_llm.pictures.page import escape_text, html_page

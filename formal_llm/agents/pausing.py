@@ -8,14 +8,14 @@ nothing is asked and no tool is called twice.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from formal_llm.agents.happenings import ToolCall
+from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.transcript import Transcript
 from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, Shape, problems
-from formal_llm.errors import SnapshotError
+from formal_llm.errors import AgentPaused, Pending, SnapshotError
 from formal_llm.llms.question import Answer
 from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
 from formal_llm.planning.json_data import JSON
@@ -57,6 +57,20 @@ class InnerRun:
     tool: str
     transcript: Transcript
     calls: tuple[str, ...] = ()
+
+
+class InnerPaused(Pending):
+    """A run of an agent that was called as a tool has paused.
+
+    Attributes:
+        state: its state.
+        waiting: the calls that it waits for.
+    """
+
+    def __init__(self, paused: AgentPaused) -> None:
+        self.state = paused.state
+        self.waiting = cast("Sequence[Waiting]", paused.waiting)
+        super().__init__(str(paused))
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """What the states of an agent are for: which one names a tool, which holds its input, who answers for the world.
 
 Most agents need not declare it: their markers do. ``[Action]`` names a tool, ``[Action Input]`` is its input, ``[Action
-Label]`` its label, and what the environment writes is found by its marker in a table (:mod:`formal_llm.agents.agent`).
+Label]`` its label, and what the environment writes is found by its marker in a table (:mod:`formal_llm.agents.worlds`).
 Brackets, colons, hyphens and case make no difference: ``Action Input:`` is the same marker. A state without a marker is
 known by its name.
 """

@@ -1,36 +1,37 @@
 """One run of an agent: the writer writes, tools answer, the monitor watches both.
 
-The functions that write states of the environment receive the :class:`Run` (:mod:`formal_llm.agents.agent`).
+The functions that write states of the environment receive the :class:`Run` (:mod:`formal_llm.agents.worlds`).
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Never
 
-from formal_llm.agents import happenings
+from formal_llm.agents import run_events
 from formal_llm.agents.acting import NO_TOOL, StatesMonitor
 from formal_llm.agents.actions import Action, actions_of, report_unknown_tool
-from formal_llm.agents.agent_tool import InnerPaused, OuterRun, call_agent
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf
 from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relay_steps
 from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
-from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.pausing import InnerRun, PausedRun, Waiting, WaitingRun, WorldRecord, read_number
+from formal_llm.agents.pausing import InnerPaused, InnerRun, PausedRun, Waiting, WaitingRun, WorldRecord, read_number
+from formal_llm.agents.run_events import RunEvent, RunEventCallback, ToolCall
 from formal_llm.agents.run_settings import RunSettings
 from formal_llm.agents.tool_calls import (
     ERROR,
-    acall_with_arguments,
-    acall_with_text,
-    call_with_arguments,
-    call_with_text,
+    acall_tool,
+    call_concurrently,
+    call_tool,
+    parse_arguments,
+    read_arguments,
 )
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.automata import Limits
@@ -50,11 +51,11 @@ from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.tools.calling import Caller
+from formal_llm.tools.signature import BoundValues
+from formal_llm.tools.tool import Tool
 from formal_llm.tools.toolkit import Toolkit
 
 _ids = count(1)
-#: The maximum number of concurrent tool calls.
-_AT_ONCE = 8
 
 
 class Run:
@@ -66,9 +67,9 @@ class Run:
         llm: the model.
         toolkit: the tools.
         question: the question.
-        tell: called with each event.
+        on_event: called with each event.
         name: the name of the run, to distinguish it among many.
-        told: the instructions that the model reads before the run.
+        prompt: what the model reads before the run.
         outer: the run that this one is part of, if its agent is called as a tool.
 
     Attributes:
@@ -86,14 +87,14 @@ class Run:
         llm: LLM,
         toolkit: Toolkit,
         question: str,
-        tell: Callable[[Happening], None] | None = None,
+        on_event: RunEventCallback | None = None,
         name: str = "",
-        told: str = "",
-        outer: OuterRun | None = None,
+        prompt: str = "",
+        outer: Run | None = None,
     ) -> None:
         self.settings = settings
         self.llm = llm
-        self.told = told
+        self.prompt = prompt
         self._writer = writer
         self.toolkit = toolkit
         self.question = question
@@ -104,7 +105,7 @@ class Run:
         self.inner: list[InnerRun] = []
         self.outer = outer
         self.caller = Caller(settings.calls)
-        self._tell = tell
+        self._on_event = on_event
         self._writing = ""  # the state of the world that is being written
         self._refused: dict[int, str] = {}
         self._monitor = settings.rules.start
@@ -270,7 +271,7 @@ class Run:
                 self._record_spent(Spent.from_tokens(self._writing, caught.usage))
             raise
         finally:
-            self.notify_watchers(happenings.Ended(self.transcript, error, self.name))
+            self.notify_watchers(run_events.Ended(self.transcript, error, self.name))
 
     def narrow(self, limits: Limits) -> None:
         """Allow less from here on.
@@ -294,7 +295,7 @@ class Run:
         if isinstance(step, Question | Telling):
             self.check_budget()
             self._is_waiting = True
-            self.notify_watchers(happenings.Requested(step.asked if isinstance(step, Telling) else step, self.name))
+            self.notify_watchers(run_events.Requested(step.asked if isinstance(step, Telling) else step, self.name))
         return True
 
     @property
@@ -305,20 +306,20 @@ class Run:
     @property
     def is_watched(self) -> bool:
         """Whether somebody is notified of events."""
-        return self._tell is not None
+        return self._on_event is not None
 
-    def notify_watchers(self, happening: Happening) -> None:
+    def notify_watchers(self, event: RunEvent) -> None:
         """Notify the watchers of an event."""
-        if self._tell is not None:
-            self._tell(replace(happening, id=self.id))
+        if self._on_event is not None:
+            self._on_event(replace(event, id=self.id))
 
     # -- writing ------------------------------------------------------------------------------------------------
 
     def _write_question(self) -> None:
         states = self.settings.rules.behaviour.states
         first = next(name for name in self._monitor.allowed() if not states[name].from_environment)
-        self.notify_watchers(happenings.Began(first, "user", self.name))
-        self.notify_watchers(happenings.Wrote(first, self.question, self.name))
+        self.notify_watchers(run_events.Began(first, "user", self.name))
+        self.notify_watchers(run_events.Wrote(first, self.question, self.name))
         self._add_segment(Segment(first, self.question, "user"))
 
     def _take_turn(self) -> Asks[bool]:
@@ -348,7 +349,7 @@ class Run:
                 yield from self._ask_world(state)
             else:
                 answer = self.calls[-1].output if state in rules.answer_states else ""
-                self.notify_watchers(happenings.Began(state, "forced", self.name))
+                self.notify_watchers(run_events.Began(state, "forced", self.name))
                 self._record_segment(Segment(state, answer, "forced"), was_streamed=False)
         return False
 
@@ -372,10 +373,10 @@ class Run:
                         self._withdraw_states(begun)
                     state, pieces = event.state, False
                     begun.append(state)
-                    self.notify_watchers(happenings.Began(state, "model", self.name))
+                    self.notify_watchers(run_events.Began(state, "model", self.name))
                 case Text():
                     pieces = True
-                    self.notify_watchers(happenings.Wrote(state, event.text, self.name))
+                    self.notify_watchers(run_events.Wrote(state, event.text, self.name))
                 case Segment():
                     self._record_segment(event, was_streamed=pieces and event.state == state)
                     pieces, begun = pieces and event.state != state, begun[1:]
@@ -394,12 +395,12 @@ class Run:
     def _withdraw_states(self, begun: list[str]) -> None:
         """Notify the watchers that these states, which have begun, are not written, the latest first."""
         while begun:
-            self.notify_watchers(happenings.Withdrawn(begun.pop(), self.name))
+            self.notify_watchers(run_events.Withdrawn(begun.pop(), self.name))
 
     def _record_segment(self, segment: Segment, *, was_streamed: bool) -> None:
         """Add a segment that the writer has ended, and note the tool if it names one."""
         if not was_streamed and segment.text:
-            self.notify_watchers(happenings.Wrote(segment.state, segment.text, self.name))
+            self.notify_watchers(run_events.Wrote(segment.state, segment.text, self.name))
         self._add_segment(segment)
         if segment.state == self.settings.roles.action:
             self._name_tool(segment.text.strip())
@@ -451,19 +452,26 @@ class Run:
         """Call the tool of an action if that is allowed; the output of a refused or failed call is the reason."""
         if action.refused:
             return self._end_call(action, ERROR + action.refused, False)
-        tool = self.toolkit[action.tool]
-        if self.settings.native:
-            return self._end_call(action, *call_with_arguments(tool, action.input, self.caller, strict=True))
-        return self._end_call(action, *call_with_text(tool, action.input, self.caller))
+        made = call_tool(self.toolkit[action.tool], partial(self.read_input, action), self.caller)
+        return self._end_call(action, *made)
 
     async def acall_tool(self, action: Action) -> ToolCall:
         """Do the same as :meth:`call_tool` without blocking the event loop: asynchronous tools run on it."""
         if action.refused:
             return self._end_call(action, ERROR + action.refused, False)
+        made = await acall_tool(self.toolkit[action.tool], partial(self.read_input, action), self.caller)
+        return self._end_call(action, *made)
+
+    def read_input(self, action: Action) -> BoundValues:
+        """Read the input of an action as the arguments of its tool.
+
+        Raises:
+            BadArguments: it does not fit.
+        """
         tool = self.toolkit[action.tool]
         if self.settings.native:
-            return self._end_call(action, *await acall_with_arguments(tool, action.input, self.caller, strict=True))
-        return self._end_call(action, *await acall_with_text(tool, action.input, self.caller))
+            return read_arguments(tool, action.input, strict=True)
+        return parse_arguments(tool, action.input)
 
     def _end_call(self, action: Action, output: str, ok: bool) -> ToolCall:
         return ToolCall(len(self.segments), action.tool, action.input, output, ok, action.label)
@@ -472,20 +480,20 @@ class Run:
         """Record a call; the watchers know of one that was carried out here."""
         self.calls.append(call)
         if not any(call is one for one in self._world.carried.values()):
-            self.notify_watchers(happenings.Called(call, self.name))
+            self.notify_watchers(run_events.Called(call, self.name))
         return call
 
     # -- the world ----------------------------------------------------------------------------------------------
 
     def _ask_world(self, state: str) -> Asks[None]:
-        self.notify_watchers(happenings.Began(state, "environment", self.name))
+        self.notify_watchers(run_events.Began(state, "environment", self.name))
         if not self._writing:
             self._writing, self._world = state, WorldRecord(len(self.calls))
         self._world.asked = self._world.acted = 0
         answer = self.settings.roles.worlds[state](self)
         text = answer if isinstance(answer, str) else (yield from answer)
         self._writing = ""
-        self.notify_watchers(happenings.Wrote(state, text, self.name))
+        self.notify_watchers(run_events.Wrote(state, text, self.name))
         self._allow_failed_runs(state)
         self._add_segment(Segment(state, text, "environment"))
 
@@ -514,17 +522,17 @@ class Run:
             if len(group) == 1 and group != alone and any(n < group[0] for n in (*waiting, *pending)):
                 break  # the order of these calls matters
             for number in group:
-                self.notify_watchers(happenings.Calling(left[number].tool, left[number].input, self.name))
+                self.notify_watchers(run_events.Calling(left[number].tool, left[number].input, self.name))
             if left[group[0]].tool in self.settings.rules.inner and group != alone:
                 made = [(yield from self._call_agent(left[group[0]], group[0]))]
             else:
-                made = yield self._build_work([left[number] for number in group])
+                made = yield call_concurrently([left[number] for number in group], self.call_tool, self.acall_tool)
             for number, outcome in zip(group, made, strict=True):
                 if isinstance(outcome, Pending):
                     pending[number] = self._list_waiting(left[number], number, outcome)
                 else:
                     carried[number] = outcome
-                    self.notify_watchers(happenings.Called(outcome, self.name))
+                    self.notify_watchers(run_events.Called(outcome, self.name))
         if waiting or pending:
             calls = [one for _, ones in sorted((waiting | pending).items()) for one in ones]
             raise AgentPaused(self.build_state(calls).to_json(), self.transcript, calls)
@@ -557,37 +565,6 @@ class Run:
     def _name_call(self, number: int) -> str:
         return f"{len(self.segments)}.{number}"
 
-    def _build_work(self, actions: Sequence[Action]) -> Do:
-        """The work of calling tools, concurrently; it returns their calls, or what they wait for."""
-
-        def call_tool(action: Action) -> ToolCall | Pending:
-            try:
-                return self.call_tool(action)
-            except Pending as waits:
-                return waits
-
-        def call_tools() -> list[ToolCall | Pending]:
-            if len(actions) == 1:
-                return [call_tool(actions[0])]
-            with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="formal-llm-action") as pool:
-                return [*pool.map(call_tool, actions)]
-
-        async def await_tools() -> list[ToolCall | Pending]:
-            import asyncio
-
-            room = asyncio.Semaphore(_AT_ONCE)
-
-            async def await_tool(action: Action) -> ToolCall | Pending:
-                async with room:
-                    try:
-                        return await self.acall_tool(action)
-                    except Pending as waits:
-                        return waits
-
-            return [*await asyncio.gather(*map(await_tool, actions))]
-
-        return Do(call_tools, await_tools)
-
     # -- agents as tools ----------------------------------------------------------------------------------------
 
     def _call_agent(self, action: Action, number: int) -> Asks[ToolCall | Pending]:
@@ -596,7 +573,9 @@ class Run:
         inner = self.settings.rules.inner
         later = Counter(one.tool for one in self.list_actions() if one.tool in inner and not one.refused)
         later -= Counter([action.tool, *(call.tool for call in self._world.carried.values())])
-        made = yield from call_agent(self, action, later, self._world.paused.pop(number, None))
+        tool = self.toolkit[action.tool]
+        assert isinstance(tool, RunTool)
+        made = yield from tool.call_in_run(self, action, later, self._world.paused.pop(number, None))
         return made if isinstance(made, Pending) else self._end_call(action, *made)
 
     def note_call(self, tool: str) -> None:
@@ -654,7 +633,7 @@ class Run:
             self.outer.record_inner_usage(usage)
         if self._is_waiting:  # else the usage is not that of a request
             self._is_waiting = False
-            self.notify_watchers(happenings.Received(usage, self.name))
+            self.notify_watchers(run_events.Received(usage, self.name))
 
     def check_budget(self) -> None:
         """Raise if nothing is left for another request of this run or of an outer one.
@@ -670,7 +649,7 @@ class Run:
 
     def _record_correction(self, correction: Correction) -> None:
         self.transcript = self.transcript.plus(corrections=[correction])
-        self.notify_watchers(happenings.Corrected(correction, self.name))
+        self.notify_watchers(run_events.Corrected(correction, self.name))
 
     def _add_segment(self, segment: Segment) -> None:
         try:
@@ -678,6 +657,27 @@ class Run:
         except NotAllowed as error:
             raise WritingError(f"{segment.state} was written where it cannot come: {error}") from error
         self.transcript = self.transcript.plus(segment)
+
+
+class RunTool(Tool, ABC):
+    """A tool that the run which calls it takes part in: an agent."""
+
+    @abstractmethod
+    def call_in_run(
+        self, outer: Run, action: Action, later: Iterable[str], paused: WaitingRun | None
+    ) -> Asks[tuple[str, bool] | InnerPaused]:
+        """Carry out a call.
+
+        Args:
+            outer: the run that calls it.
+            action: the call.
+            later: the agents that are called after it before the environment of that run writes.
+            paused: the run that an earlier attempt began, if that has paused.
+
+        Returns:
+            The output, and whether there is one; else the error, as a text for the model. For a run that has paused the
+            exception that describes it.
+        """
 
 
 def _count_state(transcript: Transcript, state: str | None) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
-from formal_llm.errors import InputError, ToolError, ToolkitError
+from formal_llm.agents.decoding.steps import Do
+from formal_llm.errors import InputError, Pending, ToolError, ToolkitError
 from formal_llm.llms.generation import ToolOffer
 from formal_llm.tools.calling import Caller
 from formal_llm.tools.hints import TypeHint
@@ -20,6 +21,11 @@ from formal_llm.tools.toolkit import Toolkit
 ERROR = "Error: "
 #: The most characters of a result that an agent reads.
 MOST_SHOWN = 20_000
+#: The maximum number of concurrent calls.
+_AT_ONCE = 8
+
+A = TypeVar("A")
+C = TypeVar("C")
 
 
 class BadArguments(Exception):
@@ -60,38 +66,14 @@ def offer_tool(tool: Tool) -> ToolOffer:
     return ToolOffer(tool.name, tool.description, tool.strict_schema)
 
 
-def call_with_text(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:
-    """What a tool returns for a text, and whether it did; else the error, as a text for the agent."""
-    return _call(tool, partial(parse_arguments, tool, text), caller)
-
-
-async def acall_with_text(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:
-    """As :func:`call_with_text`, without blocking the event loop."""
-    return await _acall(tool, partial(parse_arguments, tool, text), caller)
-
-
-def call_with_arguments(
-    tool: Tool, arguments: str | Mapping[str, object], caller: Caller, *, strict: bool = False
-) -> tuple[str, bool]:
-    """What a tool returns for arguments by its schema, and whether it did; else the error, as a text for the agent.
+def call_tool(tool: Tool, read: Callable[[], BoundValues], caller: Caller) -> tuple[str, bool]:
+    """What a tool returns, and whether it did; else the error, as a text for the agent.
 
     Args:
         tool: the tool.
-        arguments: a JSON object, as text or read.
+        read: reads its arguments: :func:`parse_arguments` or :func:`read_arguments`.
         caller: calls it.
-        strict: whether they were written by ``tool.strict_schema`` rather than by ``tool.schema``.
     """
-    return _call(tool, partial(read_arguments, tool, arguments, strict=strict), caller)
-
-
-async def acall_with_arguments(
-    tool: Tool, arguments: str | Mapping[str, object], caller: Caller, *, strict: bool = False
-) -> tuple[str, bool]:
-    """As :func:`call_with_arguments`, without blocking the event loop."""
-    return await _acall(tool, partial(read_arguments, tool, arguments, strict=strict), caller)
-
-
-def _call(tool: Tool, read: Callable[[], BoundValues], caller: Caller) -> tuple[str, bool]:
     try:
         bound = read()
         return format_result(caller.call(tool, bound.values, named=bound.named)[0]), True
@@ -99,12 +81,45 @@ def _call(tool: Tool, read: Callable[[], BoundValues], caller: Caller) -> tuple[
         return _format_failure(tool, error), False
 
 
-async def _acall(tool: Tool, read: Callable[[], BoundValues], caller: Caller) -> tuple[str, bool]:
+async def acall_tool(tool: Tool, read: Callable[[], BoundValues], caller: Caller) -> tuple[str, bool]:
+    """As :func:`call_tool`, without blocking the event loop: asynchronous tools run on it."""
     try:
         bound = read()
         return format_result((await caller.acall(tool, bound.values, bound.named))[0]), True
     except (BadArguments, ToolError, InputError) as error:
         return _format_failure(tool, error), False
+
+
+def call_concurrently(actions: Sequence[A], call: Callable[[A], C], acall: Callable[[A], Awaitable[C]]) -> Do:
+    """The work of calling several tools at once; it returns what each gives, or what it waits for."""
+
+    def call_one(action: A) -> C | Pending:
+        try:
+            return call(action)
+        except Pending as waits:
+            return waits
+
+    def call_all() -> list[C | Pending]:
+        if len(actions) == 1:
+            return [call_one(actions[0])]
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="formal-llm-action") as pool:
+            return [*pool.map(call_one, actions)]
+
+    async def await_all() -> list[C | Pending]:
+        import asyncio
+
+        room = asyncio.Semaphore(_AT_ONCE)
+
+        async def await_one(action: A) -> C | Pending:
+            async with room:
+                try:
+                    return await acall(action)
+                except Pending as waits:
+                    return waits
+
+        return [*await asyncio.gather(*map(await_one, actions))]
+
+    return Do(call_all, await_all)
 
 
 def _format_failure(tool: Tool, error: BadArguments | ToolError | InputError) -> str:

@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from formal_llm.agents.happenings import (
+from formal_llm.agents.run_events import (
     Began,
     Called,
     Calling,
     Corrected,
     Ended,
-    Happening,
     Received,
     Requested,
+    RunEvent,
     ToolCall,
     Wrote,
 )
@@ -68,7 +68,7 @@ class AgentSpans(ModelSpans):
         self._agent = agent
         self._runs: dict[int, _RunSpans] = {}  # by the number of the run: names need not differ
 
-    def __call__(self, event: Happening) -> None:
+    def __call__(self, event: RunEvent) -> None:
         """Begin, note on, or end the spans of the run that the event comes from."""
         spans = self._runs.get(event.id)
         if spans is None:
@@ -95,7 +95,7 @@ class AgentSpans(ModelSpans):
             case Ended():
                 self._end_run(self._runs.pop(event.id), event)
 
-    def _start_run(self, event: Happening) -> Span:
+    def _start_run(self, event: RunEvent) -> Span:
         about = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": self._agent, **self._about}
         if event.run:
             about["formal_llm.run"] = event.run

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -28,7 +28,7 @@ from formal_llm.cli.console import (
     write_to,
 )
 from formal_llm.cli.options import ConstraintOption, LimitOption, LLMOption, RequireOption
-from formal_llm.cli.sources import read_limits, read_words
+from formal_llm.cli.sources import keep_answers, read_limits, read_words
 from formal_llm.errors import AgentPaused, FormalLLMError, InputError
 
 if TYPE_CHECKING:
@@ -37,10 +37,9 @@ if TYPE_CHECKING:
     from formal_llm.agents import Transcript
     from formal_llm.agents.agent import Agent, Tools
     from formal_llm.agents.conversation import Conversation
-    from formal_llm.agents.happenings import Happening
+    from formal_llm.agents.run_events import RunEvent
     from formal_llm.agents.running import Run
     from formal_llm.errors.agents import WaitingCall
-    from formal_llm.llms import LLM
 
 #: The agent of modules; it has no file.
 MODULAR = "modular"
@@ -159,31 +158,31 @@ def agent(
     if spec == MODULAR:
         if pausing != PausingOptions() or native is not None or instructions is not None:
             raise InputError(f"the modular agent takes none of {_NOT_MODULAR}")
-        if times is not None:
-            limits = replace(limits, default=times)
-        given = None if tools is None else tools_of(tools, corpus)
         run_modular(questions, ModularOptions(
-            llm, tool_llm, given, corpus, constraint or (), limits, max_questions, max_tokens,
+            llm, tool_llm, None if tools is None else tools_of(tools, corpus), corpus, constraint or (),
+            limits if times is None else replace(limits, default=times), max_questions, max_tokens,
             page, save, decisions, record, cache, quiet,
         ))  # fmt: skip
         return
     if tool_llm is not None or decisions is not None:
         raise InputError("--tool-llm and --decisions are for the modular agent: formal-llm agent modular")
-    from formal_llm.agents.agent import TIMES, Agent
+    from formal_llm.agents.agent import TIMES, Agent, ensure_text_llm
     from formal_llm.agents.conversation import Conversation
+    from formal_llm.llms import resolve
     from formal_llm.llms.text_doubles import RandomTextLLM
     from formal_llm.planning import Budget
 
     shown = None if quiet else StatePrinter(err() if save == STANDARD else out())
-    agent_of = partial(
+    make_agent = partial(
         Agent, spec, tools=tools_of(tools, corpus), rules=constraint or (), limits=limits, times=times or TIMES,
         budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True, on_event=shown, native=native,
         instructions=read_words(instructions or ""), approve=pausing.approve,
     )  # fmt: skip
-    tried = agent_of(RandomTextLLM())  # never asked: wrong arguments are reported before a model is loaded
+    tried = make_agent(RandomTextLLM())  # never asked: wrong arguments are reported before a model is loaded
     pausing.check(is_single=not chat and not tried.behaviour.endless)
-    with _kept(llm, cache, record, calls_tools=native is True) as who:
-        made = agent_of(who)
+    with ExitStack() as opened:
+        found = ensure_text_llm(resolve(llm), calls_tools=native is True)
+        made = make_agent(keep_answers(found, cache, record, opened))
         talk = Conversation(made) if chat or made.behaviour.endless else pausing.start(made)
         try:
             _converse(talk, questions, llm, shown, save=save, page=page)
@@ -200,21 +199,6 @@ def _read_question(question: str | None, resume: Path | None) -> str:
     if question is None or not question.strip():
         raise InputError("there is no question; write what the agent is asked")
     return question
-
-
-@contextmanager
-def _kept(name: str, cache: Path | None, record: Path | None, *, calls_tools: bool) -> Iterator[LLM]:
-    """The model of a provider string; what it writes is kept and recorded where that is wanted."""
-    from formal_llm.agents.agent import ensure_text_llm
-    from formal_llm.llms import CachedLLM, RecordingLLM, resolve
-
-    with ExitStack() as opened:
-        who = ensure_text_llm(resolve(name), calls_tools=calls_tools)
-        if cache is not None:
-            who = opened.enter_context(CachedLLM(who, cache))
-        if record is not None:
-            who = opened.enter_context(RecordingLLM(who, record))
-        yield who
 
 
 def _converse(
@@ -376,7 +360,7 @@ class PausableRun:
         return self.agent.resume(state, approved=approved, results=results)
 
     def _show_past(self, past: Transcript) -> None:
-        from formal_llm.agents.happenings import Began, Wrote
+        from formal_llm.agents.run_events import Began, Wrote
 
         if self.agent.on_event is not None:
             for segment in past.segments:
@@ -495,11 +479,11 @@ class StatePrinter:
         self._wrote = False  # whether it has text
         self._held = ""  # blanks that are shown where more text comes
 
-    def __call__(self, happening: Happening) -> None:
+    def __call__(self, event: RunEvent) -> None:
         """Show it."""
-        from formal_llm.agents.happenings import Began, Called, Corrected, Withdrawn, Wrote
+        from formal_llm.agents.run_events import Began, Called, Corrected, Withdrawn, Wrote
 
-        match happening:
+        match event:
             case Began(state, source):
                 self.end_line()
                 self.console.print(f"{state}: ", style=f"bold {self._COLOURS[source]}", end="")

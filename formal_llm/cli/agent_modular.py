@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formal_llm.cli.console import STANDARD, counted, err, out, print_text, write_to
+from formal_llm.cli.sources import keep_answers
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from formal_llm.agents.agent import Tools
-    from formal_llm.agents.modular import Happening, ModularAgent, ModularRun, Module
+    from formal_llm.agents.modular import ModularAgent, ModularRun, Module, ProgressEvent
     from formal_llm.automata import Limits
 
 
@@ -114,16 +115,12 @@ def _agent(options: ModularOptions, stack: ExitStack) -> ModularAgent:
 def _writer(name: str, options: ModularOptions, stack: ExitStack):  # type: ignore[no-untyped-def]
     """The model of a name, its answers kept and recorded."""
     from formal_llm.agents.modular.agent import resolve_writer
-    from formal_llm.llms import CachedLLM, RecordingLLM, resolve
+    from formal_llm.llms import resolve
     from formal_llm.llms.doubles import RandomLLM
 
-    found: object = resolve(name)
-    if isinstance(found, RandomLLM):
-        return resolve_writer(found)  # type: ignore[arg-type]
-    if options.cache is not None:
-        found = stack.enter_context(CachedLLM(found, options.cache))  # type: ignore[arg-type]
-    if options.record is not None:
-        found = stack.enter_context(RecordingLLM(found, options.record))  # type: ignore[arg-type]
+    found = resolve(name)
+    if not isinstance(found, RandomLLM):
+        found = keep_answers(found, options.cache, options.record, stack)
     return resolve_writer(found)  # type: ignore[arg-type]
 
 
@@ -162,10 +159,10 @@ class _Shown:
         """Show a question."""
         self._line("request", question, "bold blue")
 
-    def __call__(self, happening: Happening) -> None:
+    def __call__(self, event: ProgressEvent) -> None:
         """Show what happened."""
-        data = happening.data
-        match happening.kind:
+        data = event.data
+        match event.kind:
             case "decided":
                 self._line("plan", f"{data['tool']}: {data['task']}", "bold green")
                 if data["thoughts"]:

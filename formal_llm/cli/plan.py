@@ -20,10 +20,10 @@ from formal_llm.cli import options
 from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
 from formal_llm.cli.console import check_folder, check_writable, command, err, out, print_text
 from formal_llm.cli.request_options import with_request_options
-from formal_llm.cli.sources import LoadedRules, load, read_limits
+from formal_llm.cli.sources import LoadedRules, keep_answers, load, read_limits
 from formal_llm.cli.trace import TracePrinter
 from formal_llm.errors import AutomatonError, BudgetExceeded, FormalLLMError, NoValidPlan, Undecided, WritesNoText
-from formal_llm.llms import LLM, CachedLLM, Prices, Question, RecordingLLM, resolve
+from formal_llm.llms import LLM, Prices, Question, resolve
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.text_doubles import RandomTextLLM
@@ -267,7 +267,11 @@ def plan(
                 "a batch is paid as a whole, so what all plans may use is checked between batches; give --concurrency, "
                 "the most questions of a batch"
             )
-        watch = watch_batches(Path(f"{results}.batches")) if in_batches else None
+        watch = None
+        if in_batches:
+            from formal_llm.llms.hosted.batches import BatchWatch
+
+            watch = BatchWatch(Path(f"{results}.batches"))
         batch = Batch(results, concurrency, together if together.metered else None, retry_failed, watch)
         wanted = read_tasks(tasks, loaded)
         with asking(watch=watch):
@@ -357,13 +361,6 @@ def write_plan(made: Plan, forms: list[Show], out: Path | None) -> None:
     out.write_text(printed.getvalue(), encoding="utf-8")
 
 
-def watch_batches(file: Path) -> BatchWatch:
-    """What watches the batches of a run, whose ids are in a file."""
-    from formal_llm.llms.hosted.batches import BatchWatch
-
-    return BatchWatch(file)
-
-
 @contextmanager
 def answerer(name: str, cache: Path | None, record: Path | None, watch: BatchWatch | None = None) -> Iterator[LLM]:
     """The LLM of a provider string; what it answers is kept and recorded where that is wanted.
@@ -378,25 +375,21 @@ def answerer(name: str, cache: Path | None, record: Path | None, watch: BatchWat
 
             llm = opened.enter_context(BatchedLLM(name, watch))
         if isinstance(llm, BuiltinLLM):
-            opened.enter_context(_ties_told(llm, name))
-        if cache is not None:
-            llm = opened.enter_context(CachedLLM(llm, cache, name=None if hasattr(llm, "identity") else name))
-        if record is not None:
-            llm = opened.enter_context(RecordingLLM(llm, record))
-        yield llm
+            opened.enter_context(_report_ties(llm, name))
+        yield keep_answers(llm, cache, record, opened, None if hasattr(llm, "identity") else name)
 
 
 @contextmanager
-def _ties_told(llm: BuiltinLLM, name: str) -> Iterator[None]:
+def _report_ties(llm: BuiltinLLM, name: str) -> Iterator[None]:
     """Report afterwards how often the first of equally good options was taken, and which were the first such ones."""
     first, times = "", 0
 
-    def told(question: Question, best: tuple[int, ...]) -> None:
+    def note_tie(question: Question, best: tuple[int, ...]) -> None:
         nonlocal first, times
         first = first or " | ".join(question.options[number - 1].text for number in best)
         times += 1
 
-    llm.on_tie = told
+    llm.on_tie = note_tie
     try:
         yield
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from warnings import catch_warnings
@@ -20,6 +21,7 @@ from formal_llm.automata.notation.files import ENDINGS, ReaderOptions, read_rule
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.cli.options import SHIPPED
 from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
+from formal_llm.llms import LLM, CachedLLM, RecordingLLM
 from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.reading.reader import read_plan_text
@@ -248,3 +250,12 @@ def read_plan(name: str, loaded: LoadedRules, rules: CFG | PDA) -> Word:
         NotationError: it cannot be read.
     """
     return read_plan_text(plan_text(name), rules, order=loaded.wording.order)
+
+
+def keep_answers(llm: LLM, cache: Path | None, record: Path | None, opened: ExitStack, name: str | None = None) -> LLM:
+    """A model whose answers are kept in a cache and recorded, where that is wanted; the files are closed by a stack."""
+    if cache is not None:
+        llm = opened.enter_context(CachedLLM(llm, cache, name=name))
+    if record is not None:
+        llm = opened.enter_context(RecordingLLM(llm, record))
+    return llm

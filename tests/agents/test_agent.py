@@ -16,7 +16,7 @@ from formal_llm.agents.agent import TIMES, ensure_text_llm, make_writer, write_i
 from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Writer
-from formal_llm.agents.happenings import Began, Called, Corrected, Ended, Wrote
+from formal_llm.agents.run_events import Began, Called, Corrected, Ended, Wrote
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.errors import (
     AgentStopped,
@@ -360,7 +360,7 @@ def test_the_writer_is_told_by_what_the_model_can_do() -> None:
 
 def test_the_instructions_name_states_tools_and_examples() -> None:
     agent = Agent("react", RandomLLM(), agent_toolkit)
-    assert "[Observation] comes from outside" in agent.told and "calculate(expression): " in agent.told
+    assert "[Observation] comes from outside" in agent.prompt and "calculate(expression): " in agent.prompt
     assert "tools" not in write_instructions(Behaviour.load("direct"), [], ())
 
 
@@ -406,7 +406,7 @@ def test_calls_in_thoughts_where_actions_are_no_states() -> None:
         ("search", "Danube", True),
         ("serch", "x", False),
     ]
-    assert "You call a tool by [Action] NAME [Action Input] INPUT" in agent.told
+    assert "You call a tool by [Action] NAME [Action Input] INPUT" in agent.prompt
     assert "The question: Into which sea?\n" in llm.asked[0]
     with pytest.raises(ToolkitError, match="calls tools in Thought and has none"):
         Agent("react-ablated", llm)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from formal_llm import Limits
 from formal_llm.agents import Agent
 from formal_llm.agents.acting import NO_TOOL
-from formal_llm.agents.happenings import Called, Ended, Happening, Received
+from formal_llm.agents.run_events import Called, Ended, Received, RunEvent
 from formal_llm.errors import AgentPaused, AgentStopped, AutomatonError, LLMError, Pending, WritingError
 from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM, ScriptedTurnLLM
 from formal_llm.planning import Budget
@@ -95,7 +95,7 @@ def keeps_rules(how: Rules, calls: list[str], *, is_whole: bool) -> bool:
     return all(MEANINGS[rule](calls) for rule in how.get("rules", ()) if is_whole or rule.startswith("(not"))
 
 
-def list_calls(seen: list[Happening]) -> list[str]:
+def list_calls(seen: list[RunEvent]) -> list[str]:
     """The calls of search and pay in all runs, in order, those with wrong arguments among them."""
     called = [event.call for event in seen if isinstance(event, Called)]
     named = [call.tool for call in called if call.ok or "may not be called" not in call.output]
@@ -113,7 +113,7 @@ def test_whatever_the_models_call_the_rules_of_both_are_kept(
     agents = make_agents(inner, outer, levels, native)
     for number, one in enumerate(agents, seed):
         one.llm = RandomTurnLLM(number, LIES, lies=lies) if native else RandomTextLLM(number, MARKED)
-    seen: list[Happening] = []
+    seen: list[RunEvent] = []
     run = agents[-1].start("q", on_event=seen.append)
     try:
         run.run_to_end()
@@ -157,10 +157,11 @@ def test_an_agent_is_a_tool_with_a_request_and_an_answer() -> None:
     made = inner.as_tool("researcher", "Finds facts.")
     assert [*made.schema["properties"]] == ["request"] and made.description == "Finds facts."  # type: ignore[call-overload]
     assert made("Find it.") == "It is x."
-    answers = turns('{"answer": 4}', output_type=int).as_tool("count", "Counts.")
+    counting = turns('{"answer": 4}', output_type=int)
+    answers = counting.as_tool("count", "Counts.")
     assert answers("How many?") == 4
     outer = turns(call("count", request="How many?"), "Four.", tools=[answers])
-    answers.agent.llm = ScriptedTurnLLM(['{"answer": 4}'])
+    counting.llm = ScriptedTurnLLM(['{"answer": 4}'])
     assert outer.run("q").text_of("Obs") == "4"
     with pytest.raises(AutomatonError, match="chat-bot-endless never ends by itself, so it cannot be a tool"):
         Agent("chat-bot-endless", RandomTextLLM()).as_tool("chat", "Chats.")
@@ -172,7 +173,7 @@ def test_what_the_outer_rules_owe_the_inner_run_owes_and_what_they_forbid_is_not
         ASK, ASK, "All done.", tools=[inner.as_tool("agent", "Does it.")], rules=["(eventually pay)"],
         limits=Limits({"pay": 1, "agent": 2}),
     )  # fmt: skip
-    seen: list[Happening] = []
+    seen: list[RunEvent] = []
     run = outer.start("q", name="0", on_event=seen.append)
     assert run.run_to_end().answer == "All done."
     assert list_offered(inner) == [["search", "pay"], ["search", "pay"], ["search"], ["search"]]
@@ -255,13 +256,13 @@ def pause_after(run: Any, steps: int) -> None:
     """Have a run pause after so many requests or calls of its own and of inner runs."""
     seen = 0
 
-    def count(event: Happening) -> None:
+    def count(event: RunEvent) -> None:
         nonlocal seen
         seen += isinstance(event, Received | Called)
         if seen >= steps:
             run._pausing = True
 
-    run._tell = count
+    run._on_event = count
 
 
 def make_nest(*scripts: Any, **how: Any) -> Agent:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from formal_llm import Behaviour, Limits
 from formal_llm.agents import Agent, Conversation, TurnSummary, TurnWindow
-from formal_llm.agents.happenings import Ended
+from formal_llm.agents.run_events import Ended
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.errors import AgentError, AgentStopped, LLMError, WritingError
 from formal_llm.llms.generation import ToolTurn

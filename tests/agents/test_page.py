@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from formal_llm import Behaviour, Usage
 from formal_llm.agents import Correction, Segment, Transcript
-from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.modular import ModularAgent
 from formal_llm.agents.page import modular_page, run_page
+from formal_llm.agents.run_events import ToolCall
 from tests.agents.modular.doubles import Held, letters
 from tests.strategies import examples
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from formal_llm import Limits
 from formal_llm.agents import Agent, Transcript
-from formal_llm.agents.happenings import Called, Ended, Received, Wrote
 from formal_llm.agents.pausing import PausedRun
+from formal_llm.agents.run_events import Called, Ended, Received, Wrote
 from formal_llm.agents.running import Run
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.errors import AgentPaused, LLMError, Pending, SnapshotError, ToolkitError, WritingError
@@ -146,7 +146,7 @@ def test_a_run_that_pauses_at_every_step_is_the_same(name: str, native: bool, se
 def pause_after(run: Any, steps: int) -> None:
     """Have a run pause after so many requests or calls."""
     seen = 0
-    before = run._tell
+    before = run._on_event
 
     def count(event: object) -> None:
         nonlocal seen
@@ -156,7 +156,7 @@ def pause_after(run: Any, steps: int) -> None:
         if before is not None:
             before(event)
 
-    run._tell = count
+    run._on_event = count
 
 
 @given(st.sampled_from(NATIVE), st.booleans(), st.integers(0, 10**6))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm.agents import Agent, Conversation, Transcript
-from formal_llm.agents.happenings import Happening, HappeningCallback, Requested
+from formal_llm.agents.run_events import Requested, RunEvent, RunEventCallback
 from formal_llm.llms.text_doubles import ScriptedTextLLM, ScriptedTurnLLM, TurnLike
 from formal_llm.tools import tool
 
@@ -80,13 +80,13 @@ class Chats:
         self.choose, self.generate = made.choose, made.generate
 
 
-def run_native(name: str, rounds: int, watch: HappeningCallback) -> Transcript:
+def run_native(name: str, rounds: int, watch: RunEventCallback) -> Transcript:
     each, end = TURNS.get(name, ([], [("", [CALL] * rounds), "a"]))
     llm = ScriptedTurnLLM([*each] * rounds + [*end], [1] * rounds)
     return Agent(name, llm, [search], on_event=watch).run("q")
 
 
-def run_texts(name: str, rounds: int, watch: HappeningCallback) -> Transcript:
+def run_texts(name: str, rounds: int, watch: RunEventCallback) -> Transcript:
     plan = "".join(f"[Plan] p [Action Label] #E{number} {ACT}\n" for number in range(1, rounds + 1))
     each, end = TEXTS.get(name, ([], [plan, "a"]))
     agent = Agent(name, Chats([*each] * rounds + [*end], [1] * rounds), [search], on_event=watch)
@@ -110,6 +110,6 @@ def test_each_agent_of_the_book_is_tried() -> None:
 def test_the_counts_of_the_book_are_those_of_runs(name: str, rounds: int) -> None:
     for cell, run in zip(read_table()[name], (run_native, run_texts), strict=True):
         if (expected := evaluate(cell, rounds)) is not None:
-            events: list[Happening] = []
+            events: list[RunEvent] = []
             made = run(name, rounds, events.append)
             assert made.corrections == () and sum(isinstance(event, Requested) for event in events) == expected

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from formal_llm import Behaviour
-from formal_llm.agents.agent import WORLDS, observe
 from formal_llm.agents.roles import Roles
+from formal_llm.agents.worlds import WORLDS, observe
 from formal_llm.errors import ResourceNotFound
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from formal_llm.agents.tool_calls import (
     MOST_SHOWN,
     BadArguments,
-    call_with_text,
+    call_tool,
     check_texts,
     describe_tool,
     parse_arguments,
@@ -76,16 +78,19 @@ def test_what_is_no_argument_says_what_is_wanted(of, text, said) -> None:  # typ
     with pytest.raises(BadArguments) as caught:
         parse_arguments(of, text)
     assert said in str(caught.value)
-    assert call_with_text(of, text, CALLER) == (f"Error: {caught.value}", False)
+    assert call_tool(of, partial(parse_arguments, of, text), CALLER) == (f"Error: {caught.value}", False)
 
 
 def test_calls_return_texts_and_never_raise() -> None:
-    assert call_with_text(shout, "a", CALLER) == ("A", True)
-    assert call_with_text(fails, "x", CALLER) == ("Error: fails failed: ValueError: no x", False)
-    assert call_with_text(shout, "\ud800", CALLER)[0].startswith(
+    assert call_tool(shout, partial(parse_arguments, shout, "a"), CALLER) == ("A", True)
+    assert call_tool(fails, partial(parse_arguments, fails, "x"), CALLER) == (
+        "Error: fails failed: ValueError: no x",
+        False,
+    )
+    assert call_tool(shout, partial(parse_arguments, shout, "\ud800"), CALLER)[0].startswith(
         "Error: shout was given a text that cannot be used: no acceptable text"
     )
-    long, ok = call_with_text(shout, "a" * (MOST_SHOWN + 1), CALLER)
+    long, ok = call_tool(shout, partial(parse_arguments, shout, "a" * (MOST_SHOWN + 1)), CALLER)
     assert ok and long.endswith("A ... (20,001 characters)")
 
 
@@ -134,7 +139,7 @@ def order(dish, people, tip) -> str:  # type: ignore[no-untyped-def]
 )
 def test_what_is_no_text_is_bound_by_its_schema(of, text, expected) -> None:  # type: ignore[no-untyped-def]
     check_texts(Toolkit([of]))
-    assert call_with_text(of, text, CALLER) == (expected, True)
+    assert call_tool(of, partial(parse_arguments, of, text), CALLER) == (expected, True)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +154,7 @@ def test_what_is_no_text_is_bound_by_its_schema(of, text, expected) -> None:  # 
     ],
 )
 def test_what_cannot_be_bound_is_told(of, text, said) -> None:  # type: ignore[no-untyped-def]
-    shown, ok = call_with_text(of, text, CALLER)
+    shown, ok = call_tool(of, partial(parse_arguments, of, text), CALLER)
     assert not ok and said in shown
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,15 +13,15 @@ from pydantic import BaseModel, computed_field
 from formal_llm.agents import Agent
 from formal_llm.agents.actions import Action
 from formal_llm.agents.decoding.steps import Do
-from formal_llm.agents.happenings import ToolCall
+from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.tool_calls import (
     BadArguments,
-    acall_with_arguments,
-    call_with_arguments,
-    call_with_text,
+    acall_tool,
+    call_tool,
     check_texts,
     describe_tool,
     parse_arguments,
+    read_arguments,
 )
 from formal_llm.errors import ToolkitError
 from formal_llm.llms.text_doubles import ScriptedTurnLLM
@@ -91,11 +92,11 @@ def test_a_model_that_calls_tools_by_itself(row: tuple[Tool, dict[str, Any], str
 @pytest.mark.parametrize("row", TYPED, ids=NAMES)
 def test_arguments_that_a_model_calls_with(row: tuple[Tool, dict[str, Any], str, dict[str, Any], str]) -> None:
     of, good, expected, wrong, words = row
-    assert call_with_arguments(of, good, CALLER) == (expected, True)
-    assert asyncio.run(acall_with_arguments(of, json.dumps(good), CALLER)) == (expected, True)
+    assert call_tool(of, partial(read_arguments, of, good), CALLER) == (expected, True)
+    assert asyncio.run(acall_tool(of, partial(read_arguments, of, json.dumps(good)), CALLER)) == (expected, True)
     for shown, ok in (
-        call_with_arguments(of, json.dumps(wrong), CALLER),
-        asyncio.run(acall_with_arguments(of, wrong, CALLER)),
+        call_tool(of, partial(read_arguments, of, json.dumps(wrong)), CALLER),
+        asyncio.run(acall_tool(of, partial(read_arguments, of, wrong), CALLER)),
     ):
         assert not ok and words in shown and shown.startswith("Error: ")
 
@@ -105,9 +106,9 @@ def test_arguments_that_a_model_calls_with(row: tuple[Tool, dict[str, Any], str,
     [("{", "are no JSON"), ("[1, 2]", "are a JSON object"), ("3", "are a JSON object"), ("", "no value for a, b")],
 )
 def test_what_is_no_object_of_arguments(arguments: str, words: str) -> None:
-    shown, ok = call_with_arguments(add, arguments, CALLER)
+    shown, ok = call_tool(add, partial(read_arguments, add, arguments), CALLER)
     assert not ok and words in shown and shown.startswith("Error: ")
-    assert call_with_arguments(now, "", CALLER) == ("noon", True)
+    assert call_tool(now, partial(read_arguments, now, ""), CALLER) == ("noon", True)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_what_is_no_object_of_arguments(arguments: str, words: str) -> None:
     ],
 )  # fmt: skip
 def test_texts_are_read_as_arguments(of: Tool, text: str, expected: str) -> None:
-    assert call_with_text(of, text, CALLER) == (expected, True)
+    assert call_tool(of, partial(parse_arguments, of, text), CALLER) == (expected, True)
 
 
 @pytest.mark.parametrize(
@@ -191,14 +192,14 @@ def test_results_that_cannot_be_written() -> None:
     def meet(name: str) -> Shy:
         return Shy(name=name)
 
-    shown, ok = call_with_text(meet, "Ada", CALLER)
+    shown, ok = call_tool(meet, partial(parse_arguments, meet, "Ada"), CALLER)
     assert not ok and shown.startswith("Error: meet returned a") and "nobody knows" in shown
 
     @tool
     def find(name: str) -> object:
         return CALLER
 
-    shown, ok = call_with_text(find, "Ada", CALLER)
+    shown, ok = call_tool(find, partial(parse_arguments, find, "Ada"), CALLER)
     assert not ok and shown.startswith("Error: find returned what it should not: a object that cannot be written")
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.agents.tool_calls import call_with_arguments
+from formal_llm.agents.tool_calls import call_tool, read_arguments
 from formal_llm.errors import InputError
 from formal_llm.llms.schemas import check_schema, close_schema, closed, open_value, problem_in
 from formal_llm.tools.calling import Caller, CallLimits
@@ -47,7 +48,7 @@ def test_what_is_left_out_open_and_free_is_written_in_another_form(
     of, good, expected, *_ = row
     written = write_closed(good, of.schema, of.schema.get("$defs", {}))  # type: ignore[arg-type]
     assert problem_in(written, of.strict_schema) is None
-    assert call_with_arguments(of, written, Caller(CallLimits()), strict=True) == (expected, True)
+    assert call_tool(of, partial(read_arguments, of, written, strict=True), Caller(CallLimits())) == (expected, True)
 
 
 @pytest.mark.parametrize("of", [row[0] for row in TYPED] + [EVERY], ids=[*NAMES, "every"])

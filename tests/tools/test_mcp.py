@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import sys
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -18,7 +19,7 @@ from mcp.types import ImageContent, ListToolsResult, TextContent
 from mcp.types import Tool as Declared
 
 from formal_llm import CFG, Planner
-from formal_llm.agents.tool_calls import call_with_arguments, call_with_text
+from formal_llm.agents.tool_calls import call_tool, parse_arguments, read_arguments
 from formal_llm.errors import ToolError, ToolkitError
 from formal_llm.llms.hostile_server import BUFFERS, HostileServer
 from formal_llm.tools import IMAGE, TEXT, Executor, Toolkit
@@ -109,12 +110,15 @@ def test_what_a_model_writes_for_a_tool_of_a_server() -> None:
     with mcp_tools(server(), names={"join": "join", "count": "count"}) as (join, count):
         assert join.schema["required"] == ["first", "second"]
         assert join.schema["properties"]["glue"]["default"] == "|"  # type: ignore[index]  # the server's own schema
-        assert call_with_arguments(join, {"first": "a", "second": "b"}, caller) == ("a|b", True)
-        assert call_with_arguments(join, {"first": "a", "second": "b", "glue": "-"}, caller) == ("a-b", True)
+        assert call_tool(join, partial(read_arguments, join, {"first": "a", "second": "b"}), caller) == ("a|b", True)
+        assert call_tool(join, partial(read_arguments, join, {"first": "a", "second": "b", "glue": "-"}), caller) == (
+            "a-b",
+            True,
+        )
         strict = {"first": "a", "second": "b", "glue": None}
-        assert call_with_arguments(join, strict, caller, strict=True) == ("a|b", True)
-        assert call_with_text(count, "7", caller) == ("7", True)
-        shown, ok = call_with_arguments(count, {"number": "many"}, caller)
+        assert call_tool(join, partial(read_arguments, join, strict, strict=True), caller) == ("a|b", True)
+        assert call_tool(count, partial(parse_arguments, count, "7"), caller) == ("7", True)
+        shown, ok = call_tool(count, partial(read_arguments, count, {"number": "many"}), caller)
         assert not ok and "valid integer" in shown
 
 

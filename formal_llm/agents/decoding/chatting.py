@@ -14,17 +14,17 @@ numbered question.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from functools import partial
-from typing import Any
-
 from formal_llm.agents.decoding.contents import FreeText, OneOf, Validated
 from formal_llm.agents.decoding.continuing import ContinuingRun
-from formal_llm.agents.decoding.manner import MarkedWriter, NextStates
-from formal_llm.agents.decoding.steps import Model, Steps
-from formal_llm.agents.decoding.writer import ContentOf, SegmentBegan, Text, Told
-from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.transcript import Transcript
+from formal_llm.agents.decoding.steps import Steps
+from formal_llm.agents.decoding.writer import (
+    MarkedWriter,
+    NextStates,
+    SegmentBegan,
+    Text,
+    WriterEvent,
+    WriterRun,
+)
 from formal_llm.errors import WritesNoText, WritingError
 from formal_llm.llms.generation import CUT_OFF, Generated, TextLLM, Writing
 from formal_llm.llms.llm import LLM
@@ -45,17 +45,8 @@ class ChattingWriter(MarkedWriter):
 
     needs = LLM
 
-    def steps(
-        self,
-        transcript: Transcript,
-        monitor: Monitor,
-        *,
-        until: Collection[str] = (),
-        contents: Mapping[str, ContentOf] | None = None,
-    ) -> Steps[Told]:
-        """Continue where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.steps`."""
-        kind = _ChattingRun if isinstance(self.llm, TextLLM) else partial(_ChoosingRun, self.llm)
-        return kind(self.manner, transcript, monitor, frozenset(until), contents or {}, chooses=True).relay_to_end()
+    def _get_run_type(self) -> type[WriterRun]:
+        return _ChattingRun if isinstance(self.llm, TextLLM) else _ChoosingRun
 
 
 class _ChattingRun(ContinuingRun):
@@ -96,11 +87,11 @@ class _ChattingRun(ContinuingRun):
     def _note_break(self) -> None:
         self.broken = self.state is not None
 
-    def _read_text(self, text: str) -> Steps[Told]:
+    def _read_text(self, text: str) -> Steps[WriterEvent]:
         self.broken = self.broken and not text.strip()
         yield from super()._read_text(text)
 
-    def _read_marker(self, marker: str) -> Steps[Told]:
+    def _read_marker(self, marker: str) -> Steps[WriterEvent]:
         """Read a marker; one right behind an answer that broke off does not end that."""
         broken, self.broken = self.broken, False
         if self.state is not None and broken and marker == self.markers.marker(self.state):  # it writes its text anew
@@ -134,7 +125,7 @@ class _ChattingRun(ContinuingRun):
             self._build_chat(),
             max_tokens=self._get_room(),
             stop=() if schema is not None else world[:_MOST_STOPS],
-            temperature=self.how.temperature,
+            temperature=self.writer.temperature,
             schema=schema,
         )
         self.problem, self.rejected = "", None
@@ -142,12 +133,12 @@ class _ChattingRun(ContinuingRun):
 
     def _build_chat(self) -> list[Message]:
         """The run as a chat that ends with a message of the user."""
-        chat = [Message("system", self.how.instructions)] if self.how.instructions else []
+        chat = [Message("system", self.writer.instructions)] if self.writer.instructions else []
         for segment in self.transcript.segments:
             role = "assistant" if segment.source in ("model", "forced") else "user"
             text = f"{self.markers.marker(segment.state)} {self.markers.escape(segment.text)}".rstrip()
             _append_text(chat, role, text)
-        phrases, following = self.how.phrases, self._find_next_states()
+        phrases, following = self.writer.phrases, self._find_next_states()
         marker = self.markers.marker(self.state) if self.state is not None else None
         begun = (self.raw + self.splitter.held).strip()
         if self.rejected is not None:
@@ -171,12 +162,8 @@ class _ChattingRun(ContinuingRun):
 class _ChoosingRun(_ChattingRun):
     """A run by a model that writes no text."""
 
-    def __init__(self, llm: Model, *run: Any, **how: Any) -> None:  # as of the base class
-        super().__init__(*run, **how)
-        self._llm = llm
-
-    def _request_text(self) -> Steps[Told]:
-        so_far, phrases = self.transcript.to_text(self.markers), self.how.phrases
+    def _request_text(self) -> Steps[WriterEvent]:
+        so_far, phrases = self.transcript.to_text(self.markers), self.writer.phrases
         self._count_request(self.state or "")
         if self.state is None:
             following = self._find_next_states()
@@ -188,7 +175,7 @@ class _ChoosingRun(_ChattingRun):
                 yield from self._begin_state([*following.states.values()][place])
             return
         if not isinstance(self.content, OneOf):
-            raise WritesNoText(self._llm, f"write the text of {self.state}")
+            raise WritesNoText(self.writer.llm, f"write the text of {self.state}")
         marker = self.markers.marker(self.state) or ""
         asked = phrases.among.replace("{marker}", marker)
         place = yield from self._ask_choice(self.state, so_far + marker, asked, self.content.texts)

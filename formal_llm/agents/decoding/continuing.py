@@ -16,25 +16,28 @@ to its end. A marker that alone is legal is put there without a request. All but
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import ClassVar
 
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, filter_matching_texts, find_problem
-from formal_llm.agents.decoding.manner import (
+from formal_llm.agents.decoding.steps import Going, Step, Steps
+from formal_llm.agents.decoding.writer import (
     FORCED,
+    GOES_ON,
+    Due,
     MarkedWriter,
     NextStates,
+    SegmentBegan,
+    Spent,
+    Text,
+    WriterEvent,
     WriterRun,
-    WritingConfig,
     find_common_prefix,
 )
-from formal_llm.agents.decoding.steps import Going, Step, Steps
-from formal_llm.agents.decoding.writer import GOES_ON, ContentOf, Due, SegmentBegan, Spent, Text, Told
 from formal_llm.agents.markers import Piece, Splitter
-from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.transcript import Correction, Segment, Transcript
-from formal_llm.errors import InvalidAnswer, ProviderError, WritingError
+from formal_llm.agents.transcript import Correction, Segment
+from formal_llm.errors import InvalidAnswer, WritingError
 from formal_llm.llms.generation import FILTERED, REFUSED, ContinuingLLM, Generated, Writing
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.usage import TokenUsage
@@ -53,34 +56,20 @@ class ContinuingRun(WriterRun):
         prefix: between two states, what was put there to begin a marker; None where nothing was asked there yet.
         kept: how the text of a state begins where it was put there, since it is one of some texts.
         tokens, corrected: the tokens and the corrections there.
-        drops: the number of streams that broke off.
         cut: whether what was generated beyond this place does not count.
         before: the monitor before the state whose text is being written.
-        chooses: whether the model also answers questions.
     """
 
     #: Whether the model continues in the middle of a word that was put there.
     continues_words: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        how: WritingConfig,
-        transcript: Transcript,
-        monitor: Monitor,
-        until: frozenset[str],
-        contents: Mapping[str, ContentOf],
-        *,
-        chooses: bool,
-    ) -> None:
-        super().__init__(how, transcript, monitor, until, contents)
-        self.before = monitor
-        self.chooses = chooses
-        self.content: Content = FreeText()
-        self.done, self.drops = False, 0
-        self.due: Due | None = None
-        self._start_between_states(None)
+    content: Content = FreeText()
+    done = False
+    due: Due | None = None
 
-    def _generate_steps(self) -> Steps[Told]:
+    def _generate_steps(self) -> Steps[WriterEvent]:
+        self.before = self.monitor
+        self._start_between_states(None)
         while not self.done:
             settled = yield from self._take_forced_state() if self.state is None else self._end_settled_text()
             if not settled:
@@ -103,14 +92,14 @@ class ContinuingRun(WriterRun):
         for piece in self.splitter.feed(text):
             self.raw += piece.text
 
-    def _begin_state(self, state: str, *, forced: bool = False) -> Steps[Told]:
+    def _begin_state(self, state: str, *, forced: bool = False) -> Steps[WriterEvent]:
         """A state begins; in what was generated goes on its text."""
         if state in self.until:
             self._end_run((state,))
             return
         self.state, self.raw, self.kept, self.tokens, self.corrected = state, "", "", 0, 0
         self.before, self.monitor = self.monitor, self.monitor.after(state)
-        self.content = self._get_content(state)
+        self.content = self._get_content(state, self.transcript)
         find_problem(self.content, "")  # a content that no text can have is reported before the model is asked
         yield SegmentBegan(state, forced)
 
@@ -120,7 +109,7 @@ class ContinuingRun(WriterRun):
 
     # -- what needs no request ----------------------------------------------------------------------------------
 
-    def _take_forced_state(self) -> Going[Told | Step, bool]:
+    def _take_forced_state(self) -> Going[WriterEvent | Step, bool]:
         """Take what comes next where the rules leave no choice; whether they did."""
         following, prefix = self._find_next_states(), self.prefix
         if not following.states:
@@ -143,7 +132,7 @@ class ContinuingRun(WriterRun):
             return False
         return True
 
-    def _end_settled_text(self) -> Going[Told | Step, bool]:
+    def _end_settled_text(self) -> Going[WriterEvent | Step, bool]:
         """End the text of a state where nothing more of it can come; whether it did."""
         if isinstance(self.content, OneOf) and not self.splitter.held:
             left = filter_matching_texts(self.content, self.raw)
@@ -211,21 +200,15 @@ class ContinuingRun(WriterRun):
 
     # -- requests -----------------------------------------------------------------------------------------------
 
-    def _request_text(self) -> Steps[Told]:
+    def _request_text(self) -> Steps[WriterEvent]:
         """Have the model continue, and read what it writes up to where it leaves the rules."""
         state = self.state
         self._count_request(state or "")
         coming = self._open_text(self._build_request())
         self.cut = False
         while not self.cut and coming.made is None:
-            try:
-                came = yield from coming.read_next()
-            except ProviderError:
-                self.drops += 1
-                if coming.text:
-                    yield Spent.from_tokens(state or "", coming.give_up().usage)
-                if not coming.text or self.drops > self.bounds.drops:
-                    raise
+            came = yield from self._read_piece(coming, state or "")
+            if came is None:
                 self._note_break()
                 return  # it is asked to continue what has come
             if coming.stopped in (REFUSED, FILTERED):
@@ -250,7 +233,7 @@ class ContinuingRun(WriterRun):
             yield from self._handle_model_end()
 
     def _build_request(self) -> Writing:
-        so_far = self.how.instructions + self.transcript.to_text(self.markers)
+        so_far = self.writer.instructions + self.transcript.to_text(self.markers)
         most, stop = (
             self.bounds.get_state_tokens(None) - self.tokens,
             [self.markers.marker(name) for name in self.until],
@@ -264,13 +247,13 @@ class ContinuingRun(WriterRun):
             so_far + self.raw + self.splitter.held,
             max_tokens=min(self.bounds.chunk_tokens, most),
             stop=sorted(one for one in stop if one),
-            temperature=max(self.how.temperature, _AGAIN) if self.corrected else self.how.temperature,
+            temperature=max(self.writer.temperature, _AGAIN) if self.corrected else self.writer.temperature,
             continues=True,
         )
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    def _read_pieces(self, pieces: Iterable[Piece]) -> Steps[Told]:
+    def _read_pieces(self, pieces: Iterable[Piece]) -> Steps[WriterEvent]:
         left = iter(pieces)
         for piece in left:
             if piece.marker is not None and not self.cut:
@@ -280,14 +263,14 @@ class ContinuingRun(WriterRun):
             elif piece.text and not self.cut:
                 yield from self._read_text(piece.text)
 
-    def _correct_forged_text(self, first: Piece, rest: Iterable[Piece]) -> Steps[Told]:
+    def _correct_forged_text(self, first: Piece, rest: Iterable[Piece]) -> Steps[WriterEvent]:
         """What the model wrote behind a marker of the environment is cut."""
         written = first.text + "".join(f"{piece.marker or ''}{piece.text}" for piece in rest)
         if first.marker is not None and written.strip():
             reason = f"{first.marker} is written by the environment"
             yield Correction(len(self.transcript), (first.marker + written).rstrip(), (), "", reason)
 
-    def _read_text(self, text: str) -> Steps[Told]:
+    def _read_text(self, text: str) -> Steps[WriterEvent]:
         self.raw += text
         if self.state is None:
             if self.raw.strip():
@@ -297,7 +280,7 @@ class ContinuingRun(WriterRun):
         if isinstance(self.content, OneOf) and not filter_matching_texts(self.content, self.raw):
             yield from self._correct_text(self.raw.strip(), find_problem(self.content, self.raw.strip()))
 
-    def _read_marker(self, marker: str) -> Steps[Told]:
+    def _read_marker(self, marker: str) -> Steps[WriterEvent]:
         if self._is_own_marker(marker):
             return
         if self.state is not None:
@@ -311,7 +294,7 @@ class ContinuingRun(WriterRun):
         refused = self.monitor.why(self.markers.states[marker][0])
         yield from self._correct_marker(marker, refused.reason if refused is not None else "it cannot come now")
 
-    def _close_text(self) -> Steps[Told]:
+    def _close_text(self) -> Steps[WriterEvent]:
         """The text of the state is whole."""
         assert self.state is not None
         text = self.markers.restore(self.raw.strip())
@@ -325,7 +308,7 @@ class ContinuingRun(WriterRun):
         yield segment
         self.state, self.prefix, self.raw, self.tokens, self.corrected = None, None, "", 0, 0
 
-    def _handle_model_end(self) -> Steps[Told]:
+    def _handle_model_end(self) -> Steps[WriterEvent]:
         """The model ended by itself."""
         asked = None if self.state is not None else self.prefix
         if self.state is not None:
@@ -347,7 +330,7 @@ class ContinuingRun(WriterRun):
 
     # -- corrections --------------------------------------------------------------------------------------------
 
-    def _insert_marker_prefix(self, written: str, reason: str) -> Steps[Told]:
+    def _insert_marker_prefix(self, written: str, reason: str) -> Steps[WriterEvent]:
         """Put there how all legal markers begin."""
         following = self._find_next_states()
         prefix = self._get_put_prefix(following)
@@ -359,17 +342,17 @@ class ContinuingRun(WriterRun):
         else:
             self._end_run()
 
-    def _correct_marker(self, written: str, reason: str) -> Steps[Told]:
+    def _correct_marker(self, written: str, reason: str) -> Steps[WriterEvent]:
         """Between two states came what is no legal marker."""
         following, put = self._find_next_states(), self.prefix or ""
         if not following.states or self._may_put_prefix(following):
             yield from self._insert_marker_prefix(written, reason)
             return
         marker = None
-        if self.chooses:
+        if isinstance(self.writer.llm, LLM):
             so_far = self.transcript.to_text(self.markers)
-            ends = (self.how.phrases.end,) if following.may_end else ()
-            place = yield from self._choose_option(so_far, self.how.phrases.next, (*following.markers, *ends))
+            ends = (self.writer.phrases.end,) if following.may_end else ()
+            place = yield from self._choose_option(so_far, self.writer.phrases.next, (*following.markers, *ends))
             if place is not None:
                 marker = (*following.markers, "")[place]
         if marker is None:
@@ -386,15 +369,15 @@ class ContinuingRun(WriterRun):
         else:
             self._end_run()
 
-    def _correct_text(self, text: str, reason: str) -> Steps[Told]:
+    def _correct_text(self, text: str, reason: str) -> Steps[WriterEvent]:
         """The text of a state is not what it may be: it is written anew."""
         assert self.state is not None
         legal: tuple[str, ...] = ()
         put, corrected, place = "", self.corrected + 1, None
         if isinstance(self.content, OneOf):
             legal, marker = self.content.texts, self.markers.marker(self.state) or ""
-            if self.chooses:
-                so_far, asked = self.transcript.to_text(self.markers) + marker, self.how.phrases.among
+            if isinstance(self.writer.llm, LLM):
+                so_far, asked = self.transcript.to_text(self.markers) + marker, self.writer.phrases.among
                 place = yield from self._choose_option(so_far, asked.replace("{marker}", marker), legal)
             begun = max((find_common_prefix((text, one)) for one in legal), key=len)
             put = find_common_prefix(one for one in legal if one.startswith(begun)) if place is None else legal[place]
@@ -415,7 +398,7 @@ class ContinuingRun(WriterRun):
             yield from self._close_text()
             self._start_between_states(None)
 
-    def _choose_option(self, so_far: str, asked: str, options: Sequence[str]) -> Going[Told | Step, int | None]:
+    def _choose_option(self, so_far: str, asked: str, options: Sequence[str]) -> Going[WriterEvent | Step, int | None]:
         """What the model chooses; None where it does not answer the question."""
         if len(options) == 1:
             return 0
@@ -438,15 +421,5 @@ class ContinuingWriter(MarkedWriter):
 
     needs = ContinuingLLM
 
-    def steps(
-        self,
-        transcript: Transcript,
-        monitor: Monitor,
-        *,
-        until: Collection[str] = (),
-        contents: Mapping[str, ContentOf] | None = None,
-    ) -> Steps[Told]:
-        """Continue where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.steps`."""
-        chooses = isinstance(self.llm, LLM)
-        run = ContinuingRun(self.manner, transcript, monitor, frozenset(until), contents or {}, chooses=chooses)
-        return run.relay_to_end()
+    def _get_run_type(self) -> type[WriterRun]:
+        return ContinuingRun

@@ -13,30 +13,27 @@ without another request.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from formal_llm.agents.decoding.contents import OneOf, find_problem
-from formal_llm.agents.decoding.steps import Going, IncomingText, Step, Steps, relay_steps
+from formal_llm.agents.decoding.steps import Going, Step, Steps
 from formal_llm.agents.decoding.writer import (
     Bounds,
-    ContentOf,
     Due,
+    MarkedWriter,
     SegmentBegan,
     Spent,
     Text,
-    Told,
-    Writer,
-    added,
-    content_of,
+    WriterEvent,
+    WriterRun,
 )
-from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.authored.tables import Items, Keys, problems
 from formal_llm.automata import Behaviour
-from formal_llm.errors import ProviderError, WritesNoText, WritingError
+from formal_llm.errors import WritingError
 from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, Generated, ToolCallingLLM, ToolOffer, ToolTurn
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import CallRequest, Message, ToolMessage
@@ -87,7 +84,7 @@ class _Position:
     open: bool = False
 
 
-class NativeWriter(Writer):
+class NativeWriter(MarkedWriter):
     """Has a model write the states of an agent by turns with calls of tools.
 
     Args:
@@ -110,6 +107,9 @@ class NativeWriter(Writer):
         WritesNoText: the model calls no tools.
     """
 
+    needs = ToolCallingLLM
+    ability = "call tools"
+
     def __init__(
         self,
         llm: LLM,
@@ -123,16 +123,10 @@ class NativeWriter(Writer):
         streaming: bool = False,
         output: ToolOffer | None = None,
     ) -> None:
-        if not isinstance(llm, ToolCallingLLM):
-            raise WritesNoText(llm, "call tools")
-        self.llm = llm
-        self._markers = Markers.of(behaviour)
-        self._states = states
-        self._tools = {tool.name: tool for tool in tools}
-        self._instructions = instructions
-        self._bounds = bounds or Bounds()
-        self._temperature, self._streaming = temperature, streaming
-        self._output = output
+        super().__init__(llm, behaviour, instructions, bounds=bounds, temperature=temperature, streaming=streaming)
+        self.states = states
+        self.tools = {tool.name: tool for tool in tools}
+        self.output = output
         self.waiting: tuple[CallRequest, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.earlier: tuple[Transcript, ...] = ()
@@ -153,47 +147,25 @@ class NativeWriter(Writer):
         read: Any = data  # by the shape
         self.waiting, self.notes = tuple(CallRequest(*call) for call in read["waiting"]), tuple(read["notes"])
 
-    def steps(
-        self,
-        transcript: Transcript,
-        monitor: Monitor,
-        *,
-        until: Collection[str] = (),
-        contents: Mapping[str, ContentOf] | None = None,
-    ) -> Steps[Told]:
-        """Continue where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.steps`."""
-        run = _NativeRun(self, transcript, monitor, frozenset(until), contents or {})
-        return relay_steps(run.generate_steps(), run.record_step)
+    def _get_run_type(self) -> type[WriterRun]:
+        return _NativeRun
 
 
-class _NativeRun:
-    """A run that continues where a transcript ends, up to where the environment writes."""
+class _NativeRun(WriterRun):
+    """A run by turns.
 
-    def __init__(
-        self,
-        writer: NativeWriter,
-        transcript: Transcript,
-        monitor: Monitor,
-        until: frozenset[str],
-        contents: Mapping[str, ContentOf],
-    ) -> None:
-        self.writer, self.transcript, self.monitor = writer, transcript, monitor
-        self.until, self.contents = until, contents
-        self.states, self.bounds = writer._states, writer._bounds
-        #: What follows the chat of the transcript: turns that could not be used, and why.
-        self.refused: list[Message] = []
-        self.requests = self.drops = 0
-        self.growth = 1
-        #: The states whose text was reported while it was written.
-        self.streamed: tuple[Segment, ...] = ()
+    Attributes:
+        refused: what follows the chat of the transcript: turns that could not be used, and why.
+        growth: by what the room of a request is multiplied.
+        streamed: the states whose text was reported while it was written.
+    """
 
-    def record_step(self, told: Told | Step) -> bool:
-        """Add what is reported to the transcript."""
-        if not isinstance(told, Step):
-            self.transcript = added(self.transcript, told)
-        return True
+    writer: NativeWriter
+    refused: tuple[Message, ...] = ()
+    growth = 1
+    streamed: tuple[Segment, ...] = ()
 
-    def generate_steps(self) -> Steps[Told]:
+    def _generate_steps(self) -> Steps[WriterEvent]:
         """The events and requests of the run."""
         world = self._find_world_states(self.monitor)
         if world and len(world) == len(self.monitor.allowed()) and not self.monitor.may_stop():
@@ -237,22 +209,22 @@ class _NativeRun:
     def _step(self, position: _Position, state: str, calls: Sequence[CallRequest]) -> Iterator[_Position]:
         """The position after one more state; none if a turn with these calls does not have it there."""
         called, text = position.called, ""
-        if position.open != (state == self.states.input):
+        if position.open != (state == self.writer.states.input):
             return
-        content = content_of(self.contents, state, position.transcript)
-        if state == self.states.action:
+        content = self._get_content(state, position.transcript)
+        if state == self.writer.states.action:
             if called == len(calls) or (isinstance(content, OneOf) and calls[called].name not in content.texts):
                 return
             text, called = calls[called].name, called + 1
-        elif state == self.states.input:
+        elif state == self.writer.states.input:
             text = calls[called - 1].arguments
         elif isinstance(content, OneOf):
             text = content.texts[0]
-        forced = isinstance(content, OneOf) and len(content.texts) == 1 and state != self.states.action
+        forced = isinstance(content, OneOf) and len(content.texts) == 1 and state != self.writer.states.action
         segment = Segment(state, text, "forced" if forced else "model")
         monitor = position.monitor.after(segment.event)
         transcript = position.transcript.plus(segment)
-        is_open = state == self.states.action
+        is_open = state == self.writer.states.action
         yield _Position(monitor, transcript, (*position.states, segment), called, is_open)
 
     def _find_path(self, text: str | None, calls: Sequence[CallRequest]) -> _Position | None:
@@ -282,21 +254,21 @@ class _NativeRun:
             return ""
         place = len(position.transcript) - 1
         before = replace(position.transcript, segments=position.transcript.segments[:place])
-        return find_problem(content_of(self.contents, position.states[-1].state, before), text)
+        return find_problem(self._get_content(position.states[-1].state, before), text)
 
     def _fill_texts(self, path: _Position, text: str) -> tuple[tuple[Segment, ...], bool]:
         """The states of a turn with its text, and whether one of them has it."""
-        own = [place for place, one in enumerate(path.states) if one.state not in self.states.names]
+        own = [place for place, one in enumerate(path.states) if one.state not in self.writer.states.names]
         free = [place for place in own if path.states[place].source != "forced"]
         place = (free[0] if path.called else free[-1]) if free else None
         states = tuple(replace(one, text=text) if number == place else one for number, one in enumerate(path.states))
         return states, place is not None
 
-    def _report_path(self, path: _Position, text: str, calls: Sequence[CallRequest]) -> Steps[Told]:
+    def _report_path(self, path: _Position, text: str, calls: Sequence[CallRequest]) -> Steps[WriterEvent]:
         states, placed = self._fill_texts(path, text)
         if not placed and text:
             yield Correction(len(self.transcript), text, (), "", "no state may have a text here")
-        self.writer.waiting, self.refused = tuple(calls[path.called :]), []
+        self.writer.waiting, self.refused = tuple(calls[path.called :]), ()
         known = path.states == self.streamed and not calls
         self.streamed = ()
         for segment in states:
@@ -307,7 +279,7 @@ class _NativeRun:
             self.monitor = self.monitor.after(segment.event)
             yield segment
 
-    def _drop_call(self) -> Steps[Told]:
+    def _drop_call(self) -> Steps[WriterEvent]:
         """Leave out a call that may not be made any more, since what came in between does not allow it."""
         first, *rest = self.writer.waiting
         self.writer.waiting = tuple(rest)
@@ -322,12 +294,12 @@ class _NativeRun:
         """The tools that may be called in this turn."""
         found: dict[str, None] = {}
         for position in self._iter_positions(()):
-            if self.states.action in position.monitor.allowed() and not position.open:
-                content = content_of(self.contents, self.states.action, position.transcript)
-                found |= dict.fromkeys(content.texts if isinstance(content, OneOf) else self.writer._tools)
-        return [name for name in self.writer._tools if name in found]
+            if self.writer.states.action in position.monitor.allowed() and not position.open:
+                content = self._get_content(self.writer.states.action, position.transcript)
+                found |= dict.fromkeys(content.texts if isinstance(content, OneOf) else self.writer.tools)
+        return [name for name in self.writer.tools if name in found]
 
-    def _take_turn(self) -> Steps[Told]:
+    def _take_turn(self) -> Steps[WriterEvent]:
         """Ask for a turn until one fits."""
         offered, may_write = self._list_offered(), self._find_path(None, ()) is not None
         if not offered and not may_write:
@@ -347,12 +319,12 @@ class _NativeRun:
             problem = self._explain_turn(text, calls, offered, may_write)
             written = calls[0].name if calls else text
             yield Correction(len(self.transcript), written, tuple(offered), "", problem)
-            self.refused += self._build_refusal(text, calls, problem)
+            self.refused = (*self.refused, *self._build_refusal(text, calls, problem))
         raise WritingError(f"{1 + self.bounds.corrections} turns could not be used: {problem}")
 
-    def _read_output(self, made: Generated) -> Going[Told | Step, tuple[str, tuple[CallRequest, ...]]]:
+    def _read_output(self, made: Generated) -> Going[WriterEvent | Step, tuple[str, tuple[CallRequest, ...]]]:
         """The text and the calls of a turn; the arguments of the tool for the answer are its text."""
-        output = self.writer._output
+        output = self.writer.output
         given = [call for call in made.calls if output is not None and call.name == output.name]
         calls = tuple(call for call in made.calls if call not in given)
         if given and not calls:
@@ -362,32 +334,24 @@ class _NativeRun:
             yield Correction(len(self.transcript), given[0].name, tuple(call.name for call in calls), "", reason)
         return made.text.strip(), calls
 
-    def _request_turn(self, offered: Sequence[str], *, must_call: bool) -> Going[Told | Step, Generated | None]:
+    def _request_turn(self, offered: Sequence[str], *, must_call: bool) -> Going[WriterEvent | Step, Generated | None]:
         """What the model writes; None if it was cut off or broke off, and is to be asked for again."""
-        self.requests = max(self.requests, self.transcript.usage.requests) + 1
-        if self.requests > self.bounds.requests:
-            raise self.bounds.make_request_error("")
+        self._count_request("")
         room = (self.bounds.turn_tokens + self.bounds.thinking_tokens) * self.growth
-        tools = [self.writer._tools[name] for name in offered]
-        output = self.writer._output if not must_call else None
+        tools = [self.writer.tools[name] for name in offered]
+        output = self.writer.output if not must_call else None
         turn = ToolTurn(
             self._build_chat(),
             tools if output is None else [*tools, output],
             must_call=must_call or output is not None,
             max_tokens=room,
-            temperature=self.writer._temperature,
+            temperature=self.writer.temperature,
         )
-        coming = IncomingText(turn, streaming=self.writer._streaming)
+        coming = self._open_text(turn)
         path, self.streamed = self._find_streamed_path(must_call), ()
         while coming.made is None:
-            try:
-                piece = yield from coming.read_next()
-            except ProviderError:
-                self.drops += 1
-                if coming.text:
-                    yield Spent.from_tokens("", coming.give_up().usage)
-                if not coming.text or self.drops > self.bounds.drops:
-                    raise
+            piece = yield from self._read_piece(coming, "")
+            if piece is None:
                 return None
             if piece and path is not None:
                 if not self.streamed:
@@ -413,7 +377,7 @@ class _NativeRun:
 
     def _find_streamed_path(self, must_call: bool) -> _Position | None:
         """The states of an answer, before any call is known: its text is reported while it is written."""
-        if must_call or self.writer._output or not self.writer._streaming:
+        if must_call or self.writer.output or not self.writer.streaming:
             return None
         path = self._find_path(None, ())
         return path if path is not None and path.states and not any(one.text for one in path.states) else None
@@ -422,7 +386,7 @@ class _NativeRun:
 
     def _build_chat(self) -> list[Message]:
         """The run as a chat: the texts and calls of the model, the results of its calls, what else came."""
-        chat = [Message("system", self.writer._instructions)] if self.writer._instructions else []
+        chat = [Message("system", self.writer.instructions)] if self.writer.instructions else []
         texts: list[str] = []
         calls: list[CallRequest] = []
         count = 0
@@ -436,12 +400,12 @@ class _NativeRun:
                 chat += _close_turn(texts, calls)
                 chat += self._build_results(segment, calls)
                 texts, calls = [], []
-            elif segment.state == self.states.action:
+            elif segment.state == self.writer.states.action:
                 count += 1
                 calls.append(CallRequest(f"call_{count}", segment.text, "{}"))
-            elif segment.state == self.states.input and calls:
+            elif segment.state == self.writer.states.input and calls:
                 calls[-1] = calls[-1]._replace(arguments=segment.text)
-            elif segment.state != self.states.label:
+            elif segment.state != self.writer.states.label:
                 texts += [segment.text] if segment.text else []
         chat += _close_turn(texts, calls)
         chat += [Message("user", "\n".join(self.writer.notes))] if self.writer.notes else []
@@ -449,7 +413,7 @@ class _NativeRun:
 
     def _build_results(self, segment: Segment, calls: Sequence[CallRequest]) -> list[Message]:
         if not calls:
-            return [Message("user", f"{self.writer._markers.marker(segment.state)} {segment.text}")]
+            return [Message("user", f"{self.markers.marker(segment.state)} {segment.text}")]
         texts = [*[_WITH_LAST] * (len(calls) - 1), segment.text]
         return [ToolMessage("tool", text, answers=call.id) for call, text in zip(calls, texts, strict=True)]
 
@@ -479,7 +443,7 @@ class _NativeRun:
 
     def _explain_call(self, call: CallRequest, offered: Sequence[str]) -> str:
         may = f"; what may be called now: {', '.join(offered)}" if offered else "; no tool may be called now"
-        if call.name not in self.writer._tools:
+        if call.name not in self.writer.tools:
             return f"there is no tool {call.name[:100]!r}{may}"
         return f"{call.name} may not be called now{may}"
 

@@ -19,13 +19,12 @@ from importlib.util import find_spec
 from typing import TypeAlias
 
 from formal_llm.agents.many import RunnableAgent
-from formal_llm.agents.modular.asking import Progress
 from formal_llm.agents.modular.binding import Binder
 from formal_llm.agents.modular.journal import RunJournal
 from formal_llm.agents.modular.masked_objects import MaskedObjects
 from formal_llm.agents.modular.modules import Module, standard_modules
 from formal_llm.agents.modular.role_llms import RoleLLMs
-from formal_llm.agents.modular.run import Happening, ModularRun, RunBudget
+from formal_llm.agents.modular.run import ModularRun, Progress, ProgressEvent, RunBudget
 from formal_llm.agents.modular.running import ModularRunner
 from formal_llm.agents.modular.scratchpad import Memory
 from formal_llm.agents.modular.setup import Setup, Sizes, build_monitor, index_modules
@@ -157,10 +156,10 @@ class ModularAgent(RunnableAgent):
         with self._open_run(request, memory, journal, budget, progress) as running:
             return await running.arun_to_end()
 
-    def start(self, question: str, *, name: str = "") -> ModularRunner:  # noqa: ARG002  # its happenings have no name
+    def start(self, question: str, *, name: str = "") -> ModularRunner:  # noqa: ARG002  # its events have no name
         """A run before its beginning, one among many: without a journal and an earlier conversation."""
         return ModularRunner(
-            self.setup, question, Memory(), self.budget, RunJournal(None, None, question), _ignore_happening
+            self.setup, question, Memory(), self.budget, RunJournal(None, None, question), _ignore_event
         )
 
     @contextmanager
@@ -179,7 +178,7 @@ class ModularAgent(RunnableAgent):
         with RunJournal(
             journal, self._build_journal_key(request, memory, budget) if journal is not None else None, request
         ) as file:
-            yield ModularRunner(self.setup, request, memory, budget, file, progress or _ignore_happening)
+            yield ModularRunner(self.setup, request, memory, budget, file, progress or _ignore_event)
 
     @property
     def variant(self) -> object:
@@ -232,5 +231,5 @@ def _check_possible(setup: Setup, budget: RunBudget) -> None:
     raise NoValidPlan(why.reason, limits=why.limits, constraints=why.constraints)
 
 
-def _ignore_happening(_: Happening) -> None:
+def _ignore_event(_: ProgressEvent) -> None:
     """Ignore events."""

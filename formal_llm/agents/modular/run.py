@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.modular.scratchpad import Memory, Scratchpad
+from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.automata import Word
 from formal_llm.automata.models.frozen import FrozenDict
@@ -67,7 +67,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class ProgressEvent:
     """Something that happened in a run, for those who watch it.
 
     Attributes:
@@ -83,6 +83,10 @@ class Happening:
     step: int
     data: Mapping[str, JSON] = field(default=FrozenDict(), hash=False)
     replayed: bool = False
+
+
+#: Called with each event as it happens.
+Progress = Callable[[ProgressEvent], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,20 @@ from collections.abc import Sequence
 
 from formal_llm.agents.actions import Action
 from formal_llm.agents.decoding.steps import Asks
-from formal_llm.agents.happenings import ToolCall
+from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.running import Run
+from formal_llm.llms.generation import ToolOffer
+from formal_llm.llms.schemas import closed
 
 #: The worker that is the model itself: its input is a request, without tools.
 LLM_WORKER = "LLM"
 #: The name of its argument.
 REQUEST = "request"
+#: How it is described, and offered to models that call tools natively.
+DESCRIBED_WORKER = f"{LLM_WORKER}({REQUEST}): Answers a request by itself, without tools."
+OFFERED_WORKER = ToolOffer(
+    LLM_WORKER, "Answers a request by itself, without tools.", closed({REQUEST: {"type": "string"}})
+)
 _LABEL = re.compile(r"#E[0-9]+(?![0-9A-Za-z_])")
 
 SOLUTION = """Answer a question with the help of a plan that was carried out. Evidence may be wrong or beside the point.

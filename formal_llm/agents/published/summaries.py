@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from formal_llm.agents.decoding.manner import build_chat
 from formal_llm.agents.decoding.steps import Asks, Do
-from formal_llm.agents.happenings import ToolCall
+from formal_llm.agents.decoding.writer import build_chat
+from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.running import Run
 from formal_llm.agents.tool_calls import ERROR
 from formal_llm.automata import Limits
@@ -95,7 +95,7 @@ class Summarise:
         so_far = f"{run.transcript.to_text(behaviour)}{behaviour.states[run.writing].text}"
         scored: Sequence[tuple[float, int]] | None = None
         if isinstance(run.llm, ScoringLLM):
-            scored = yield Do(partial(run.llm.log_probabilities, build_chat(run.told, so_far), texts))
+            scored = yield Do(partial(run.llm.log_probabilities, build_chat(run.prompt, so_far), texts))
         if scored is not None:
             scores = [normalise_score(*one, self.alpha) for one in scored]
             return texts[scores.index(max(scores))]

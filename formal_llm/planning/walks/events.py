@@ -18,12 +18,14 @@ from formal_llm.planning.task import Task
 
 
 @dataclass(frozen=True, slots=True)
-class _WalkEvent:
+class NumberedEvent:
+    """An event with the number of the walk, or of the run, from which it comes."""
+
     id: int = field(default=0, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Started(_WalkEvent):
+class Started(NumberedEvent):
     """A walk begins: a valid plan exists, and no question has been asked yet."""
 
     task: Task
@@ -31,7 +33,7 @@ class Started(_WalkEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class _QuestionEvent(_WalkEvent):
+class _QuestionEvent(NumberedEvent):
     question: Question
 
     @property
@@ -53,7 +55,7 @@ class Answered(_QuestionEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Forced(_WalkEvent):
+class Forced(NumberedEvent):
     """A choice was made without a question because the rules allow only this one.
 
     Attributes:
@@ -68,7 +70,7 @@ class Forced(_WalkEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Backtracked(_WalkEvent):
+class Backtracked(NumberedEvent):
     """A dead end: the walk returned to an earlier choice and ruled out the branch it came from.
 
     Attributes:
@@ -82,7 +84,7 @@ class Backtracked(_WalkEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted(_WalkEvent):
+class Drafted(NumberedEvent):
     """A draft of the whole plan was received and followed.
 
     Attributes:
@@ -98,7 +100,7 @@ class Drafted(_WalkEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Finished(_WalkEvent):
+class Finished(NumberedEvent):
     """The plan is finished."""
 
     plan: Plan
@@ -106,7 +108,7 @@ class Finished(_WalkEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Failed(_WalkEvent):
+class Failed(NumberedEvent):
     """No plan was made.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from formal_llm.agents import Correction, Markers, Monitor, Segment, Transcript
-from formal_llm.agents.decoding.writer import Due, SegmentBegan, Spent, Text, Told, Writer, added
+from formal_llm.agents.decoding.writer import Due, SegmentBegan, Spent, Text, Writer, WriterEvent, added
 
 #: What models may write that has something to do with markers, or nothing.
 BITS = ["so ", "\n", " ", "[", "]", "[A", "[B]", "[Ab]", "[\\A]", "[A]", "[Abc]", "C", "é", "\ud83d", "the end", "\\"]
@@ -99,14 +99,14 @@ def run(
     raise Endless
 
 
-def _awaited(coming: AsyncIterator[Told]) -> Iterator[Told]:
+def _awaited(coming: AsyncIterator[WriterEvent]) -> Iterator[WriterEvent]:
     """What an event loop of its own brings, one thing at a time; what is raised is raised where it comes."""
     with asyncio.Runner() as runner:
         while (told := runner.run(_next(coming))) is not None:
             yield told
 
 
-async def _next(coming: AsyncIterator[Told]) -> Told | None:
+async def _next(coming: AsyncIterator[WriterEvent]) -> WriterEvent | None:
     return await anext(coming, None)
 
 

@@ -13,7 +13,7 @@ from formal_llm import Behaviour, Limits
 from formal_llm.agents import Agent, Transcript
 from formal_llm.agents.decoding.native import NativeWriter, ToolStates
 from formal_llm.agents.decoding.writer import Bounds
-from formal_llm.agents.happenings import Began, Withdrawn, Wrote
+from formal_llm.agents.run_events import Began, Withdrawn, Wrote
 from formal_llm.errors import ProviderError, ToolkitError, WritesNoText, WritingError
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, ToolTurn

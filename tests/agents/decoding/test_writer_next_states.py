@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, Behaviour, Limits
 from formal_llm.agents import Markers, Monitor
-from formal_llm.agents.decoding.manner import find_common_prefix, find_next_states
+from formal_llm.agents.decoding.writer import find_common_prefix, find_next_states
 from formal_llm.errors import AutomatonError, WritingError
 
 REACT = Behaviour.load("react")

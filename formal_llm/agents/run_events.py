@@ -1,18 +1,19 @@
-"""What happens while an agent runs, for those who watch: the terminal, a page, a log.
+"""The events that are reported while an agent runs, to those who watch: the terminal, a page, a log.
 
-Where many runs are under way at once, the ``run`` of each event names the one that it comes from. Names need not be
-unique. The ``id`` is: a number that identifies a run within this process. Comparisons of events ignore it.
+When many runs are in progress at once, each event carries the name of its run, and a number (``id``), as the events of
+plans do (:mod:`formal_llm.planning.walks.events`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from formal_llm.agents.transcript import Author, Correction, Transcript
 from formal_llm.llms.question import Question
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.walks.events import NumberedEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class _RunEvent:
-    id: int = field(default=0, kw_only=True, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Began(_RunEvent):
+class Began(NumberedEvent):
     """A state begins."""
 
     state: str
@@ -55,7 +51,7 @@ class Began(_RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Wrote(_RunEvent):
+class Wrote(NumberedEvent):
     """Text was written in the state that began last, or a piece of it."""
 
     state: str
@@ -64,7 +60,7 @@ class Wrote(_RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawn(_RunEvent):
+class Withdrawn(NumberedEvent):
     """The state that began last is taken back, with its text: what is written belongs elsewhere, or is written anew.
 
     So whoever appends the text of each :class:`Wrote` to the state that began last, and drops that state here, has the
@@ -76,7 +72,7 @@ class Withdrawn(_RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Requested(_RunEvent):
+class Requested(NumberedEvent):
     """The model is asked: for a text, a turn, or an answer to a numbered question."""
 
     request: Question
@@ -84,7 +80,7 @@ class Requested(_RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Received(_RunEvent):
+class Received(NumberedEvent):
     """The model has answered the request before."""
 
     usage: Usage
@@ -92,7 +88,7 @@ class Received(_RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Calling(_RunEvent):
+class Calling(NumberedEvent):
     """A tool is about to be called; its :class:`Called` follows."""
 
     tool: str
@@ -101,7 +97,7 @@ class Calling(_RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Called(_RunEvent):
+class Called(NumberedEvent):
     """A tool was called, or refused."""
 
     call: ToolCall
@@ -109,7 +105,7 @@ class Called(_RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected(_RunEvent):
+class Corrected(NumberedEvent):
     """What was written was not what the rules allow."""
 
     correction: Correction
@@ -117,7 +113,7 @@ class Corrected(_RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended(_RunEvent):
+class Ended(NumberedEvent):
     """The run is over: whole, or as far as it came, with the reason in ``error``."""
 
     transcript: Transcript
@@ -125,5 +121,5 @@ class Ended(_RunEvent):
     run: str = ""
 
 
-Happening = Began | Wrote | Withdrawn | Requested | Received | Calling | Called | Corrected | Ended
-HappeningCallback = Callable[[Happening], None]
+RunEvent = Began | Wrote | Withdrawn | Requested | Received | Calling | Called | Corrected | Ended
+RunEventCallback = Callable[[RunEvent], None]

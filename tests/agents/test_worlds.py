@@ -6,7 +6,7 @@ import pytest
 
 from formal_llm.agents import Agent
 from formal_llm.agents.decoding.steps import driven
-from formal_llm.agents.person import PersonDue
+from formal_llm.agents.worlds import PersonDue
 from formal_llm.errors import AgentError
 from tests.agents.chats import Scripted
 

@@ -6,18 +6,26 @@ import pytest
 
 from formal_llm.agents import Markers, Monitor, Segment, Transcript
 from formal_llm.agents.decoding.continuing import ContinuingWriter
-from formal_llm.agents.decoding.manner import Phrases, WriterRun, WritingConfig, build_chat, build_question
 from formal_llm.agents.decoding.steps import Steps, driven
-from formal_llm.agents.decoding.writer import Bounds, Spent, Told
+from formal_llm.agents.decoding.writer import (
+    Bounds,
+    Phrases,
+    Spent,
+    WriterEvent,
+    WriterRun,
+    build_chat,
+)
 from formal_llm.automata import CFG
 from formal_llm.errors import WritesNoText, WritingError
 from formal_llm.llms import RandomLLM, ScriptedLLM
+from formal_llm.llms.text_doubles import RandomTextLLM
 
-HOW = WritingConfig(Markers({"a": "[A]"}), "You act.", Bounds(), Phrases(), 0.0, False)
+MARKERS = Markers({"a": "[A]"})
 
 
 def test_a_question() -> None:
-    system, asked = build_question("[Question] How?\n", Phrases().next, ["[A]", "[B]"], HOW).messages
+    writer = ContinuingWriter(RandomTextLLM(), MARKERS, "You act.")
+    system, asked = writer.build_question("[Question] How?\n", Phrases().next, ["[A]", "[B]"]).messages
     assert system.content == "You act."
     assert asked.content == (
         "[Question] How?\n\nWhat comes next?\n1: [A]\n2: [B]\n\n"
@@ -37,7 +45,7 @@ def test_a_model_that_does_not_write_is_refused() -> None:
 class Asks(WriterRun):
     """Asks again and again."""
 
-    def _generate_steps(self) -> Steps[Told]:
+    def _generate_steps(self) -> Steps[WriterEvent]:
         while True:
             self._count_request("a")
             place = yield from self._ask_choice("a", "", "Which?", ["x", "y"])
@@ -45,9 +53,9 @@ class Asks(WriterRun):
 
 
 def test_questions_and_their_count() -> None:
-    how = WritingConfig(Markers({"a": "[A]"}), "", Bounds(requests=2), Phrases(), 0.0, False)
-    run = Asks(how, Transcript("t"), Monitor(CFG.from_string("S -> a S | a")), frozenset(), {})
-    told: list[Told] = []
+    writer = ContinuingWriter(RandomTextLLM(), MARKERS, bounds=Bounds(requests=2))
+    run = Asks(writer, Transcript("t"), Monitor(CFG.from_string("S -> a S | a")), frozenset(), {})
+    told: list[WriterEvent] = []
     with pytest.raises(WritingError, match="2 requests and has not ended"):
         for one in driven(run.relay_to_end(), ScriptedLLM([2, 1, 1])):
             told.append(one)  # noqa: PERF402

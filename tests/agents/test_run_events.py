@@ -10,7 +10,7 @@ import pytest
 
 from formal_llm import Limits
 from formal_llm.agents import Agent
-from formal_llm.agents.happenings import Began, Called, Happening, ToolCall, Withdrawn, Wrote
+from formal_llm.agents.run_events import Began, Called, RunEvent, ToolCall, Withdrawn, Wrote
 from formal_llm.errors import WritingError
 from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM
 from tests.agents.chats import Chats
@@ -27,7 +27,7 @@ def test_each_tells_its_run() -> None:
     assert {one.run for one in (Began("Tht", run="1"), Wrote("Tht", "x", "1"))} == {"1"}
 
 
-def fold_events(events: Sequence[Happening]) -> list[tuple[str, str]]:
+def fold_events(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
     """The states and texts of a run, as one who watches it has them."""
     states: list[list[str]] = []
     for event in events:
@@ -52,7 +52,7 @@ def test_who_watches_a_stream_has_the_transcript_in_the_end(name: str, make: Cal
     agent = Agent(name, make(0), TOOLS, limits=Limits({"search": 3, "add": 3, "pay": 1}), streaming=True)
     whole, withdrawn = 0, 0
     for seed in range(15):
-        events: list[Happening] = []
+        events: list[RunEvent] = []
         run = agent.start("q", llm=make(seed), on_event=events.append)
         try:
             made = run.run_to_end()
