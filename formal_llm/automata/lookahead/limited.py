@@ -64,6 +64,14 @@ class HasClasses(Protocol):
         """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
 
 
+@runtime_checkable
+class HasWorldMoves(Protocol):
+    """What an automaton may report besides: where the world decides."""
+
+    def is_world_decision(self, configuration: Any, /) -> bool:
+        """Whether the world decides what comes next, and no model."""
+
+
 class LimitedConfiguration(NamedTuple):
     """A configuration, what is left of the upper bounds and what the lower bounds still need (both packed)."""
 
@@ -99,6 +107,7 @@ class LimitedAutomaton(Generic[M]):
         self.automaton = cast("DescribedAutomaton", source.without_limits if isinstance(source, PDA) else source)
         self._selecting = self.automaton if isinstance(self.automaton, HasSelections) else None
         self._classing = self.automaton if isinstance(self.automaton, HasClasses) else None
+        self._deciding = self.automaton if isinstance(self.automaton, HasWorldMoves) else None
         self.terminals: Mapping[str, None] = dict.fromkeys(declared)
         self.counters = Counters(source.bounds if isinstance(source, PDA) else self._make_bounds())
 
@@ -133,6 +142,10 @@ class LimitedAutomaton(Generic[M]):
     def at_class(self, configuration: LimitedConfiguration) -> bool:
         """As of the automaton inside; False where it does not report it."""
         return self._classing is not None and self._classing.at_class(configuration.inner)
+
+    def is_world_decision(self, configuration: LimitedConfiguration) -> bool:
+        """As of the automaton inside; False where it does not report it."""
+        return self._deciding is not None and self._deciding.is_world_decision(configuration.inner)
 
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 

@@ -256,7 +256,7 @@ def sum_log_probability(entries: Iterable[JournalEntry]) -> float | None:
     for entry in entries:
         if entry.drafted:
             return None
-        if entry.asked:
+        if entry.asked and not entry.fork.world:
             if entry.probability is None:
                 return None
             total += math.log(entry.probability) if entry.probability else -math.inf

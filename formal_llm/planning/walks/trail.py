@@ -16,6 +16,7 @@ from typing import Final
 from formal_llm.automata import Verdict, Word
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.models.automaton import Move
+from formal_llm.control.world import WhateverLookahead, describe_loss
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided, WalkError
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.plans.plan import Plan
@@ -107,7 +108,16 @@ class Trail:
     # -- going on -----------------------------------------------------------------------------------------------
 
     def take_choice(self, entry: JournalEntry, choice: Choice) -> None:
-        """Choose."""
+        """Choose.
+
+        Raises:
+            NoValidPlan: the world has given an answer after which no plan can be finished.
+        """
+        if choice.index in entry.fork.dead:
+            raise NoValidPlan(
+                f"the world answers {self.asker.describe_choice(entry.fork, choice)!r} at {entry.fork.world!r}, and then "
+                "no plan can be finished; a planner with guarantee='whatever' keeps out of such places"
+            )
         entry.chosen = choice
         self.journal.append(entry)
         if choice.menu is not None:
@@ -159,7 +169,9 @@ class Trail:
             fork = table.at(self.configuration, left)
             self.meter.verdicts += fork.tally
             count = len(fork.choices)
-            if left < 0 or (not table.look and table.lookahead.least_steps(self.configuration) > left):
+            if fork.world:
+                self._meet_world(fork)
+            elif left < 0 or (not table.look and table.lookahead.least_steps(self.configuration) > left):
                 self.meter.capped = True
                 self.state = _DEAD
             elif (count > 1 and fork.only is None) or (count and self.stops and len(self.moves) in self.stops):
@@ -170,6 +182,16 @@ class Trail:
                 self.state = _DEAD
                 if left < INFINITE and table.at(self.configuration, INFINITE).choices:
                     self.meter.capped = True
+
+    def _meet_world(self, fork: ChoiceFork) -> None:
+        """Stop at a decision of the world's, or take the one answer that it has."""
+        entry = JournalEntry(self.configuration, fork, len(self.moves))
+        if len(fork.choices) > 1:
+            self.state = entry
+        elif fork.choices and fork.choices[0].index not in fork.dead:
+            self._make_moves(fork.choices[0])
+        else:
+            self.state = _DEAD
 
     def _take_forced(self, fork: ChoiceFork, left: float) -> None:
         """Take the one choice that is left."""
@@ -194,6 +216,11 @@ class Trail:
         """Take what once was the only choice, without a question."""
         self.silent.append((len(self.moves), key))
         self._make_moves(choice)
+
+    def look_again(self) -> None:
+        """Look at the choices here anew, since other ones may be possible with another budget."""
+        if isinstance(self.state, JournalEntry):
+            self.state = _ON_THE_WAY
 
     def start_over(self) -> None:
         """Stand at the beginning, before anything was taken."""
@@ -249,6 +276,10 @@ class Trail:
             raise BudgetExceeded("backtracks", budget.backtracks, partial())
         self.meter.backtracks += 1
         entry = self.journal.pop()
+        while entry.fork.world:  # what the world has answered is not taken back to have it answer something else
+            if not self.journal:
+                raise self._make_no_plan_error()
+            entry = self.journal.pop()
         self._return_to(entry, entry.excluded | entry.branch, budget)
 
     def _return_to(self, entry: JournalEntry, excluded: frozenset[ChoiceKey], budget: Budget) -> None:
@@ -298,6 +329,8 @@ class Trail:
         if self.journal or self.meter.questions or self.meter.backtracks or self.state is _DEAD:
             return NoValidPlan("every branch was tried or ruled out")
         table = self.table
+        if isinstance(table.lookahead, WhateverLookahead) and table.lookahead.completable_for_some().possible:
+            return NoValidPlan(describe_loss(table.lookahead))
         from formal_llm.automata.languages.emptiness import why_empty  # only where there is no plan
 
         why = why_empty(table.lookahead.source, max_states=table.lookahead.max_states, search_time=table.start_time)

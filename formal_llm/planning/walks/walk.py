@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Literal, TypedDict, Unpack
 
 from formal_llm.automata import Automaton, Limits, Source, Word
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import BudgetExceeded, WalkError
 from formal_llm.llms.question import Answer, Question
@@ -227,7 +228,8 @@ class Walk(DraftFollower):
         return self._count_usage()
 
     def _count_usage(self, besides: TokenUsage | None = None) -> Usage:
-        return self._trail.meter.count_usage(sum(entry.asked for entry in self._trail.journal), besides)
+        asked = sum(entry.asked and not entry.fork.world for entry in self._trail.journal)
+        return self._trail.meter.count_usage(asked, besides)
 
     def afford(self, tokens: TokenUsage | None = None, *, question: bool = True) -> None:
         """Raise an error if the budget does not allow another question.
@@ -283,13 +285,20 @@ class Walk(DraftFollower):
             ):
                 entry.probability = found[numbers[0] - 1]
             chosen = offered[numbers[0] - 1]
-        self._trail.meter.questions += 1
+        self._trail.meter.questions += not entry.fork.world
         if answer.usage.requests:
             self._trail.meter.tokens += answer.usage
         entry.asked = True
         question.let_go(prompt=not self.wording.conversation)
         self._trail.take_checked(entry, chosen)
         self._advance_walk()
+
+    def bound_moves(self, most: float) -> None:
+        """Allow at most so many more moves; the question offers what leads to an end within them."""
+        steps = len(self._trail.moves) + most
+        if steps < (INFINITE if self.budget.steps is None else self.budget.steps):
+            self.budget = replace(self.budget, steps=int(steps))
+            self._trail.look_again()
 
     def ponder(self) -> bool:
         """Examine one :attr:`undecided` option in advance, as long as :meth:`answer` would; False if none is left."""
