@@ -204,7 +204,7 @@ def plain_of(rules: CFG | PDA | Flowchart) -> Plain:
 
 
 def random_limits(rng: random.Random, names: list[str], *, bounded: bool, clock: bool) -> Limits:
-    most = {name: rng.randint(0, 2) for name in names if rng.random() < 0.2}
+    most = {name: rng.choice((0, 1, 1, 2, 2)) for name in names if rng.random() < 0.15}
     least = {name: 1 for name in names if rng.random() < 0.1 and most.get(name, 1)}
     sums = [SumLimit("cost", at_most=rng.randint(2, 9))] if rng.random() < 0.3 else []
     sums += [SumLimit("cost", at_least=rng.randint(1, 3))] if rng.random() < 0.1 else []
@@ -273,10 +273,7 @@ def random_automaton(rng: random.Random, *, clock: bool) -> PDA:
     used = [name for name in names if any(row[1] == name for row in rows)]
     if not used:
         return random_automaton(rng, clock=clock)
-    if not finite or bounded:
-        limits = random_limits(rng, used, bounded=True, clock=clock)
-    else:
-        limits = Limits()
+    limits = random_limits(rng, used, bounded=True, clock=clock) if bounded else Limits()
     seen = dict.fromkeys([0, *(one for row in rows for one in (row[0], row[3]))])
     world = [state for state in seen if rng.random() < 0.4]
     accepting = [state for state in seen if rng.random() < 0.35] or [list(seen)[-1]]
@@ -287,14 +284,15 @@ def random_automaton(rng: random.Random, *, clock: bool) -> PDA:
 def random_chart(rng: random.Random, *, clock: bool) -> Flowchart:
     """A flowchart of steps and decisions; arrows back lead over steps, which are limited."""
     count = rng.randint(3, 7)
-    nodes, edges = [FlowNode("S0", "Begin here", "rect")], []
     kinds = ["step", *(rng.choice(("step", "decision")) for _ in range(count - 2)), "step"]
-    for number in range(1, count):
-        nodes.append(FlowNode(f"S{number}", f"Node {number}", "diam" if kinds[number] == "decision" else "rect"))
+    shapes = {"step": "rect", "decision": "diam"}
+    nodes = [FlowNode(f"S{number}", f"Node {number}", shapes[kind]) for number, kind in enumerate(kinds)]
+    edges: list[FlowEdge] = []
     for number in range(count - 1):
         forward = [f"S{number + 1}"]
         if kinds[number] == "decision":
-            others = [f"S{n}" for n in range(number + 2, count)] + [f"S{n}" for n in range(1, number) if rng.random() < 0.3]
+            back = [f"S{n}" for n in range(1, number) if rng.random() < 0.3]
+            others = [f"S{n}" for n in range(number + 2, count)] + back
             forward += rng.sample(others, min(len(others), rng.randint(1, 2)))
             edges += [FlowEdge(f"S{number}", one, f"to {one}") for one in dict.fromkeys(forward)]
         else:
@@ -313,7 +311,7 @@ def random_rules(seed: int) -> CFG | PDA | Flowchart:
     rng = random.Random(seed)
     make = (random_grammar, random_automaton, random_chart)[seed % 3]
     clock = rng.random() < 0.25
-    for _ in range(200):  # rules without a plan, and those in which the world has nothing to decide, are less often kept
+    for _ in range(200):  # few rules are kept that have no plan, or in which the world has nothing to decide
         rules = make(rng, clock=clock)
         plain = plain_of(rules)
         nodes = plain_nodes(plain, (*plain.start, ()))

@@ -19,6 +19,7 @@ from heapq import heappop, heappush
 from itertools import chain, count
 from typing import NamedTuple
 
+from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.control.component import (
     Component,
@@ -28,7 +29,6 @@ from formal_llm.control.component import (
     Vector,
     apply_moves,
 )
-from formal_llm.control.games import Guarantee
 from formal_llm.control.machines import Machine, State
 from formal_llm.control.plant import Plant, PlantSymbol
 

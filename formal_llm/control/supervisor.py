@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.control.component import Component, ControlledRule, Position, project_node
-from formal_llm.control.games import Guarantee
 from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.control.search import ViabilitySearch
 

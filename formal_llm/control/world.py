@@ -8,75 +8,150 @@ can be asked for at a configuration:
   (:class:`WhateverLookahead`).
 
 The world is not bound by limits, clocks and constraints: an answer that these forbid is a dead end that it can force.
+
+What decides the latter is a reachability game on an AND-OR graph. A node is one of the agent's, who chooses one of its
+successors, or of the world's, which may choose any of them. The nodes from which the agent can reach an end are the
+attractor of the ends: the smallest set with the ends, each node of the agent's with a successor in it, and each node of
+the world's with all its successors in it (Zermelo 1913; McNaughton 1993). So a play that the world can keep going
+forever is lost. The graph is not built beforehand: nodes are expanded as they are met, the agent's most promising
+successors first, and verdicts are spread backward as soon as they are certain (Liu and Smolka 1998).
+
+The guard's search (:mod:`formal_llm.control.search`) asks for another set, the largest in which an end stays reachable:
+there the world may stay silent, too, and nothing has to end in a bounded time.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from formal_llm.automata import PDA, Lookahead, Source, Word
-from formal_llm.automata.lookahead.limited import HasWorldMoves, LimitedAutomaton
+from formal_llm.automata.lookahead.limited import (
+    DescribedAutomaton,
+    WorldOutcome,
+    is_world_decision,
+    list_outcomes,
+    name_decision,
+)
 from formal_llm.automata.lookahead.verdicts import BUDGET, SEARCH, Verdict
-from formal_llm.automata.models.automaton import Automaton, Move
+from formal_llm.automata.models.automaton import Move
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.transition import Transition
-from formal_llm.control.games import LOST, GameSearch, Position
 from formal_llm.errors import AutomatonError
 
+N = TypeVar("N", bound=Hashable)
+#: The moves to the end of what the world can keep from ending.
+LOST = float("inf")
 
-class Outcome(NamedTuple):
-    """An answer of the world.
+
+class GamePosition(NamedTuple, Generic[N]):
+    """A node of a game.
 
     Attributes:
-        move: the move; None for ending the plan.
-        after: where it leads; None where limits forbid it.
+        is_world: whether the world chooses.
+        successors: what can be chosen; None is a dead end.
+        may_end: whether the play may end here; at a node of the world's, that is one of its choices.
     """
 
-    move: Move | None
-    after: Any
+    is_world: bool
+    successors: Sequence[N | None]
+    may_end: bool = False
 
 
-def is_world_decision(automaton: object, configuration: Hashable) -> bool:
-    """Return whether the world decides what comes next; False for an automaton that does not report it."""
-    return isinstance(automaton, HasWorldMoves) and automaton.is_world_decision(configuration)
+class GameSearch(Generic[N]):
+    """The search for nodes from which an end can be reached, whatever the world chooses.
+
+    Args:
+        expand: returns the position of a node, the agent's most promising successors first.
+        max_nodes: the most nodes that one query may expand.
+    """
+
+    def __init__(self, expand: Callable[[N], GamePosition[N]], max_nodes: int) -> None:
+        self._expand = expand
+        self.max_nodes = max_nodes
+        #: For each node that is decided, the most moves to an end of one strategy; :data:`LOST` where there is none.
+        self._most_moves: dict[N | None, float] = {None: LOST}
+
+    def can_reach_end(self, node: N) -> bool | None:
+        """Whether an end can be reached whatever the world chooses; None where the bound was hit before."""
+        most = self.most_moves(node)
+        return None if most is None else most < LOST
+
+    def most_moves(self, node: N) -> float | None:
+        """The most moves to an end that the world can force against one strategy, which need not be the shortest.
+
+        :data:`LOST` where there is no strategy; None where the bound was hit before. From a node of the agent's, some
+        successor has fewer; from one of the world's, all have.
+        """
+        if node not in self._most_moves:
+            _Exploration(self._expand, self._most_moves).explore_from(node, self.max_nodes)
+        return self._most_moves.get(node)
 
 
-def has_world_moves(automaton: object) -> bool:
-    """Return whether the world decides anywhere; True for any other automaton that reports decisions of the world's."""
-    inside = automaton.automaton if isinstance(automaton, LimitedAutomaton) else automaton
-    return inside.has_world_moves if isinstance(inside, PDA) else isinstance(inside, HasWorldMoves)
+class _Exploration(Generic[N]):
+    """The nodes that one query has expanded, and for each those that wait for its verdict."""
+
+    def __init__(self, expand: Callable[[N], GamePosition[N]], most_moves: dict[N | None, float]) -> None:
+        self._expand = expand
+        self._most_moves = most_moves
+        self._positions: dict[N, GamePosition[N]] = {}
+        self._undecided: dict[N, int] = {}  # how many successors of a node are
+        self._waiting: dict[N | None, list[N]] = {}
+
+    def explore_from(self, start: N, max_nodes: int) -> None:
+        """Decide a node, if that takes no more nodes than this."""
+        decided, todo = self._most_moves, [start]
+        while todo and start not in decided:
+            node = todo.pop()
+            waiting = self._waiting.get(node)
+            if node in decided or node in self._positions or (waiting and all(one in decided for one in waiting)):
+                continue  # who waited for it is decided without it
+            if len(self._positions) >= max_nodes:
+                return
+            position = self._positions[node] = self._expand(node)
+            open_ = [one for one in dict.fromkeys(position.successors) if one is not None and one not in decided]
+            self._undecided[node] = len(open_)
+            for one in open_:
+                self._waiting.setdefault(one, []).append(node)
+            todo += reversed(open_)
+            self._spread_verdict(node)
+        if start not in decided:  # all that it could lead to was seen, and what is not won by now goes in circles
+            decided.update((node, LOST) for node in self._positions if node not in decided)
+
+    def _spread_verdict(self, node: N) -> None:
+        """Decide a node if that is possible, and then those that waited for it."""
+        todo = [node]
+        while todo:
+            node = todo.pop()
+            if node in self._most_moves:
+                continue
+            most = self._decide_node(node)
+            if most is not None:
+                self._most_moves[node] = most
+                for waiting in self._waiting.get(node, ()):
+                    self._undecided[waiting] -= 1
+                    todo.append(waiting)
+
+    def _decide_node(self, node: N) -> float | None:
+        is_world, successors, may_end = self._positions[node]
+        if may_end and not (is_world and successors):
+            return 0
+        after = [self._most_moves[one] for one in successors if one in self._most_moves]
+        if is_world:
+            if LOST in after or not successors:
+                return LOST
+            return 1 + max(after) if not self._undecided[node] else None
+        least = min(after, default=LOST)
+        return 1 + least if least < LOST or not self._undecided[node] else None
 
 
-def list_outcomes(automaton: Automaton[Any, Any], configuration: Any) -> Iterator[Outcome]:
-    """Yield all answers of the world at a decision of its own, those that limits forbid included."""
-    limited = isinstance(automaton, LimitedAutomaton)
-    inside, inner = (automaton.automaton, configuration.inner) if limited else (automaton, configuration)  # type: ignore[attr-defined]
-    if inside.accepting(inner):
-        yield Outcome(None, configuration if automaton.accepting(configuration) else None)
-    allowed = automaton.moves(configuration)
-    for move in inside.moves(inner):
-        yield Outcome(move, automaton.step(configuration, move) if move in allowed else None)
-
-
-def name_decision(automaton: object, configuration: Any) -> str:
-    """Return the name of a decision of the world's, for a person: its question, or that of the nonterminal or state."""
-    source = automaton.source if isinstance(automaton, LimitedAutomaton) else automaton
-    state, stack = configuration.inner if isinstance(automaton, LimitedAutomaton) else configuration
-    if not isinstance(source, PDA):
-        return str(configuration)
-    if source.cfg is not None and stack.top in source.cfg.world:
-        return source.label(stack.top)
-    question = next((move.question for move in source.transitions_at(state, stack.top) if move.question), "")
-    for _ in source.factors[1:]:
-        state = state[0]  # states of products are pairs
-    return question or str(state)
+# -- rules ------------------------------------------------------------------------------------------------------------
 
 
 class WhateverLookahead(Lookahead):
-    """What can still be completed whatever the world answers: there is a strategy, and it ends after finitely many steps.
+    """What can still be completed whatever the world answers, by a strategy that ends after finitely many moves.
 
     :meth:`completable` then has for ``steps`` the most moves that the world can force, and "unknown" where a query
     expanded ``max_states`` configurations before it was decided. All else is as of :class:`Lookahead`, whose verdicts,
@@ -89,6 +164,8 @@ class WhateverLookahead(Lookahead):
         AutomatonError: a constraint has several ways to read a word, so that it depends on later answers which to take.
     """
 
+    guarantee = "whatever"
+
     def __init__(
         self, source: Source, limits: Limits | None = None, *, max_states: int = 20_000, solver: bool = True
     ) -> None:
@@ -96,8 +173,8 @@ class WhateverLookahead(Lookahead):
         for factor in self.pda.factors if self.pda is not None and self.pda.has_world_moves else ():
             if not factor.has_world_moves and not _is_deterministic(factor):
                 raise AutomatonError(
-                    f"{factor.name or 'a constraint'} has several transitions for one step, so which to take may depend "
-                    "on later answers of the world; make it deterministic, or write it as a formula"
+                    f"{factor.name or 'a constraint'} has several transitions for one step, so which to take may "
+                    "depend on later answers of the world; make it deterministic, or write it as a formula"
                 )
         self._game = GameSearch[Any](self._expand, max_states)
 
@@ -135,18 +212,18 @@ class WhateverLookahead(Lookahead):
         """None: more decides than the state and the stack top."""
         return
 
-    def _expand(self, configuration: Any) -> Position[Any]:
+    def _expand(self, configuration: Any) -> GamePosition[Any]:
         if super().completable(configuration).value == "no":
-            return Position(False, ())
+            return GamePosition(False, ())
         automaton = self.automaton
         if is_world_decision(automaton, configuration):
             outcomes = list_outcomes(automaton, configuration)
             after = [one.after for one in outcomes if one.move is not None or one.after is None]
-            return Position(True, after, automaton.accepting(configuration))
+            return GamePosition(True, after, automaton.accepting(configuration))
         successors = [automaton.step(configuration, move) for move in automaton.moves(configuration)]
         if len(successors) > 1:
             successors.sort(key=self._estimate_moves)
-        return Position(False, successors, automaton.accepting(configuration))
+        return GamePosition(False, successors, automaton.accepting(configuration))
 
     def _estimate_moves(self, configuration: Hashable) -> float:
         verdict = super().completable(configuration)
@@ -164,40 +241,55 @@ class DeadEnd(NamedTuple):
     Attributes:
         decision: what the world decides there.
         outcome: its answer.
-        word: the steps of a shortest way there.
+        word: the terminals of a shortest way there.
+        is_circle: whether there are ways on, but the world can keep them from coming to an end.
     """
 
     decision: str
     outcome: str
     word: Word
+    is_circle: bool = False
+
+    def describe(self, way: str) -> str:
+        """Return a sentence about it, in which the way there is written so."""
+        what = "the world can keep it going round" if self.is_circle else "nothing leads to an end"
+        return f"{self.decision} {self.outcome}: {what}, after {way or 'no step'}"
 
     def __str__(self) -> str:
-        return f"{self.decision} {self.outcome}: nothing leads to an end, after {' '.join(self.word) or 'no step'}"
+        return self.describe(" ".join(self.word))
 
 
-def find_dead_ends(lookahead: Lookahead) -> list[DeadEnd]:
+def find_dead_ends(lookahead: WhateverLookahead) -> list[DeadEnd]:
     """Find where an answer of the world leaves no way to an end, each decision and answer once, by a shortest way.
 
     Configurations from which no plan could be finished anyway are passed over; at most ``max_states`` are visited.
+    Where there is no such answer, and no strategy either, the answers are found by which the world keeps plans going
+    round.
     """
-    automaton, some = lookahead.automaton, Lookahead.completable
-    start = automaton.start()
+    found = _find_dead_ends(lookahead, lambda after: lookahead.completable_for_some(after).possible)
+    if not found and lookahead.completable().value == "no":
+        found = _find_dead_ends(lookahead, lambda after: lookahead.completable(after).possible)
+        return [end._replace(is_circle=True) for end in found]
+    return found
+
+
+def _find_dead_ends(lookahead: WhateverLookahead, is_alive: Callable[[Hashable], bool]) -> list[DeadEnd]:
+    automaton, start = lookahead.automaton, lookahead.automaton.start()
     found: dict[tuple[str, str], DeadEnd] = {}
     seen: dict[Any, Word] = {start: ()}
-    todo = deque([start] if some(lookahead, start).possible else [])
+    todo = deque([start])
     while todo and len(seen) < lookahead.max_states:
         now = todo.popleft()
         word = seen[now]
         if is_world_decision(automaton, now):
             outcomes = list(list_outcomes(automaton, now))
         else:
-            outcomes = [Outcome(move, automaton.step(now, move)) for move in automaton.moves(now)]
+            outcomes = [WorldOutcome(move, automaton.step(now, move)) for move in automaton.moves(now)]
         for move, after in outcomes:
-            if after is None or not some(lookahead, after).possible:
-                if is_world_decision(automaton, now):
-                    decision, outcome = name_decision(automaton, now), describe_outcome(automaton, move)
-                    found.setdefault((decision, outcome), DeadEnd(decision, outcome, word))
-            elif after not in seen:
+            if (after is None or not is_alive(after)) and is_world_decision(automaton, now):
+                decision, outcome = name_decision(automaton, now), describe_outcome(automaton, move)
+                found.setdefault((decision, outcome), DeadEnd(decision, outcome, word))
+            if after is not None and after not in seen and lookahead.completable_for_some(after).possible:
                 read = None if move is None else move.read
                 seen[after] = word if read is None else (*word, read)
                 todo.append(after)
@@ -207,17 +299,15 @@ def find_dead_ends(lookahead: Lookahead) -> list[DeadEnd]:
 def describe_loss(lookahead: WhateverLookahead) -> str:
     """Return why no plan can be finished whatever the world answers, where one can be for some of its answers."""
     ends = find_dead_ends(lookahead)
-    shown = "; ".join(map(str, ends[:3])) or "it can keep the plan going round in circles"
-    return f"the world can keep every plan from its end: {shown}"
+    return f"the world can keep every plan from its end: {'; '.join(map(str, ends[:3]))}"
 
 
-def describe_outcome(automaton: Any, move: Move | None) -> str:
+def describe_outcome(automaton: DescribedAutomaton, move: Move | None) -> str:
     """Return the text of an answer of the world."""
     if move is None:
         return "the plan ends"
     if isinstance(move, Transition) and move.text:
         return move.text
-    label: Callable[[str], str] = getattr(automaton, "label", str)
     if isinstance(move, Transition) and move.production is not None:
-        return " ".join(map(label, move.production.body)) or "nothing"
-    return label(move.read) if move.read is not None else "going on"
+        return " ".join(map(automaton.label, move.production.body)) or "nothing"
+    return automaton.label(move.read) if move.read is not None else "going on"

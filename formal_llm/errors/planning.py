@@ -67,8 +67,8 @@ class WorldUnanswered(PlanningError):
         self.decision = decision
         self.outcomes = tuple(outcomes)
         super().__init__(
-            f"the world decides {decision!r} ({', '.join(self.outcomes)}), and no model is asked that: give who answers "
-            "for it, Planner(world=...), or make a plan for each answer, planner.strategy(task)"
+            f"the world decides {decision!r} ({', '.join(self.outcomes)}), and no model is asked that: give who "
+            "answers for it, Planner(world=...), or make a plan for each answer, planner.strategy(task)"
         )
 
 

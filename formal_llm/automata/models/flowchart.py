@@ -226,18 +226,23 @@ class Flowchart(FlowGraph, Written, Drawable):
         return cls.from_string(text, file=file)
 
     @classmethod
-    def from_bpmn(cls, text: str, *, file: str | None = None, process: str | None = None) -> Flowchart:
+    def from_bpmn(
+        cls, text: str, *, file: str | None = None, process: str | None = None, world_after_service_tasks: bool = False
+    ) -> Flowchart:
         """Read a process in BPMN 2.0 (see :mod:`formal_llm.automata.notation.bpmn`).
 
         Args:
             text: what is written.
             file: what messages call the place it is from.
             process: the id or the name of the process, or the name of its pool; needed where the text has several.
+            world_after_service_tasks: whether the world decides at exclusive gateways that follow service tasks.
 
         Raises:
             NotationError: it cannot be read, or describes no plans; with line and column.
         """
-        return notation_of(cls).get_reader("bpmn")(text, file, process=process)
+        return notation_of(cls).get_reader("bpmn")(
+            text, file, process=process, world_after_service_tasks=world_after_service_tasks
+        )
 
     def to_mermaid(self) -> str:
         """The flowchart in Mermaid; :meth:`from_mermaid` reads an equal one from it."""
@@ -327,8 +332,8 @@ class Flowchart(FlowGraph, Written, Drawable):
                 another automaton over the names of its steps.
 
         Raises:
-            AutomatonError: without decisions, where a limit counts an answer (but for those that may never be given), or
-                forbids one of the world's; a decision of the world's is beside other branches of a fork.
+            AutomatonError: without decisions, where a limit counts an answer (but for those that may never be given)
+                or forbids one of the world's; a decision of the world's is beside other branches of a fork.
         """
         limits, never = self.limits, frozenset[str]()
         if not decisions:

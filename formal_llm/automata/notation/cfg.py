@@ -442,7 +442,8 @@ class _GrammarReader:
         authored = dict.fromkeys(production.head for production in self.productions)
         for name in self.world:
             if str(name) in terminals:
-                self.fail_at(f"{name} is a terminal; the world's moves are choices of a nonterminal's productions", name,
+                problem = f"{name} is a terminal; the world's moves are choices of a nonterminal's productions"
+                self.fail_at(problem, name,
                           suggestion="name a nonterminal, such as W, and give it a rule: W -> yes | no")  # fmt: skip
             if str(name) not in heads:
                 self.fail_at(unknown("nonterminal of the world's moves", name, authored), name)

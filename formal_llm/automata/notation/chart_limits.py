@@ -1,8 +1,8 @@
 """Limits and numbers in a flowchart: Mermaid comments that contain a line of our notation, as ``%% %limit 2 retry``.
 
-``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches of forks;
-``%% %world Healthy?`` has the world decide at a decision, by its name or text; all other lines are as in a grammar. ``%% limit retry 2``, ``%% require note 1`` and ``%% budget cost 100`` express the
-same in plain words.
+``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches of forks,
+``%% %world Healthy?`` has the world make a decision, named by its text or its name; all other lines are as in a
+grammar. ``%% limit retry 2``, ``%% require note 1`` and ``%% budget cost 100`` express the same in plain words.
 
 Mermaid ignores comments, so limits do not change how a chart is drawn. A comment that begins with ``%`` and a word is
 such a line; one without the ``%`` is such a line if it contains only names of steps and a number.

@@ -1,9 +1,10 @@
 """Reading Mermaid flowcharts: from a text to nodes and links, or to an error that names what was expected and where.
 
 The reader covers the parts used for decisions: nodes of every shape, links with and without text, chains and groups,
-subgraphs, and styles (which are ignored, but for the class ``world``: the world makes the decisions that have it). Everything else is refused by name. The meaning of subgraphs and groups is
-defined in :mod:`formal_llm.automata.notation.mermaid_groups`. The scanner is written by hand, since the meaning of a
-sign depends on what precedes it: ``o`` is a name, or the head of an arrow.
+subgraphs, and styles (which are ignored, but for the class ``world``: the world makes the decisions that have it).
+Everything else is refused by name. The meaning of subgraphs and groups is defined in
+:mod:`formal_llm.automata.notation.mermaid_groups`. The scanner is written by hand, since the meaning of a sign depends
+on what precedes it: ``o`` is a name, or the head of an arrow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks that a strategy is a plan for every answer of the world, and needs nothing but Python: copy this file anywhere.
+"""Checks that a strategy has a plan for every answer of the world, and needs nothing but Python: copy it anywhere.
 
     python strategy_checker.py RULES.json CERTIFICATE.json
 
@@ -27,30 +27,30 @@ Data = dict[str, Any]  # a JSON object
 Place = tuple[Any, tuple[str, ...], tuple[frozenset[Any], ...], tuple[Fraction, ...]]
 
 
-class Refused(Exception):
+class NotProved(Exception):
     """What is claimed is not proved; the text says why."""
 
 
 def must_hold(holds: object, why: str) -> None:
     """Refuse where something does not hold."""
     if not holds:
-        raise Refused(why)
+        raise NotProved(why)
 
 
 def check(rules: Data, certificate: Data) -> str:
-    """What the certificate proves about the rules, as a sentence; Refused where it proves nothing."""
+    """What the certificate proves about the rules, as a sentence; NotProved where it proves nothing."""
     try:
         formats = (rules["format"], certificate["format"], certificate["claim"])
         wanted = ("formal_llm.rules/1", "formal_llm.certificate/1", "strategy")
         must_hold(formats == wanted, f"unknown formats {formats}")
         known = hashlib.sha256(json.dumps(rules, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
         must_hold(certificate["rules"] == known, "the certificate is about other rules")
-        return Strategy(rules, certificate).confirm()
+        return StrategyFollower(rules, certificate).confirm()
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise Refused(f"not as it should be: {error!r}") from None
+        raise NotProved(f"not as it should be: {error!r}") from None
 
 
-class Strategy:
+class StrategyFollower:
     """A strategy beside the rules that it claims to follow."""
 
     def __init__(self, rules: Data, certificate: Data) -> None:
@@ -58,7 +58,7 @@ class Strategy:
         self.world, self.limits, self.constraints = rules.get("world", []), rules["limits"], rules["constraints"]
         self.grammar = "grammar" in rules
         if self.grammar:
-            self.base = {"start": 0, "stack": [rules["grammar"]["start"]], "accepting": [0]}
+            self.base: Data = {"start": 0, "stack": [rules["grammar"]["start"]], "accepting": [0]}
             self.rows = [[0, None, head, 0, body] for head, body in rules["grammar"]["productions"]]
         else:
             self.base, self.rows = rules["automaton"], rules["automaton"]["transitions"]
@@ -90,7 +90,9 @@ class Strategy:
             else:
                 self.check_answers(here, [one["run"][0] if one["run"] else None for one in node])
                 todo += [(here, one, number, False) for one in node]
-        return f"proved: every branch of this strategy follows the rules, whatever the world answers ({len(seen)} places)"
+        return (
+            f"proved: every branch of this strategy follows the rules, whatever the world answers ({len(seen)} places)"
+        )
 
     def check_answers(self, place: Place, taken: list[int | None]) -> None:
         """Check that there is one branch for each answer of the world, and one where it does not decide."""
@@ -135,7 +137,7 @@ class Strategy:
         return state, stack, tuple(after), tuple(a + b for a, b in zip(sums, added, strict=True))
 
     @staticmethod
-    def close(constraint: Data, states: set[Any]) -> frozenset[Any]:
+    def close(constraint: Data, states: set[object]) -> frozenset[object]:
         """These states, and those that moves without a step lead to."""
         todo = list(states)
         while todo:
@@ -159,5 +161,5 @@ class Strategy:
 if __name__ == "__main__":
     try:
         print(check(*(json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:3])))
-    except (Refused, OSError, ValueError, TypeError, RecursionError) as problem:
+    except (NotProved, OSError, ValueError, TypeError, RecursionError) as problem:
         sys.exit(f"refused: {problem}")

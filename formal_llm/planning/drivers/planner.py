@@ -8,8 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from formal_llm.automata import CFG, PDA, Limits, Source
-from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, pause_garbage_collection
-from formal_llm.control.games import Guarantee
+from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, Guarantee, pause_garbage_collection
 from formal_llm.errors import InvalidAnswer, WorldUnanswered, WritesNoText
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.generation import TextLLM
@@ -152,7 +151,6 @@ class PlannerSettings(SharedSettings, total=False):
     solver: bool
     search_time: float | None
     guarantee: Guarantee
-    world: LLMLike | None
 
 
 def _read_texts(world: LLMLike) -> LLMLike:
@@ -314,13 +312,18 @@ class Planner(PlansMany):
             self._tables[key] = table
         return table
 
-    def start(self, task: str | Task, *, name: str = "") -> Walk:
+    def start(self, task: str | Task, *, name: str = "", guarantee: Guarantee | None = None) -> Walk:
         """Start a walk for ``task``, before its first question; the name distinguishes it from concurrent ones.
+
+        Args:
+            task: the task.
+            name: the name of the walk.
+            guarantee: another guarantee than the planner's.
 
         Raises:
             NoValidPlan: no plan follows all the rules; the error names the symbols, limits or constraints to blame.
         """
-        return Walk(self.table(task), task, name=name, **self._walk_settings)
+        return Walk(self.table(task, guarantee), task, name=name, **self._walk_settings)
 
     def resume(self, snapshot: Snapshot | str, task: str | Task | None = None, *, name: str = "") -> Walk:
         """Restore a walk from a snapshot (see :meth:`Walk.restore`); the name distinguishes it from concurrent ones.
@@ -390,7 +393,7 @@ class Planner(PlansMany):
 
         if self.lookahead == "off" or self.search not in (None, "greedy"):
             raise ValueError("a strategy is made with lookahead='on' and search='greedy': each answer is followed")
-        walk = Walk(self.table(task, "whatever"), task, **self._walk_settings)
+        walk = self.start(task, guarantee="whatever")
         if walk.budget is self._usual:
             walk.budget = Budget(QUESTIONS)
         return build_strategy(walk, self._ask_question)

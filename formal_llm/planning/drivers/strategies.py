@@ -24,7 +24,7 @@ from formal_llm.llms.llm import Asking
 from formal_llm.llms.question import Answer, Question
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Arrow, Box, Picture
-from formal_llm.planning.checking.strategy_checker import Refused, check
+from formal_llm.planning.checking.strategy_checker import NotProved, check
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.certificates import RunNumbers, compiled_rules, parts_of, pda_of, write_claim_head
 from formal_llm.planning.walks.walk import Walk
@@ -154,6 +154,7 @@ class Strategy(Drawable):
             ValueError: the rules are not known.
             AutomatonError: they are a custom automaton.
         """
+
         def write_branch(branch: StrategyBranch) -> JSON:
             return {"run": branch.run, "node": branch.node}
 
@@ -186,7 +187,7 @@ class Strategy(Drawable):
         try:
             return StrategyVerification(True, check(self.compiled_rules(rules, limits=limits),
                                                     self.certificate(rules, limits=limits)))  # fmt: skip
-        except Refused as problem:
+        except NotProved as problem:
             return StrategyVerification(False, str(problem))
 
     # -- other forms --------------------------------------------------------------------------------------------
@@ -253,8 +254,8 @@ class Strategy(Drawable):
 
 
 def _read_branch(data: Any) -> StrategyBranch:
-    texts = [tuple(map(str, data[name])) for name in ("steps", "word")]
-    return StrategyBranch(str(data["text"]), *texts, tuple(map(int, data["run"])), int(data["node"]))
+    steps, word = (tuple(map(str, data[name])) for name in ("steps", "word"))
+    return StrategyBranch(str(data["text"]), steps, word, tuple(map(int, data["run"])), int(data["node"]))
 
 
 def strategy_picture(strategy: Strategy) -> Picture:

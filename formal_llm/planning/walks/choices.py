@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from formal_llm.automata.lookahead.branches import Branch, Branches, BranchLeap, JudgedBranches
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.limited import as_automaton, stack_depth
+from formal_llm.automata.lookahead.limited import as_automaton, has_world_moves, stack_depth
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import (
     SEARCH,
@@ -28,6 +28,7 @@ from formal_llm.automata.lookahead.verdicts import (
     START,
     TALLY,
     TIME,
+    Guarantee,
     Verdict,
     pause_garbage_collection,
 )
@@ -37,15 +38,6 @@ from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
-from formal_llm.automata.models.transition import Transition
-from formal_llm.control.games import Guarantee
-from formal_llm.control.world import (
-    WhateverLookahead,
-    has_world_moves,
-    is_world_decision,
-    list_outcomes,
-    name_decision,
-)
 from formal_llm.errors import AutomatonError, Undecided, unknown
 from formal_llm.planning.plans.vocabulary import Vocabulary
 
@@ -277,15 +269,6 @@ def list_candidates(
             number += 1
 
 
-def with_questions(choices: Sequence[Choice], texts: list[str]) -> list[str]:
-    """Add their questions to the texts of choices that answer different questions."""
-    first = [choice.moves[0] if choice.moves else None for choice in choices]
-    asked = [move.question if isinstance(move, Transition) and move.decision else "" for move in first]
-    if len(set(asked)) < 2:
-        return texts
-    return [f"{question} {text}" if question else text for question, text in zip(asked, texts, strict=True)]
-
-
 #: A set of terminals.
 Names: TypeAlias = frozenset[str]
 
@@ -397,8 +380,6 @@ class ChoiceTable:
     Args:
         lookahead: the lookahead of the automaton.
         look: False to offer every move that the automaton allows now, including dead ends.
-            With a :class:`WhateverLookahead`, only options are offered after which it is certain that a plan can be
-            finished, whatever the world answers.
         search_time: the seconds of search that a question may take; None for no bound. An option that is undecided by
             then is offered, and examined again when it is chosen.
     """
@@ -409,7 +390,7 @@ class ChoiceTable:
         self.lookahead = lookahead
         self.search_time = search_time
         self.automaton = lookahead.automaton
-        self.whatever = isinstance(lookahead, WhateverLookahead)
+        self.whatever = lookahead.guarantee == "whatever"
         self.has_world_moves = has_world_moves(lookahead.automaton)
         self.vocabulary = Vocabulary(lookahead.source)
         self.look = look
@@ -466,6 +447,8 @@ class ChoiceTable:
             source, limits = constrained(automaton, constraints), None
         ahead = Lookahead(source, limits, max_states=max_states, solver=solver)
         if guarantee == "whatever" and has_world_moves(ahead.automaton):
+            from formal_llm.control.world import WhateverLookahead  # few rules have moves of the world's
+
             ahead = WhateverLookahead(ahead.source, max_states=max_states, solver=solver)
         return cls(ahead, look=lookahead == "on", search_time=search_time)
 
@@ -484,12 +467,7 @@ class ChoiceTable:
         return self._rules
 
     def at(self, configuration: Hashable, steps: float) -> ChoiceFork:
-        """Return the choices of ``configuration`` when ``steps`` more moves may be made.
-
-        At a decision of the world's these are all its answers, those after which no plan can be finished included.
-        """
-        if self.has_world_moves and is_world_decision(self.automaton, configuration):
-            return self._make_world_fork(configuration)
+        """Return the choices of ``configuration`` when ``steps`` more moves may be made."""
         signature, deeper = self.lookahead.signature(configuration)
         found = self._forks.get(signature)
         if found is not None and not found[0].unknown and found[1] + deeper <= steps:
@@ -562,22 +540,12 @@ class ChoiceTable:
     def _can_finish(self, configuration: Any, steps: float) -> bool:
         """Return whether a plan may be finished within ``steps`` moves; always True without lookahead."""
         bound = None if steps == INFINITE else int(steps)
-        return not self.look or (steps >= 0 and self._decide(configuration, steps=bound).possible)
+        return not self.look or (steps >= 0 and self.decide(configuration, steps=bound).possible)
 
-    def _decide(self, configuration: Hashable, *, steps: int | None = None) -> Verdict:
-        """Return the verdict on a configuration; whatever the world answers, what is not certain is not offered."""
+    def decide(self, configuration: Hashable, *, steps: int | None = None) -> Verdict:
+        """Return the verdict on a configuration; with the guarantee ``"whatever"``, what is not certain is "no"."""
         verdict = self.lookahead.completable(configuration, steps=steps)
         return Verdict("no", verdict.how) if self.whatever and verdict.value == "unknown" else verdict
-
-    def _make_world_fork(self, configuration: Hashable) -> ChoiceFork:
-        choices, dead = [], set()
-        for index, (move, after) in enumerate(list_outcomes(self.automaton, configuration)):
-            moves = () if move is None else (move,)
-            choices.append(Choice(index, moves, tuple(move.read for move in moves if move.read is not None)))
-            if after is None or (self.look and not self._decide(after).possible):
-                dead.add(index)
-        world = name_decision(self.automaton, configuration)
-        return ChoiceFork(tuple(choices), len(choices), world=world, dead=frozenset(dead))
 
     def after(self, configuration: Hashable, choice: Choice) -> Hashable:
         """Return the configuration after a choice."""
@@ -616,7 +584,7 @@ class ChoiceTable:
         if not self.look:
             return ChoiceFork(tuple(choice for choice, _ in found), total), 0.0
         self.lookahead.work.share_among(len(found))
-        verdicts = [self._decide(after) for _, after in found]
+        verdicts = [self.decide(after) for _, after in found]
         doubtful = [number for number, verdict in enumerate(verdicts) if verdict.value == "unknown"]
         for place, number in enumerate(doubtful):  # again, with the time that the others have left
             self.lookahead.work.share_among(len(doubtful) - place)
@@ -653,7 +621,7 @@ class ChoiceTable:
         fork = ChoiceFork(tuple(choice for choice, _ in found), len(members), several=True, only=only)
         reach = 0.0
         if self.look and steps == INFINITE:
-            undecided, decide = Verdict("unknown", TIME), self._decide  # no way was found in time
+            undecided, decide = Verdict("unknown", TIME), self.decide  # no way was found in time
             judged = [(choice, undecided if after is None else decide(after)) for choice, after in found]
             judged_fork, reach = self._build_fork(judged, len(members), deeper)
             fork = replace(fork, unknown=judged_fork.unknown, open=judged_fork.open, tally=judged_fork.tally)

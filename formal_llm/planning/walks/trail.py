@@ -15,8 +15,8 @@ from typing import Final
 
 from formal_llm.automata import Verdict, Word
 from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.limited import is_world_decision, list_outcomes, name_decision
 from formal_llm.automata.models.automaton import Move
-from formal_llm.control.world import WhateverLookahead, describe_loss
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided, WalkError
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.plans.plan import Plan
@@ -115,8 +115,8 @@ class Trail:
         """
         if choice.index in entry.fork.dead:
             raise NoValidPlan(
-                f"the world answers {self.asker.describe_choice(entry.fork, choice)!r} at {entry.fork.world!r}, and then "
-                "no plan can be finished; a planner with guarantee='whatever' keeps out of such places"
+                f"the world answers {self.asker.describe_choice(entry.fork, choice)!r} at {entry.fork.world!r}, and "
+                "then no plan can be finished; a planner with guarantee='whatever' keeps out of such places"
             )
         entry.chosen = choice
         self.journal.append(entry)
@@ -160,6 +160,13 @@ class Trail:
         table, most = self.table, INFINITE if budget.steps is None else budget.steps
         while (state := self.state) is _ON_THE_WAY or state is _DEAD or self.opening:
             left = most - len(self.moves)
+            if (
+                table.has_world_moves
+                and state is _ON_THE_WAY
+                and is_world_decision(table.automaton, self.configuration)
+            ):
+                self._meet_world()
+                continue
             if self.opening:
                 self._open_page(left)
                 continue
@@ -169,9 +176,7 @@ class Trail:
             fork = table.at(self.configuration, left)
             self.meter.verdicts += fork.tally
             count = len(fork.choices)
-            if fork.world:
-                self._meet_world(fork)
-            elif left < 0 or (not table.look and table.lookahead.least_steps(self.configuration) > left):
+            if left < 0 or (not table.look and table.lookahead.least_steps(self.configuration) > left):
                 self.meter.capped = True
                 self.state = _DEAD
             elif (count > 1 and fork.only is None) or (count and self.stops and len(self.moves) in self.stops):
@@ -183,13 +188,23 @@ class Trail:
                 if left < INFINITE and table.at(self.configuration, INFINITE).choices:
                     self.meter.capped = True
 
-    def _meet_world(self, fork: ChoiceFork) -> None:
-        """Stop at a decision of the world's, or take the one answer that it has."""
-        entry = JournalEntry(self.configuration, fork, len(self.moves))
-        if len(fork.choices) > 1:
-            self.state = entry
-        elif fork.choices and fork.choices[0].index not in fork.dead:
-            self._make_moves(fork.choices[0])
+    def _meet_world(self) -> None:
+        """Stop at a decision of the world's, or take the one answer that it has.
+
+        All its answers are choices, those after which no plan can be finished included.
+        """
+        table, choices, dead = self.table, list[Choice](), set[int]()
+        for index, (move, after) in enumerate(list_outcomes(table.automaton, self.configuration)):
+            moves = () if move is None else (move,)
+            choices.append(Choice(index, moves, tuple(move.read for move in moves if move.read is not None)))
+            if after is None or (table.look and not table.decide(after).possible):
+                dead.add(index)
+        if len(choices) > 1:
+            world = name_decision(table.automaton, self.configuration)
+            fork = ChoiceFork(tuple(choices), len(choices), world=world, dead=frozenset(dead))
+            self.state = JournalEntry(self.configuration, fork, len(self.moves))
+        elif choices and not dead:
+            self._make_moves(choices[0])
         else:
             self.state = _DEAD
 
@@ -329,8 +344,12 @@ class Trail:
         if self.journal or self.meter.questions or self.meter.backtracks or self.state is _DEAD:
             return NoValidPlan("every branch was tried or ruled out")
         table = self.table
-        if isinstance(table.lookahead, WhateverLookahead) and table.lookahead.completable_for_some().possible:
-            return NoValidPlan(describe_loss(table.lookahead))
+        if table.whatever:
+            from formal_llm.control.world import WhateverLookahead, describe_loss  # likewise
+
+            ahead = table.lookahead
+            if isinstance(ahead, WhateverLookahead) and ahead.completable_for_some().possible:
+                return NoValidPlan(describe_loss(ahead))
         from formal_llm.automata.languages.emptiness import why_empty  # only where there is no plan
 
         why = why_empty(table.lookahead.source, max_states=table.lookahead.max_states, search_time=table.start_time)
