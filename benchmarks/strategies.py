@@ -3,9 +3,10 @@
     python benchmarks/strategies.py [--rules N] [--seed N]
 
 Rules are grammars, pushdown automata and flowcharts (tests/world_oracles.py). For up to 60 configurations of each it is
-compared whether a plan can be finished whatever the world answers: by the library, by an AND-OR recursion over all plays,
-and for the start by a fixpoint on the explicit graph (Ramadge and Wonham 1987). Where it can, a strategy is made with
-random choices and checked by code that knows nothing of how it was found. Ends with exit code 1 where anything differs.
+compared whether a plan can be finished whatever the world answers: by the library, by an AND-OR recursion over all
+plays, and for the start by a fixpoint on the explicit graph (Ramadge and Wonham 1987). Where it can, a strategy is made
+with random choices and checked by code that knows nothing of how it was found. Ends with exit code 1 where anything
+differs.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def main() -> None:
         begin = count_time("the fixpoint", begin)
         if won != (lookahead.completable().value == "yes"):
             differ.append(f"{seed}: the fixpoint differs")
-        counts["  lost, and won if the world answers well"] += not won and lookahead.completable_for_some().value == "yes"
+        counts["  lost, and won if the world answers well"] += (
+            not won and lookahead.completable_for_some().value == "yes"
+        )
         try:
             strategy = Planner(rules, RandomLLM(seed)).strategy("")
         except NoValidPlan:

@@ -32,7 +32,7 @@ def test_verdicts_are_those_of_two_oracles(first: int) -> None:
             assert number or controllable(plain, node) == expected, seed
 
 
-@pytest.mark.parametrize("seed", range(0, 60))
+@pytest.mark.parametrize("seed", range(60))
 def test_the_most_moves_fall_along_every_play(seed: int) -> None:
     """From a configuration of the agent's some move lowers the bound, from one of the world's every move does."""
     lookahead = WhateverLookahead(random_rules(seed))

@@ -115,7 +115,7 @@ def read_world(
             missing = next(word for word in line.words if word.text not in chart.node)
             near = did_you_mean(text, texts) or did_you_mean(missing.text, chart.node)
             _fail_at(source, missing, f"unknown decision of the world's: {text}",
-                  f"did you mean {near}?" if near else f"decisions are {', '.join(texts) or 'none'}")  # fmt: skip
+                  f'did you mean "{near}"?' if near else f"decisions are {', '.join(texts) or 'none'}")  # fmt: skip
     for name, place in found.items():
         problem = find_world_problem(chart, name)
         if problem is not None:

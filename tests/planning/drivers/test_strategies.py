@@ -62,11 +62,10 @@ def changed_strategies(strategy: Strategy, rules: object) -> list[Strategy]:
             replace(node, branches=node.branches[:at] + node.branches[at + 1 :]) for at in range(len(node.branches))
         ]
         others = others if len(node.branches) > 1 else []
-        others += [
-            replace(node, branches=tuple(replace(one, run=one.run[:-1]) if one is branch else one for one in node.branches))
-            for branch in node.branches
-            if branch.run and isinstance(rules, CFG) and not strategy.nodes[branch.node].branches
-        ]  # fmt: skip
+        for branch in node.branches:
+            if branch.run and isinstance(rules, CFG) and not strategy.nodes[branch.node].branches:
+                cut = [replace(one, run=one.run[:-1]) if one is branch else one for one in node.branches]
+                others.append(replace(node, branches=tuple(cut)))
         for other in others:
             nodes = (*strategy.nodes[:number], other, *strategy.nodes[number + 1 :])
             found.append(replace(strategy, nodes=nodes))
@@ -205,7 +204,7 @@ def test_only_what_can_be_finished_whatever_comes_is_offered() -> None:
     assert Planner(cfg, answer, guarantee="whatever").plan("").word == ("safe",)
     assert Planner(cfg, answer, world=lambda question: 1).plan("").word == ("risky", "lucky")
     assert [len(texts) for texts in offered] == [2, 3]
-    with pytest.raises(NoValidPlan, match="the world answers .* and then no plan can be finished"):
+    with pytest.raises(NoValidPlan, match=r"the world answers .* and then no plan can be finished"):
         Planner(cfg, answer, world=lambda question: 2).plan("")
 
 
