@@ -228,8 +228,7 @@ class Walk(DraftFollower):
         return self._count_usage()
 
     def _count_usage(self, besides: TokenUsage | None = None) -> Usage:
-        asked = sum(entry.asked and not entry.fork.world for entry in self._trail.journal)
-        return self._trail.meter.count_usage(asked, besides)
+        return self._trail.meter.count_usage(sum(entry.asked for entry in self._trail.journal), besides)
 
     def afford(self, tokens: TokenUsage | None = None, *, question: bool = True) -> None:
         """Raise an error if the budget does not allow another question.
@@ -260,6 +259,8 @@ class Walk(DraftFollower):
     def answer(self, given: Answer | int | Sequence[int]) -> None:
         """Answer :attr:`question` by numbers, an :class:`Answer`, or a text (:meth:`Question.read`).
 
+        An answer for the world (:attr:`Question.world`) counts as no question, and :meth:`back` passes it over.
+
         Raises:
             InvalidAnswer: it does not answer the question; the walk is unchanged.
             WalkError: there is no question.
@@ -288,7 +289,7 @@ class Walk(DraftFollower):
         self._trail.meter.questions += not entry.fork.world
         if answer.usage.requests:
             self._trail.meter.tokens += answer.usage
-        entry.asked = True
+        entry.asked = not entry.fork.world
         question.let_go(prompt=not self.wording.conversation)
         self._trail.take_checked(entry, chosen)
         self._advance_walk()

@@ -254,3 +254,16 @@ def test_a_strategy_of_an_automaton_of_ones_own_has_no_proof() -> None:
     assert [plan.word for plan in strategy.plans()] == [("heads",), ("tails",)]
     with pytest.raises(AutomatonError, match="no certificate"):
         strategy.verify()
+
+
+def test_a_walk_through_the_worlds_moves_is_kept_and_taken_back() -> None:
+    planner = Planner(CHART, first, guarantee="whatever", world=lambda question: "no")
+    walk = planner.start("")
+    assert walk.question.world == "Healthy?"
+    walk.answer(2)
+    again = planner.resume(walk.snapshot(), "")
+    assert (again.word, again.question) == (walk.word, walk.question)
+    again.answer(1)
+    assert again.question.world
+    again.back()
+    assert again.question == walk.question
