@@ -17,11 +17,13 @@ from formal_llm.automata.languages.emptiness import why_empty
 from formal_llm.automata.languages.grammar_warnings import find_unused_terminals
 from formal_llm.automata.languages.spelling import spelling_warnings
 from formal_llm.automata.languages.word_lists import PlanCount, count_plans
+from formal_llm.automata.lookahead.limited import has_world_moves
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.cli import options
 from formal_llm.cli.console import command, err, print_text, said_of
 from formal_llm.cli.sources import LoadedRules, load
+from formal_llm.control.world import WhateverLookahead, find_dead_ends
 from formal_llm.errors import InputError, Undecided
 from formal_llm.planning.reading.one_line import PlanLine
 
@@ -30,8 +32,9 @@ HELP = """Check rules: errors with their place, warnings, and what they describe
 Rules are a task pack, or a file: a grammar (.cfg), a flowchart or state diagram in Mermaid (.mmd), an automaton (.pda),
 a behaviour (.agent), BPMN (.bpmn), SCXML (.scxml), XState (.xstate), or rules for tool calls (.guard). Of the last,
 conflicts and dead ends are reported, each with the shortest trace that shows it; of a behaviour, the dead ends
-that a run without lookahead can enter. The examples in the file beside the rules (NAME.examples) are checked: plans and
-traces that must be allowed, those that must not, and the runs of an agent.
+that a run without lookahead can enter; of rules in which the world decides (%world), whether a plan can be finished
+whatever it answers, and where it can force a dead end. The examples in the file beside the rules (NAME.examples) are
+checked: plans and traces that must be allowed, those that must not, and the runs of an agent.
 
 Examples:
 
@@ -53,10 +56,14 @@ def check(
     max_states: options.MaxStatesOption = 20_000,
     process: options.ProcessOption = None,
     final: options.FinalOption = None,
+    world_after_service_tasks: options.WorldOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Check rules."""
-    show(source, strict, set_, constraint, max_states, as_json, process=process, final=final)
+    show(
+        source, strict, set_, constraint, max_states, as_json, process=process, final=final,
+        world_after_service_tasks=world_after_service_tasks,
+    )  # fmt: skip
 
 
 def show(
@@ -68,6 +75,7 @@ def show(
     as_json: bool = False,
     process: str | None = None,
     final: Sequence[str] | None = None,
+    world_after_service_tasks: bool = False,
 ) -> None:
     """Print what the check of rules finds.
 
@@ -83,7 +91,9 @@ def show(
         if "not kept" in found or (strict and found.keys() & {"conflicts", "never"}):
             raise typer.Exit(1)
         return
-    loaded = load(source, set_, constraint, process=process, final=final)
+    loaded = load(
+        source, set_, constraint, process=process, final=final, world_after_service_tasks=world_after_service_tasks
+    )
     warnings = list(loaded.warnings)
     found = _written(loaded)
     lookahead = Lookahead(loaded.whole, max_states=max_states)
@@ -94,6 +104,8 @@ def show(
     elif never := find_unused_terminals(lookahead, max_states, used={name for word in words for name in word}):
         described["in no plan"] = ", ".join(never)
     found |= described
+    if has_world_moves(lookahead.automaton) and "no valid plan" not in described:
+        found |= _world(lookahead)
     if isinstance(loaded.rules, Behaviour):
         found |= _agent(str(loaded.file or source), loaded.rules, loaded.whole)
     plans, broken = _examples(loaded)
@@ -182,6 +194,21 @@ def _agent(source: str, behaviour: Behaviour, whole: CFG | PDA) -> dict[str, obj
         examples = load_examples(source)
     if examples:
         found["examples"] = f"{len(examples)}, all allowed"
+    return found
+
+
+def _world(lookahead: Lookahead) -> dict[str, object]:
+    """Whether a plan can be finished whatever the world answers, and where it can force a dead end."""
+    strong = WhateverLookahead(lookahead.source, max_states=lookahead.max_states)
+    texts = {
+        "yes": "a plan can be finished whatever it answers: plan --strategy, or --guarantee whatever",
+        "no": "it can keep every plan from its end",
+        "unknown": f"not decided within {lookahead.max_states:,} configurations; raise --max-states",
+    }
+    found: dict[str, object] = {"the world": texts[strong.completable().value]}
+    if ends := find_dead_ends(strong):
+        line = PlanLine(strong.automaton)
+        found["it can force"] = [one.describe(line.write_plan(one.word) if one.word else "") for one in ends]
     return found
 
 

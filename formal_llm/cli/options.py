@@ -86,5 +86,12 @@ FinalOption = Annotated[
     list[str] | None,
     typer.Option("--final", metavar="STATE", help="A state of a state machine in which plans end. Repeatable."),
 ]
+WorldOption = Annotated[
+    bool,
+    typer.Option(
+        "--world-after-service-tasks",
+        help="Of a BPMN file: the world decides at exclusive gateways that follow service tasks.",
+    ),
+]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Read only what `plan` prints, to the letter.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]

@@ -29,7 +29,7 @@ from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.llms.usage import BATCH_SHARE
 from formal_llm.planning import Budget, Plan, Planner, Task, Wording
-from formal_llm.planning.checking import certificate_checker
+from formal_llm.planning.checking import certificate_checker, strategy_checker
 from formal_llm.planning.checking.no_plan import no_plan_certificate
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.certificates import compiled_rules
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from formal_llm.llms.hosted.batches import BatchWatch
 
 
-def write_certificate(folder: Path, rules: dict[str, JSON], certificate: dict[str, JSON]) -> None:
+def write_certificate(
+    folder: Path, rules: dict[str, JSON], certificate: dict[str, JSON], checker: str = certificate_checker.__file__
+) -> None:
     """Write what is needed to check a certificate without this library.
 
     Raises:
@@ -51,7 +53,7 @@ def write_certificate(folder: Path, rules: dict[str, JSON], certificate: dict[st
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in (("rules.json", rules), ("certificate.json", certificate)):
             (folder / name).write_text(json.dumps(data, indent=1), encoding="utf-8")
-        (folder / "check.py").write_bytes(Path(certificate_checker.__file__).read_bytes())
+        (folder / "check.py").write_bytes(Path(checker).read_bytes())
     except OSError as error:
         raise FormalLLMError(f"{folder}: the certificate cannot be written: {error.strerror}") from None
     how = certificate.get("how")
@@ -99,6 +101,13 @@ LookaheadOption = Annotated[
 ]
 
 
+class Guaranteed(StrEnum):
+    """For which answers of the world a plan must be possible."""
+
+    some = "some"
+    whatever = "whatever"
+
+
 class Search(StrEnum):
     """How answers lead to a plan."""
 
@@ -136,6 +145,8 @@ Examples:
 
   formal-llm plan travel --help
 
+  formal-llm plan repair.mmd "Bring the server back" --strategy
+
   formal-llm plan openagi --tasks test --out results.jsonl --llm openai:gpt-6-luna --cache answers.sqlite
 """
 
@@ -166,6 +177,21 @@ def plan(
     seed: Annotated[int, typer.Option(help="For --search sample.")] = 0,
     process: options.ProcessOption = None,
     final: options.FinalOption = None,
+    world_after_service_tasks: options.WorldOption = False,
+    guarantee: Annotated[
+        Guaranteed,
+        typer.Option(
+            help="Where the world decides (%world): whether a plan must be possible if it answers as it should, or "
+            "whatever it answers."
+        ),
+    ] = Guaranteed.some,
+    world: Annotated[
+        str | None,
+        typer.Option(metavar="LLM", help="Who answers for the world: person, or another one of: formal-llm llms."),
+    ] = None,
+    strategy: Annotated[
+        bool, typer.Option("--strategy", help="Make a plan for every answer of the world, and print them as a tree.")
+    ] = False,
     order: options.OrderOption = None,
     show: Annotated[list[Show] | None, typer.Option(help="How to print the plan. Repeatable.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show on stderr what is asked and answered.")] = False,
@@ -236,8 +262,13 @@ def plan(
         raise FormalLLMError("--max-cost needs --prices, or nobody knows what a token costs")
     if tasks is None and (concurrency is not None or retry_failed or in_batches):
         raise FormalLLMError("--concurrency, --retry-failed and --batch are for many tasks: --tasks FILE")
+    if strategy and (tasks is not None or show or search not in (None, Search.greedy)):
+        raise FormalLLMError("--strategy makes one tree of plans: no --tasks, --show or --search beside it")
     check_writable(out_, cache, record)
-    loaded = load(source, set_, constraint, None if order is None else order.value, process=process, final=final)
+    loaded = load(
+        source, set_, constraint, None if order is None else order.value, process=process, final=final,
+        world_after_service_tasks=world_after_service_tasks,
+    )  # fmt: skip
     for warning in loaded.warnings:
         err().print(f"warning: {warning}")
     planner = Planner(
@@ -256,6 +287,8 @@ def plan(
         tries=tries,
         max_states=max_states,
         search_time=search_time,
+        guarantee=guarantee.value,
+        world=world,
         on_event=TracePrinter(err()) if trace else None,
     )
     asking = partial(asked_of, planner, llm, cache, record, suit=wording is None)
@@ -280,9 +313,35 @@ def plan(
     planner.budget = replace(planner.budget, requests=max_requests, tokens=max_tokens, cost=max_cost)
     forms = show or [form_for(out_)]
     one = loaded.task(task, inputs=input_ or (), goal=goal)
+    if strategy:
+        write_strategy(planner, one, asking, out_, certificate)
+        return
     with certified(certificate, loaded, task, inputs=input_, goal=goal, limit=limit, require=require) as plans:
         plans.append(_made(planner, one, asking, forms))
         write_plan(plans[0], forms, out_)
+
+
+def write_strategy(
+    planner: Planner,
+    task: Task,
+    asking: Callable[[], AbstractContextManager[None]],
+    out: Path | None,
+    proof: Path | None,
+) -> None:
+    """Make the strategy of a task, print it as a tree or write it to a file, and write its proof."""
+    if proof is not None:
+        check_folder(proof)
+    planner.start(task, guarantee="whatever")  # that there is none is reported before a model is loaded
+    with asking():
+        made = planner.strategy(task)
+    form = form_for(out)
+    text = made.to_json(indent=2) if form is Show.json else made.to_mermaid() if form is Show.mermaid else made.draw()
+    if out is None:
+        print_text(text)
+    else:
+        out.write_text(text + "\n", encoding="utf-8")
+    if proof is not None:
+        write_certificate(proof, made.compiled_rules(), made.certificate(), strategy_checker.__file__)
 
 
 def _made(planner: Planner, task: Task, asking: Callable[[], AbstractContextManager[None]], forms: list[Show]) -> Plan:

@@ -135,6 +135,7 @@ def load(
     *,
     process: str | None = None,
     final: Sequence[str] | None = None,
+    world_after_service_tasks: bool = False,
 ) -> LoadedRules:
     """The pack or the rules of that name or path, with the warnings about them.
 
@@ -145,6 +146,7 @@ def load(
         order: the order of plans, where it is not that of the rules or the pack.
         process: the process that is read of a BPMN file.
         final: the states of a state machine in which plans end.
+        world_after_service_tasks: whether the world decides at exclusive gateways that follow service tasks (BPMN).
 
     Raises:
         ResourceNotFound: there is nothing of that name.
@@ -152,7 +154,9 @@ def load(
         NotationError: a file or a formula cannot be read.
     """
     with catch_warnings(record=True, action="always") as caught:
-        found = _load(name, read_facts(facts or ()), ReaderOptions(process, tuple(final or ())))
+        found = _load(
+            name, read_facts(facts or ()), ReaderOptions(process, tuple(final or ()), world_after_service_tasks)
+        )
         more = tuple(constraint(text, found.source) for text in constraints or ())
     messages = dict.fromkeys(str(one.message) for one in caught)
     return replace(found, more=more, warnings=tuple(messages), order=order)
@@ -175,13 +179,18 @@ def _load(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRul
 
 def _pack(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRules:
     if reading != ReaderOptions():
-        raise InputError(f"--process and --final are for files, and {name} is a task pack")
+        raise InputError(f"--process, --final and --world-after-service-tasks are for files, and {name} is a task pack")
     pack = TaskPack.load(name, known)
     return LoadedRules(pack.rules, pack.source, pack)
 
 
 def _read(path: Path, facts: dict[str, str], reading: ReaderOptions) -> LoadedRules:
-    rules = read_rules(path, process=reading.process, final=reading.final)
+    rules = read_rules(
+        path,
+        process=reading.process,
+        final=reading.final,
+        world_after_service_tasks=reading.world_after_service_tasks,
+    )
     names = rules.placeholders if isinstance(rules, Flowchart) else ()
     known = (*names, *(rules.facts if isinstance(rules, Flowchart) else ()))
     for fact in facts:

@@ -17,8 +17,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import chain, count
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.control.component import (
     Component,
@@ -227,7 +228,6 @@ def _remove_uncontrolled(
             out += [source for source, controlled in before.get(node, ()) if not controlled]
 
 
-Guarantee = Literal["some", "whatever"]
 #: The number of nodes to search before estimating what has to happen first, and the number of edges per node.
 _FIRST, _EDGES = 300, 10
 #: The maximum number of cached answers.

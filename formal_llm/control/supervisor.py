@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.control.component import Component, ControlledRule, Position, project_node
 from formal_llm.control.plant import Plant, PlantSymbol
-from formal_llm.control.search import Guarantee, ViabilitySearch
+from formal_llm.control.search import ViabilitySearch
 
 #: The maximum number of cached answers about which rules depend on an event.
 _KEPT = 10_000

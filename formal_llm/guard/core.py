@@ -11,11 +11,12 @@ from pathlib import Path
 
 from formal_llm.agents.findings import Finding
 from formal_llm.authored.files import read_text
+from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.control.component import ComponentNode, Position, project_node
 from formal_llm.control.machines import Letters
 from formal_llm.control.plant import Plant, PlantSymbol
-from formal_llm.control.search import Guarantee, ViabilitySearch
+from formal_llm.control.search import ViabilitySearch
 from formal_llm.control.supervisor import Supervisor, describe_way
 from formal_llm.errors import NotationError
 from formal_llm.guard.position import PositionTracker

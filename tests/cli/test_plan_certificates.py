@@ -69,3 +69,23 @@ def test_what_cannot_be_written_or_is_for_one_plan_is_an_error(tmp_path: Path, r
     assert "the certificate cannot be written" in done.stderr
     done = run(rules, "--tasks", "t.txt", "--out", "o.jsonl", "--certificate", str(tmp_path / "x"))
     assert "--certificate beside it" in done.stderr
+
+
+def test_a_strategy_comes_as_a_tree_or_a_file_with_its_proof(tmp_path: Path) -> None:
+    done = run("repair", "x", "--strategy", "--certificate", str(tmp_path / "proof"))
+    assert done.exit_code == 0, done.output
+    assert "Is it healthy? (the world decides)" in done.stdout
+    code, said = checked(tmp_path / "proof")
+    assert (code, said[:37]) == (0, "proved: every branch of this strategy")
+    done = run("repair", "x", "--strategy", "--out", str(tmp_path / "tree.json"))
+    assert json.loads((tmp_path / "tree.json").read_text())["format"] == "formal_llm.strategy/1"
+    assert done.stdout == ""
+    assert run("repair", "x", "--strategy", "--show", "tree").exit_code == 2
+
+
+def test_the_world_is_answered_for_by_whom_is_named() -> None:
+    done = run("repair", "x", "--guarantee", "whatever", "--world", "test:first")
+    assert done.stdout.splitlines()[-1].endswith("Close the alarm")
+    done = run("repair", "x")
+    assert done.exit_code == 2
+    assert "the world decides" in done.output

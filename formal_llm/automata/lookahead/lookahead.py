@@ -30,6 +30,7 @@ from formal_llm.automata.lookahead.verdicts import (
     MADE,
     SEARCH,
     TIME,
+    Guarantee,
     Verdict,
     WorkBudget,
     pause_garbage_collection,
@@ -136,9 +137,13 @@ class Lookahead(Drawable):
         max_states, solver: as given.
         work: what queries may cost: ``with lookahead.work.within(0.05): ...`` bounds those inside.
 
+        guarantee: ``"some"``: a completion is one for some answers of the world, where it decides anything.
+
     Everything found is remembered, so one Lookahead serves all plans over its automaton; a copy, or what is read back
     from a pickle, finds it anew.
     """
+
+    guarantee: Guarantee = "some"
 
     @pause_garbage_collection()
     def __init__(

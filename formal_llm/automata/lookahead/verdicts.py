@@ -10,6 +10,8 @@ from typing import Literal
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 
+#: Whether rules must be possible to keep for some answers of the world, or whatever it answers.
+Guarantee = Literal["some", "whatever"]
 #: What decided a question.
 FILTER, SEARCH, LINEAR, PROGRAM = "filter", "search", "linear argument", "integer program"
 #: What ended it before it was decided.

@@ -146,6 +146,20 @@ def _check_ways(chart: FlowGraph) -> ChartProblem | None:
     return None
 
 
+def find_world_problem(chart: FlowGraph, name: str) -> str | None:
+    """What is wrong with having the world decide at a node; None where nothing is."""
+    asking = [node.id for node in chart.nodes if chart.answer_edges(node.id)]
+    if name not in chart.node:
+        return unknown("decision of the world's", name, asking)
+    if name not in asking:
+        return f"the world decides at {_describe_node(chart, name)}, and nothing is decided there; decisions are " \
+            f"{', '.join(asking) or 'none'}"  # fmt: skip
+    if chart.is_selection(name):
+        return f"several answers of {_describe_node(chart, name)} may be chosen together, and the world gives one; " \
+            f"draw a decision: {name}{{...}}"  # fmt: skip
+    return None
+
+
 def _describe_node(chart: FlowGraph, name: str) -> str:
     text = one_line(chart.node[name].text)
     text = text if len(text) <= 40 else f"{text[:39]}…"
@@ -168,17 +182,19 @@ class Flowchart(FlowGraph, Written, Drawable):
             the arrows.
         comments: what is printed above nodes and arrows that have not changed, by what is printed for them; they mean
             nothing.
+        world: the decisions that the world makes: a tool's result, a person, the caller, and no model.
 
     Raises:
         AutomatonError: it describes no plans: no node or several to start from, a node that cannot be reached, a
             decision with an answer missing or given twice, a place from which no end can be reached; or a limit names
-            what it does not have.
+            what it does not have, or the world decides where nothing is decided.
     """
 
     limits: Limits = field(default_factory=Limits)
     numbers: Mapping[str, Mapping[str, Number]] = field(default_factory=FrozenDict)
     order: Literal["any", "drawn"] = "any"
     comments: Mapping[str, Comment] = field(default=FrozenDict(), compare=False)
+    world: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(self.nodes))
@@ -198,6 +214,11 @@ class Flowchart(FlowGraph, Written, Drawable):
         problem = self.limits.problem(self.terminals, carried)
         if problem is not None:
             raise AutomatonError(problem)
+        object.__setattr__(self, "world", frozenset(self.world))
+        for name in sorted(self.world):
+            problem = find_world_problem(self, name)
+            if problem is not None:
+                raise AutomatonError(problem)
 
     @classmethod
     def from_mermaid(cls, text: str, *, file: str | None = None) -> Flowchart:
@@ -205,18 +226,23 @@ class Flowchart(FlowGraph, Written, Drawable):
         return cls.from_string(text, file=file)
 
     @classmethod
-    def from_bpmn(cls, text: str, *, file: str | None = None, process: str | None = None) -> Flowchart:
+    def from_bpmn(
+        cls, text: str, *, file: str | None = None, process: str | None = None, world_after_service_tasks: bool = False
+    ) -> Flowchart:
         """Read a process in BPMN 2.0 (see :mod:`formal_llm.automata.notation.bpmn`).
 
         Args:
             text: what is written.
             file: what messages call the place it is from.
             process: the id or the name of the process, or the name of its pool; needed where the text has several.
+            world_after_service_tasks: whether the world decides at exclusive gateways that follow service tasks.
 
         Raises:
             NotationError: it cannot be read, or describes no plans; with line and column.
         """
-        return notation_of(cls).get_reader("bpmn")(text, file, process=process)
+        return notation_of(cls).get_reader("bpmn")(
+            text, file, process=process, world_after_service_tasks=world_after_service_tasks
+        )
 
     def to_mermaid(self) -> str:
         """The flowchart in Mermaid; :meth:`from_mermaid` reads an equal one from it."""
@@ -278,6 +304,7 @@ class Flowchart(FlowGraph, Written, Drawable):
             self.direction,
             fill_text(self.title),
             order=self.order,
+            world=self.world,
         )
         # The names of answers are made of their texts.
         names = dict(zip(self.terminals, chart.terminals, strict=True))
@@ -286,6 +313,9 @@ class Flowchart(FlowGraph, Written, Drawable):
         never = dict.fromkeys(ruled_out(chart, values), 0)
         if never:
             limits = replace(limits, at_most={**limits.at_most, **never})
+        # What facts decide, the world does not: it has decided already.
+        world = {name for name in self.world if never.keys().isdisjoint(chart.answers(name))}
+        chart = replace(chart, world=frozenset(world)) if world != self.world else chart
         return replace(chart, limits=limits, numbers=numbers) if limits or numbers else chart
 
     # -- as an automaton ----------------------------------------------------------------------------------------
@@ -302,18 +332,21 @@ class Flowchart(FlowGraph, Written, Drawable):
                 another automaton over the names of its steps.
 
         Raises:
-            AutomatonError: without decisions, where a limit counts an answer (but for those that may never be given).
+            AutomatonError: without decisions, where a limit counts an answer (but for those that may never be given)
+                or forbids one of the world's; a decision of the world's is beside other branches of a fork.
         """
         limits, never = self.limits, frozenset[str]()
         if not decisions:
             never = frozenset(name for name, most in limits.at_most.items() if most == 0 and "=" in name)
+            never = never.difference(*(self.answers(name) for name in self.world))
             most = {name: count for name, count in limits.at_most.items() if name not in never}
             limits = replace(limits, at_most=most) if never else limits
             named = (*most, *limits.at_least, *limits.times.names)
             if counted := [name for name in named if "=" in name]:
                 raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
-        moves = FlowchartTransitions(self, decisions=decisions, drawn=self.order == "drawn", never=never)
+        moves = FlowchartTransitions(self, decisions=decisions, drawn=self.order == "drawn", never=never,
+                                     world=self.world)  # fmt: skip
         symbols, transitions, start = moves.make_transitions()
         symbols = {name: replace(known, numbers=self.numbers.get(name, {})) for name, known in symbols.items()}
         return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title,
-                   limits=limits, check=False)  # fmt: skip
+                   limits=limits, world=moves.world_states, check=False)  # fmt: skip

@@ -28,7 +28,9 @@ from formal_llm.automata.notation.xml_tree import Element, read_xml
 from formal_llm.errors import NotationError, unknown
 
 
-def read_bpmn(text: str, file: str | None = None, *, process: str | None = None) -> Flowchart:
+def read_bpmn(
+    text: str, file: str | None = None, *, process: str | None = None, world_after_service_tasks: bool = False
+) -> Flowchart:
     """Read a BPMN 2.0 process as a flowchart.
 
     Warns with :class:`~formal_llm.errors.GrammarWarning` of each assumption and omission.
@@ -37,6 +39,8 @@ def read_bpmn(text: str, file: str | None = None, *, process: str | None = None)
         text: the XML.
         file: the name of the source, for messages.
         process: the id or the name of the process, or the name of its pool; required if the text has several processes.
+        world_after_service_tasks: whether the world decides at exclusive gateways into which flows lead from service
+            tasks alone: what the service returns then determines the way.
 
     Raises:
         NotationError: the text is not BPMN, it lacks the process or has several, or no chart can show the plans of the
@@ -47,7 +51,10 @@ def read_bpmn(text: str, file: str | None = None, *, process: str | None = None)
     chosen = _choose_process(source, root, process)
     if chosen is not root:
         COVERAGE.check_tree(replace(root, children=[one for one in root.children if one.name != "process"]), source)
-    return _ProcessReader(source, chosen, {one.get_attribute("id"): one for one in root.children}).read_chart()
+    reader = _ProcessReader(source, chosen, {one.get_attribute("id"): one for one in root.children})
+    chart = reader.read_chart()
+    world = reader.after_services & chart.node.keys() if world_after_service_tasks else set()
+    return replace(chart, world=frozenset(name for name in world if chart.answer_edges(name)))
 
 
 def _choose_process(source: SourceText, root: Element, process: str | None) -> Element:
@@ -117,6 +124,7 @@ class _ProcessReader:
         self.thrown: set[str] = set()  # the events at borders that are thrown inside
         self.interrupted: list[tuple[_Scope, Element]] = []
         self.stops: list[tuple[str, _Scope]] = []  # the nodes that stop everything running in a scope
+        self.after_services: set[str] = set()  # the exclusive gateways that only service tasks lead to
         self.joins: dict[str, int] = {}  # the parallel gateways that wait, with the number of flows
 
     def read_chart(self) -> Flowchart:
@@ -226,6 +234,15 @@ class _ProcessReader:
         for element in scope.nodes.values():
             if element.name != "boundaryEvent":
                 self._read_node(element, scope)
+        before: dict[str, set[str]] = {}
+        for key, flows in scope.leaving.items():
+            for flow in flows:
+                before.setdefault(flow.get_attribute("targetRef"), set()).add(scope.nodes[key].name)
+        self.after_services |= {
+            self._get_entry(key)
+            for key, element in scope.nodes.items()
+            if element.name == "exclusiveGateway" and before.get(key) == {"serviceTask"}
+        }
         for key, element in scope.nodes.items():
             self._draw_flows(element, scope.leaving.get(key, []), scope)
         return self._draw_start(scope)

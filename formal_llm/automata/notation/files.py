@@ -74,10 +74,12 @@ class ReaderOptions:
     Attributes:
         process: the name or id of the process of a BPMN file; required if it has several.
         final: the states of a state machine in which plans end; by default its own final states.
+        world_after_service_tasks: whether the world decides at exclusive gateways that follow service tasks (BPMN).
     """
 
     process: str | None = None
     final: tuple[str, ...] = ()
+    world_after_service_tasks: bool = False
 
     def options_for(self, kind: type[Rules], path: Path) -> dict[str, object]:
         """Return the options that are set, for the reader of a file.
@@ -85,18 +87,30 @@ class ReaderOptions:
         Raises:
             InputError: the file is of another kind.
         """
+        bpmn = kind is Flowchart and path.suffix in (".bpmn", ".xml")
+        if self.world_after_service_tasks and not bpmn:
+            raise InputError(f"world_after_service_tasks is for a process in BPMN, which {path} is not")
         for name, value, fits, whose in (
-            ("process", self.process, kind is Flowchart and path.suffix in (".bpmn", ".xml"), "a process in BPMN"),
+            ("process", self.process, bpmn, "a process in BPMN"),
             ("final", self.final, kind is PDA and path.suffix != ".pda", "a state machine (SCXML, XState, Mermaid)"),
         ):
             if value and not fits:
                 raise InputError(f"{name} ({value if isinstance(value, str) else ', '.join(value)}) is for {whose}, "
                                  f"which {path} is not")  # fmt: skip
-        options = {"process": self.process, "final": self.final}
+        options = {
+            "process": self.process, "final": self.final, "world_after_service_tasks": self.world_after_service_tasks
+        }  # fmt: skip
         return {name: value for name, value in options.items() if value}
 
 
-def read_rules_text(text: str, path: str | Path, *, final: Sequence[str] = (), process: str | None = None) -> Rules:
+def read_rules_text(
+    text: str,
+    path: str | Path,
+    *,
+    final: Sequence[str] = (),
+    process: str | None = None,
+    world_after_service_tasks: bool = False,
+) -> Rules:
     """Read the rules in the text of a file, which may be unsaved; paths in it are relative to the file.
 
     Args:
@@ -104,6 +118,7 @@ def read_rules_text(text: str, path: str | Path, *, final: Sequence[str] = (), p
         path: the file; the text decides what its ending leaves open.
         final: the states of a state machine in which plans end, instead of its own final states.
         process: the name or id of the process to read from a BPMN file.
+        world_after_service_tasks: whether the world decides at exclusive gateways that follow service tasks (BPMN).
 
     Raises:
         NotationError: the text cannot be read, or the ending of the file names no notation.
@@ -114,7 +129,7 @@ def read_rules_text(text: str, path: str | Path, *, final: Sequence[str] = (), p
     path = Path(path)
     ending = path.suffix
     kind = _kind_of(text, path)
-    options = ReaderOptions(process, tuple(final)).options_for(kind or CFG, path)
+    options = ReaderOptions(process, tuple(final), world_after_service_tasks).options_for(kind or CFG, path)
     if kind is not None:
         notation = notation_of(kind)
         other = ending[1:] if kind is PDA or ending not in (".mmd", ".mermaid") else ""
@@ -141,7 +156,13 @@ def _kind_of(text: str, path: Path) -> type[Rules] | None:
     return PDA if name == "scxml" else Flowchart
 
 
-def read_rules(path: str | Path, *, final: Sequence[str] = (), process: str | None = None) -> Rules:
+def read_rules(
+    path: str | Path,
+    *,
+    final: Sequence[str] = (),
+    process: str | None = None,
+    world_after_service_tasks: bool = False,
+) -> Rules:
     """Read the rules in a file as values of their own class; see :func:`read_rules_text` for the arguments.
 
     :func:`~formal_llm.automata.models.rules.automaton_of` converts them into an automaton.
@@ -155,10 +176,12 @@ def read_rules(path: str | Path, *, final: Sequence[str] = (), process: str | No
     path = Path(path)
     if path.suffix in _KINDS or PLUGINS.find(path.suffix[1:]) is not None:
         text = read_text(path, notation_of(_KINDS.get(path.suffix, CFG)).error)
-        return read_rules_text(text, path, final=final, process=process)
+        return read_rules_text(
+            text, path, final=final, process=process, world_after_service_tasks=world_after_service_tasks
+        )
     if path.suffix and not path.is_file():
         raise NotationError(
             f"the ending {path.suffix} names no notation of rules; there are: {', '.join(endings())}", file=str(path)
         )
-    ReaderOptions(process, tuple(final)).options_for(CFG, path)
+    ReaderOptions(process, tuple(final), world_after_service_tasks).options_for(CFG, path)
     return CFG.from_file(path)

@@ -13,7 +13,13 @@ from formal_llm.automata.models.flowchart import Flowchart, find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph
 from formal_llm.automata.models.quantities import Number, read_amount
 from formal_llm.automata.models.written import Comment
-from formal_llm.automata.notation.chart_limits import is_limit_line, number_lines, read_limits, read_order
+from formal_llm.automata.notation.chart_limits import (
+    is_limit_line,
+    number_lines,
+    read_limits,
+    read_order,
+    read_world,
+)
 from formal_llm.automata.notation.comments import END, TOP, attach_comments, collect_comments, nearest
 from formal_llm.automata.notation.mermaid import ParsedChart, parse
 from formal_llm.automata.notation.mermaid_groups import Meaning, meaning
@@ -39,6 +45,8 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
     meant = meaning(drawing.vertices, drawing.links, drawing.groups)
     chart = chart_of(meant, drawing.direction, drawing.title, source, read_order(drawing.limits, source))
     _warn_of_lonely(chart, meant, source)
+    world = read_world(drawing.limits, drawing.world, chart, source)
+    chart = replace(chart, world=world) if world else chart
     limits, numbers = read_limits(drawing.limits, chart, source)
     _warn_of_numbers(chart, numbers, meant, source)
     if not limits and not numbers:
@@ -118,8 +126,9 @@ def write_flowchart(chart: Flowchart) -> str:
 
 def _write_statements(chart: Flowchart) -> Iterator[tuple[str, str]]:
     """Yield the lines below the header, each with the key of its comments."""
-    limits = ["%parallel drawn"] if chart.order == "drawn" else []
-    for line in (*limits, *chart.limits.lines(), *number_lines(chart.numbers)):
+    first = ["%parallel drawn"] if chart.order == "drawn" else []
+    first += [f"%world {' '.join(node.id for node in chart.nodes if node.id in chart.world)}"] if chart.world else []
+    for line in (*first, *chart.limits.lines(), *number_lines(chart.numbers)):
         yield line, f"%% {line}"
     for node in chart.nodes:
         text = write_text(node.text) if node.text else '" "'

@@ -8,12 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from formal_llm.automata import CFG, PDA, Limits, Source
-from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, pause_garbage_collection
-from formal_llm.errors import InvalidAnswer, WritesNoText
+from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, Guarantee, pause_garbage_collection
+from formal_llm.errors import InvalidAnswer, WorldUnanswered, WritesNoText
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.generation import TextLLM
-from formal_llm.llms.llm import Asking, LLMLike, answered, attempts, resolve
-from formal_llm.llms.question import Question
+from formal_llm.llms.llm import LLM, Asking, LLMLike, aanswered, answered, attempts, resolve
+from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
 from formal_llm.planning.drivers.batch import Keeping, Outcome, TaskRunBatch
 from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver, answer_while_pondering
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from formal_llm.automata import WeightedRules
     from formal_llm.planning.drivers.draft import Drafting
     from formal_llm.planning.drivers.stepping import Stepping
+    from formal_llm.planning.drivers.strategies import Strategy
 
 
 class PlansMany:
@@ -149,6 +150,20 @@ class PlannerSettings(SharedSettings, total=False):
     max_states: int
     solver: bool
     search_time: float | None
+    guarantee: Guarantee
+
+
+def _read_texts(world: LLMLike) -> LLMLike:
+    """A function that answers for the world, whose answers may be texts of options; any other LLM as it is."""
+    if isinstance(world, (str, LLM)):
+        return world
+    given: Callable[[Question], AnswerLike] = world  # type: ignore[assignment]  # what is no LLM is a function
+
+    def answer(question: Question) -> AnswerLike:
+        found = given(question)
+        return next((option.number for option in question.options if option.text == found), found)
+
+    return answer
 
 
 class Planner(PlansMany):
@@ -185,6 +200,10 @@ class Planner(PlansMany):
         max_states: the budget of one lookahead query (see :class:`Lookahead`).
         solver: whether an integer program may decide what the lookahead's search does not (see :class:`Lookahead`).
         search_time: the seconds of search that a question may take; None for no bound (see :class:`ChoiceTable`).
+        guarantee: for rules with moves of the world's: ``"some"`` offers options from which a plan can be finished if
+            the world answers as it should, ``"whatever"`` only those from which one can be whatever it answers.
+        world: who answers where the world decides, as ``llm`` is given; a function may return the text of an answer,
+            too. No model is asked that otherwise.
         on_event: called with each event (see :mod:`formal_llm.planning.walks.events`). ``"best-first"`` reports
             questions, answers and the finished plan, but no events of its individual branches.
 
@@ -217,8 +236,14 @@ class Planner(PlansMany):
         max_states: int = 20_000,
         solver: bool = True,
         search_time: float | None = SEARCH_TIME,
+        guarantee: Guarantee = "some",
+        world: LLMLike | None = None,
         on_event: EventCallback | None = None,
     ) -> None:
+        if guarantee not in get_args(Guarantee):
+            raise ValueError(f"guarantee is 'some' or 'whatever', not {guarantee!r}")
+        if guarantee == "whatever" and lookahead == "off":
+            raise ValueError("guarantee='whatever' needs lookahead='on'")
         if lookahead not in ("on", "off"):
             raise ValueError(f"lookahead is 'on' or 'off', not {lookahead!r}")
         if search not in (None, *(known := get_args(Search))):
@@ -255,16 +280,23 @@ class Planner(PlansMany):
         self.max_states = max_states
         self.solver = solver
         self.search_time = search_time
+        self.guarantee: Guarantee = guarantee
+        self.world = None if world is None else resolve(_read_texts(world))
         self.on_event = on_event
-        self._tables: dict[tuple[str | None, Limits], ChoiceTable] = {}
+        self._tables: dict[tuple[str | None, Limits, Guarantee], ChoiceTable] = {}
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_tables": {}}  # what was computed about the automaton is computed again
 
-    def table(self, task: str | Task = "") -> ChoiceTable:
-        """Return the choices of the automaton under the goal and limits of a task; all its walks share them."""
+    def table(self, task: str | Task = "", guarantee: Guarantee | None = None) -> ChoiceTable:
+        """Return the choices of the automaton under the goal and limits of a task; all its walks share them.
+
+        Args:
+            task: the task.
+            guarantee: another guarantee than the planner's.
+        """
         task = Task.of(task)
-        key = (task.goal, task.limits)
+        key = (task.goal, task.limits, guarantee or self.guarantee)
         table = self._tables.get(key)
         if table is None:
             for oldest in list(self._tables)[: 1 - _TABLES]:
@@ -273,20 +305,25 @@ class Planner(PlansMany):
                 table = self._tables[key] = ChoiceTable.of(
                     self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
                     lookahead=self.lookahead, max_states=self.max_states, solver=self.solver,
-                    search_time=self.search_time,
+                    search_time=self.search_time, guarantee=key[2],
                 )  # fmt: skip
         elif [key] != list(self._tables)[-1:]:
             self._tables.pop(key, None)
             self._tables[key] = table
         return table
 
-    def start(self, task: str | Task, *, name: str = "") -> Walk:
+    def start(self, task: str | Task, *, name: str = "", guarantee: Guarantee | None = None) -> Walk:
         """Start a walk for ``task``, before its first question; the name distinguishes it from concurrent ones.
+
+        Args:
+            task: the task.
+            name: the name of the walk.
+            guarantee: another guarantee than the planner's.
 
         Raises:
             NoValidPlan: no plan follows all the rules; the error names the symbols, limits or constraints to blame.
         """
-        return Walk(self.table(task), task, name=name, **self._walk_settings)
+        return Walk(self.table(task, guarantee), task, name=name, **self._walk_settings)
 
     def resume(self, snapshot: Snapshot | str, task: str | Task | None = None, *, name: str = "") -> Walk:
         """Restore a walk from a snapshot (see :meth:`Walk.restore`); the name distinguishes it from concurrent ones.
@@ -332,6 +369,34 @@ class Planner(PlansMany):
     async def aplan(self, task: str | Task) -> Plan:
         """Make a plan as :meth:`plan` does, without blocking the event loop."""
         return await self.adrive(self.start(task))
+
+    def strategy(self, task: str | Task) -> Strategy:
+        """Make a plan for every answer of the world.
+
+        The LLM chooses where the world does not decide, among options from which a plan can be finished whatever the
+        world answers (the planner's ``guarantee`` plays no part). The budget bounds the strategy as a whole.
+
+        Raises:
+            NoValidPlan: the world can keep every plan from its end; the error names the decision and the answer.
+            Undecided: that was not decided within ``max_states`` configurations.
+            ValueError: the lookahead is off, or ``search`` is neither None nor ``"greedy"``.
+            AutomatonError, InvalidAnswer, BudgetExceeded, LLMError: as in :meth:`plan`.
+        """
+        return driven(self._strategy_steps(task), partial(answered, self.llm))
+
+    async def astrategy(self, task: str | Task) -> Strategy:
+        """Make a strategy as :meth:`strategy` does, without blocking the event loop."""
+        return await adriven(self._strategy_steps(task), partial(aanswered, self.llm))
+
+    def _strategy_steps(self, task: str | Task) -> Generator[Question, Answer, Strategy]:
+        from formal_llm.planning.drivers.strategies import build_strategy  # few planners make one
+
+        if self.lookahead == "off" or self.search not in (None, "greedy"):
+            raise ValueError("a strategy is made with lookahead='on' and search='greedy': each answer is followed")
+        walk = self.start(task, guarantee="whatever")
+        if walk.budget is self._usual:
+            walk.budget = Budget(QUESTIONS)
+        return build_strategy(walk, self._ask_question)
 
     def weigh(self, task: str | Task) -> WeightedRules:
         """Ask one question about the steps of a plan, and return the distribution over all plans by the answer.
@@ -384,6 +449,11 @@ class Planner(PlansMany):
 
     def _start_search(self, walk: Walk, rng: random.Random | None) -> Steps:
         ask = partial(self._ask_question, walk)
+        if walk.table.has_world_moves:
+            if self.search in ("draft", "exact"):
+                raise ValueError(f"search={self.search!r} makes the world's moves, too; use 'greedy'")
+            if self.search is None:
+                return greedy(walk, ask)
         if self.search == "best-first":
             return best_first(walk, ask, length_penalty=self.length_penalty)
         if self.search == "sample":
@@ -403,8 +473,15 @@ class Planner(PlansMany):
     def _ask_question(self, walk: Walk, question: Question) -> Asking:
         """Ask a question until its answer is legal, within the walk's budget, charging the walk for failed attempts."""
         callback = self.on_event
+        if question.world and self.world is None:
+            raise WorldUnanswered(question.world, [option.text for option in question.options])
         if callback is not None:
             callback(Asked(question, id=walk.id))
+        if question.world and self.world is not None:
+            answer = question.check(answered(self.world, question))
+            if callback is not None:
+                callback(Answered(question, answer, id=walk.id))
+            return answer
         vain = NO_TOKENS
 
         def before_again(usage: TokenUsage) -> None:

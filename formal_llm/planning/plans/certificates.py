@@ -181,6 +181,7 @@ def _compile_rules(pda: PDA) -> dict[str, JSON]:
     if base.is_of_cfg and base.cfg is not None:
         productions = [[production.head, list(production.body)] for production in base.cfg.expanded]
         rules["grammar"] = {"start": base.cfg.start, "productions": productions}
+        rules |= {"world": sorted(base.cfg.world)} if base.cfg.world else {}
     else:
         state = number_states(base)
         rules["automaton"] = {
@@ -189,6 +190,7 @@ def _compile_rules(pda: PDA) -> dict[str, JSON]:
             "accepting": [state[one] for one in state if one in base.accepting_states],
             "transitions": [[state[t.state], t.read, t.pop, state[t.target], list(t.push)] for t in base.transitions],
         }
+        rules |= {"world": [state[one] for one in state if one in base.world]} if base.world else {}
     rules["constraints"] = [_compile_constraint(constraint, place) for place, constraint in enumerate(constraints, 1)]
     rules["limits"] = [
         {
@@ -221,19 +223,40 @@ def _write_exact(amount: Fraction | int) -> JSON:
 
 def _number_run(pda: PDA, base: PDA, moves: Iterable[Move]) -> list[int]:
     """The numbers of the productions, or of the transitions of the base, that a run of all together takes."""
-    steps = [move for move in moves if isinstance(move, Transition)]
-    if base.is_of_cfg and base.cfg is not None:
-        place = {(p.head, p.body): number for number, p in reversed(list(enumerate(base.cfg.expanded)))}
-        return [place[one.head, one.body] for one in (move.production for move in steps) if one is not None]
-    known = {transition.parts(): number for number, transition in enumerate(base.transitions)}
-    depth = 0 if base is pda or not pda.factors else len(pda.factors) - 1
-    run = []
-    for move in steps:
-        here, there = _unpair_state(move.state, depth), _unpair_state(move.target, depth)
-        number = known.get((here, move.read, move.pop, there, move.push))
-        if number is not None:  # else only a constraint has moved
-            run.append(number)
-    return run
+    return RunNumbers(pda, base).number_moves(moves)
+
+
+class RunNumbers:
+    """Numbers the moves of an automaton as its compiled rules do.
+
+    Args:
+        pda: the automaton, which makes the moves.
+        base: the part of it whose productions or transitions are numbered (:func:`parts_of`).
+    """
+
+    def __init__(self, pda: PDA, base: PDA) -> None:
+        self._of_productions = base.is_of_cfg and base.cfg is not None
+        if base.is_of_cfg and base.cfg is not None:
+            self._known: dict[object, int] = {
+                (p.head, p.body): number for number, p in reversed(list(enumerate(base.cfg.expanded)))
+            }
+        else:
+            self._known = {transition.parts(): number for number, transition in enumerate(base.transitions)}
+        self._depth = 0 if base is pda or not pda.factors else len(pda.factors) - 1
+
+    def number_moves(self, moves: Iterable[Move]) -> list[int]:
+        """The numbers of moves; what a grammar only reads, and what only a constraint does, has none."""
+        run = []
+        for move in moves:
+            if not isinstance(move, Transition):
+                continue
+            if self._of_productions:
+                run += [] if move.production is None else [self._known[move.production.head, move.production.body]]
+                continue
+            here, there = _unpair_state(move.state, self._depth), _unpair_state(move.target, self._depth)
+            number = self._known.get((here, move.read, move.pop, there, move.push))
+            run += [] if number is None else [number]
+        return run
 
 
 def _unpair_state(state: State, depth: int) -> State:

@@ -213,6 +213,7 @@ class QuestionBuilder:
             objection=objection,
             begins=None if objection is None else SelectionBeginning(objection),
             walk=self.walk,
+            world=entry.fork.world,
         )
 
     def take_first_page(self, fork: ChoiceFork) -> ChoiceFork:

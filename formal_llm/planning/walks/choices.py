@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from formal_llm.automata.lookahead.branches import Branch, Branches, BranchLeap, JudgedBranches
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.limited import as_automaton, stack_depth
+from formal_llm.automata.lookahead.limited import as_automaton, has_world_moves, stack_depth
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import (
     SEARCH,
@@ -28,6 +28,7 @@ from formal_llm.automata.lookahead.verdicts import (
     START,
     TALLY,
     TIME,
+    Guarantee,
     Verdict,
     pause_garbage_collection,
 )
@@ -37,8 +38,7 @@ from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
-from formal_llm.automata.models.transition import Transition
-from formal_llm.errors import AutomatonError, unknown
+from formal_llm.errors import AutomatonError, Undecided, unknown
 from formal_llm.planning.plans.vocabulary import Vocabulary
 
 #: How many options are cached for all configurations (about 100 megabytes), and what a configuration itself counts.
@@ -147,6 +147,8 @@ class ChoiceFork:
         paged: the first page of the choices with its pager; cached by the walk.
         part: for a page of a selection, the part that it asks for.
         more: for a page of a selection, the later pages.
+        world: what the world decides here; empty where the choice is not its own.
+        dead: for a decision of the world's, the indices of the answers after which no plan can be finished.
     """
 
     choices: tuple[Choice, ...]
@@ -160,6 +162,8 @@ class ChoiceFork:
     paged: Any = field(default=None, repr=False)
     part: SelectionPart | None = None
     more: Menu | None = field(default=None, repr=False)
+    world: str = ""
+    dead: frozenset[int] = frozenset()
 
     @property
     def is_certain(self) -> bool:
@@ -263,15 +267,6 @@ def list_candidates(
                     continue
             yield Choice(number, moves, tuple(m.read for m in moves if m.read is not None)), end
             number += 1
-
-
-def with_questions(choices: Sequence[Choice], texts: list[str]) -> list[str]:
-    """Add their questions to the texts of choices that answer different questions."""
-    first = [choice.moves[0] if choice.moves else None for choice in choices]
-    asked = [move.question if isinstance(move, Transition) and move.decision else "" for move in first]
-    if len(set(asked)) < 2:
-        return texts
-    return [f"{question} {text}" if question else text for question, text in zip(asked, texts, strict=True)]
 
 
 #: A set of terminals.
@@ -395,6 +390,8 @@ class ChoiceTable:
         self.lookahead = lookahead
         self.search_time = search_time
         self.automaton = lookahead.automaton
+        self.whatever = lookahead.guarantee == "whatever"
+        self.has_world_moves = has_world_moves(lookahead.automaton)
         self.vocabulary = Vocabulary(lookahead.source)
         self.look = look
         self._rules: str | None = None
@@ -416,6 +413,7 @@ class ChoiceTable:
         max_states: int = 20_000,
         solver: bool = True,
         search_time: float | None = SEARCH_TIME,
+        guarantee: Guarantee = "some",
     ) -> ChoiceTable:
         """Create the table of a grammar or automaton.
 
@@ -428,6 +426,7 @@ class ChoiceTable:
             max_states: the budget of one lookahead query.
             solver: whether an integer program may decide what the lookahead's search does not.
             search_time: the seconds of search that a question may take.
+            guarantee: whether a plan must be possible for some answers of the world, or whatever it answers.
 
         Raises:
             AutomatonError: the automaton cannot have a goal or constraints, or the goal is not a nonterminal.
@@ -447,6 +446,10 @@ class ChoiceTable:
                 raise AutomatonError("constraints need a grammar or a PDA to be combined with")
             source, limits = constrained(automaton, constraints), None
         ahead = Lookahead(source, limits, max_states=max_states, solver=solver)
+        if guarantee == "whatever" and has_world_moves(ahead.automaton):
+            from formal_llm.control.world import WhateverLookahead  # few rules have moves of the world's
+
+            ahead = WhateverLookahead(ahead.source, max_states=max_states, solver=solver)
         return cls(ahead, look=lookahead == "on", search_time=search_time)
 
     def rules(self) -> str:
@@ -518,7 +521,13 @@ class ChoiceTable:
     def begin(self, configuration: Hashable) -> Verdict:
         """Decide whether any plan can be made from the start configuration."""
         with self.lookahead.work.limit_seconds(self.start_time):
-            return self.lookahead.completable(configuration)
+            verdict = self.lookahead.completable(configuration)
+        if self.whatever and verdict.value == "unknown":
+            raise Undecided(
+                "whether a plan can be finished whatever the world answers was not decided within "
+                f"{self.lookahead.max_states:,} configurations; raise max_states, or bound plans by %limit"
+            )
+        return verdict
 
     def second_look(self, configuration: Hashable, choice: Choice) -> Verdict:
         """Decide whether a plan can be finished after a choice, with the whole search time of a question for it."""
@@ -531,7 +540,12 @@ class ChoiceTable:
     def _can_finish(self, configuration: Any, steps: float) -> bool:
         """Return whether a plan may be finished within ``steps`` moves; always True without lookahead."""
         bound = None if steps == INFINITE else int(steps)
-        return not self.look or (steps >= 0 and self.lookahead.completable(configuration, steps=bound).possible)
+        return not self.look or (steps >= 0 and self.decide(configuration, steps=bound).possible)
+
+    def decide(self, configuration: Hashable, *, steps: int | None = None) -> Verdict:
+        """Return the verdict on a configuration; with the guarantee ``"whatever"``, what is not certain is "no"."""
+        verdict = self.lookahead.completable(configuration, steps=steps)
+        return Verdict("no", verdict.how) if self.whatever and verdict.value == "unknown" else verdict
 
     def after(self, configuration: Hashable, choice: Choice) -> Hashable:
         """Return the configuration after a choice."""
@@ -570,7 +584,7 @@ class ChoiceTable:
         if not self.look:
             return ChoiceFork(tuple(choice for choice, _ in found), total), 0.0
         self.lookahead.work.share_among(len(found))
-        verdicts = [self.lookahead.completable(after) for _, after in found]
+        verdicts = [self.decide(after) for _, after in found]
         doubtful = [number for number, verdict in enumerate(verdicts) if verdict.value == "unknown"]
         for place, number in enumerate(doubtful):  # again, with the time that the others have left
             self.lookahead.work.share_among(len(doubtful) - place)
@@ -607,7 +621,7 @@ class ChoiceTable:
         fork = ChoiceFork(tuple(choice for choice, _ in found), len(members), several=True, only=only)
         reach = 0.0
         if self.look and steps == INFINITE:
-            undecided, decide = Verdict("unknown", TIME), self.lookahead.completable  # no way was found in time
+            undecided, decide = Verdict("unknown", TIME), self.decide  # no way was found in time
             judged = [(choice, undecided if after is None else decide(after)) for choice, after in found]
             judged_fork, reach = self._build_fork(judged, len(members), deeper)
             fork = replace(fork, unknown=judged_fork.unknown, open=judged_fork.open, tally=judged_fork.tally)

@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Literal, TypedDict, Unpack
 
 from formal_llm.automata import Automaton, Limits, Source, Word
+from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import BudgetExceeded, WalkError
 from formal_llm.llms.question import Answer, Question
@@ -258,6 +259,8 @@ class Walk(DraftFollower):
     def answer(self, given: Answer | int | Sequence[int]) -> None:
         """Answer :attr:`question` by numbers, an :class:`Answer`, or a text (:meth:`Question.read`).
 
+        An answer for the world (:attr:`Question.world`) counts as no question, and :meth:`back` passes it over.
+
         Raises:
             InvalidAnswer: it does not answer the question; the walk is unchanged.
             WalkError: there is no question.
@@ -283,13 +286,20 @@ class Walk(DraftFollower):
             ):
                 entry.probability = found[numbers[0] - 1]
             chosen = offered[numbers[0] - 1]
-        self._trail.meter.questions += 1
+        self._trail.meter.questions += not entry.fork.world
         if answer.usage.requests:
             self._trail.meter.tokens += answer.usage
-        entry.asked = True
+        entry.asked = not entry.fork.world
         question.let_go(prompt=not self.wording.conversation)
         self._trail.take_checked(entry, chosen)
         self._advance_walk()
+
+    def bound_moves(self, most: float) -> None:
+        """Allow at most so many more moves; the question offers what leads to an end within them."""
+        steps = len(self._trail.moves) + most
+        if steps < (INFINITE if self.budget.steps is None else self.budget.steps):
+            self.budget = replace(self.budget, steps=int(steps))
+            self._trail.look_again()
 
     def ponder(self) -> bool:
         """Examine one :attr:`undecided` option in advance, as long as :meth:`answer` would; False if none is left."""

@@ -25,7 +25,7 @@ from formal_llm.llms.question import Message
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, path_to_open, production_of, text_of
 from formal_llm.planning.plans.vocabulary import order_of
-from formal_llm.planning.walks.choices import Choice, ChoiceTable, with_questions
+from formal_llm.planning.walks.choices import Choice, ChoiceTable
 
 _PROMPT = dict.fromkeys(("task", "progress", "target", "options", "instruction"), "")
 _DRAFT = dict.fromkeys(("task", "progress", "names", "rules", "limits", "instruction"), "")
@@ -410,6 +410,15 @@ class Wording:
                 names = [*choices[number].reads] or [str(move) for move in choices[number].moves[:1]]
                 texts[number] = f"{text} [{', '.join(names)}]"
         return tuple(texts)
+
+
+def with_questions(choices: Sequence[Choice], texts: list[str]) -> list[str]:
+    """Add their questions to the texts of choices that answer different questions."""
+    first = [choice.moves[0] if choice.moves else None for choice in choices]
+    asked = [move.question if isinstance(move, Transition) and move.decision else "" for move in first]
+    if len(set(asked)) < 2:
+        return texts
+    return [f"{question} {text}" if question else text for question, text in zip(asked, texts, strict=True)]
 
 
 _CALLED = "in a wording"

@@ -424,3 +424,13 @@ def test_what_is_accepted_has_the_plans_that_tokens_play(text: str) -> None:
     read, played = set(words(chart.pda(decisions=False), 4)), TokenGame(text).words(4)
     assert read <= played
     assert read == played or any("only where nothing runs side by side" in str(one.message) for one in caught)
+
+
+def test_the_world_decides_after_service_tasks_if_asked() -> None:
+    gateways = '<exclusiveGateway id="g" name="Paid?"/><exclusiveGateway id="h" name="Gift?"/>'
+    body = ENDS + '<serviceTask id="charge"/>' + tasks("a", "b") + gateways
+    text = bpmn(body, "s charge;charge g;g a yes;g e no;a h;h b yes;h e no;b e")
+    assert Flowchart.from_bpmn(text).world == frozenset()
+    assert Flowchart.from_bpmn(text, world_after_service_tasks=True).world == {"g"}
+    both = bpmn(body, "s charge;charge g;g a yes;g e no;a h;h b yes;h e no;b g")  # a task leads there, too
+    assert Flowchart.from_bpmn(both, world_after_service_tasks=True).world == frozenset()
