@@ -204,27 +204,29 @@ def make_toolkit(database: sqlite3.Connection) -> Toolkit:
         """Tell what an employee has access to."""
         return rows("SELECT system, until_day FROM access WHERE employee_id = ? ORDER BY system", employee_id)
 
-    return Toolkit([
-        today,
-        find_employee,
-        find_system,
-        find_access,
-        list_access,
-        find_approval,
-        find_device,
-        list_devices,
-        verify_pin,
-        close_session,
-        send_code,
-        confirm_code,
-        sign_exception,
-        grant_access,
-        extend_access,
-        revoke_access,
-        reset_password,
-        register_device,
-        report_access,
-    ])
+    return Toolkit(
+        [
+            today,
+            find_employee,
+            find_system,
+            find_access,
+            list_access,
+            find_approval,
+            find_device,
+            list_devices,
+            verify_pin,
+            close_session,
+            send_code,
+            confirm_code,
+            sign_exception,
+            grant_access,
+            extend_access,
+            revoke_access,
+            reset_password,
+            register_device,
+            report_access,
+        ]
+    )
 
 
 toolkit = make_toolkit(example_database())

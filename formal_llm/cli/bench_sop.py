@@ -69,9 +69,8 @@ def _show_cases(bench: SopBench, domains: list[str], settings: SopSettings, fail
         right = sum(one.outcome.goal == one.case.goal for one in results)
         requests = sum(one.outcome.usage.requests for one in results)
         calls = sum(len(one.outcome.calls) for one in results)
-        print_text(
-            f"| {name} | {len(results)} | {passed} | {100 * passed / len(results):.1f} | {right} | {requests} | {calls} |"
-        )
+        cells = (name, len(results), passed, f"{100 * passed / len(results):.1f}", right, requests, calls)
+        print_text(f"| {' | '.join(map(str, cells))} |")
         for one in results if failed else ():
             if not one.passed:
                 verdicts = [key for key, value in one.verdicts.items() if value is False]

@@ -316,7 +316,7 @@ class Assessor:
         return Assessment("stuck", findings=findings)
 
     def _join_ways(self, group: Group, parts: Sequence[Assessment], owned: Mapping[str, Value]) -> Assessment:
-        """Join the open parts of a group of which one suffices: the cheapest is tried, equally cheap ones are chosen."""
+        """Join the open parts of a group of which one suffices: the cheapest, or a choice of the cheapest."""
         key = f"{group} {sorted((name, str(value)) for name, value in owned.items())}"
         ordered = sorted(parts, key=lambda part: part.cost)
         cheapest = [part for part in ordered if part.cost == ordered[0].cost]
@@ -359,9 +359,9 @@ class Assessor:
         shown = {name: as_json(value) for name, value in values.items()}
         undone = tuple(one.tool for one in fact.until)
         for made in self.history.list_from_latest((tool.name, *undone)):
-            if made.call.tool == tool.name and matches_arguments(made.call, wanted):
-                if self._is_shown_by(fact.body.condition, values, made):
-                    return Assessment("holds", findings=(Finding(leaf, "holds", shown, (made,)),))
+            is_it = made.call.tool == tool.name and matches_arguments(made.call, wanted)
+            if is_it and self._is_shown_by(fact.body.condition, values, made):
+                return Assessment("holds", findings=(Finding(leaf, "holds", shown, (made,)),))
             if made.succeeded and self._ends(fact, made, values):
                 break
         if negated:

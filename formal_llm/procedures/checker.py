@@ -1,8 +1,9 @@
 """Checks the outcome of a run by itself: it imports nothing of this package, and can be read in one sitting.
 
 Its input is plain data (:func:`formal_llm.procedures.evidence.write_evidence`): the procedure as nested lists, and the
-outcome with all calls. It makes sure that every call was allowed when it was made, that a goal that was done was allowed
-and succeeded, and that a goal that was declined could not have been allowed: a part of its need is refuted by results,
+outcome with all calls. It makes sure that every call was allowed when it was made, that a goal that was done was
+allowed and succeeded, and that a goal that was declined could not have been allowed: a part of its need is refuted by
+results,
 or depends on a call that may not be made, or on a value that the user did not have.
 
 A need is ``yes``, ``no``, ``never`` (nothing that may be done makes it yes) or ``open``.
@@ -25,7 +26,7 @@ class Unknown(Exception):
 
 def check_evidence(evidence: str | dict[str, Any]) -> list[str]:
     """Return what is wrong with the outcome of a run; empty if nothing is."""
-    data = json.loads(evidence) if isinstance(evidence, str) else evidence
+    data: dict[str, Any] = json.loads(evidence) if isinstance(evidence, str) else evidence
     return _Checker(data["procedure"], data["outcome"]).check()
 
 
@@ -51,15 +52,13 @@ class _Checker:
             refused = is_goal and last is not None and not succeeded(last)
             if is_goal and not refused:
                 problems.append("the goal was declined, and its call succeeded")
-            if not refused and self.judge(self.tools[goal]["need"], self.outcome["arguments"], False) not in (
-                "no",
-                "never",
-            ):
+            found = self.judge(self.tools[goal]["need"], self.outcome["arguments"], False)
+            if not refused and found not in ("no", "never"):
                 problems.append("the goal was declined, and its need is not refuted")
         return problems
 
-    # -- needs: ["all of" | "any of" | "in order" | "none of" | "first of", needs], ["not", need], ["fact", name, expressions],
-    #    ["condition", expression], ["hole", text]
+    # -- needs: ["all of" | "any of" | "in order" | "none of" | "first of", needs], ["not", need],
+    #    ["fact", name, expressions], ["condition", expression], ["hole", text]
 
     def judge(self, need: list[Any], own: dict[str, Any], negated: bool) -> str:
         kind = need[0]
@@ -107,9 +106,9 @@ class _Checker:
                 return "yes"
             for ender, ended in fact["until"]:
                 pairs = zip(self.tools[ender]["parameters"], ended, strict=False)
-                if made["tool"] == ender and succeeded(made):
-                    if has_arguments(made, {name: self.compute(one, values) for name, one in pairs}):
-                        return self.judge_action_undone(tool, given, values, negated)
+                wanted_there = {name: self.compute(one, values) for name, one in pairs}
+                if made["tool"] == ender and succeeded(made) and has_arguments(made, wanted_there):
+                    return self.judge_action_undone(tool, given, values, negated)
         return self.judge_action_undone(tool, given, values, negated)
 
     def judge_action_undone(self, tool: str, given: list[Any], values: dict[str, Any], negated: bool) -> str:
@@ -179,6 +178,7 @@ class _Checker:
         if fixed is not None:
             return fixed
         arguments = self.build(call[1], call[2], own)
+        made: dict[str, Any]
         for made in reversed(self.made):
             if made["tool"] == call[1] and made["arguments"] == arguments:
                 return made
@@ -254,7 +254,7 @@ def moment(value: Any) -> datetime:
 
 
 def compare(one: Any, other: Any) -> int:
-    """Compare as the notation does: numbers with numbers and texts that are numbers, dates with dates, else equality."""
+    """Compare as the notation does: numbers, also as texts, and dates; of other values only equality: 0, or 2."""
     if one is None or other is None or isinstance(one, bool) or isinstance(other, bool):
         if one is other or one is None or other is None:
             return 0 if one is other else 2
@@ -286,7 +286,7 @@ def compare(one: Any, other: Any) -> int:
             return 2  # as texts they differ
     else:
         return 0 if one == other else 2
-    return (pair[0] > pair[1]) - (pair[0] < pair[1])
+    return int(pair[0] > pair[1]) - int(pair[0] < pair[1])
 
 
 def apply_sign(sign: str, one: Any, other: Any) -> Any:

@@ -39,9 +39,12 @@ from formal_llm.procedures.procedure import (
 from formal_llm.procedures.terms import CallSucceeds, CallValue
 
 T = TypeVar("T")
-#: What a call returned, in the letters of results.
-_VALUE = "returned"
-_FALSE = Constant(False)
+#: The fields of the letters of results: what a call returned, and whether it did not fail.
+_VALUE, _WORKED = "returned", "worked"
+#: The arguments of a call, in a condition on its result.
+_ARGUMENTS = "called_with"
+_FAILED = FieldPath(("failed",))
+_NEVER = BinaryOperation("==", Constant("never"), Constant("ever"))
 Bindings = Mapping[str, Expression]
 
 
@@ -80,7 +83,7 @@ class _GuardCompiler:
     # -- needs ------------------------------------------------------------------------------------------------------
 
     def _convert(self, need: Need, own: Bindings, *, wanted: bool) -> Expression:
-        """Return a condition that holds if it is known that a need holds, or, unless it is ``wanted``, that it does not."""
+        """Return a condition that holds if a need is known to hold, or, unless it is ``wanted``, known not to hold."""
         match need:
             case Not(inner):
                 return self._convert(inner, own, wanted=not wanted)
@@ -88,8 +91,8 @@ class _GuardCompiler:
                 return self._convert(Group("any of", items), own, wanted=not wanted)
             case Group(grouping, items):
                 parts = tuple(self._convert(item, own, wanted=wanted) for item in items)
-                if grouping == "first of":  # each source tells the same: what one of them shows is so
-                    return _join("or", parts)
+                if grouping == "first of":
+                    return self._convert_sources(items, own, wanted=wanted)
                 return _join("or" if (grouping == "any of") is wanted else "and", parts)
             case FactNeed(name, given):
                 fact = self.procedure.facts[name]
@@ -101,9 +104,27 @@ class _GuardCompiler:
                 return held if wanted else Negation(held)
             case ConditionNeed(condition):
                 bound = self._bind(condition, own)
-                return FunctionCall("holds", (bound if wanted else Negation(bound),))
+                worked = tuple(dict.fromkeys(self._find_result(call, own, _WORKED) for call in _list_values(condition)))
+                return FunctionCall("holds", (_join("and", (*worked, bound if wanted else Negation(bound))),))
             case Hole():
-                return BinaryOperation("==", Constant("understood"), Constant("not understood"))
+                return _NEVER
+
+    def _convert_sources(self, items: Sequence[Need], own: Bindings, *, wanted: bool) -> Expression:
+        """Return a condition that holds if the first source that shows anything shows it.
+
+        That an action was not done shows nothing.
+        """
+        ways, earlier = [], tuple[Expression, ...]()
+        for item in items:
+            is_done = (
+                isinstance(item, FactNeed) and self.procedure.find_action(self.procedure.facts[item.fact]) is not None
+            )
+            if wanted or not is_done:
+                ways.append(_join("and", (self._convert(item, own, wanted=wanted), *earlier)))
+            if wanted and is_done:
+                continue
+            earlier = (*earlier, Negation(self._convert(item, own, wanted=not wanted)))
+        return _join("or", tuple(ways)) if ways else _NEVER
 
     def _bind(self, expression: Expression, own: Bindings) -> Expression:
         """Replace names by what they stand for, and calls by their last results."""
@@ -117,22 +138,18 @@ class _GuardCompiler:
             case FieldPath((str(name),)) if name in self.procedure.constants:
                 return Constant(self.procedure.constants[name])
             case CallSucceeds(call):
-                value = self._bind(call, own)
-                failed = (_equals(value, False), _equals(value, None))
-                return _join(
-                    "and", (FunctionCall("has", (value,)), *(Negation(FunctionCall("holds", (one,))) for one in failed))
-                )
+                return _join("and", (self._find_result(call, own, _WORKED), *_is_something(self._bind(call, own))))
             case CallValue():
                 return self._find_result(expression, own)
         return map_parts(expression, lambda part: self._bind(part, own))
 
-    def _find_result(self, call: CallValue, own: Bindings) -> LastValue:
+    def _find_result(self, call: CallValue, own: Bindings, field: str = _VALUE) -> LastValue:
         names = [one.name for one in self.procedure.tools[call.tool].parameters]
         given = {name: one for name, one in zip(names, call.given, strict=False) if self._is_bound(one, own)}
         letter = self._declare_result(self.procedure.tools[call.tool], tuple(given))
-        return LastValue(
-            letter, _VALUE, tuple(self._bind(one, own) for one in given.values()), _bind_steps(self, call, own)
-        )
+        steps = tuple(self._bind(step, own) if isinstance(step, Expression) else step for step in call.steps)
+        keys = tuple(self._bind(one, own) for one in given.values())
+        return LastValue(letter, field, keys, steps if field == _VALUE else ())
 
     def _is_bound(self, expression: Expression, own: Bindings) -> bool:
         known = own.keys() | self.procedure.constants.keys()
@@ -144,8 +161,9 @@ class _GuardCompiler:
         """Declare the letter of a tool's results that is distinguished by some of its arguments."""
         name = "_".join((tool.name, "result", *names))
         if name not in self._letters:
-            values = (*((one, FieldPath((one,))) for one in names), (_VALUE, FieldPath((_VALUE,))))
-            pattern = EventPattern("result", tool.name, FunctionCall("has", (FieldPath((_VALUE,)),)), values)
+            keys = tuple((one, FieldPath((_ARGUMENTS, one))) for one in names)
+            values = (*keys, (_VALUE, FieldPath((_VALUE,))), (_WORKED, FunctionCall("holds", (Negation(_FAILED),))))
+            pattern = EventPattern("result", tool.name, None, values)
             self._letters[name] = Letter(name, (pattern,))  # it exists before the letters that end it
             enders = [one for one in self.procedure.tools.values() if one.makes_obsolete(tool.name)]
             until = tuple(self._declare_call(one) for one in enders)
@@ -158,7 +176,7 @@ class _GuardCompiler:
         return name
 
     def _declare_fact(self, fact: Fact, action: CallValue) -> str:
-        """Declare the letter of the call that establishes a fact, with the values that the fact is about as its fields."""
+        """Declare the letter of the call that establishes a fact; its fields are the values that the fact is about."""
         assert isinstance(fact.body, ConditionNeed)
         if fact.name in self._letters:
             return fact.name
@@ -181,7 +199,7 @@ class _GuardCompiler:
 def _find_arguments(tool: ProcedureTool, given: Sequence[Expression]) -> dict[str, FieldPath]:
     """For each plain name among the values given to a tool, the tool's parameter that it is given to."""
     return {
-        str(one.steps[0]): FieldPath((parameter.name,))
+        str(one.steps[0]): FieldPath((_ARGUMENTS, parameter.name))
         for parameter, one in zip(tool.parameters, given, strict=False)
         if isinstance(one, FieldPath) and len(one.steps) == 1
     }
@@ -198,9 +216,21 @@ def _replace_result(condition: Expression) -> Expression:
 
 
 def _succeeds() -> Expression:
-    value = FieldPath((_VALUE,))
-    failed = tuple(Negation(FunctionCall("holds", (_equals(value, one),))) for one in (False, None))
-    return _join("and", (FieldPath(("ok",)), *failed))
+    return _join("and", (Negation(_FAILED), *_is_something(FieldPath((_VALUE,)))))
+
+
+def _is_something(value: Expression) -> tuple[Expression, ...]:
+    """Conditions that a value is neither false nor nothing."""
+    return tuple(Negation(FunctionCall("holds", (_equals(value, one),))) for one in (False, None))
+
+
+def _list_values(condition: Expression) -> Iterator[CallValue]:
+    """Yield the calls whose values a condition uses: they must have worked."""
+    if isinstance(condition, CallValue):
+        yield condition
+    if not isinstance(condition, CallSucceeds):
+        for part in condition.parts:
+            yield from _list_values(part)
 
 
 def _equals(value: Expression, other: object) -> Expression:
@@ -208,13 +238,9 @@ def _equals(value: Expression, other: object) -> Expression:
 
 
 def _join(word: str, parts: tuple[Expression, ...]) -> Expression:
-    if not parts:
-        return BinaryOperation("==", _FALSE, Constant(word != "and"))
+    if not parts:  # of no conditions all hold, and none does
+        return Negation(_NEVER) if word == "and" else _NEVER
     return join_conditions(word, parts) if len(parts) > 1 else parts[0]
-
-
-def _bind_steps(compiler: _GuardCompiler, call: CallValue, own: Bindings) -> tuple[str | int | Expression | None, ...]:
-    return tuple(compiler._bind(step, own) if isinstance(step, Expression) else step for step in call.steps)
 
 
 def map_parts(expression: T, change: object) -> T:

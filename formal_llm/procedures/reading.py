@@ -57,7 +57,6 @@ from formal_llm.procedures.procedure import (
     Procedure,
     ProcedureTool,
     Retraction,
-    walk_need,
     walk_terms,
 )  # fmt: skip
 from formal_llm.procedures.terms import CallSucceeds, CallValue, FactUse
@@ -170,7 +169,7 @@ class _LeafReader(ConditionReader):
                 )
             return FactUse(name, given)
         near = did_you_mean(name, (*self.tools, *self.facts, *FUNCTIONS))
-        self._raise_error(
+        return self._raise_error(
             f"unknown tool, fact or function: {name}", token,
             f"did you mean {near}?" if near else f"declare it: fact {name}(...): ...",
         )  # fmt: skip
@@ -199,8 +198,8 @@ class _ProcedureReader:
         for block in blocks:
             if block.kind == "constant":
                 self._read_constant(block, leaves)
-        tools = {block_name(block): self._read_tool(block, leaves) for block in blocks if block.kind == "tool"}
-        facts = {block_name(block): self._read_fact(block, leaves) for block in blocks if block.kind == "fact"}
+        tools = {_get_name(block): self._read_tool(block, leaves) for block in blocks if block.kind == "tool"}
+        facts = {_get_name(block): self._read_fact(block, leaves) for block in blocks if block.kind == "fact"}
         if not tools:
             self.source.fail_at(
                 "there are no tools", None, suggestion='write, for instance, goal action refund(order_id) "Pays back."'
@@ -221,6 +220,8 @@ class _ProcedureReader:
             if "\t" in text[: len(text) - len(text.lstrip())]:
                 self.source.fail_at("a line that is indented by a tab", Place(number, 1), suggestion="use spaces")
             indent = len(text) - len(text.lstrip())
+            if above and bare[0] in ")]}":  # it closes what a line above opened
+                indent = above[-1].indent + 1
             while above and above[-1].indent >= indent:
                 above.pop()
             line = _Line(number, indent, [text], _find_kind(bare))
@@ -256,7 +257,7 @@ class _ProcedureReader:
     # -- declarations -------------------------------------------------------------------------------------------
 
     def _declare(self, block: _Line) -> None:
-        name = block_name(block)
+        name = _get_name(block)
         if name in self.places:
             self.source.fail_at(f"a second {name}; the first is in line {self.places[name].line}", block.place)
         self.places[name] = block.place
@@ -299,7 +300,7 @@ class _ProcedureReader:
             near = did_you_mean(kind, KINDS)
             self.source.fail_at(
                 f"unknown type: {kind}", _find_place(tokens[0]),
-                suggestion=f"did you mean {near}?" if near else f"types are {', '.join(KINDS)}, or texts: \"a\" | \"b\"",
+                suggestion=f"did you mean {near}?" if near else f"types are {', '.join(KINDS)}, or allowed texts",
             )  # fmt: skip
         return kind
 
@@ -308,12 +309,12 @@ class _ProcedureReader:
         value = leaves.read_condition(block.tree.children[1])
         if not isinstance(value, Constant):
             self.source.fail_at("a constant is a number, a text, a date or a duration", block.place)
-        self.constants[block_name(block)] = value.value
+        self.constants[_get_name(block)] = value.value
 
     # -- bodies -------------------------------------------------------------------------------------------------
 
     def _read_tool(self, block: _Line, leaves: _LeafReader) -> ProcedureTool:
-        tool = self.tools[block_name(block)]
+        tool = self.tools[_get_name(block)]
         settings: dict[str, object] = {}
         needs: list[Need] = []
         computed: list[tuple[str, Expression]] = []
@@ -350,7 +351,8 @@ class _ProcedureReader:
             if name not in self.tools or self.tools[name].acts:
                 near = did_you_mean(name, [one for one, tool in self.tools.items() if not tool.acts])
                 self.source.fail_at(
-                    f"{name} is no check", line.place, suggestion=f"did you mean {near}?" if near else "or: changes nothing"
+                    f"{name} is no check", line.place,
+                    suggestion=f"did you mean {near}?" if near else "or: changes nothing",
                 )  # fmt: skip
         return tuple(names)
 
@@ -466,7 +468,7 @@ class _ProcedureChecker:
                        "make it a fact of its own")  # fmt: skip
         if fact.until and action is None:
             self._fail(fact.name, "only a fact that an action establishes ends by 'until'",
-                       "a check is made again when an action changes what it shows: write changes below the action")  # fmt: skip
+                       "what an action makes obsolete is written below it: changes CHECK")  # fmt: skip
 
     def _check_cycles(self) -> None:
         """Each tool and fact can be reached: not every way to establish its needs leads through itself."""
@@ -508,7 +510,7 @@ def _find_kind(bare: str) -> str:
     return next((kind for head, kind in _HEADS if re.match(head, bare)), "meaning")
 
 
-def block_name(block: _Line) -> str:
+def _get_name(block: _Line) -> str:
     assert block.tree is not None
     return _find_names(block.tree)[0]
 

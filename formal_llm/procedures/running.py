@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from formal_llm.automata.models.automaton import make_fingerprint
@@ -56,7 +56,7 @@ class Party:
     user: User | None = None
     approve: Approver | None = None
     clarify: Clarifier | None = None
-    caller: Caller = Caller(CallLimits())
+    caller: Caller = field(default_factory=lambda: Caller(CallLimits()))
 
 
 def run_procedure(
@@ -142,7 +142,7 @@ def _gather(
     return Party(model, by_name, user, approve, clarify, Caller(CallLimits(timeout=timeout)))
 
 
-# -- answers ------------------------------------------------------------------------------------------------------------
+# -- answers -----------------------------------------------------------------------------------------------------------
 
 
 def _answer(party: Party, asked: Request) -> object:
@@ -209,7 +209,7 @@ def to_json(value: object) -> JSON:
     return cast("JSON", to_jsonable_python(value, serialize_unknown=True))
 
 
-# -- the journal --------------------------------------------------------------------------------------------------------
+# -- the journal -------------------------------------------------------------------------------------------------------
 
 
 class RunJournal:

@@ -36,8 +36,7 @@ def content(database: sqlite3.Connection) -> list[str]:
 
 def test_there_are_40_cases_and_half_of_them_succeed() -> None:
     assert Counter(case["ending"] for case in CASES) == {"done": 20, "declined": 17, "handed over": 3}
-    goals = {tool.name for tool in PROCEDURE.tools.values() if tool.goal}
-    assert {case["goal"] for case in CASES} == goals
+    assert {case["goal"] for case in CASES} == {tool.name for tool in PROCEDURE.tools.values() if tool.is_goal}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case['goal']}-{number}" for number, case in enumerate(CASES, 1)])
@@ -67,7 +66,10 @@ def test_a_case_ends_as_the_policy_says(case: dict[str, Any]) -> None:
     assert check_evidence(write_evidence(PROCEDURE, outcome)) == []
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case["ending"] == "declined"], ids=lambda case: case["goal"])
-def test_the_tools_themselves_would_not_decline(case: dict[str, Any]) -> None:
-    toolkit = TOOLS.make_toolkit(TOOLS.example_database())
-    assert case["goal"] in toolkit
+def test_the_tools_themselves_would_do_it() -> None:
+    database = TOOLS.example_database()
+    toolkit = TOOLS.make_toolkit(database)
+    assert toolkit["grant_access"].function("dot", "payroll", "2099-12-31") is True
+    assert ("dot", "2099-12-31") in [
+        tuple(row) for row in database.execute("SELECT employee_id, until_day FROM access")
+    ]

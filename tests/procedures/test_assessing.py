@@ -25,7 +25,9 @@ fact affordable(item, money): price(item) <= money
 """
 
 
-def make_assessor(known: dict[str, object] | None = None, *made: MadeCall, absent: frozenset[str] = frozenset()) -> Assessor:
+def make_assessor(
+    known: dict[str, object] | None = None, *made: MadeCall, absent: frozenset[str] = frozenset()
+) -> Assessor:
     procedure = Procedure.from_string(TEXT)
     return Assessor(procedure, CallHistory(procedure.tools, list(made)), known or {}, absent)  # type: ignore[arg-type]
 
@@ -81,7 +83,9 @@ def test_a_wrong_password_refutes_and_a_missing_one_is_the_reason() -> None:
 
 
 def test_an_action_makes_results_obsolete() -> None:
-    procedure = Procedure.from_string("check a(x)\ncheck b(x)\naction c(x)\n    changes a\naction d(x)\ngoal action g(x)")
+    procedure = Procedure.from_string(
+        "check a(x)\ncheck b(x)\naction c(x)\n    changes a\naction d(x)\ngoal action g(x)"
+    )
     a, b = MadeCall(Call("a", {"x": 1}), True), MadeCall(Call("b", {"x": 1}), True)
     for tool, left in (("c", [None, b]), ("d", [None, None])):
         history = CallHistory(procedure.tools, [a, b, MadeCall(Call(tool, {"x": 1}), True)])

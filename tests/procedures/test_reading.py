@@ -7,7 +7,7 @@ from formal_llm.errors import NotationError
 from formal_llm.procedures import Hole, Procedure
 from tests.procedures.procedures_at_random import World, worlds
 
-TEXT = '''constant longest = 30d
+TEXT = """constant longest = 30d
 check find_order(order_id: text) "Looks an order up."
 check now()
     cost 3
@@ -28,7 +28,7 @@ goal action refund(order_id: text, email: text, amount: number = 5, unit: "EUR" 
             find_order(order_id).state in {"refunded", "closed"}
         ? "The customer seems honest."
 fact verified(email) "The customer is known.": verify(email, code) is ok until log_out(email)
-'''
+"""
 
 
 def test_printing_and_reading_is_the_identity() -> None:
@@ -56,7 +56,11 @@ def test_a_condition_goes_on_in_lines_that_are_indented_further() -> None:
 WRONG = [
     ("", "there are no tools", None),
     ("goal actoin f(a)", "unexpected 'actoin'", "did you mean action?"),
-    ("goal action f(a)\n    vrified(a)\nfact verified(b): b == 3", "unknown tool, fact or function: vrified", "verified"),
+    (
+        "goal action f(a)\n    vrified(a)\nfact verified(b): b == 3",
+        "unknown tool, fact or function: vrified",
+        "verified",
+    ),
     ("goal action f(a: txt)", "unknown type: txt", "text"),
     ("goal action f(a)\n    amout > 3\ncheck g(amount)", "unknown name in f: amout", "amount"),
     ("goal action f(a)\n    a = 3", "unexpected '='", "=="),

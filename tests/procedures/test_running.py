@@ -116,7 +116,11 @@ def test_a_value_under_another_name_is_chosen_by_the_model() -> None:
 
 
 def test_a_person_approves() -> None:
-    for approve, ending in ((lambda call: True, "done"), (lambda call: "too late", "handed over"), (None, "handed over")):
+    for approve, ending in (
+        (lambda call: True, "done"),
+        (lambda call: "too late", "handed over"),
+        (None, "handed over"),
+    ):
         shop = Shop()
         outcome = run(shop, goal="cancel", approve=approve)
         assert outcome.ending == ending
@@ -216,7 +220,7 @@ def test_a_journal_of_another_run_or_a_changed_one_is_refused(tmp_path: Path) ->
         run(Shop(), journal=journal)
 
 
-KILLED = '''
+KILLED = """
 import os, sys, time
 from pathlib import Path
 from formal_llm.procedures import MadeCall, Procedure, run_procedure
@@ -244,7 +248,7 @@ print("ready", flush=True)
 outcome = run_procedure(Procedure.from_string(text), "Pay.", None, tools, goal="pay", known=known,
                         journal=folder / "run.log", clarify=clarify)
 print(outcome.ending, flush=True)
-'''
+"""
 
 
 @pytest.mark.parametrize("seed", range(6))

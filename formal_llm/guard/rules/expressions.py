@@ -10,7 +10,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Protocol
 
 from formal_llm.guard.rules.data import Undetermined, Value, format_value, is_less, to_text, write_constant
@@ -19,6 +18,11 @@ from formal_llm.planning.json_data import JSON
 
 #: The maximum length of a result text that is read as JSON.
 _MOST_JSON = 1_000_000
+
+
+#: For a result: the whole returned value, the arguments of the call, and whether it failed; a field of the returned
+#: value with such a name does not hide them.
+RESERVED_NAMES = ("returned", "called_with", "failed")
 
 
 class LetterMemory(Protocol):
@@ -53,6 +57,8 @@ class Scope:
         Raises:
             Undetermined: there is nothing with that name.
         """
+        if self.has_value and name in RESERVED_NAMES:
+            return self.names[name]
         if self.has_value:
             if isinstance(self.value, Mapping) and name in self.value:
                 return self.value[name]
@@ -149,7 +155,7 @@ def follow_path(value: Value, steps: Steps, scope: Scope, called: str) -> Value:
             inner = value.values() if isinstance(value, Mapping) else value
             rest, name = steps[at + 1 :], f"{called}{format_steps(steps[: at + 1])}"
             found = [follow_path(one, rest, scope, name) for one in inner]
-            return list(chain.from_iterable(found)) if None in rest else found
+            return [part for one in found if isinstance(one, list) for part in one] if None in rest else found
         if isinstance(step, Expression):
             step = to_text(step.evaluate_in(scope))
         if isinstance(step, str) and isinstance(value, Mapping) and step in value:  # noqa: SIM114  # types part

@@ -119,7 +119,8 @@ def _build_scope(event: GuardEvent, memory: LetterMemory | None) -> Scope:
     names: dict[str, Value] = {"tool": event.tool, "now": event.at, "arguments": event.arguments}
     if isinstance(event, Result):
         value = read_json(event.value)
-        return Scope(event.arguments, {**names, "returned": value}, value, True, event.error, memory)
+        names |= {"returned": value, "called_with": event.arguments, "failed": event.error}
+        return Scope(event.arguments, names, value, True, event.error, memory)
     names["approved"] = event.approved
     return Scope(event.arguments, names, memory=memory)
 

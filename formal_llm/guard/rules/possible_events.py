@@ -121,7 +121,7 @@ class _TrialValues:
             if isinstance(part, FieldPath):
                 self.add(part, constants or [Fraction(0), Fraction(1)])
 
-    def list_trials(self) -> list[tuple[tuple[str | int | None, ...], list[Value]]]:
+    def list_trials(self) -> list[tuple[Steps, list[Value]]]:
         """List each path with the values to try, one from each region."""
         return [
             (steps, _sample_moments(values) if steps == ("now",) else _sample_regions(values))
@@ -262,7 +262,7 @@ def _generate_events(kind: str, tool: str, terms: _TrialValues, call: Call) -> t
     return iterate_events(), exact and not nested
 
 
-def _build_event(kind: str, tool: str, values: Mapping[tuple[str | int | None, ...], Value], call: Call) -> GuardEvent:
+def _build_event(kind: str, tool: str, values: Mapping[Steps, Value], call: Call) -> GuardEvent:
     now = values.get(("now",), datetime(2026, 1, 5, 12, tzinfo=UTC))
     assert isinstance(now, datetime)
     data: dict[str, JSON] = {}
@@ -279,7 +279,7 @@ def _build_event(kind: str, tool: str, values: Mapping[tuple[str | int | None, .
     return Said(kind, text if isinstance(text, str) else "~", now)
 
 
-def _put_value(data: dict[str, JSON], steps: Sequence[str | int | None], value: Value) -> None:
+def _put_value(data: dict[str, JSON], steps: Steps, value: Value) -> None:
     """Set the value at a path; missing objects on the way are created."""
     name, *rest = steps
     target = data

@@ -11,6 +11,7 @@ import copy
 import gzip
 import importlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -317,8 +318,8 @@ def find_refused_call(guard: Guard, run: RecordedRun) -> int | None:
 
 
 def _read_result(text: str) -> tuple[JSON, bool]:
-    """Read a result that was written as a Python literal; any other text is an error's."""
+    """Read a result that was written as a Python literal or as a text, and return whether it is an error's."""
     try:
         return cast("JSON", simplify_result(ast.literal_eval(text))), False
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text, True
+        return text, re.match(r"\w*(Error|Exception)\b", text) is not None

@@ -26,7 +26,7 @@ def test_the_procedures_print_and_read_and_compile(domain: str) -> None:
 
 
 def test_a_folder_without_the_benchmark_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has no env/evaluator.py"):
+    with pytest.raises(InputError, match=r"has no env/evaluator\.py"):
         SopBench(tmp_path)
 
 
