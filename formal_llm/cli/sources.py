@@ -179,7 +179,8 @@ def _load(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRul
 
 def _pack(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRules:
     if reading != ReaderOptions():
-        raise InputError(f"--process, --final and --world-after-service-tasks are for files, and {name} is a task pack")
+        given = "--world-after-service-tasks is" if reading.world_after_service_tasks else "--process and --final are"
+        raise InputError(f"{given} for files, and {name} is a task pack")
     pack = TaskPack.load(name, known)
     return LoadedRules(pack.rules, pack.source, pack)
 

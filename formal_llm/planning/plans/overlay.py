@@ -174,7 +174,7 @@ def _add_number(numbers: Numbers, number: int | None) -> Numbers:
 
 def _resolve_pda(rules: Source) -> PDA:
     if isinstance(rules, Flowchart):
-        return rules.pda()
+        return rules.pda().without_limits
     inner = as_automaton(rules)
     if not isinstance(inner, PDA):
         raise AutomatonError("a plan is drawn over a grammar, a flowchart, a behaviour or a pushdown automaton")

@@ -14,8 +14,8 @@ from formal_llm.planning.walks.choices import (
     SelectionPart,
     collect_indices,
     list_candidates,
-    with_questions,
 )
+from formal_llm.planning.walks.wording import with_questions
 
 
 def template():

@@ -292,7 +292,11 @@ def keywords(kind: type) -> set[str]:
 
 def test_the_settings_of_walks_and_of_planners_are_those_of_their_constructors() -> None:
     assert set(WalkSettings.__annotations__) == keywords(Walk) - {"source"}
-    assert set(PlannerSettings.__annotations__) == keywords(Planner) - {"source", "llm"}
+    assert set(PlannerSettings.__annotations__) == keywords(Planner) - {
+        "source",
+        "llm",
+        "world",
+    }  # trips have a world, too
 
 
 def test_what_is_shared_is_a_setting_of_both() -> None:
