@@ -51,7 +51,7 @@ def bench_sop(
     domains = domain or list(DOMAINS)
     unknown = [name for name in domains if name not in DOMAINS]
     if unknown:
-        raise InputError(f"there is no procedure for {', '.join(unknown)}", f"domains are {', '.join(DOMAINS)}")
+        raise InputError(f"there is no procedure for {', '.join(unknown)}; domains are {', '.join(DOMAINS)}")
     if recorded:
         _show_recorded(bench, [name for name in domains if _find_runs(folder, name).is_file()])
         return
@@ -87,7 +87,7 @@ def _show_recorded(bench: SopBench, domains: list[str]) -> None:
     from formal_llm.procedures import compile_guard_rules
 
     if not domains:
-        raise InputError("there are no recorded runs", "the folder has DOMAIN_runs.jsonl.gz")
+        raise InputError("there are no recorded runs; the folder has DOMAIN_runs.jsonl.gz")
     print_text("| domain | runs | pass | of them refused | act against | of them refused |\n| --- |" + " ---: |" * 5)
     for name in domains:
         procedure = load_domain(name)

@@ -78,9 +78,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class CallStep:
-    """A call to make next."""
+    """A call to make next; ``acts`` if it is an action."""
 
     call: Call
+    acts: bool = False
 
     def __str__(self) -> str:
         return str(self.call)
@@ -187,11 +188,13 @@ class Assessor:
         self._used: list[MadeCall] = []
         self._fixed: MadeCall | None = None
         self._names: dict[str, JSON] = {}
+        self._computed: dict[str, Expression] = {}
 
     # -- calls ------------------------------------------------------------------------------------------------------
 
     def assess_tool(self, tool: ProcedureTool, arguments: Mapping[str, Value]) -> Assessment:
-        """Determine whether a tool may be called with some arguments."""
+        """Determine whether a tool may be called with some arguments; those that are computed may be missing."""
+        self._computed = dict(tool.computed)
         return self.assess(tool.need, arguments)
 
     def assess_call(self, call: Call) -> Assessment:
@@ -205,7 +208,7 @@ class Assessor:
         finally:
             self._visiting.pop()
         if found.state == "holds":
-            return Assessment("open", (CallStep(call),), tool.cost)
+            return Assessment("open", (CallStep(call, tool.acts),), tool.cost)
         if found.state == "open":
             return replace(found, cost=found.cost + tool.cost)
         return Assessment("stuck", findings=found.findings)
@@ -248,6 +251,8 @@ class Assessor:
                 if values is not self.procedure.constants:
                     self._names[name] = as_json(values[name])
                 return values[name]
+        if name in self._computed:
+            return self._computed[name].evaluate_in(self._make_scope(owned))
         if name in self.absent:
             raise _AbsentValue(name)
         raise _Pending(ValueStep(name))
@@ -489,10 +494,14 @@ def _names_in(expression: Expression) -> set[str]:
 
 
 def _join_open(parts: Sequence[Assessment]) -> Assessment:
-    """Join assessments all of which have to be decided: the cheapest comes first."""
-    ordered = sorted(parts, key=lambda part: part.cost)
+    """Join assessments all of which have to be decided: the cheapest comes first, and checks before actions."""
+    ordered = sorted(parts, key=lambda part: (_begins_with_action(part), part.cost))
     steps = {str(step): step for part in ordered for step in part.steps}
     return Assessment("open", tuple(steps.values()), sum(part.cost for part in parts))
+
+
+def _begins_with_action(part: Assessment) -> bool:
+    return bool(part.steps) and isinstance(part.steps[0], CallStep) and part.steps[0].acts
 
 
 def _stuck(

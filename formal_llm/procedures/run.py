@@ -102,16 +102,24 @@ class ProcedureRun:
         request: what the user wants, in words.
         known: values that are known from the start, by name.
         goal: the goal, if it is known.
+        has_model: whether a model chooses between ways that cost the same; else the first is taken.
     """
 
     def __init__(
-        self, procedure: Procedure, request: str, known: Mapping[str, JSON] | None = None, goal: str | None = None
+        self,
+        procedure: Procedure,
+        request: str,
+        known: Mapping[str, JSON] | None = None,
+        goal: str | None = None,
+        *,
+        has_model: bool = True,
     ) -> None:
         if goal is not None and (goal not in procedure.tools or not procedure.tools[goal].is_goal):
             raise ValueError(f"{goal} is no goal; goals are {', '.join(tool.name for tool in procedure.goals)}")
         self.procedure = procedure
         self.request = request
         self.goal = goal
+        self.has_model = has_model
         self.known: dict[str, JSON] = dict(known or {})
         self.history = CallHistory(procedure.tools)
         self.preferred: dict[str, int] = {}
@@ -161,7 +169,7 @@ class ProcedureRun:
                     f"{self.request}\n\nBefore {goal.name} one of these has to be done. Which?",
                     [text for text, _ in ways],
                 )
-                self.preferred[key] = (yield from self._choose(question)) - 1
+                self.preferred[key] = (yield from self._choose(question)) - 1 if self.has_model else 0
         return None
 
     def _finish(self, goal: ProcedureTool, call: Call, found: Assessment) -> Generator[Request, Any, Outcome]:
@@ -236,7 +244,7 @@ class ProcedureRun:
         """Let the model choose among the values of the right type that came under other names."""
         parameter = self._find_parameter(name)
         fitting = {one: value for one, value in self._others.items() if not find_misfit(parameter, value)}
-        if not fitting or parameter.kind == "any":
+        if not fitting or parameter.kind == "any" or not self.has_model:
             return
         texts = [f"{one}: {value}" for one, value in fitting.items()]
         question = Question(f"{self.request}\n\nWhich of these is the {name}?", [*texts, "none of these"])

@@ -78,12 +78,14 @@ def run_procedure(
     Args:
         procedure: the procedure.
         request: what the user wants, in words.
-        llm: the model that chooses the goal; None if ``goal`` is given.
+        llm: the model that chooses the goal, and between ways that cost the same; None if ``goal`` is given: then the
+            first of such ways is taken.
         tools: the tools.
         known: values that are known from the start, by name.
         goal: the goal, if it is known.
         user: asks the user for values; values that nobody provides are absent.
-        approve: decides about calls of tools that need approval; without it the run is handed over.
+        approve: decides about a call of a tool that needs approval: True, or the reason why not; without it, or if the
+            answer is no, the run is handed over.
         clarify: decides about a call whose result was lost; without it the run ends with an error.
         journal: a file that keeps the run; a run that was interrupted goes on from it.
         timeout: seconds for one call of a tool.
@@ -93,7 +95,7 @@ def run_procedure(
         LLMError: the model gave no answer.
         AuditError: the journal is another run's, or was changed.
     """
-    run = ProcedureRun(procedure, request, known, goal)
+    run = ProcedureRun(procedure, request, known, goal, has_model=llm is not None)
     party = _gather(procedure, llm, tools, user, approve, clarify, timeout)
     with _open_journal(journal, run) as record:
         return driven(run.steps(), lambda asked: record.answer(asked, lambda one: _answer(party, one), party))
@@ -114,7 +116,7 @@ async def arun_procedure(
     timeout: float | None = None,
 ) -> Outcome:
     """Run a procedure like :func:`run_procedure`, without blocking the event loop; ``user`` may be a coroutine."""
-    run = ProcedureRun(procedure, request, known, goal)
+    run = ProcedureRun(procedure, request, known, goal, has_model=llm is not None)
     party = _gather(procedure, llm, tools, user, approve, clarify, timeout)
     with _open_journal(journal, run) as record:
 
@@ -174,7 +176,7 @@ async def _aanswer(party: Party, asked: Request) -> object:
 
 def _require_model(party: Party) -> LLMLike:
     if party.llm is None:
-        raise InputError("a model has to choose here, and there is none", "give llm=, or the goal")
+        raise InputError("a model has to choose the goal, and there is none; give llm=, or the goal")
     return party.llm
 
 
@@ -261,8 +263,8 @@ class RunJournal:
             return None
         if party.clarify is None:
             raise InputError(
-                f"{asked.call} was begun when the run was interrupted; whether it was done is not known",
-                "find out, and give clarify=: what it returned, or None if it was not done",
+                f"{asked.call} was begun when the run was interrupted; whether it was done is not known: find out, and "
+                "give clarify= what it returned, or None if it was not done"
             )
         made = party.clarify(asked.call)
         return None if made is None else (self.note(asked, made),)

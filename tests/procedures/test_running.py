@@ -269,3 +269,26 @@ def test_kill_9_pays_nothing_twice_and_loses_nothing(tmp_path: Path, seed: int) 
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stdout == "ready\ndone\n", done.stderr
     assert (tmp_path / "paid").read_text() == "paid\n"
+
+
+def test_without_a_model_the_first_of_equally_cheap_ways_is_taken_and_checks_come_before_actions() -> None:
+    text = """
+check a(x)
+check b(x)
+action pay(x)
+goal action g(x, total)
+    with total = a(x) * 2
+    all of
+        paid(x)
+        any of
+            a(x) == 1
+            b(x) == 1
+        total <= 1
+fact paid(x): pay(x) is ok
+"""
+    calls = []
+    tools = {name: (lambda name=name, **_: calls.append(name) or 1) for name in ("a", "b", "pay", "g")}
+    outcome = run_procedure(Procedure.from_string(text), "", None, tools, goal="g", known={"x": 1})
+    assert outcome.ending == "declined"
+    assert outcome.why[0].leaf == "total <= 1"
+    assert calls == ["a"]  # nothing is paid

@@ -89,7 +89,7 @@ class SopBench:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if not (self.folder / "env" / "evaluator.py").is_file():
-            raise InputError(f"{folder} has no env/evaluator.py", "give the folder of your copy of SOPBench")
+            raise InputError(f"{folder} has no env/evaluator.py; give the folder of your copy of SOPBench")
 
     def read_cases(self, domain: str) -> list[SopCase]:
         """Read the cases of a domain.
