@@ -5,7 +5,7 @@
 a run by itself.
 """
 
-from formal_llm.procedures.assessing import Assessment, Assessor, Finding
+from formal_llm.procedures.assessing import Assessment, Assessor, NeedFinding
 from formal_llm.procedures.checker import check_evidence
 from formal_llm.procedures.evidence import write_evidence
 from formal_llm.procedures.guarding import compile_guard_rules
@@ -13,15 +13,15 @@ from formal_llm.procedures.procedure import (
     ConditionNeed,
     Fact,
     FactNeed,
-    Group,
     Hole,
-    Not,
-    Parameter,
+    NeedGroup,
+    NotNeed,
     Procedure,
     ProcedureTool,
+    ToolParameter,
 )
 from formal_llm.procedures.record import Call, CallHistory, MadeCall
-from formal_llm.procedures.run import Outcome, ProcedureRun, ValuesRequest
+from formal_llm.procedures.run import ProcedureOutcome, ProcedureRun, ValuesRequest
 from formal_llm.procedures.running import arun_procedure, run_procedure
 
 __all__ = [
@@ -32,16 +32,16 @@ __all__ = [
     "ConditionNeed",
     "Fact",
     "FactNeed",
-    "Finding",
-    "Group",
     "Hole",
     "MadeCall",
-    "Not",
-    "Outcome",
-    "Parameter",
+    "NeedFinding",
+    "NeedGroup",
+    "NotNeed",
     "Procedure",
+    "ProcedureOutcome",
     "ProcedureRun",
     "ProcedureTool",
+    "ToolParameter",
     "ValuesRequest",
     "arun_procedure",
     "check_evidence",

@@ -18,10 +18,10 @@ from formal_llm.procedures.procedure import (
     ConditionNeed,
     Fact,
     FactNeed,
-    Group,
     Hole,
     Need,
-    Not,
+    NeedGroup,
+    NotNeed,
     Procedure,
     ProcedureTool,
 )
@@ -36,7 +36,7 @@ _OPPOSITE: Mapping[State, State] = {"holds": "refuted", "refuted": "holds", "ope
 
 
 @dataclass(frozen=True)
-class Finding:
+class NeedFinding:
     """What was found about a leaf of a need: an item of a reason.
 
     Attributes:
@@ -130,7 +130,7 @@ class Assessment:
     state: State
     steps: tuple[Step, ...] = ()
     cost: float = 0
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[NeedFinding, ...] = ()
 
 
 class _AbsentValue(Undetermined):
@@ -268,13 +268,13 @@ class Assessor:
             negated: whether it must not hold. What an action would establish is then not done.
         """
         match need:
-            case Not(inner):
+            case NotNeed(inner):
                 found = self.assess(inner, owned, negated=not negated)
                 if found.state in ("open", "stuck"):
                     return found
                 findings = tuple(_negate(finding) for finding in found.findings)
                 return replace(found, state=_OPPOSITE[found.state], findings=findings)
-            case Group():
+            case NeedGroup():
                 return self._assess_group(need, owned, negated)
             case FactNeed():
                 return self._assess_fact(need, owned, negated)
@@ -283,10 +283,10 @@ class Assessor:
             case Hole(text):
                 return _stuck(str(need), f"this was not understood: {text}")
 
-    def _assess_group(self, group: Group, owned: Mapping[str, Value], negated: bool) -> Assessment:
+    def _assess_group(self, group: NeedGroup, owned: Mapping[str, Value], negated: bool) -> Assessment:
         if group.grouping == "none of":
-            inner = Group("any of", group.items)
-            return self.assess(Not(inner), owned, negated=negated)
+            inner = NeedGroup("any of", group.items)
+            return self.assess(NotNeed(inner), owned, negated=negated)
         if group.grouping == "first of":
             return self._assess_sources(group, owned, negated)
         found = []
@@ -310,9 +310,9 @@ class Assessor:
             return _join_open(open_parts) if conjunction is not negated else self._join_ways(group, open_parts, owned)
         return Assessment(_OPPOSITE[decisive], findings=tuple(finding for one in found for finding in one.findings))
 
-    def _assess_sources(self, group: Group, owned: Mapping[str, Value], negated: bool) -> Assessment:
+    def _assess_sources(self, group: NeedGroup, owned: Mapping[str, Value], negated: bool) -> Assessment:
         """Determine what the first part that is not stuck shows."""
-        findings: tuple[Finding, ...] = ()
+        findings: tuple[NeedFinding, ...] = ()
         for item in group.items:
             found = self.assess(item, owned, negated=negated)
             if found.state != "stuck":
@@ -320,7 +320,7 @@ class Assessor:
             findings += found.findings
         return Assessment("stuck", findings=findings)
 
-    def _join_ways(self, group: Group, parts: Sequence[Assessment], owned: Mapping[str, Value]) -> Assessment:
+    def _join_ways(self, group: NeedGroup, parts: Sequence[Assessment], owned: Mapping[str, Value]) -> Assessment:
         """Join the open parts of a group of which one suffices: the cheapest, or a choice of the cheapest."""
         key = f"{group} {sorted((name, str(value)) for name, value in owned.items())}"
         ordered = sorted(parts, key=lambda part: part.cost)
@@ -366,18 +366,20 @@ class Assessor:
         for made in self.history.list_from_latest((tool.name, *undone)):
             is_it = made.call.tool == tool.name and matches_arguments(made.call, wanted)
             if is_it and self._is_shown_by(fact.body.condition, values, made):
-                return Assessment("holds", findings=(Finding(leaf, "holds", shown, (made,)),))
+                return Assessment("holds", findings=(NeedFinding(leaf, "holds", shown, (made,)),))
             if made.succeeded and self._ends(fact, made, values):
                 break
         if negated:
-            return Assessment("refuted", findings=(Finding(leaf, "refuted", shown, reason="it was not established"),))
+            return Assessment(
+                "refuted", findings=(NeedFinding(leaf, "refuted", shown, reason="it was not established"),)
+            )
         call, found = self._evaluate_call(action, values)
         if found is not None:
             return found
         assert call is not None
         last = next((made for made in self.history.list_from_latest((tool.name,)) if made.call == call), None)
         if last is not None:
-            return Assessment("refuted", findings=(Finding(leaf, "refuted", shown, (last,)),))
+            return Assessment("refuted", findings=(NeedFinding(leaf, "refuted", shown, (last,)),))
         return self.assess_call(call)
 
     def _ends(self, fact: Fact, made: MadeCall, values: Mapping[str, Value]) -> bool:
@@ -413,7 +415,7 @@ class Assessor:
         if value is not None and not isinstance(value, bool):
             return _stuck(leaf, f"{condition} is no yes or no", names, calls)
         state: State = "holds" if value else "refuted"
-        return Assessment(state, findings=(Finding(leaf, state, names, calls),))
+        return Assessment(state, findings=(NeedFinding(leaf, state, names, calls),))
 
     def _evaluate(self, expression: Expression, owned: Mapping[str, Value]) -> tuple[Value, Assessment | None]:
         """Compute a value; if that is not possible yet, return what has to be done, or why nothing can be."""
@@ -511,14 +513,14 @@ def _stuck(
     calls: tuple[MadeCall, ...] = (),
     absent: str = "",
 ) -> Assessment:
-    return Assessment("stuck", findings=(Finding(leaf, "stuck", values or {}, calls, reason, absent),))
+    return Assessment("stuck", findings=(NeedFinding(leaf, "stuck", values or {}, calls, reason, absent),))
 
 
-def _negate(finding: Finding) -> Finding:
+def _negate(finding: NeedFinding) -> NeedFinding:
     leaf = finding.leaf.removeprefix("not ") if finding.leaf.startswith("not ") else f"not {finding.leaf}"
     return replace(finding, leaf=leaf, state=_OPPOSITE[finding.state])
 
 
-def _name_leaf(finding: Finding, leaf: str) -> Finding:
+def _name_leaf(finding: NeedFinding, leaf: str) -> NeedFinding:
     """Return a finding about a part of a condition as one about the condition."""
     return replace(finding, leaf=leaf) if finding.leaf in leaf else finding

@@ -14,7 +14,10 @@ from __future__ import annotations
 import json
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
+
+#: Any JSON data, and the values that it stands for: this file takes nothing for granted, and finds out as it goes.
+Data: TypeAlias = Any
 
 
 class Unknown(Exception):
@@ -24,17 +27,17 @@ class Unknown(Exception):
         self.blocked = blocked
 
 
-def check_evidence(evidence: str | dict[str, Any]) -> list[str]:
+def check_evidence(evidence: str | dict[str, Data]) -> list[str]:
     """Return what is wrong with the outcome of a run; empty if nothing is."""
-    data: dict[str, Any] = json.loads(evidence) if isinstance(evidence, str) else evidence
+    data: dict[str, Data] = json.loads(evidence) if isinstance(evidence, str) else evidence
     return _Checker(data["procedure"], data["outcome"]).check()
 
 
 class _Checker:
-    def __init__(self, procedure: dict[str, Any], outcome: dict[str, Any]) -> None:
+    def __init__(self, procedure: dict[str, Data], outcome: dict[str, Data]) -> None:
         self.tools, self.facts, self.constants = procedure["tools"], procedure["facts"], procedure["constants"]
         self.outcome, self.known, self.calls = outcome, outcome["known"], outcome["calls"]
-        self.made: list[dict[str, Any]] = []
+        self.made: list[dict[str, Data]] = []
         self.visiting: list[str] = []
 
     def check(self) -> list[str]:
@@ -60,7 +63,7 @@ class _Checker:
     # -- needs: ["all of" | "any of" | "in order" | "none of" | "first of", needs], ["not", need],
     #    ["fact", name, expressions], ["condition", expression], ["hole", text]
 
-    def judge(self, need: list[Any], own: dict[str, Any], negated: bool) -> str:
+    def judge(self, need: list[Data], own: dict[str, Data], negated: bool) -> str:
         kind = need[0]
         if kind == "not":
             return {"yes": "no", "no": "yes"}.get(found := self.judge(need[1], own, not negated), found)
@@ -94,7 +97,7 @@ class _Checker:
             return "never"
         return "open" if "open" in found else otherwise
 
-    def judge_action(self, fact: dict[str, Any], values: dict[str, Any], negated: bool) -> str:
+    def judge_action(self, fact: dict[str, Data], values: dict[str, Data], negated: bool) -> str:
         """A fact that an action establishes: it holds from a call that shows it until a call that ends it."""
         _, tool, given, _ = fact["action"]
         names, wanted = self.tools[tool]["parameters"], {}
@@ -111,7 +114,7 @@ class _Checker:
                     return self.judge_action_undone(tool, given, values, negated)
         return self.judge_action_undone(tool, given, values, negated)
 
-    def judge_action_undone(self, tool: str, given: list[Any], values: dict[str, Any], negated: bool) -> str:
+    def judge_action_undone(self, tool: str, given: list[Data], values: dict[str, Data], negated: bool) -> str:
         if negated:
             return "no"
         arguments = self.build(tool, given, values)
@@ -119,7 +122,7 @@ class _Checker:
             return "no"
         return self.judge_possible(tool, arguments)
 
-    def judge_possible(self, tool: str, arguments: dict[str, Any]) -> str:
+    def judge_possible(self, tool: str, arguments: dict[str, Data]) -> str:
         key = json.dumps([tool, arguments], sort_keys=True)
         if key in self.visiting:
             return "never"
@@ -128,7 +131,7 @@ class _Checker:
         self.visiting.pop()
         return "never" if found in ("no", "never") else "open"
 
-    def shows(self, condition: list[Any], values: dict[str, Any], made: dict[str, Any]) -> bool:
+    def shows(self, condition: list[Data], values: dict[str, Data], made: dict[str, Data]) -> bool:
         try:
             return self.compute(condition, values, made) is True
         except Unknown:
@@ -137,7 +140,7 @@ class _Checker:
     # -- expressions: ["constant", type, value], ["name", steps], ["call", tool, expressions, steps], ["ok", call],
     #    ["function", name, expressions], ["sign", sign, left, right], ["set", expressions], ["range", first, last]
 
-    def compute(self, one: list[Any], own: dict[str, Any], fixed: dict[str, Any] | None = None) -> Any:
+    def compute(self, one: list[Data], own: dict[str, Data], fixed: dict[str, Data] | None = None) -> Data:
         kind = one[0]
         if kind == "constant":
             return read_constant(one[1], one[2])
@@ -174,11 +177,11 @@ class _Checker:
             return not compare(left, first) < 0 and not compare(last, left) < 0
         return apply_sign(one[1], left, self.compute(one[3], own, fixed))
 
-    def find(self, call: list[Any], own: dict[str, Any], fixed: dict[str, Any] | None) -> dict[str, Any]:
+    def find(self, call: list[Data], own: dict[str, Data], fixed: dict[str, Data] | None) -> dict[str, Data]:
         if fixed is not None:
             return fixed
         arguments = self.build(call[1], call[2], own)
-        made: dict[str, Any]
+        made: dict[str, Data]
         for made in reversed(self.made):
             if made["tool"] == call[1] and made["arguments"] == arguments:
                 return made
@@ -187,13 +190,13 @@ class _Checker:
                 break
         raise Unknown(blocked=self.judge_possible(call[1], arguments) == "never")
 
-    def build(self, tool: str, given: list[Any], own: dict[str, Any]) -> dict[str, Any]:
+    def build(self, tool: str, given: list[Data], own: dict[str, Data]) -> dict[str, Data]:
         values = [plain(self.compute(one, own)) for one in given]
         defaults = self.tools[tool]["defaults"]
         return {name: values[place] if place < len(values) else defaults[name]
                 for place, name in enumerate(self.tools[tool]["parameters"])}  # fmt: skip
 
-    def follow(self, value: Any, steps: list[Any], own: dict[str, Any], fixed: dict[str, Any] | None) -> Any:
+    def follow(self, value: Data, steps: list[Data], own: dict[str, Data], fixed: dict[str, Data] | None) -> Data:
         for place, step in enumerate(steps):
             if step is None and isinstance(value, list | dict):
                 inner = value.values() if isinstance(value, dict) else value
@@ -207,31 +210,31 @@ class _Checker:
         return value
 
 
-def succeeded(made: dict[str, Any]) -> bool:
+def succeeded(made: dict[str, Data]) -> bool:
     return "error" not in made and made["value"] is not False and made["value"] is not None
 
 
-def has_arguments(made: dict[str, Any], wanted: dict[str, Any]) -> bool:
+def has_arguments(made: dict[str, Data], wanted: dict[str, Data]) -> bool:
     return all(
         name in made["arguments"] and compare(made["arguments"][name], value) == 0 for name, value in wanted.items()
     )
 
 
-def read_constant(kind: str, value: Any) -> Any:
-    readers: dict[str, Any] = {
+def read_constant(kind: str, value: Data) -> Data:
+    readers: dict[str, Data] = {
         "number": Fraction, "date": date.fromisoformat, "moment": datetime.fromisoformat, "time": time.fromisoformat,
         "duration": lambda seconds: timedelta(seconds=seconds),
     }  # fmt: skip
     return readers[kind](value) if kind in readers else value
 
 
-def plain(value: Any) -> Any:
+def plain(value: Data) -> Data:
     if isinstance(value, Fraction):
         return value.numerator if value.denominator == 1 else float(value)
     return value.isoformat() if isinstance(value, date | time) else value
 
 
-def number(value: Any) -> Fraction:
+def number(value: Data) -> Fraction:
     try:
         if not isinstance(value, bool):
             return Fraction(repr(value) if isinstance(value, float) else value)
@@ -240,7 +243,7 @@ def number(value: Any) -> Fraction:
     raise Unknown(blocked=True)
 
 
-def moment(value: Any) -> datetime:
+def moment(value: Data) -> datetime:
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -253,7 +256,7 @@ def moment(value: Any) -> datetime:
     raise Unknown(blocked=True)
 
 
-def compare(one: Any, other: Any) -> int:
+def compare(one: Data, other: Data) -> int:
     """Compare as the notation does: numbers, also as texts, and dates; of other values only equality: 0, or 2."""
     if one is None or other is None or isinstance(one, bool) or isinstance(other, bool):
         if one is other or one is None or other is None:
@@ -263,7 +266,7 @@ def compare(one: Any, other: Any) -> int:
         raise Unknown(blocked=True)
     kinds = {type(one), type(other)}
     if timedelta in kinds:
-        pair: list[Any] = [
+        pair: list[Data] = [
             one if isinstance(one, timedelta) else timedelta(seconds=float(number(one))) for one in (one, other)
         ]
     elif kinds & {int, float, Fraction}:
@@ -289,7 +292,7 @@ def compare(one: Any, other: Any) -> int:
     return int(pair[0] > pair[1]) - int(pair[0] < pair[1])
 
 
-def apply_sign(sign: str, one: Any, other: Any) -> Any:
+def apply_sign(sign: str, one: Data, other: Data) -> Data:
     if sign in ("==", "!="):
         return (compare(one, other) == 0) is (sign == "==")
     if sign in ("<", "<=", ">", ">="):
@@ -314,7 +317,7 @@ def apply_sign(sign: str, one: Any, other: Any) -> Any:
     return {"+": first + second, "-": first - second, "*": first * second, "/": first / (second or 1)}[sign]
 
 
-def shift(one: Any, other: Any, direction: int) -> Any:
+def shift(one: Data, other: Data, direction: int) -> Data:
     if isinstance(other, timedelta):
         return one + direction * other if isinstance(one, timedelta) else moment(one) + direction * other
     if isinstance(one, timedelta) and direction > 0:
@@ -327,8 +330,8 @@ def shift(one: Any, other: Any, direction: int) -> Any:
         return moment(one) - moment(other)
 
 
-def apply_function(name: str, given: list[Any]) -> Any:
-    functions: dict[str, Any] = {
+def apply_function(name: str, given: list[Data]) -> Data:
+    functions: dict[str, Data] = {
         "len": len, "sum": lambda one: sum(map(number, one)), "abs": lambda one: abs(number(one)),
         "count": lambda many, one: sum(compare(each, one) == 0 for each in many),
         "min": lambda *many: min(map(number, many[0] if len(many) == 1 else many)),
@@ -353,5 +356,5 @@ def count_years(first: date, last: date) -> int:
     return last.year - first.year - ((last.month, last.day) < (first.month, first.day))
 
 
-def change_texts(value: Any, change: Any) -> Any:
+def change_texts(value: Data, change: Data) -> Data:
     return [change(one) for one in value] if isinstance(value, list) else change(value)

@@ -17,12 +17,12 @@ from formal_llm.guard.rules.expressions import (
     ValueSet,
 )
 from formal_llm.planning.json_data import JSON
-from formal_llm.procedures.procedure import ConditionNeed, Fact, FactNeed, Group, Hole, Need, Not, Procedure
-from formal_llm.procedures.run import Outcome
+from formal_llm.procedures.procedure import ConditionNeed, Fact, FactNeed, Hole, Need, NeedGroup, NotNeed, Procedure
+from formal_llm.procedures.run import ProcedureOutcome
 from formal_llm.procedures.terms import CallSucceeds, CallValue
 
 
-def write_evidence(procedure: Procedure, outcome: Outcome) -> dict[str, JSON]:
+def write_evidence(procedure: Procedure, outcome: ProcedureOutcome) -> dict[str, JSON]:
     """Return what :func:`formal_llm.procedures.checker.check_evidence` needs to check a run."""
     return {"procedure": _write_procedure(procedure), "outcome": outcome.to_data()}
 
@@ -53,9 +53,9 @@ def _write_fact(procedure: Procedure, fact: Fact) -> Mapping[str, JSON]:
 
 def _write_need(need: Need) -> JSON:
     match need:
-        case Group(grouping, items):
+        case NeedGroup(grouping, items):
             return [grouping, [_write_need(item) for item in items]]
-        case Not(inner):
+        case NotNeed(inner):
             return ["not", _write_need(inner)]
         case FactNeed(fact, given):
             return ["fact", fact, [_write_expression(one) for one in given]]

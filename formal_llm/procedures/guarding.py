@@ -29,10 +29,10 @@ from formal_llm.procedures.procedure import (
     ConditionNeed,
     Fact,
     FactNeed,
-    Group,
     Hole,
     Need,
-    Not,
+    NeedGroup,
+    NotNeed,
     Procedure,
     ProcedureTool,
 )
@@ -85,11 +85,11 @@ class _GuardCompiler:
     def _convert(self, need: Need, own: Bindings, *, wanted: bool) -> Expression:
         """Return a condition that holds if a need is known to hold, or, unless it is ``wanted``, known not to hold."""
         match need:
-            case Not(inner):
+            case NotNeed(inner):
                 return self._convert(inner, own, wanted=not wanted)
-            case Group("none of", items):
-                return self._convert(Group("any of", items), own, wanted=not wanted)
-            case Group(grouping, items):
+            case NeedGroup("none of", items):
+                return self._convert(NeedGroup("any of", items), own, wanted=not wanted)
+            case NeedGroup(grouping, items):
                 parts = tuple(self._convert(item, own, wanted=wanted) for item in items)
                 if grouping == "first of":
                     return self._convert_sources(items, own, wanted=wanted)
@@ -261,7 +261,7 @@ def _list_needs(tool: ProcedureTool) -> str:
 
 
 def _list_leaves(need: Need) -> Iterator[str]:
-    if isinstance(need, Group):
+    if isinstance(need, NeedGroup):
         parts: Iterable[str] = (leaf for item in need.items for leaf in _list_leaves(item))
         yield from ([f"{need.grouping} {', '.join(parts)}"] if need.grouping in ("any of", "none of") else parts)
     else:

@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Literal, TypeAlias, Union, cast
 
 from formal_llm.automata.models.symbols import quote_text
+from formal_llm.exports import LazyFunction
 from formal_llm.guard.rules.data import Value, write_constant
 from formal_llm.guard.rules.expressions import Expression, FieldPath
 from formal_llm.planning.json_data import JSON
@@ -33,7 +34,7 @@ GROUPINGS: tuple[Grouping, ...] = ("all of", "any of", "in order", "none of", "f
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NeedGroup:
     """Several needs as one."""
 
     grouping: Grouping
@@ -46,7 +47,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class NotNeed:
     """A need that must not hold."""
 
     inner: Need
@@ -94,9 +95,13 @@ class Hole:
         return f"? {quote_text(self.text)}"
 
 
-Need: TypeAlias = Union["Group", "Not", "FactNeed", "ConditionNeed", "Hole"]
+#: The readers, which know the classes of this module.
+_READ_TEXT = LazyFunction("formal_llm.procedures.reading:read_procedure")
+_READ_FILE = LazyFunction("formal_llm.procedures.reading:read_procedure_file")
+
+Need: TypeAlias = Union["NeedGroup", "NotNeed", "FactNeed", "ConditionNeed", "Hole"]
 #: The need that always holds.
-NO_NEED = Group("all of", ())
+NO_NEED = NeedGroup("all of", ())
 
 
 def walk_need(need: Need) -> Iterator[Need]:
@@ -115,7 +120,7 @@ def walk_terms(need: Need) -> Iterator[Expression]:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ToolParameter:
     """A parameter of a tool.
 
     Attributes:
@@ -155,7 +160,7 @@ class ProcedureTool:
     """
 
     name: str
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[ToolParameter, ...] = ()
     acts: bool = False
     is_goal: bool = False
     need: Need = NO_NEED
@@ -228,9 +233,7 @@ class Procedure:
         Raises:
             NotationError: with file, line, column, and a suggestion.
         """
-        from formal_llm.procedures.reading import read_procedure
-
-        return read_procedure(text, file)
+        return cast("Procedure", _READ_TEXT(text, file))
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Procedure:
@@ -239,9 +242,7 @@ class Procedure:
         Raises:
             NotationError: it cannot be read, or is no procedure.
         """
-        from formal_llm.procedures.reading import read_procedure_file
-
-        return read_procedure_file(path)
+        return cast("Procedure", _READ_FILE(path))
 
     @property
     def goals(self) -> tuple[ProcedureTool, ...]:
@@ -295,7 +296,7 @@ def _format_tool(tool: ProcedureTool) -> str:
 def _format_fact(fact: Fact) -> str:
     description = f" {quote_text(fact.description)}" if fact.description else ""
     head = f"fact {fact.name}({', '.join(fact.parameters)}){description}:"
-    if isinstance(fact.body, Group):
+    if isinstance(fact.body, NeedGroup):
         return "\n".join([head, *_format_need(fact.body, 1)])
     until = f" until {' or '.join(map(str, fact.until))}" if fact.until else ""
     return f"{head} {fact.body}{until}"
@@ -305,8 +306,8 @@ def _format_need(need: Need, depth: int) -> Sequence[str]:
     if need == NO_NEED:
         return []
     indent = "    " * depth
-    if isinstance(need, Not) and isinstance(need.inner, Group):
-        need = Group("none of", (need.inner,))
-    if isinstance(need, Group):
+    if isinstance(need, NotNeed) and isinstance(need.inner, NeedGroup):
+        need = NeedGroup("none of", (need.inner,))
+    if isinstance(need, NeedGroup):
         return [f"{indent}{need.grouping}", *(line for item in need.items for line in _format_need(item, depth + 1))]
     return [f"{indent}{need}"]

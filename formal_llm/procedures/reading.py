@@ -48,15 +48,15 @@ from formal_llm.procedures.procedure import (
     ConditionNeed,
     Fact,
     FactNeed,
-    Group,
     Grouping,
     Hole,
     Need,
-    Not,
-    Parameter,
+    NeedGroup,
+    NotNeed,
     Procedure,
     ProcedureTool,
     Retraction,
+    ToolParameter,
     walk_terms,
 )  # fmt: skip
 from formal_llm.procedures.terms import CallSucceeds, CallValue, FactUse
@@ -277,7 +277,7 @@ class _ProcedureReader:
         elif block.kind == "fact":
             self.facts[name] = len(_find_names(block.tree)) - 1
 
-    def _read_parameter(self, tree: Tree[Token]) -> Parameter:
+    def _read_parameter(self, tree: Tree[Token]) -> ToolParameter:
         name, *rest = tree.children
         kind: str | tuple[str, ...] = "any"
         optional, default = False, None
@@ -289,7 +289,7 @@ class _ProcedureReader:
                 if not isinstance(constant, Constant):
                     self.source.fail_at("a default is a value", _find_place(name))
                 optional, default = True, as_json(constant.value)
-        return Parameter(str(name), kind, optional, default)
+        return ToolParameter(str(name), kind, optional, default)
 
     def _read_kind(self, tree: Tree[Token]) -> str | tuple[str, ...]:
         tokens = cast("list[Token]", tree.children)
@@ -334,7 +334,7 @@ class _ProcedureReader:
                     computed.append((name, leaves.read_condition(line.tree.children[1])))
                 case _:
                     needs.append(self._read_need(line, leaves))
-        need = needs[0] if len(needs) == 1 else Group("all of", tuple(needs)) if needs else NO_NEED
+        need = needs[0] if len(needs) == 1 else NeedGroup("all of", tuple(needs)) if needs else NO_NEED
         return ProcedureTool(
             tool.name, tool.parameters, tool.acts, tool.is_goal, need, tool.description,
             cost=cast("float", settings.get("cost", 1.0)),
@@ -373,7 +373,7 @@ class _ProcedureReader:
             items = tuple(self._read_need(line, leaves) for line in block.children)
             if not items:
                 self.source.fail_at(f"{name} has no condition", block.place, suggestion="write it behind the colon")
-            need = items[0] if len(items) == 1 else Group("all of", items)
+            need = items[0] if len(items) == 1 else NeedGroup("all of", items)
         return Fact(name, tuple(parameters), need, until, _find_text(block.tree))
 
     def _read_retraction(self, tree: Tree[Token], leaves: _LeafReader) -> Retraction:
@@ -394,7 +394,7 @@ class _ProcedureReader:
             items = tuple(self._read_need(child, leaves) for child in line.children)
             if not items:
                 self.source.fail_at("a group without parts", line.place, suggestion="indent its parts below it")
-            return Group(cast("Grouping", str(line.tree.children[0])), items)
+            return NeedGroup(cast("Grouping", str(line.tree.children[0])), items)
         if line.kind != "meaning":
             self.source.fail_at(f"{line.texts[0].split()[0]} does not belong here", line.place)
         if len(line.tree.children) > 1:
@@ -409,9 +409,11 @@ class _ProcedureReader:
     def _convert(self, expression: Expression, tree: object) -> Need:
         match expression:
             case Connective(word, items):
-                return Group("all of" if word == "and" else "any of", tuple(self._convert(one, tree) for one in items))
+                return NeedGroup(
+                    "all of" if word == "and" else "any of", tuple(self._convert(one, tree) for one in items)
+                )
             case Negation(inner):
-                return Not(self._convert(inner, tree))
+                return NotNeed(self._convert(inner, tree))
             case FactUse(fact, given):
                 self._check_values(given, tree)
                 return FactNeed(fact, given)
@@ -492,7 +494,7 @@ class _ProcedureChecker:
 
 def _is_reached(need: Need, reached: set[str]) -> bool:
     match need:
-        case Group("any of" | "first of", items):
+        case NeedGroup("any of" | "first of", items):
             return any(_is_reached(item, reached) for item in items)
         case FactNeed(fact, given):
             return fact in reached and _are_called(given, reached)

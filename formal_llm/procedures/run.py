@@ -16,8 +16,16 @@ from formal_llm.llms.llm import asking
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import NO_TOKENS, TokenUsage
 from formal_llm.planning.json_data import JSON
-from formal_llm.procedures.assessing import Assessment, Assessor, CallStep, Finding, ValueStep, WayStep
-from formal_llm.procedures.procedure import FactNeed, Need, Parameter, Procedure, ProcedureTool, walk_need, walk_terms
+from formal_llm.procedures.assessing import Assessment, Assessor, CallStep, NeedFinding, ValueStep, WayStep
+from formal_llm.procedures.procedure import (
+    FactNeed,
+    Need,
+    Procedure,
+    ProcedureTool,
+    ToolParameter,
+    walk_need,
+    walk_terms,
+)
 from formal_llm.procedures.record import Call, CallHistory, MadeCall
 from formal_llm.procedures.terms import CallValue
 
@@ -38,7 +46,7 @@ class ValuesRequest:
 
 
 @dataclass(frozen=True)
-class CallRequest:
+class ToolRequest:
     """A call has to be made; the reply is a :class:`MadeCall`."""
 
     call: Call
@@ -51,12 +59,12 @@ class ApprovalRequest:
     call: Call
 
 
-Request: TypeAlias = Question | ValuesRequest | CallRequest | ApprovalRequest
-Steps: TypeAlias = Generator[Request, Any, "Outcome"]
+Request: TypeAlias = Question | ValuesRequest | ToolRequest | ApprovalRequest
+Steps: TypeAlias = Generator[Request, Any, "ProcedureOutcome"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProcedureOutcome:
     """How a run ended.
 
     Attributes:
@@ -74,7 +82,7 @@ class Outcome:
     goal: str = ""
     arguments: Mapping[str, JSON] = field(default_factory=dict)
     result: JSON = None
-    why: tuple[Finding, ...] = ()
+    why: tuple[NeedFinding, ...] = ()
     calls: tuple[MadeCall, ...] = ()
     known: Mapping[str, JSON] = field(default_factory=dict)
     usage: TokenUsage = NO_TOKENS
@@ -131,7 +139,7 @@ class ProcedureRun:
         """Yield the requests of the run, and return its outcome."""
         goal = self.procedure.tools[self.goal] if self.goal is not None else (yield from self._choose_goal())
         if goal is None:
-            return self._end("handed over", None, (Finding("the request", "stuck", reason="no goal fits it"),))
+            return self._end("handed over", None, (NeedFinding("the request", "stuck", reason="no goal fits it"),))
         while True:
             owned = {
                 parameter.name: parameter.default
@@ -155,7 +163,7 @@ class ProcedureRun:
     def _make_assessor(self) -> Assessor:
         return Assessor(self.procedure, self.history, self.known, frozenset(self._absent), self.preferred)
 
-    def _take_step(self, found: Assessment, goal: ProcedureTool) -> Generator[Request, Any, Finding | None]:
+    def _take_step(self, found: Assessment, goal: ProcedureTool) -> Generator[Request, Any, NeedFinding | None]:
         """Do the best next step; return why it was refused, if it was."""
         step = found.steps[0]
         match step:
@@ -172,7 +180,7 @@ class ProcedureRun:
                 self.preferred[key] = (yield from self._choose(question)) - 1 if self.has_model else 0
         return None
 
-    def _finish(self, goal: ProcedureTool, call: Call, found: Assessment) -> Generator[Request, Any, Outcome]:
+    def _finish(self, goal: ProcedureTool, call: Call, found: Assessment) -> Generator[Request, Any, ProcedureOutcome]:
         made, refused = yield from self._make_call(call)
         if refused is not None or made is None:
             return self._end("handed over", goal, (refused,) if refused else (), call)
@@ -180,27 +188,27 @@ class ProcedureRun:
             return replace(self._end("done", goal, found.findings, call), result=made.value)
         if made.error:
             return self._end(
-                "handed over", goal, (Finding(str(call), "stuck", calls=(made,), reason=made.error),), call
+                "handed over", goal, (NeedFinding(str(call), "stuck", calls=(made,), reason=made.error),), call
             )
-        return self._end("declined", goal, (Finding(f"{goal.name} succeeds", "refuted", calls=(made,)),), call)
+        return self._end("declined", goal, (NeedFinding(f"{goal.name} succeeds", "refuted", calls=(made,)),), call)
 
-    def _make_call(self, call: Call) -> Generator[Request, Any, tuple[MadeCall | None, Finding | None]]:
+    def _make_call(self, call: Call) -> Generator[Request, Any, tuple[MadeCall | None, NeedFinding | None]]:
         tool = self.procedure.tools[call.tool]
         if tool.approved:
             approval = yield ApprovalRequest(call)
             if approval is not True:
-                return None, Finding(str(call), "stuck", reason=f"it was not approved: {approval or 'no'}")
-        made: MadeCall = yield CallRequest(call)
+                return None, NeedFinding(str(call), "stuck", reason=f"it was not approved: {approval or 'no'}")
+        made: MadeCall = yield ToolRequest(call)
         self.history.add(made)
         return made, None
 
     def _end(
-        self, ending: Ending, goal: ProcedureTool | None, why: Sequence[Finding], call: Call | None = None
-    ) -> Outcome:
+        self, ending: Ending, goal: ProcedureTool | None, why: Sequence[NeedFinding], call: Call | None = None
+    ) -> ProcedureOutcome:
         arguments = dict(call.arguments) if call else {}
         if call is None and goal is not None:
             arguments = {one.name: self.known[one.name] for one in goal.parameters if one.name in self.known}
-        return Outcome(
+        return ProcedureOutcome(
             ending, goal.name if goal else "", arguments, None, tuple(why),
             tuple(self.history.calls), dict(self.known), self._usage,
         )  # fmt: skip
@@ -252,12 +260,12 @@ class ProcedureRun:
         if number <= len(fitting):
             self.known[name] = list(fitting.values())[number - 1]
 
-    def _find_parameter(self, name: str) -> Parameter:
+    def _find_parameter(self, name: str) -> ToolParameter:
         for tool in self.procedure.tools.values():
             for parameter in tool.parameters:
                 if parameter.name == name:
                     return parameter
-        return Parameter(name)
+        return ToolParameter(name)
 
     def _list_needed_names(self, goal: ProcedureTool) -> set[str]:
         """List the values that a run with this goal may need from the user."""
@@ -312,7 +320,7 @@ def read_values(reply: object, names: Sequence[str]) -> dict[str, JSON]:
     return {names[0]: text.strip()} if len(names) == 1 and text.strip() else {}
 
 
-def find_misfit(parameter: Parameter, value: JSON) -> str:
+def find_misfit(parameter: ToolParameter, value: JSON) -> str:
     """Return why a value is not of a parameter's type; empty if it is."""
     kind = parameter.kind
     if isinstance(kind, tuple):

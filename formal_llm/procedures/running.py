@@ -24,7 +24,14 @@ from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.procedure import Procedure
 from formal_llm.procedures.record import Call, MadeCall
-from formal_llm.procedures.run import ApprovalRequest, CallRequest, Outcome, ProcedureRun, Request, ValuesRequest
+from formal_llm.procedures.run import (
+    ApprovalRequest,
+    ProcedureOutcome,
+    ProcedureRun,
+    Request,
+    ToolRequest,
+    ValuesRequest,
+)
 from formal_llm.tools.calling import Caller, CallLimits, run_awaitable
 from formal_llm.tools.tool import Tool
 
@@ -72,7 +79,7 @@ def run_procedure(
     clarify: Clarifier | None = None,
     journal: str | os.PathLike[str] | None = None,
     timeout: float | None = None,
-) -> Outcome:
+) -> ProcedureOutcome:
     """Run a procedure.
 
     Args:
@@ -114,7 +121,7 @@ async def arun_procedure(
     clarify: Clarifier | None = None,
     journal: str | os.PathLike[str] | None = None,
     timeout: float | None = None,
-) -> Outcome:
+) -> ProcedureOutcome:
     """Run a procedure like :func:`run_procedure`, without blocking the event loop; ``user`` may be a coroutine."""
     run = ProcedureRun(procedure, request, known, goal, has_model=llm is not None)
     party = _gather(procedure, llm, tools, user, approve, clarify, timeout)
@@ -151,7 +158,7 @@ def _answer(party: Party, asked: Request) -> object:
     match asked:
         case Question():
             return answered(resolve(_require_model(party)), asked)
-        case CallRequest(call):
+        case ToolRequest(call):
             return call_tool(party.tools[call.tool], call, party.caller)
         case ValuesRequest():
             return party.user(asked) if party.user is not None else None
@@ -165,7 +172,7 @@ async def _aanswer(party: Party, asked: Request) -> object:
     match asked:
         case Question():
             return await aanswered(resolve(_require_model(party)), asked)
-        case CallRequest(call):
+        case ToolRequest(call):
             tool = party.tools[call.tool]
             if isinstance(tool, Tool):
                 return await acall_tool(tool, call, party.caller)
@@ -214,7 +221,7 @@ def to_json(value: object) -> JSON:
 # -- the journal -------------------------------------------------------------------------------------------------------
 
 
-class RunJournal:
+class ProcedureJournal:
     """The rows of a run: those of an earlier process are replayed, then new ones are written.
 
     Args:
@@ -245,7 +252,7 @@ class RunJournal:
             return None
         row = self._rows[self._place]
         self._place += 1
-        if isinstance(asked, CallRequest):
+        if isinstance(asked, ToolRequest):
             if row.get("calling") != {"tool": asked.call.tool, "arguments": asked.call.arguments}:
                 raise AuditError("the journal is of a run that went another way; begin a new file")
             if self._place < len(self._rows) and self._rows[self._place].get("asked") == "call":
@@ -257,7 +264,7 @@ class RunJournal:
             raise AuditError("the journal is of a run that went another way; begin a new file")
         return (_read_reply(asked, row["reply"]),)
 
-    def _clarify(self, asked: CallRequest, party: Party) -> tuple[object] | None:
+    def _clarify(self, asked: ToolRequest, party: Party) -> tuple[object] | None:
         """Decide about a call that was begun and whose result is unknown."""
         if asked.call.tool in self._repeatable:
             return None
@@ -270,7 +277,7 @@ class RunJournal:
         return None if made is None else (self.note(asked, made),)
 
     def _begin(self, asked: Request) -> None:
-        if self._log is not None and isinstance(asked, CallRequest):
+        if self._log is not None and isinstance(asked, ToolRequest):
             self._log.append({"calling": {"tool": asked.call.tool, "arguments": dict(asked.call.arguments)}})
 
     def note(self, asked: Request, reply: object) -> object:
@@ -281,9 +288,9 @@ class RunJournal:
 
 
 @contextmanager
-def _open_journal(path: str | os.PathLike[str] | None, run: ProcedureRun) -> Iterator[RunJournal]:
+def _open_journal(path: str | os.PathLike[str] | None, run: ProcedureRun) -> Iterator[ProcedureJournal]:
     if path is None:
-        yield RunJournal(None)
+        yield ProcedureJournal(None)
         return
     rules = make_fingerprint([str(run.procedure), run.request, run.goal, json.dumps(run.known, sort_keys=True)])
     with AuditLog(path, rules).held() as log:
@@ -293,14 +300,14 @@ def _open_journal(path: str | os.PathLike[str] | None, run: ProcedureRun) -> Ite
         if reading.entries and reading.rules != rules:
             raise AuditError(f"the journal {path} is of another procedure or request; begin a new file")
         repeatable = [name for name, tool in run.procedure.tools.items() if tool.may_repeat()]
-        yield RunJournal(log, [entry.row for entry in reading.entries], repeatable)
+        yield ProcedureJournal(log, [entry.row for entry in reading.entries], repeatable)
 
 
 def _describe_request(asked: Request) -> str:
     match asked:
         case Question():
             return f"choose: {make_fingerprint([option.text for option in asked.options])}"
-        case CallRequest():
+        case ToolRequest():
             return "call"
         case ValuesRequest(names):
             return f"values: {', '.join(names)}"

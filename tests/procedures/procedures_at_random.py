@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from formal_llm.guard.rules.expressions import FieldPath
-from formal_llm.procedures import ConditionNeed, Fact, FactNeed, Group, Not, Procedure
-from formal_llm.procedures.procedure import NO_NEED, Need, Parameter, ProcedureTool
+from formal_llm.procedures import ConditionNeed, Fact, FactNeed, NeedGroup, NotNeed, Procedure
+from formal_llm.procedures.procedure import NO_NEED, Need, ProcedureTool, ToolParameter
 from formal_llm.procedures.terms import CallSucceeds, CallValue
 
 X = (FieldPath(("x",)),)
@@ -24,7 +24,9 @@ class World:
 
 
 def _leaf(name: str, number: int) -> Need:
-    return (FactNeed(f"fact_{name}", X), ConditionNeed(CallValue(name, X)), Not(FactNeed(f"fact_{name}", X)))[number]
+    return (FactNeed(f"fact_{name}", X), ConditionNeed(CallValue(name, X)), NotNeed(FactNeed(f"fact_{name}", X)))[
+        number
+    ]
 
 
 @st.composite
@@ -39,7 +41,7 @@ def needs(draw: st.DrawFn, checks: list[str], actions: list[str], depth: int = 2
         return _leaf(name, 0 if name in actions and number == 1 else number)
     grouping = draw(st.sampled_from(["all of", "any of", "in order", "none of", "first of"]))
     items = draw(st.lists(needs(checks, actions, depth - 1), min_size=1, max_size=3))
-    return Group(grouping, tuple(item for item in items if item != NO_NEED) or (_leaf(names[0], 0),))
+    return NeedGroup(grouping, tuple(item for item in items if item != NO_NEED) or (_leaf(names[0], 0),))
 
 
 @st.composite
@@ -55,12 +57,12 @@ def worlds(draw: st.DrawFn) -> World:
         need = draw(needs(checks, actions, 1)) if draw(st.booleans()) else NO_NEED
         cost = float(draw(st.integers(1, 3)))
         changes = () if acts else None
-        tools[name] = ProcedureTool(name, (Parameter("x"),), acts, need=need, cost=cost, changes=changes)
+        tools[name] = ProcedureTool(name, (ToolParameter("x"),), acts, need=need, cost=cost, changes=changes)
         call = CallValue(name, X)
         facts[f"fact_{name}"] = Fact(f"fact_{name}", ("x",), ConditionNeed(CallSucceeds(call) if acts else call))
         (actions if acts else checks).append(name)
     goal = draw(needs(checks, actions))
-    tools["goal"] = ProcedureTool("goal", (Parameter("x"),), True, is_goal=True, need=goal)
+    tools["goal"] = ProcedureTool("goal", (ToolParameter("x"),), True, is_goal=True, need=goal)
     answers = {name: draw(st.booleans()) for name in tools} | {"goal": True}
     return World(Procedure(tools, facts), answers)
 
@@ -88,11 +90,11 @@ def is_allowed(world: World) -> bool | None:
 def judge(world: World, need: Need, made: set[str], *, wanted: bool) -> bool:
     """Whether it is known that a need holds (or, unless it is wanted, that it does not)."""
     match need:
-        case Not(inner):
+        case NotNeed(inner):
             return judge(world, inner, made, wanted=not wanted)
-        case Group("none of", items):
-            return judge(world, Group("any of", items), made, wanted=not wanted)
-        case Group(grouping, items):
+        case NeedGroup("none of", items):
+            return judge(world, NeedGroup("any of", items), made, wanted=not wanted)
+        case NeedGroup(grouping, items):
             parts = [judge(world, item, made, wanted=wanted) for item in items]
             return any(parts) if (grouping == "any of") is wanted else all(parts)
         case FactNeed(fact, _):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hypothesis import assume, given, settings
 
-from formal_llm.procedures import FactNeed, Group, Procedure, check_evidence, run_procedure, write_evidence
+from formal_llm.procedures import FactNeed, NeedGroup, Procedure, check_evidence, run_procedure, write_evidence
 from formal_llm.procedures.assessing import Assessor, CallStep, ValueStep, WayStep
 from formal_llm.procedures.procedure import walk_need
 from formal_llm.procedures.record import Call, CallHistory, MadeCall
@@ -125,7 +125,7 @@ def _is_monotone(world: World) -> bool:
     """No fact of an action is needed not to hold: then more calls never take an allowance away. No source disagrees."""
     needs = [tool.need for tool in world.procedure.tools.values()]
     return not any(
-        (isinstance(one, Group) and one.grouping in ("none of", "first of")) or _negates_action(one)
+        (isinstance(one, NeedGroup) and one.grouping in ("none of", "first of")) or _negates_action(one)
         for need in needs
         for one in walk_need(need)
     )

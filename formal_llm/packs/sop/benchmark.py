@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from formal_llm import authored
 from formal_llm.errors import InputError
@@ -31,14 +31,18 @@ from formal_llm.guard.rules.data import Value
 from formal_llm.guard.rules.expressions import Constant, FieldPath
 from formal_llm.llms.llm import LLMLike
 from formal_llm.planning.json_data import JSON
-from formal_llm.procedures.procedure import ConditionNeed, FactNeed, Group, Need, Not, Procedure
-from formal_llm.procedures.run import Outcome
+from formal_llm.procedures.procedure import ConditionNeed, FactNeed, Need, NeedGroup, NotNeed, Procedure
+from formal_llm.procedures.run import ProcedureOutcome
 from formal_llm.procedures.running import run_procedure
 from formal_llm.procedures.terms import CallValue
 
 DOMAINS = ("bank", "dmv", "healthcare", "online_market")
 #: The kinds of groups in the benchmark's trees.
 _GROUPINGS: Mapping[str, Any] = {"and": "all of", "or": "any of", "chain": "in order", "gate": "any of"}
+
+
+#: Needs in the benchmark's form: nested lists.
+Tree: TypeAlias = Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class SopResult:
     """A case that was run: its outcome, and the verdicts of the benchmark's judge."""
 
     case: SopCase
-    outcome: Outcome
+    outcome: ProcedureOutcome
     verdicts: Mapping[str, Any]
 
     @property
@@ -118,7 +122,9 @@ class SopBench:
             case.data["constraint_parameters"],
         )  # fmt: skip
 
-    def judge(self, case: SopCase, outcome: Outcome, raw: Sequence[object], system: Any) -> Mapping[str, Any]:
+    def judge(
+        self, case: SopCase, outcome: ProcedureOutcome, raw: Sequence[object], system: object
+    ) -> Mapping[str, JSON]:
         """Return the verdicts of the benchmark's judge.
 
         Args:
@@ -131,9 +137,10 @@ class SopBench:
             {"tool_name": made.call.tool, "arguments": dict(made.call.arguments), "content": value}
             for made, value in zip(outcome.calls, raw, strict=True)
         ]
-        verdicts: Mapping[str, Any] = self._modules["env.evaluator"].evaluator_function_directed_graph(
+        database = system.evaluation_get_database()  # type: ignore[attr-defined]
+        verdicts: Mapping[str, JSON] = self._modules["env.evaluator"].evaluator_function_directed_graph(
             case.domain, dict(case.data), [{"sender": "user", "content": ""}], calls,
-            {"final_database": system.evaluation_get_database()}, "full",
+            {"final_database": database}, "full",
         )  # fmt: skip
         return verdicts
 
@@ -173,13 +180,13 @@ def _read_constant(value: object) -> Value:
     return Fraction(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def read_tree(domain: Procedure, tree: Sequence[Any] | None) -> Need:
+def read_tree(domain: Procedure, tree: Tree | None) -> Need:
     """Read the needs of a goal from the benchmark's form: nested lists of ``single``, ``and``, ``or``, ``chain``."""
     if not tree:
-        return Group("all of", ())
+        return NeedGroup("all of", ())
     kind, *rest = tree
     if kind != "single":
-        return Group(_GROUPINGS[kind], tuple(read_tree(domain, one) for one in rest[0]))
+        return NeedGroup(_GROUPINGS[kind], tuple(read_tree(domain, one) for one in rest[0]))
     name, mapping = str(rest[0]), rest[1] or {}
     bare = name.removeprefix("not ")
     # What a tool checks may be a fact, too, that something else shows as well.
@@ -189,7 +196,7 @@ def read_tree(domain: Procedure, tree: Sequence[Any] | None) -> Need:
     )
     given = tuple(_read_argument(mapping.get(one, one)) for one in names)
     need: Need = FactNeed(bare, given) if bare in domain.facts else ConditionNeed(CallValue(bare, given))
-    return Not(need) if name.startswith("not ") else need
+    return NotNeed(need) if name.startswith("not ") else need
 
 
 def _read_argument(name: str) -> FieldPath | Constant:
