@@ -6,6 +6,7 @@ import json
 import random
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 from warnings import catch_warnings
 
@@ -82,14 +83,11 @@ def show(
     Raises:
         Exit: with code 1 where an example is not kept, or ``strict`` found warnings.
     """
-    if source.endswith(".guard"):
+    if source.endswith((".guard", ".procedure")):
         if set_ or constraint or process or final:
             given = "--set, --constraint, --process and --final"
-            raise InputError(f"{given} are for rules of plans; write the rule into the .guard file")
-        found = _guard(source)
-        _tell(found, [], as_json)
-        if "not kept" in found or (strict and found.keys() & {"conflicts", "never"}):
-            raise typer.Exit(1)
+            raise InputError(f"{given} are for rules of plans; write the rule into the {Path(source).suffix} file")
+        _show_rules_of_calls(source, strict, as_json)
         return
     loaded = load(
         source, set_, constraint, process=process, final=final, world_after_service_tasks=world_after_service_tasks
@@ -119,6 +117,29 @@ def show(
     _tell(found, warnings, as_json)
     if broken or (strict and warnings):
         raise typer.Exit(1)
+
+
+def _show_rules_of_calls(source: str, strict: bool, as_json: bool) -> None:
+    """Print what the check of a guard's rules or of a procedure finds; raise Exit as :func:`show` does."""
+    found = _guard(source) if source.endswith(".guard") else _describe_procedure(source)
+    _tell(found, [], as_json)
+    if "not kept" in found or (strict and found.keys() & {"conflicts", "never", "not understood"}):
+        raise typer.Exit(1)
+
+
+def _describe_procedure(source: str) -> dict[str, object]:
+    """Describe what a procedure declares, and the sentences that were not understood."""
+    from formal_llm.procedures.procedure import Procedure
+
+    procedure = Procedure.from_file(source)
+    actions = sum(tool.acts for tool in procedure.tools.values())
+    found: dict[str, object] = {
+        "procedure": f"{len(procedure.tools) - actions} checks, {actions} actions, {len(procedure.facts)} facts",
+        "goals": ", ".join(tool.name for tool in procedure.goals) or "none: no user can ask for anything",
+    }
+    if procedure.holes:
+        found["not understood"] = [f"{name}: {text}" for name, text in procedure.holes]
+    return found
 
 
 def _examples(loaded: LoadedRules) -> tuple[str, list[str]]:

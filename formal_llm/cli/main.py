@@ -8,12 +8,10 @@ import typer
 
 from formal_llm import __version__
 from formal_llm.cli import (
-    act,
     agent,
     author,
     bench,
     bench_agents,
-    bench_sop,
     bench_travel,
     calibrate,
     check,
@@ -25,7 +23,7 @@ from formal_llm.cli import (
     inspect,
     lsp,
     plan,
-    plugins,
+    procedures,
     run,
     studio,
     train_planner,
@@ -119,18 +117,18 @@ app.command(help=inspect.DRAW_HELP)(inspect.draw)
 app.command(help=inspect.TASKS_HELP)(inspect.tasks)
 app.command()(inspect.llms)
 app.command(help=inspect.DOCTOR_HELP)(inspect.doctor)
-app.command(help=plugins.HELP)(plugins.plugins)
+app.command(help=inspect.PLUGINS_HELP)(inspect.plugins)
 app.command(help=count.COUNT_HELP)(count.count)
 app.command(help=count.SAMPLE_HELP)(count.sample)
 app.command(help=data.DATA_HELP)(data.data)
 app.add_typer(bench.app, name="bench")
 bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
-bench.app.command("sop", help=bench_sop.HELP)(bench_sop.bench_sop)
+bench.app.command("sop", help=procedures.SOP_HELP)(procedures.bench_sop)
 bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_travelplanner)
 app.command(help=calibrate.HELP)(calibrate.calibrate)
 app.command(help=train_planner.HELP)(train_planner.train_planner)
 app.command(help=agent.HELP)(agent.agent)
-app.command(help=act.HELP)(act.act)
+app.command(help=procedures.ACT_HELP)(procedures.act)
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(guard.app, name="guard")
 

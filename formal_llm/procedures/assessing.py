@@ -25,8 +25,7 @@ from formal_llm.procedures.procedure import (
     Procedure,
     ProcedureTool,
 )
-from formal_llm.procedures.reading import as_json
-from formal_llm.procedures.record import Call, CallHistory, MadeCall, matches_arguments
+from formal_llm.procedures.record import Call, CallHistory, MadeCall, as_json, matches_arguments
 from formal_llm.procedures.terms import CallScope, CallValue
 
 State = Literal["holds", "refuted", "open", "stuck"]
@@ -235,10 +234,7 @@ class Assessor:
                 open_parts.append(Assessment("open", (pending.step,), ASKING))
             except _AbsentValue as error:
                 return _stuck(parameter.name, str(error), absent=error.name)
-        stuck = next((part for part in open_parts if part.state == "stuck"), None)
-        if stuck is not None:
-            return stuck
-        return _join_open(open_parts) if open_parts else Call(tool.name, arguments)
+        return _join_unfinished(open_parts) if open_parts else Call(tool.name, arguments)
 
     def look_up(self, name: str, owned: Mapping[str, Value]) -> Value:
         """Look up a value.
@@ -246,13 +242,16 @@ class Assessor:
         Raises:
             Undetermined: the user does not have it.
         """
-        for values in (owned, self.procedure.constants, self.known):
-            if name in values:
-                if values is not self.procedure.constants:
-                    self._names[name] = as_json(values[name])
-                return values[name]
-        if name in self._computed:
+        if name in owned:
+            self._names[name] = as_json(owned[name])
+            return owned[name]
+        if name in self.procedure.constants:
+            return self.procedure.constants[name]
+        if name in self._computed:  # whatever the user says it is
             return self._computed[name].evaluate_in(self._make_scope(owned))
+        if name in self.known:
+            self._names[name] = self.known[name]
+            return self.known[name]
         if name in self.absent:
             raise _AbsentValue(name)
         raise _Pending(ValueStep(name))
@@ -343,8 +342,7 @@ class Assessor:
                 open_parts.append(found)
             values[parameter] = value
         if open_parts:
-            stuck = [part for part in open_parts if part.state == "stuck"]
-            return stuck[0] if stuck else _join_open(open_parts)
+            return _join_unfinished(open_parts)
         action = self.procedure.find_action(fact)
         if action is None:
             return self.assess(fact.body, values, negated=negated)
@@ -435,8 +433,7 @@ class Assessor:
                 self.assess_call(step.call) if isinstance(step, CallStep) else Assessment("open", (step,), ASKING)
                 for step in steps.values()
             ]
-            stuck = [part for part in parts if part.state == "stuck"]
-            return None, stuck[0] if stuck else _join_open(parts)
+            return None, _join_unfinished(parts)
         try:
             return expression.evaluate_in(scope), None
         except Undetermined as error:
@@ -448,8 +445,7 @@ class Assessor:
             return self._build_call(call, self._make_scope(owned)), None
         except _Pending:
             parts = [found for one in call.given if (found := self._evaluate(one, owned)[1]) is not None]
-            stuck = [part for part in parts if part.state == "stuck"]
-            return None, stuck[0] if stuck else _join_open(parts)
+            return None, _join_unfinished(parts)
         except Undetermined as error:
             absent = error.name if isinstance(error, _AbsentValue) else ""
             return None, _stuck(str(call), str(error), absent=absent)
@@ -500,6 +496,11 @@ def _join_open(parts: Sequence[Assessment]) -> Assessment:
     ordered = sorted(parts, key=lambda part: (_begins_with_action(part), part.cost))
     steps = {str(step): step for part in ordered for step in part.steps}
     return Assessment("open", tuple(steps.values()), sum(part.cost for part in parts))
+
+
+def _join_unfinished(parts: Sequence[Assessment]) -> Assessment:
+    """Join assessments of values all of which are needed: one that is stuck decides."""
+    return next((part for part in parts if part.state == "stuck"), None) or _join_open(parts)
 
 
 def _begins_with_action(part: Assessment) -> bool:

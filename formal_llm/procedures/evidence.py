@@ -34,6 +34,7 @@ def _write_procedure(procedure: Procedure) -> JSON:
                 "parameters": [one.name for one in tool.parameters],
                 "defaults": {one.name: one.default for one in tool.parameters if one.optional},
                 "acts": tool.acts, "changes": tool.changes, "need": _write_need(tool.need),
+                "computed": [[name, _write_expression(one)] for name, one in tool.computed],
             }
             for tool in procedure.tools.values()
         },

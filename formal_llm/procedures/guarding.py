@@ -7,9 +7,9 @@ refuses what the procedure does not allow; it makes no checks by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, cast
 
 from formal_llm.guard.core import GuardRules
 from formal_llm.guard.rules.expressions import (
@@ -38,7 +38,6 @@ from formal_llm.procedures.procedure import (
 )
 from formal_llm.procedures.terms import CallSucceeds, CallValue
 
-T = TypeVar("T")
 #: The fields of the letters of results: what a call returned, and whether it did not fail.
 _VALUE, _WORKED = "returned", "worked"
 #: The arguments of a call, in a condition on its result.
@@ -90,9 +89,9 @@ class _GuardCompiler:
             case NeedGroup("none of", items):
                 return self._convert(NeedGroup("any of", items), own, wanted=not wanted)
             case NeedGroup(grouping, items):
-                parts = tuple(self._convert(item, own, wanted=wanted) for item in items)
                 if grouping == "first of":
                     return self._convert_sources(items, own, wanted=wanted)
+                parts = tuple(self._convert(item, own, wanted=wanted) for item in items)
                 return _join("or" if (grouping == "any of") is wanted else "and", parts)
             case FactNeed(name, given):
                 fact = self.procedure.facts[name]
@@ -243,17 +242,17 @@ def _join(word: str, parts: tuple[Expression, ...]) -> Expression:
     return join_conditions(word, parts) if len(parts) > 1 else parts[0]
 
 
-def map_parts(expression: T, change: object) -> T:
+def map_parts(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """Return an expression with each of its direct parts changed."""
-    assert is_dataclass(expression) and callable(change)
+    whole: Any = expression  # each kind of expression is a dataclass
     new: dict[str, object] = {}
-    for one in fields(expression):
-        value = getattr(expression, one.name)
+    for one in fields(whole):
+        value = getattr(whole, one.name)
         if isinstance(value, Expression):
             new[one.name] = change(value)
         elif isinstance(value, tuple):
             new[one.name] = tuple(change(part) if isinstance(part, Expression) else part for part in value)
-    return replace(expression, **new)  # type: ignore[type-var]
+    return cast("Expression", replace(whole, **new))
 
 
 def _list_needs(tool: ProcedureTool) -> str:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, Union, cast
 from formal_llm.automata.models.symbols import quote_text
 from formal_llm.exports import LazyFunction
 from formal_llm.guard.rules.data import Value, write_constant
-from formal_llm.guard.rules.expressions import Expression, FieldPath
+from formal_llm.guard.rules.expressions import Expression, FieldPath, PastLetter
 from formal_llm.planning.json_data import JSON
-from formal_llm.procedures.terms import CallValue, FactUse
+from formal_llm.procedures.terms import CallValue
 
 if TYPE_CHECKING:
     import os
@@ -70,7 +70,7 @@ class FactNeed:
     parts: tuple[Need, ...] = ()
 
     def __str__(self) -> str:
-        return str(FactUse(self.fact, self.given))
+        return str(PastLetter(self.fact, self.given))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, time, timedelta
-from fractions import Fraction
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
@@ -37,11 +35,10 @@ from formal_llm.authored.files import read_text
 from formal_llm.automata.models.symbols import unquote_text
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError, did_you_mean
-from formal_llm.guard.rules.data import Value, format_duration
-from formal_llm.guard.rules.expressions import Connective, Constant, Expression, FieldPath, Negation
+from formal_llm.guard.rules.data import Value
+from formal_llm.guard.rules.expressions import Connective, Constant, Expression, FieldPath, Negation, PastLetter
 from formal_llm.guard.rules.functions import FUNCTIONS
 from formal_llm.guard.rules.reading import ConditionReader, load_parser, parse_source
-from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.procedure import (
     GROUPINGS,
     NO_NEED,
@@ -59,7 +56,8 @@ from formal_llm.procedures.procedure import (
     ToolParameter,
     walk_terms,
 )  # fmt: skip
-from formal_llm.procedures.terms import CallSucceeds, CallValue, FactUse
+from formal_llm.procedures.record import as_json
+from formal_llm.procedures.terms import CallSucceeds, CallValue
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -154,7 +152,7 @@ class _LeafReader(ConditionReader):
             return super()._read_function_call(tree, depth)
         return self._read_use(tree.children[0], [self.read_condition(part, depth + 1) for part in tree.children[1:]])
 
-    def _read_use(self, token: object, arguments: Sequence[Expression]) -> CallValue | FactUse:
+    def _read_use(self, token: object, arguments: Sequence[Expression]) -> CallValue | PastLetter:
         name, given = str(token), tuple(arguments)
         if name in self.tools:
             parameters = self.tools[name].parameters
@@ -167,7 +165,7 @@ class _LeafReader(ConditionReader):
                 self._raise_error(
                     f"{name} is about {_count_values(self.facts[name], self.facts[name])}, not {len(given)}", token
                 )
-            return FactUse(name, given)
+            return PastLetter(name, given)
         near = did_you_mean(name, (*self.tools, *self.facts, *FUNCTIONS))
         return self._raise_error(
             f"unknown tool, fact or function: {name}", token,
@@ -414,7 +412,7 @@ class _ProcedureReader:
                 )
             case Negation(inner):
                 return NotNeed(self._convert(inner, tree))
-            case FactUse(fact, given):
+            case PastLetter(fact, given):
                 self._check_values(given, tree)
                 return FactNeed(fact, given)
         self._check_values((expression,), tree)
@@ -423,7 +421,7 @@ class _ProcedureReader:
     def _check_values(self, expressions: Sequence[Expression], tree: object) -> None:
         for expression in expressions:
             for term in expression.walk():
-                if isinstance(term, FactUse | Connective) or (isinstance(term, Negation) and term is not expression):
+                if isinstance(term, PastLetter | Connective) or (isinstance(term, Negation) and term is not expression):
                     self.source.fail_at(
                         f"{term} is a yes or no within a value", _find_place(tree),
                         suggestion="join facts and conditions by and, or, not, or groups",
@@ -528,12 +526,3 @@ def _find_text(tree: Tree[Token]) -> str:
 def _find_place(part: object) -> Place:
     at = part if hasattr(part, "line") else getattr(part, "meta", None)
     return Place(getattr(at, "line", None) or 1, getattr(at, "column", None) or 1)
-
-
-def as_json(value: Value) -> JSON:
-    """Return a value as JSON: exact numbers as numbers, dates and durations as texts."""
-    if isinstance(value, Fraction):
-        return value.numerator if value.denominator == 1 else float(value)
-    if isinstance(value, date | time):
-        return value.isoformat()
-    return format_duration(value) if isinstance(value, timedelta) else cast("JSON", value)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, time, timedelta
+from fractions import Fraction
 from functools import cached_property
+from typing import cast
 
-from formal_llm.guard.rules.data import Undetermined, Value, is_equal
+from formal_llm.guard.rules.data import Undetermined, Value, format_duration, is_equal
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.procedure import ProcedureTool
 
@@ -107,3 +110,12 @@ def matches_arguments(call: Call, wanted: Mapping[str, Value]) -> bool:
         return all(name in call.arguments and is_equal(call.arguments[name], value) for name, value in wanted.items())
     except Undetermined:
         return False
+
+
+def as_json(value: Value) -> JSON:
+    """Return a value as JSON: exact numbers as numbers, dates and durations as texts."""
+    if isinstance(value, Fraction):
+        return value.numerator if value.denominator == 1 else float(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return format_duration(value) if isinstance(value, timedelta) else cast("JSON", value)

@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from formal_llm.errors import InputError
 from formal_llm.guard.rules.expressions import FieldPath
 from formal_llm.llms.llm import asking
 from formal_llm.llms.question import Question
@@ -123,7 +124,7 @@ class ProcedureRun:
         has_model: bool = True,
     ) -> None:
         if goal is not None and (goal not in procedure.tools or not procedure.tools[goal].is_goal):
-            raise ValueError(f"{goal} is no goal; goals are {', '.join(tool.name for tool in procedure.goals)}")
+            raise InputError(f"{goal} is no goal; goals are {', '.join(tool.name for tool in procedure.goals)}")
         self.procedure = procedure
         self.request = request
         self.goal = goal
@@ -144,7 +145,7 @@ class ProcedureRun:
             owned = {
                 parameter.name: parameter.default
                 for parameter in goal.parameters
-                if parameter.optional and parameter.name not in self.known
+                if parameter.optional and parameter.name not in {*self.known, *dict(goal.computed)}
             }
             assessor = self._make_assessor()
             found = assessor.assess_tool(goal, owned)
@@ -327,7 +328,7 @@ def find_misfit(parameter: ToolParameter, value: JSON) -> str:
         return "" if value in kind else f"{value!r} is none of {', '.join(kind)}"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     fits = {
-        "text": isinstance(value, str), "number": is_number, "integer": is_number and value == int(value or 0),  # type: ignore[arg-type]
+        "text": isinstance(value, str), "number": is_number, "integer": isinstance(value, int) and is_number,
         "boolean": isinstance(value, bool), "date": isinstance(value, str), "list": isinstance(value, list),
     }  # fmt: skip
     return "" if fits.get(kind, True) else f"{value!r} is no {kind}"

@@ -1,4 +1,4 @@
-"""What a procedure's conditions may refer to beyond values: the results of calls, and facts."""
+"""What a procedure's conditions may refer to beyond values: the results of calls."""
 
 from __future__ import annotations
 
@@ -56,9 +56,11 @@ class CallValue(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
+        """Its arguments, and the expressions among its steps."""
         return (*self.given, *(step for step in self.steps if isinstance(step, Expression)))
 
     def evaluate_in(self, scope: Scope) -> Value:
+        """Return the value, which the scope finds."""
         assert isinstance(scope, CallScope)
         value = scope.require_results().get_result(self, scope)
         return follow_path(value, self.steps, scope, self.format_call())
@@ -80,29 +82,13 @@ class CallSucceeds(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
+        """The call."""
         return (self.call,)
 
     def evaluate_in(self, scope: Scope) -> Value:
+        """Return whether it succeeds, which the scope finds."""
         assert isinstance(scope, CallScope)
         return scope.require_results().has_succeeded(self.call, scope)
 
     def __str__(self) -> str:
         return f"{self.call} is ok"
-
-
-@dataclass(frozen=True, slots=True)
-class FactUse(Expression):
-    """A fact about values: ``verified(customer)``. As a need of its own it becomes a :class:`FactNeed`."""
-
-    fact: str
-    given: tuple[Expression, ...]
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return self.given
-
-    def evaluate_in(self, scope: Scope) -> Value:
-        raise Undetermined(f"{self} is no value")
-
-    def __str__(self) -> str:
-        return f"{self.fact}({', '.join(map(str, self.given))})"

@@ -33,6 +33,7 @@ def test_values_fit_types() -> None:
     }
     for kind, value in fitting.items():
         assert not find_misfit(ToolParameter("p", kind), value)
+    assert find_misfit(ToolParameter("p", "integer"), float("nan"))
     for kind, value in {"text": 1, "number": "1", "integer": 1.5, "boolean": 0, "list": "x"}.items():
         assert find_misfit(ToolParameter("p", kind), value)
     assert not find_misfit(ToolParameter("p", ("a", "b")), "a")

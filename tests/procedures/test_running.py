@@ -292,3 +292,23 @@ fact paid(x): pay(x) is ok
     assert outcome.ending == "declined"
     assert outcome.why[0].leaf == "total <= 1"
     assert calls == ["a"]  # nothing is paid
+
+
+def test_a_user_cannot_set_what_is_computed() -> None:
+    text = """
+check price(x)
+goal action buy(x, total: number)
+    with total = price(x) * 2
+    total <= 5
+"""
+    procedure = Procedure.from_string(text)
+    tools = {"price": lambda x: 10, "buy": lambda x, total: True}
+    outcome = run_procedure(procedure, "", None, tools, goal="buy", known={"x": 1, "total": 1})
+    assert outcome.ending == "declined"
+    tools["price"] = lambda x: 2
+    outcome = run_procedure(procedure, "", None, tools, goal="buy", known={"x": 1, "total": 1})
+    assert outcome.arguments == {"x": 1, "total": 4}
+    evidence = json.loads(json.dumps(write_evidence(procedure, outcome)))
+    assert check_evidence(evidence) == []
+    evidence["outcome"]["calls"][-1]["arguments"]["total"] = evidence["outcome"]["arguments"]["total"] = 3
+    assert check_evidence(evidence) == ["buy was called with a total that is not what it is computed to be"]

@@ -4,7 +4,7 @@ import pytest
 
 from formal_llm.guard.rules.data import Undetermined
 from formal_llm.guard.rules.expressions import Constant, FieldPath
-from formal_llm.procedures.terms import CallScope, CallSucceeds, CallValue, FactUse
+from formal_llm.procedures.terms import CallScope, CallSucceeds, CallValue
 
 
 class Results:
@@ -26,5 +26,3 @@ def test_values_inside_what_a_call_returned() -> None:
         CallValue("look", (), ("c",)).evaluate_in(scope)
     with pytest.raises(Undetermined, match="there are no calls here"):
         call.evaluate_in(CallScope({}, {}))
-    with pytest.raises(Undetermined, match="is no value"):
-        FactUse("f", ()).evaluate_in(scope)

@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from formal_llm import authored
 from formal_llm.errors import InputError
@@ -39,10 +39,6 @@ from formal_llm.procedures.terms import CallValue
 DOMAINS = ("bank", "dmv", "healthcare", "online_market")
 #: The kinds of groups in the benchmark's trees.
 _GROUPINGS: Mapping[str, Any] = {"and": "all of", "or": "any of", "chain": "in order", "gate": "any of"}
-
-
-#: Needs in the benchmark's form: nested lists.
-Tree: TypeAlias = Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -180,14 +176,14 @@ def _read_constant(value: object) -> Value:
     return Fraction(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def read_tree(domain: Procedure, tree: Tree | None) -> Need:
+def read_tree(domain: Procedure, tree: Sequence[object] | None) -> Need:
     """Read the needs of a goal from the benchmark's form: nested lists of ``single``, ``and``, ``or``, ``chain``."""
     if not tree:
         return NeedGroup("all of", ())
-    kind, *rest = tree
+    kind, first, *rest = cast("Sequence[Any]", tree)
     if kind != "single":
-        return NeedGroup(_GROUPINGS[kind], tuple(read_tree(domain, one) for one in rest[0]))
-    name, mapping = str(rest[0]), rest[1] or {}
+        return NeedGroup(_GROUPINGS[kind], tuple(read_tree(domain, one) for one in first))
+    name, mapping = str(first), (rest[0] if rest else None) or {}
     bare = name.removeprefix("not ")
     # What a tool checks may be a fact, too, that something else shows as well.
     bare = fact if (fact := bare.removeprefix("internal_")) in domain.facts else bare

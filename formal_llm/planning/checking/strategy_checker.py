@@ -160,6 +160,6 @@ class StrategyFollower:
 
 if __name__ == "__main__":
     try:
-        print(check(*(json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:3])))
+        sys.stdout.write(check(*(json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:3])) + "\n")
     except (NotProved, OSError, ValueError, TypeError, RecursionError) as problem:
         sys.exit(f"refused: {problem}")
