@@ -6,6 +6,8 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -76,8 +78,8 @@ def act(
     if goal is None and llm is None:
         raise InputError("nobody chooses the goal; name a model or the goal: --llm, --goal")
     outcome = run_procedure(
-        rules, request, llm, load_tools(tools), known=read_known(known or ()), goal=goal, user=_ask_user,
-        approve=_ask_approval, clarify=_ask_result, journal=journal, timeout=timeout,
+        rules, request, llm, load_tools(tools), known=read_known(rules, known or (), goal), goal=goal,
+        user=partial(_ask_user, rules), approve=_ask_approval, clarify=_ask_result, journal=journal, timeout=timeout,
     )  # fmt: skip
     if evidence is not None:
         written = write_evidence(rules, outcome)
@@ -100,17 +102,21 @@ def load_tools(name: str) -> Toolkit:
     return made() if callable(made) else cast("Toolkit", made)
 
 
-def read_known(pairs: Sequence[str]) -> dict[str, JSON]:
-    """Read values from ``NAME=VALUE``; what is no JSON is a text."""
+def read_known(procedure: Procedure, pairs: Sequence[str], goal: str | None = None) -> dict[str, JSON]:
+    """Read values from ``NAME=VALUE``: JSON of the type of the value, else a text."""
+    from formal_llm.procedures.run import find_misfit, find_parameters
+
     known: dict[str, JSON] = {}
     for pair in pairs:
         name, sign, text = pair.partition("=")
         if not sign or not name:
             raise InputError(f"--known {pair} is not NAME=VALUE")
-        try:
-            known[name] = json.loads(text)
-        except ValueError:
-            known[name] = text
+        parameters = find_parameters(procedure, name, goal)
+        known[name] = text
+        with suppress(ValueError):
+            value = json.loads(text)
+            if not find_misfit(parameters, value) or find_misfit(parameters, text):
+                known[name] = value
     return known
 
 
@@ -124,10 +130,10 @@ def _ask(question: str) -> str | None:
         return None
 
 
-def _ask_user(asked: ValuesRequest) -> Mapping[str, JSON]:
+def _ask_user(procedure: Procedure, asked: ValuesRequest) -> Mapping[str, JSON]:
     """Ask for one value after the other; an empty line means that the user does not have it."""
     given = {name: _ask(f"{name}? (empty if there is none)") for name in asked.names}
-    return read_known([f"{name}={text}" for name, text in given.items() if text])
+    return read_known(procedure, [f"{name}={text}" for name, text in given.items() if text])
 
 
 def _ask_approval(call: Call) -> bool | str:

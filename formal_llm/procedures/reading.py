@@ -25,11 +25,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, cast
 
 from formal_llm.authored.files import read_text
 from formal_llm.automata.models.symbols import unquote_text
@@ -187,6 +188,9 @@ class _ProcedureReader:
         self.facts: dict[str, int] = {}
         self.places: dict[str, Place] = {}
         self.constants: dict[str, Value] = {}
+        #: The leaves of each tool and fact with their places, which messages name.
+        self.leaves: dict[str, list[tuple[Need, Place]]] = defaultdict(list)
+        self._owner = ""
 
     def read(self) -> Procedure:
         blocks = self._read_blocks()
@@ -313,6 +317,7 @@ class _ProcedureReader:
 
     def _read_tool(self, block: _Line, leaves: _LeafReader) -> ProcedureTool:
         tool = self.tools[_get_name(block)]
+        self._owner = tool.name
         settings: dict[str, object] = {}
         needs: list[Need] = []
         computed: list[tuple[str, Expression]] = []
@@ -329,7 +334,9 @@ class _ProcedureReader:
                     name = str(line.tree.children[0])
                     if name not in {parameter.name for parameter in tool.parameters}:
                         self.source.fail_at(f"{tool.name} has no parameter {name}", line.place)
-                    computed.append((name, leaves.read_condition(line.tree.children[1])))
+                    expression = leaves.read_condition(line.tree.children[1])
+                    self.leaves[tool.name].append((ConditionNeed(expression), line.place))
+                    computed.append((name, expression))
                 case _:
                     needs.append(self._read_need(line, leaves))
         need = needs[0] if len(needs) == 1 else NeedGroup("all of", tuple(needs)) if needs else NO_NEED
@@ -357,6 +364,7 @@ class _ProcedureReader:
     def _read_fact(self, block: _Line, leaves: _LeafReader) -> Fact:
         assert block.tree is not None
         name, *parameters = _find_names(block.tree)
+        self._owner = name
         meanings = [one for one in block.tree.children if getattr(one, "data", "") == "meaning"]
         if meanings and block.children:
             self.source.fail_at("a fact has one condition, or a group below it", block.children[0].place)
@@ -412,11 +420,11 @@ class _ProcedureReader:
                 )
             case Negation(inner):
                 return NotNeed(self._convert(inner, tree))
-            case PastLetter(fact, given):
-                self._check_values(given, tree)
-                return FactNeed(fact, given)
-        self._check_values((expression,), tree)
-        return ConditionNeed(expression)
+        given = expression.given if isinstance(expression, PastLetter) else (expression,)
+        self._check_values(given, tree)
+        leaf = FactNeed(expression.letter, given) if isinstance(expression, PastLetter) else ConditionNeed(expression)
+        self.leaves[self._owner].append((leaf, _find_place(tree)))
+        return leaf
 
     def _check_values(self, expressions: Sequence[Expression], tree: object) -> None:
         for expression in expressions:
@@ -438,37 +446,44 @@ class _ProcedureChecker:
 
     def check(self) -> None:
         for tool in self.procedure.tools.values():
-            self._check_names(tool.name, tool.need, {parameter.name for parameter in tool.parameters})
-            for term in walk_terms(tool.need):
-                if isinstance(term, CallValue) and self.procedure.tools[term.tool].acts:
-                    self._fail(
-                        tool.name, f"{term.tool} is an action, which only a fact may name",
-                        f"write fact done(...): {term.format_call()} is ok",
-                    )  # fmt: skip
+            self._check_names(tool.name, {parameter.name for parameter in tool.parameters})
+            for leaf, place in self.reader.leaves[tool.name]:
+                for term in walk_terms(leaf):
+                    if isinstance(term, CallValue) and self.procedure.tools[term.tool].acts:
+                        self.reader.source.fail_at(
+                            f"{term.tool} is an action, which only a fact may name", place,
+                            suggestion=f"write fact done(...): {term.format_call()} is ok",
+                        )  # fmt: skip
         for fact in self.procedure.facts.values():
-            self._check_names(fact.name, fact.body, set(fact.parameters))
+            self._check_names(fact.name, set(fact.parameters))
             self._check_fact(fact)
         self._check_cycles()
 
-    def _check_names(self, owner: str, need: Need, own: set[str]) -> None:
+    def _check_names(self, owner: str, own: set[str]) -> None:
         known = own | self.names | self.procedure.constants.keys()
-        for term in walk_terms(need):
-            if isinstance(term, FieldPath) and term.steps[0] not in known:
-                near = did_you_mean(str(term.steps[0]), known)
-                self._fail(
-                    owner, f"unknown name in {owner}: {term.steps[0]}",
-                    f"did you mean {near}?" if near else "names are parameters of tools, and constants",
-                )  # fmt: skip
+        for leaf, place in self.reader.leaves[owner]:
+            for term in walk_terms(leaf):
+                if isinstance(term, FieldPath) and term.steps[0] not in known:
+                    near = did_you_mean(str(term.steps[0]), known)
+                    self.reader.source.fail_at(
+                        f"unknown name in {owner}: {term.steps[0]}", place,
+                        suggestion=f"did you mean {near}?" if near else "names are parameters of tools, and constants",
+                    )  # fmt: skip
 
     def _check_fact(self, fact: Fact) -> None:
         action = self.procedure.find_action(fact)
         calls = [term for term in walk_terms(fact.body) if isinstance(term, CallValue)]
         if action is not None and (len(calls) > 1 or not isinstance(fact.body, ConditionNeed)):
-            self._fail(fact.name, f"{action.tool} is an action: the fact that it establishes names nothing else",
-                       "make it a fact of its own")  # fmt: skip
+            place = next(place for leaf, place in self.reader.leaves[fact.name] if action in walk_terms(leaf))
+            self.reader.source.fail_at(
+                f"{action.tool} is an action: the fact that it establishes names nothing else", place,
+                suggestion="make it a fact of its own",
+            )  # fmt: skip
         if fact.until and action is None:
-            self._fail(fact.name, "only a fact that an action establishes ends by 'until'",
-                       "what an action makes obsolete is written below it: changes CHECK")  # fmt: skip
+            self.reader.source.fail_at(
+                "only a fact that an action establishes ends by 'until'", self.reader.places[fact.name],
+                suggestion="what an action makes obsolete is written below it: changes CHECK",
+            )  # fmt: skip
 
     def _check_cycles(self) -> None:
         """Each tool and fact can be reached: not every way to establish its needs leads through itself."""
@@ -484,10 +499,12 @@ class _ProcedureChecker:
             changed = bool(new)
         for name in owners:
             if name not in reached:
-                self._fail(name, f"{name} needs itself before it can be established", "name another way to check it")
-
-    def _fail(self, owner: str, problem: str, suggestion: str | None) -> NoReturn:
-        self.reader.source.fail_at(problem, self.reader.places.get(owner), suggestion=suggestion)
+                leaves = self.reader.leaves[name]
+                self.reader.source.fail_at(
+                    f"{name} needs itself before it can be established",
+                    next(place for leaf, place in leaves if not _is_reached(leaf, reached)),
+                    suggestion="name another way to check it",
+                )  # fmt: skip
 
 
 def _is_reached(need: Need, reached: set[str]) -> bool:

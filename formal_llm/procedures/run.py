@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from formal_llm.errors import InputError
+from formal_llm.errors import InputError, unknown
 from formal_llm.guard.rules.expressions import FieldPath
 from formal_llm.llms.llm import asking
 from formal_llm.llms.question import Question
@@ -112,6 +112,9 @@ class ProcedureRun:
         known: values that are known from the start, by name.
         goal: the goal, if it is known.
         has_model: whether a model chooses between ways that cost the same; else the first is taken.
+
+    Raises:
+        InputError: there is no such goal, or no value of a name in ``known``, or it is not of its type.
     """
 
     def __init__(
@@ -125,6 +128,12 @@ class ProcedureRun:
     ) -> None:
         if goal is not None and (goal not in procedure.tools or not procedure.tools[goal].is_goal):
             raise InputError(f"{goal} is no goal; goals are {', '.join(tool.name for tool in procedure.goals)}")
+        for name, value in (known or {}).items():
+            if name not in procedure.names:
+                names = sorted(procedure.names)
+                raise InputError(f"{unknown('value', name, names)}; there are {', '.join(names) or 'none'}")
+            if problem := find_misfit(find_parameters(procedure, name, goal), value):
+                raise InputError(f"the value of {name} does not fit: {problem}")
         self.procedure = procedure
         self.request = request
         self.goal = goal
@@ -132,6 +141,7 @@ class ProcedureRun:
         self.known: dict[str, JSON] = dict(known or {})
         self.history = CallHistory(procedure.tools)
         self.preferred: dict[str, int] = {}
+        self._chosen = goal
         self._absent: set[str] = set()
         self._others: dict[str, JSON] = {}
         self._usage = NO_TOKENS
@@ -141,6 +151,10 @@ class ProcedureRun:
         goal = self.procedure.tools[self.goal] if self.goal is not None else (yield from self._choose_goal())
         if goal is None:
             return self._end("handed over", None, (NeedFinding("the request", "stuck", reason="no goal fits it"),))
+        self._chosen = goal.name
+        for name, value in self.known.items():
+            if problem := self._find_misfit(name, value):
+                return self._end("handed over", goal, (NeedFinding(name, "stuck", {name: value}, reason=problem),))
         while True:
             owned = {
                 parameter.name: parameter.default
@@ -239,8 +253,7 @@ class ProcedureRun:
         given = read_values(reply, names)
         for one, value in given.items():
             if one in self.procedure.names:
-                problem = find_misfit(self._find_parameter(one), value)
-                if not problem:
+                if not self._find_misfit(one, value):
                     self.known.setdefault(one, value)
             else:
                 self._others[one] = value
@@ -251,9 +264,9 @@ class ProcedureRun:
 
     def _choose_value(self, name: str) -> Generator[Request, Any, None]:
         """Let the model choose among the values of the right type that came under other names."""
-        parameter = self._find_parameter(name)
-        fitting = {one: value for one, value in self._others.items() if not find_misfit(parameter, value)}
-        if not fitting or parameter.kind == "any" or not self.has_model:
+        kinds = [one.kind for one in find_parameters(self.procedure, name, self._chosen)]
+        fitting = {one: value for one, value in self._others.items() if not self._find_misfit(name, value)}
+        if not fitting or set(kinds) <= {"any"} or not self.has_model:
             return
         texts = [f"{one}: {value}" for one, value in fitting.items()]
         question = Question(f"{self.request}\n\nWhich of these is the {name}?", [*texts, "none of these"])
@@ -261,12 +274,8 @@ class ProcedureRun:
         if number <= len(fitting):
             self.known[name] = list(fitting.values())[number - 1]
 
-    def _find_parameter(self, name: str) -> ToolParameter:
-        for tool in self.procedure.tools.values():
-            for parameter in tool.parameters:
-                if parameter.name == name:
-                    return parameter
-        return ToolParameter(name)
+    def _find_misfit(self, name: str, value: JSON) -> str:
+        return find_misfit(find_parameters(self.procedure, name, self._chosen), value)
 
     def _list_needed_names(self, goal: ProcedureTool) -> set[str]:
         """List the values that a run with this goal may need from the user."""
@@ -321,9 +330,20 @@ def read_values(reply: object, names: Sequence[str]) -> dict[str, JSON]:
     return {names[0]: text.strip()} if len(names) == 1 and text.strip() else {}
 
 
-def find_misfit(parameter: ToolParameter, value: JSON) -> str:
-    """Return why a value is not of a parameter's type; empty if it is."""
-    kind = parameter.kind
+def find_parameters(procedure: Procedure, name: str, goal: str | None) -> list[ToolParameter]:
+    """Return the parameter of a goal with some name; if it has none, those of all tools."""
+    own = procedure.tools[goal].parameters if goal in procedure.tools else ()
+    every = (one for tool in procedure.tools.values() for one in tool.parameters if one.name == name)
+    return [one for one in own if one.name == name] or list(every)
+
+
+def find_misfit(parameters: Sequence[ToolParameter], value: JSON) -> str:
+    """Return why a value is of the type of none of some parameters; empty if it is of one, or there are none."""
+    problems = [_find_problem(parameter.kind, value) for parameter in parameters]
+    return "" if "" in problems else "; ".join(dict.fromkeys(problems))
+
+
+def _find_problem(kind: str | tuple[str, ...], value: JSON) -> str:
     if isinstance(kind, tuple):
         return "" if value in kind else f"{value!r} is none of {', '.join(kind)}"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

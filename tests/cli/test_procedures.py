@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from formal_llm.cli.main import app
+from formal_llm.cli.procedures import read_known
+from formal_llm.procedures import Procedure
 
 TEXT = """
 check look(x) "Looks."
@@ -65,6 +67,18 @@ def test_the_model_chooses_the_goal(folder: Path) -> None:
         "my.procedure", "Act on it.", "--tools", "act_tools_of_a_test:toolkit", "--llm", "test:first", "--known", "x=3"
     )
     assert done.exit_code == 0
+
+
+def test_values_are_read_as_their_type(folder: Path) -> None:
+    (folder / "typed.procedure").write_text("check look(x: integer)\ngoal action act(x: integer)\n    look(x) > 1\n")
+    tools = ("--tools", "act_tools_of_a_test:toolkit", "--goal", "act")
+    wrong = run_act("typed.procedure", *tools, "--known", "x=two")
+    assert wrong.exit_code == 2
+    assert "the value of x does not fit: 'two' is no integer" in wrong.stderr
+    procedure = Procedure.from_string("goal check f(code: text, number: integer, any)")
+    known = read_known(procedure, ["code=4711", "number=12", "any=[1]"])
+    assert known == {"code": "4711", "number": 12, "any": [1]}
+    assert read_known(procedure, ['code="4711"', "number=x"]) == {"code": "4711", "number": "x"}
 
 
 def test_check_describes_a_procedure(folder: Path) -> None:

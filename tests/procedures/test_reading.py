@@ -100,3 +100,22 @@ def test_places_are_those_of_the_file() -> None:
     with pytest.raises(NotationError) as caught:
         Procedure.from_string("# first\n\ncheck a(x)\ngoal action g(x)\n    all of\n        a(x)\n        b(x)\n")
     assert (caught.value.line, caught.value.column) == (7, 9)
+
+
+PLACES = {
+    "check a(x)\ngoal action g(x)\n    all of\n        a(x)\n        xx > 2": (5, 9),
+    "action a(x)\ngoal action g(x)\n    x > 1\n    a(x)": (4, 5),
+    "check a(x)\ngoal action g(x)\n    with x = a(y)": (3, 5),
+    "action a(x)\ngoal action g(x)\n    with x = a(x)": (3, 5),
+    "check a(x)\ngoal action g(x)\n    a(x)\n    f(x)\nfact f(x): not f(x)": (4, 5),
+    "check a(x)\n    g(x)\n    x > 1\ncheck g(x)\n    x > 3\n    a(x)": (2, 5),
+    "action a(x)\ncheck b(x)\nfact f(x):\n    any of\n        b(x)\n        a(x) is ok": (6, 9),
+    "check a(x)\nfact f(x):\n    any of\n        x > 2\n        a(z)": (5, 9),
+}
+
+
+@pytest.mark.parametrize("text", PLACES)
+def test_what_is_wrong_with_a_need_is_placed_at_its_line(text: str) -> None:
+    with pytest.raises(NotationError) as caught:
+        Procedure.from_string(text)
+    assert (caught.value.line, caught.value.column) == PLACES[text], caught.value

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from formal_llm.errors import InputError
+from formal_llm.procedures import Procedure, ProcedureRun, run_procedure
 from formal_llm.procedures.procedure import ToolParameter
 from formal_llm.procedures.run import find_misfit, read_values
 
@@ -32,9 +34,35 @@ def test_values_fit_types() -> None:
         "any": None,
     }
     for kind, value in fitting.items():
-        assert not find_misfit(ToolParameter("p", kind), value)
-    assert find_misfit(ToolParameter("p", "integer"), float("nan"))
+        assert not find_misfit([ToolParameter("p", kind)], value)
+    assert find_misfit([ToolParameter("p", "integer")], float("nan"))
     for kind, value in {"text": 1, "number": "1", "integer": 1.5, "boolean": 0, "list": "x"}.items():
-        assert find_misfit(ToolParameter("p", kind), value)
-    assert not find_misfit(ToolParameter("p", ("a", "b")), "a")
-    assert find_misfit(ToolParameter("p", ("a", "b")), "c")
+        assert find_misfit([ToolParameter("p", kind)], value)
+    assert not find_misfit([ToolParameter("p", ("a", "b"))], "a")
+    assert find_misfit([ToolParameter("p", ("a", "b"))], "c")
+
+
+TYPED = """
+check look(order: integer, unit: text)
+goal action pay(order: integer, unit: "EUR" | "USD")
+goal action cancel(order: integer, unit: text)
+"""
+
+
+def test_what_is_known_has_a_name_and_a_type() -> None:
+    procedure = Procedure.from_string(TYPED)
+    with pytest.raises(InputError, match=r"unknown value: ordre \(did you mean order\?\); there are order, unit"):
+        ProcedureRun(procedure, "", {"ordre": 1})
+    with pytest.raises(InputError, match="the value of order does not fit: '1' is no integer"):
+        ProcedureRun(procedure, "", {"order": "1"})
+    with pytest.raises(InputError, match="the value of unit does not fit: 'yen' is none of EUR, USD"):
+        ProcedureRun(procedure, "", {"unit": "yen"}, "pay")
+    assert ProcedureRun(procedure, "", {"unit": "yen"}).known == {"unit": "yen"}  # it fits another tool
+
+
+def test_a_value_that_does_not_fit_the_goal_that_is_chosen_hands_over() -> None:
+    tools = dict.fromkeys(("look", "pay", "cancel"), lambda **_: True)
+    procedure, known = Procedure.from_string(TYPED), {"order": 1, "unit": "yen"}
+    assert run_procedure(procedure, "", lambda question: 2, tools, known=known).ending == "done"
+    outcome = run_procedure(procedure, "", lambda question: 1, tools, known=known)
+    assert (outcome.ending, outcome.why[0].reason) == ("handed over", "'yen' is none of EUR, USD")

@@ -152,7 +152,8 @@ def test_typed_tools_get_typed_values() -> None:
 
     procedure = Procedure.from_string("goal check double(number: integer)")
     assert run_procedure(procedure, "", None, [double], goal="double", known={"number": 4}).result == 8
-    failed = run_procedure(procedure, "", None, [double], goal="double", known={"number": "many"})
+    untyped = Procedure.from_string("goal check double(number)")
+    failed = run_procedure(untyped, "", None, [double], goal="double", known={"number": "many"})
     assert failed.ending == "handed over"
 
 
