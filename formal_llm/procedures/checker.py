@@ -17,6 +17,10 @@ from fractions import Fraction
 from typing import Any
 
 
+#: The name of the item that a condition on the items of a list is about; no value can be called so.
+_ITEM = "."
+
+
 class _Unknown(Exception):
     """A value that cannot be determined; ``blocked`` if nothing that may be done determines it."""
 
@@ -152,7 +156,8 @@ class _Checker:
             return False
 
     # -- expressions: ["constant", type, value], ["name", steps], ["call", tool, expressions, steps], ["ok", call],
-    #    ["function", name, expressions], ["sign", sign, left, right], ["set", expressions], ["range", first, last]
+    #    ["function", name, expressions], ["sign", sign, left, right], ["set", expressions], ["range", first, last];
+    #    on an item of a list: ["item", steps], ["and" | "or", expressions], ["not", expression]
 
     def compute(self, one: list[Any], own: dict[str, Any], fixed: dict[str, Any] | None = None) -> Any:
         kind = one[0]
@@ -160,6 +165,10 @@ class _Checker:
             return _read_constant(one[1], one[2])
         if kind == "name":
             return self.look_up(one[1], own, fixed)
+        if kind == "item":
+            return self.follow(own[_ITEM], one[1], own, fixed)
+        if kind in ("and", "or", "not"):
+            return self.join(kind, one[1] if kind != "not" else one[1:], own, fixed)
         if kind in ("call", "ok"):
             call = one if kind == "call" else one[1]
             made = self.find(call, own, fixed)
@@ -179,6 +188,24 @@ class _Checker:
             first, last = (self.compute(part, own, fixed) for part in one[3][1:])
             return not _compare_values(left, first) < 0 and not _compare_values(last, left) < 0
         return _apply_sign(one[1], left, self.compute(one[3], own, fixed))
+
+    def join(self, kind: str, parts: list[Any], own: dict[str, Any], fixed: dict[str, Any] | None) -> bool:
+        """Join conditions: one that decides does, even if others cannot be determined."""
+        unknown = None
+        for part in parts:
+            try:
+                value = self.compute(part, own, fixed)
+                if value is not None and not isinstance(value, bool):
+                    raise _Unknown(blocked=True)
+                if kind == "not":
+                    return not value
+                if bool(value) is (kind == "or"):
+                    return kind == "or"
+            except _Unknown as error:
+                unknown = error
+        if unknown is not None:
+            raise unknown
+        return kind == "and"
 
     def look_up(self, steps: list[Any], own: dict[str, Any], fixed: dict[str, Any] | None) -> Any:
         for values in (own, self.constants, self.known):
@@ -218,10 +245,21 @@ class _Checker:
 
     def follow(self, value: Any, steps: list[Any], own: dict[str, Any], fixed: dict[str, Any] | None) -> Any:
         for place, step in enumerate(steps):
-            if step is None and isinstance(value, list | dict):
-                inner = value.values() if isinstance(value, dict) else value
-                found = [self.follow(one, steps[place + 1 :], own, fixed) for one in inner]
-                return [one for many in found for one in many] if None in steps[place + 1 :] else found
+            choice = step[0] if isinstance(step, list) and step[0] in ("one", "every") else None
+            if (step is None or choice) and isinstance(value, list | dict):
+                inner = list(value.values() if isinstance(value, dict) else value)
+                if choice:
+                    inner = [one for one in inner if self.join("and", [step[1]], {**own, _ITEM: one}, fixed)]
+                    if choice == "one" and len(inner) != 1:
+                        raise _Unknown(blocked=True)
+                rest = steps[place + 1 :]
+                found = [self.follow(one, rest, own, fixed) for one in inner]
+                if choice == "one":
+                    return found[0]
+                is_nested = any(one is None or (isinstance(one, list) and one[0] == "every") for one in rest)
+                return [one for many in found if isinstance(many, list) for one in many] if is_nested else found
+            if choice:
+                raise _Unknown(blocked=True)
             step = self.compute(step, own, fixed) if isinstance(step, list) else step
             try:
                 value = value[step]

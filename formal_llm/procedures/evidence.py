@@ -9,10 +9,14 @@ from fractions import Fraction
 from formal_llm.guard.rules.data import Value
 from formal_llm.guard.rules.expressions import (
     BinaryOperation,
+    Connective,
     Constant,
     Expression,
     FieldPath,
     FunctionCall,
+    ItemChoice,
+    ItemField,
+    Negation,
     ValueRange,
     ValueSet,
 )
@@ -72,6 +76,14 @@ def _write_expression(one: Expression) -> JSON:
             return ["constant", *_write_constant(value)]
         case FieldPath(steps):
             return ["name", _write_steps(steps)]
+        case ItemField(steps):
+            return ["item", _write_steps(steps)]
+        case ItemChoice(condition, every):
+            return ["every" if every else "one", _write_expression(condition)]
+        case Connective(word, items):
+            return [word, [_write_expression(item) for item in items]]
+        case Negation(inner):
+            return ["not", _write_expression(inner)]
         case CallValue(tool, given, steps):
             return ["call", tool, [_write_expression(part) for part in given], _write_steps(steps)]
         case CallSucceeds(call):

@@ -21,6 +21,7 @@ from formal_llm.guard.rules.expressions import (
     LastValue,
     Negation,
     PastLetter,
+    Steps,
     join_conditions,
 )  # fmt: skip
 from formal_llm.guard.rules.rule_set import EventPattern, GuardRule, GuardRuleSet, Letter, NeverBody
@@ -133,7 +134,7 @@ class _GuardCompiler:
                 if not steps:
                     return value
                 if isinstance(value, FieldPath | LastValue):
-                    return replace(value, steps=(*value.steps, *steps))
+                    return replace(value, steps=(*value.steps, *self._bind_steps(tuple(steps), own)))
             case FieldPath((str(name),)) if name in self.procedure.constants:
                 return Constant(self.procedure.constants[name])
             case CallSucceeds(call):
@@ -142,11 +143,14 @@ class _GuardCompiler:
                 return self._find_result(expression, own)
         return map_parts(expression, lambda part: self._bind(part, own))
 
+    def _bind_steps(self, steps: Steps, own: Bindings) -> Steps:
+        return tuple(self._bind(step, own) if isinstance(step, Expression) else step for step in steps)
+
     def _find_result(self, call: CallValue, own: Bindings, field: str = _VALUE) -> LastValue:
         names = [one.name for one in self.procedure.tools[call.tool].parameters]
         given = {name: one for name, one in zip(names, call.given, strict=False) if self._is_bound(one, own)}
         letter = self._declare_result(self.procedure.tools[call.tool], tuple(given))
-        steps = tuple(self._bind(step, own) if isinstance(step, Expression) else step for step in call.steps)
+        steps = self._bind_steps(call.steps, own)
         keys = tuple(self._bind(one, own) for one in given.values())
         return LastValue(letter, field, keys, steps if field == _VALUE else ())
 

@@ -37,7 +37,16 @@ from formal_llm.automata.models.symbols import unquote_text
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.guard.rules.data import Value
-from formal_llm.guard.rules.expressions import Connective, Constant, Expression, FieldPath, Negation, PastLetter
+from formal_llm.guard.rules.expressions import (
+    Connective,
+    Constant,
+    Expression,
+    FieldPath,
+    ItemChoice,
+    ItemField,
+    Negation,
+    PastLetter,
+)
 from formal_llm.guard.rules.functions import FUNCTIONS
 from formal_llm.guard.rules.reading import ConditionReader, load_parser, parse_source
 from formal_llm.procedures.procedure import (
@@ -155,6 +164,8 @@ class _LeafReader(ConditionReader):
 
     def _read_use(self, token: object, arguments: Sequence[Expression]) -> CallValue | PastLetter:
         name, given = str(token), tuple(arguments)
+        if any(isinstance(term, ItemField) for one in given for term in one.walk()):
+            self._raise_error(f"{name} of an item: what is called cannot depend on the items of a list", token)
         if name in self.tools:
             parameters = self.tools[name].parameters
             least = sum(not parameter.optional for parameter in parameters)
@@ -426,14 +437,19 @@ class _ProcedureReader:
         self.leaves[self._owner].append((leaf, _find_place(tree)))
         return leaf
 
-    def _check_values(self, expressions: Sequence[Expression], tree: object) -> None:
-        for expression in expressions:
-            for term in expression.walk():
-                if isinstance(term, PastLetter | Connective) or (isinstance(term, Negation) and term is not expression):
-                    self.source.fail_at(
-                        f"{term} is a yes or no within a value", _find_place(tree),
-                        suggestion="join facts and conditions by and, or, not, or groups",
-                    )  # fmt: skip
+    def _check_values(self, expressions: Sequence[Expression], tree: object, *, are_joined: bool = False) -> None:
+        """Check that no fact, and no condition that ``and``, ``or`` and ``not`` make, is within a value.
+
+        A condition on the items of a list may be joined.
+        """
+        for one in expressions:
+            is_joined = isinstance(one, Connective | Negation)
+            if isinstance(one, PastLetter) or (is_joined and not are_joined):
+                self.source.fail_at(
+                    f"{one} is a yes or no within a value", _find_place(tree),
+                    suggestion="join facts and conditions by and, or, not, or groups",
+                )  # fmt: skip
+            self._check_values(one.parts, tree, are_joined=is_joined or isinstance(one, ItemChoice))
 
 
 class _ProcedureChecker:

@@ -332,7 +332,7 @@ def read_values(reply: object, names: Sequence[str]) -> dict[str, JSON]:
 
 def find_parameters(procedure: Procedure, name: str, goal: str | None) -> list[ToolParameter]:
     """Return the parameter of a goal with some name; if it has none, those of all tools."""
-    own = procedure.tools[goal].parameters if goal in procedure.tools else ()
+    own = procedure.tools[goal].parameters if goal is not None and goal in procedure.tools else ()
     every = (one for tool in procedure.tools.values() for one in tool.parameters if one.name == name)
     return [one for one in own if one.name == name] or list(every)
 

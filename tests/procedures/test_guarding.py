@@ -58,6 +58,21 @@ def test_a_guard_refuses_what_is_early() -> None:
     assert replay(everything, ("log_out", {"user": "bob"}, True)).check(ship).action == "allow"
 
 
+def test_a_guard_chooses_items_by_their_fields() -> None:
+    text = """
+check claims(user)
+goal action pay(user, number, amount)
+    claims(user)[.number == number].amount >= amount
+"""
+    rules = compile_guard_rules(Procedure.from_string(text))
+    assert GuardRules.from_string(str(rules)) == rules
+    claims = ("claims", {"user": "ada"}, [{"number": 1, "amount": 3}, {"number": 2, "amount": 9}])
+    state = replay(Guard(rules).start(), claims)
+    for number, amount, action in ((1, 3, "allow"), (1, 4, "block"), (2, 9, "allow"), (3, 1, "block")):
+        call = Call("pay", {"user": "ada", "number": number, "amount": amount})
+        assert state.check(call).action == action, call
+
+
 def test_the_rules_print_and_read() -> None:
     rules = compile_guard_rules(Procedure.from_string(TEXT))
     assert GuardRules.from_string(str(rules)) == rules

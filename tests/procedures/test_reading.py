@@ -24,6 +24,8 @@ goal action refund(order_id: text, email: text, amount: number = 5, unit: "EUR" 
         any of
             now() - find_order(order_id).date <= longest
             find_order(order_id).states[email].last == "lost"
+            find_order(order_id).items[.id == order_id and .price > 3].count == 2
+            len(find_order(order_id).items[* where not .price < 3].parts[*]) == 2
         none of
             find_order(order_id).state in {"refunded", "closed"}
         ? "The customer seems honest."
@@ -80,6 +82,10 @@ WRONG = [
     ("goal action f(a)\n    with b = 3", "f has no parameter b", None),
     ("check f(a)\nfact x(a):", "x has no condition", None),
     ("check f(a)\n    a > 1 until f", "'until' belongs to a fact", None),
+    ("check f(a)\n    f(.b)[.a == 2] == 1", "b of which item?", "items[.b == 1]"),
+    ("check f(a)\n    a[.x == f(.y)] == 1", "what is called cannot depend on the items", None),
+    ("check f(a)\n    a[* where x(.y)] == 1\nfact x(a): a > 1", "what is called cannot depend on the items", None),
+    ("check f(a)\n    a[* where .y and x(a)] == 1\nfact x(a): a > 1", "x(a) is a yes or no within a value", None),
     ("check f(a)\n    a is ok", "'is ok' follows a call of a tool", None),
     ("check f(a)\n    a[a] > 1\nconstant c = f(3)", "a constant is a number", None),
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -50,6 +50,7 @@ class Scope:
     error: bool = False
     memory: LetterMemory | None = None
     unsaid: list[str] = field(default_factory=list)
+    item: Value = None
 
     def look_up(self, name: str) -> Value:
         """Look up a plain name: for a result a field of the returned value, else an argument, else a fact of the event.
@@ -139,8 +140,60 @@ class Constant(Expression):
         return write_constant(self.value)
 
 
-#: The steps from a value into it: a field, an index, None for all values of a list or an object, or an expression
-#: whose value is the field.
+@dataclass(frozen=True, slots=True)
+class ItemField(Expression):
+    """A field of the item that a condition is about: ``.number`` in ``claims[.number == claim_id]``."""
+
+    steps: Steps
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return tuple(step for step in self.steps if isinstance(step, Expression))
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        return follow_path(scope.item, self.steps, scope, "")
+
+    def __str__(self) -> str:
+        return format_steps(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemChoice(Expression):
+    """A step to the one item of a list for which a condition holds, or to ``every`` such item: ``[* where .open]``."""
+
+    condition: Expression
+    every: bool = False
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.condition,)
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        raise Undetermined(f"there are no items to choose from by [{self}]")
+
+    def choose_items(self, items: Iterable[Value], scope: Scope, called: str) -> list[Value]:
+        """Return the items for which it holds.
+
+        Raises:
+            Undetermined: it cannot be determined for an item, or one is wanted and there is none, or several.
+        """
+        chosen = []
+        for item in items:
+            inner = replace(scope, item=item, unsaid=[])
+            found = self.condition.is_satisfied(inner)
+            if found is None:
+                raise Undetermined(f"{called}: {inner.unsaid[-1]}")
+            chosen += [item] * found
+        if not self.every and len(chosen) != 1:
+            raise Undetermined(f"{called} is missing" if not chosen else f"{called} could be {len(chosen)} items")
+        return chosen
+
+    def __str__(self) -> str:
+        return f"* where {self.condition}" if self.every else str(self.condition)
+
+
+#: The steps from a value into it: a field, an index, None for all values of a list or an object, a choice of items, or
+#: an expression whose value is the field.
 Steps = tuple[str | int | Expression | None, ...]
 
 
@@ -151,11 +204,16 @@ def follow_path(value: Value, steps: Steps, scope: Scope, called: str) -> Value:
         Undetermined: there is no such value.
     """
     for at, step in enumerate(steps):
-        if step is None and isinstance(value, list | tuple | Mapping):
-            inner = value.values() if isinstance(value, Mapping) else value
+        if (step is None or isinstance(step, ItemChoice)) and isinstance(value, list | tuple | Mapping):
+            inner = list(value.values() if isinstance(value, Mapping) else value)
             rest, name = steps[at + 1 :], f"{called}{format_steps(steps[: at + 1])}"
+            if step is not None:
+                inner = step.choose_items(inner, scope, name)
             found = [follow_path(one, rest, scope, name) for one in inner]
-            return [part for one in found if isinstance(one, list) for part in one] if None in rest else found
+            if step is not None and not step.every:
+                return found[0]
+            is_nested = any(one is None or (isinstance(one, ItemChoice) and one.every) for one in rest)
+            return [part for one in found if isinstance(one, list) for part in one] if is_nested else found
         if isinstance(step, Expression):
             step = to_text(step.evaluate_in(scope))
         if isinstance(step, str) and isinstance(value, Mapping) and step in value:  # noqa: SIM114  # types part

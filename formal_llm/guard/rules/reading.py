@@ -17,6 +17,8 @@ from formal_llm.guard.rules.expressions import (
     Expression,
     FieldPath,
     FunctionCall,
+    ItemChoice,
+    ItemField,
     LastValue,
     Negation,
     PastLetter,
@@ -80,6 +82,7 @@ class ConditionReader:
     def __init__(self, source: SourceText, letters: Mapping[str, tuple[str, ...]]) -> None:
         self.source = source
         self.letters = letters
+        self._among_items = False
 
     def read_condition(self, tree: object, depth: int = 0) -> Expression:
         """Read the expression in a part of the syntax tree.
@@ -96,6 +99,12 @@ class ConditionReader:
         match kind:
             case "path":
                 return self._read_path(branch)
+            case "item":
+                if not self._among_items:
+                    self._raise_error(
+                        f"{parts[0]} of which item?", tree, f"choose items behind a list: items[.{parts[0]} == 1]"
+                    )
+                return ItemField((str(parts[0]), *self._read_steps(parts[1:])))
             case "apply":
                 return self._read_function_call(branch, depth)
             case "call_path":
@@ -150,15 +159,35 @@ class ConditionReader:
         return FieldPath((first, *self._read_steps(tree.children[1:])))
 
     def _read_steps(self, parts: Sequence[object]) -> Steps:
-        return tuple(self._read_step(cast("Tree[Token]", part).children[0]) for part in parts)
+        return tuple(self._read_step(cast("Tree[Token]", part)) for part in parts)
 
-    def _read_step(self, part: object) -> str | int | Expression | None:
-        if hasattr(part, "data"):
-            return self.read_condition(part)
-        token = cast("Token", part)
-        if token.type == "INT" and len(token) > 6:
-            self._raise_error(f"{token} is too large a place in a list", token)
-        return int(token) if token.type == "INT" else None if token.type == "STAR" else str(token)
+    def _read_step(self, tree: Tree[Token]) -> str | int | Expression | None:
+        part = tree.children[-1]
+        kind = part.data if hasattr(part, "data") else cast("Token", part).type
+        match kind:
+            case "path":
+                return self.read_condition(part)
+            case "INT":
+                if len(str(part)) > 6:
+                    self._raise_error(f"{part} is too large a place in a list", part)
+                return int(str(part))
+            case "STAR":
+                return None
+            case "ARG":
+                return str(part)
+        return self._read_choice(part, every=len(tree.children) > 1)
+
+    def _read_choice(self, part: object, *, every: bool) -> ItemChoice:
+        if self._among_items:
+            self._raise_error("a choice of items within another one", part)
+        self._among_items = True
+        condition = self.read_condition(part)
+        self._among_items = False
+        if not any(isinstance(one, ItemField) for one in condition.walk()):
+            self._raise_error(
+                "this chooses no items by their fields", part, "a field of an item has a dot: items[.number == 1]"
+            )
+        return ItemChoice(condition, every)
 
     def _read_function_call(self, tree: Tree[Token], depth: int) -> Expression:
         name = str(tree.children[0])

@@ -45,6 +45,18 @@ def outcome(condition: str, **arguments: object) -> bool | None:
         ("a.b[1].c == 3", {"a": {"b": [0, {"c": 3}]}}, True),
         ("a.b[7].c == 3", {"a": {"b": [0]}}, None),
         ("sum(a[*].n) == 0.3", {"a": [{"n": 0.1}, {"n": 0.2}]}, True),
+        ("a[.n == b].m == 3", {"a": [{"n": 1, "m": 2}, {"n": 2, "m": 3}], "b": 2}, True),
+        ("a[.n == b].m == 3", {"a": {"x": {"n": 1, "m": 3}}, "b": 1}, True),  # the values of an object
+        ("a[.n == 1].m == 3", {"a": [{"n": 2, "m": 3}]}, None),  # there is none
+        ("a[.n == 1].m == 3", {"a": [{"n": 1, "m": 3}, {"n": 1, "m": 3}]}, None),  # there are two
+        ("a[.n == 1].m == 3", {"a": [{"n": 1, "m": 3}, {"m": 3}]}, None),  # the second could be one
+        ("a[.n == 1].m == 3", {"a": 3}, None),
+        ("a[has(.n) and .n == 1].m == 3", {"a": [{"n": 1, "m": 3}, {"m": 3}]}, True),
+        ("sum(a[* where .n > 1 and not .out].m) == 9", {"a": [{"n": n, "m": n, "out": n > 4} for n in range(9)]}, True),
+        ("sum(a[* where .n > 1].m) == 5", {"a": [{"n": n, "m": n} for n in range(4)]}, True),
+        ("sum(a[* where .n > 9].m) == 0", {"a": [{"n": 3}]}, True),
+        ("sum(a[*].b[* where .n > 1].n) == 5", {"a": [{"b": [{"n": 1}, {"n": 2}]}, {"b": [{"n": 3}]}]}, True),
+        ("sum(a[.k == 1].b[*].n) == 3", {"a": [{"k": 1, "b": [{"n": 1}, {"n": 2}]}, {"k": 2}]}, True),
         ("count(a, 1) == 2 and len(distinct(a)) == 2", {"a": [1, 1, 2]}, True),
         ('a like "*.env"', {"a": "x/.env"}, True),
         ('inside(a, "src")', {"a": "src/../x"}, False),

@@ -15,6 +15,7 @@ from formal_llm.guard.rules.reading import read_rules
 SHOP = '''# shop
 pay: pay_invoice[amount > 100 and currency in {EUR, "US D"} or not has(x.y[0].z)]
     with order = order_id, cost = amount * 2 - -1
+lines: pay_invoice[lines[.id == order_id or .old].n > sum(lines[* where .n > 3].parts[*].n)]
 approved: approve.result[ok and (last(pay.cost) >= 1.50 or pay(order_id))] with order = order_id
 yes: user[lower(text) contains "yes" and time(now) in 9:00..17:00 and date(now) < 2026-01-31]
 tools search, "my.tool", "rule"
@@ -56,6 +57,10 @@ def test_what_is_printed_is_read_back() -> None:
         ("pay: p\n%limt 3 pay", 2, 1, "did you mean %limit?"),
         ("pay: p\n%limit * pay", 2, 1, "here a limit names its letters"),
         ("pay: p[" + "not " * 70 + "a]\nrule x: never pay", 1, None, "deep"),
+        ("pay: p[a[b[.x == 1].y == .z]]\nrule x: never pay", 1, 12, "within another one"),
+        ("pay: p[.x == 1]\nrule x: never pay", 1, 8, "items[.x == 1]"),
+        ("pay: p[a[1 + 2] == 1]\nrule x: never pay", 1, 10, "a field of an item has a dot"),
+        ("pay: p[a[* where x == 1] == 1]\nrule x: never pay", 1, 18, "a field of an item has a dot"),
         ("pay: p", None, None, "no rules"),
     ],
 )
