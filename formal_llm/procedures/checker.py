@@ -16,7 +16,6 @@ from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from typing import Any
 
-
 #: The name of the item that a condition on the items of a list is about; no value can be called so.
 _ITEM = "."
 

@@ -74,10 +74,8 @@ def _write_expression(one: Expression) -> JSON:
     match one:
         case Constant(value):
             return ["constant", *_write_constant(value)]
-        case FieldPath(steps):
-            return ["name", _write_steps(steps)]
-        case ItemField(steps):
-            return ["item", _write_steps(steps)]
+        case FieldPath(steps) | ItemField(steps):
+            return ["item" if isinstance(one, ItemField) else "name", _write_steps(steps)]
         case ItemChoice(condition, every):
             return ["every" if every else "one", _write_expression(condition)]
         case Connective(word, items):

@@ -97,14 +97,8 @@ class ConditionReader:
         branch = cast("Tree[Token]", tree)
         kind, parts = str(branch.data), branch.children
         match kind:
-            case "path":
+            case "path" | "item":
                 return self._read_path(branch)
-            case "item":
-                if not self._among_items:
-                    self._raise_error(
-                        f"{parts[0]} of which item?", tree, f"choose items behind a list: items[.{parts[0]} == 1]"
-                    )
-                return ItemField((str(parts[0]), *self._read_steps(parts[1:])))
             case "apply":
                 return self._read_function_call(branch, depth)
             case "call_path":
@@ -153,17 +147,19 @@ class ConditionReader:
         return Constant(str(item.steps[0])) if isinstance(item, FieldPath) and len(item.steps) == 1 else item
 
     def _read_path(self, tree: Tree[Token]) -> Expression:
-        first = str(tree.children[0])
-        if len(tree.children) == 1 and first in _WORDS:
-            return Constant(_WORDS[first])
-        return FieldPath((first, *self._read_steps(tree.children[1:])))
+        first, steps = str(tree.children[0]), self._read_steps(tree.children[1:])
+        if tree.data == "item":
+            if not self._among_items:
+                self._raise_error(f"{first} of which item?", tree, f"choose items of a list: items[.{first} == 1]")
+            return ItemField((first, *steps))
+        return Constant(_WORDS[first]) if not steps and first in _WORDS else FieldPath((first, *steps))
 
     def _read_steps(self, parts: Sequence[object]) -> Steps:
         return tuple(self._read_step(cast("Tree[Token]", part)) for part in parts)
 
     def _read_step(self, tree: Tree[Token]) -> str | int | Expression | None:
         part = tree.children[-1]
-        kind = part.data if hasattr(part, "data") else cast("Token", part).type
+        kind = part.data if hasattr(part, "data") else part.type
         match kind:
             case "path":
                 return self.read_condition(part)
