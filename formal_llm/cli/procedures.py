@@ -53,6 +53,9 @@ def act(
     known: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A value; JSON, or a text. Repeatable.")
     ] = None,
+    native: Annotated[
+        bool, typer.Option("--native", help="The model calls the goal, and may give values that the request states.")
+    ] = False,
     journal: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the run, and go on with it.")] = None,
     evidence: Annotated[Path | None, typer.Option(metavar="FILE", help="Write what shows that it was right.")] = None,
     guard: Annotated[
@@ -80,6 +83,7 @@ def act(
     outcome = run_procedure(
         rules, request, llm, load_tools(tools), known=read_known(rules, known or (), goal), goal=goal,
         user=partial(_ask_user, rules), approve=_ask_approval, clarify=_ask_result, journal=journal, timeout=timeout,
+        native=native,
     )  # fmt: skip
     if evidence is not None:
         written = write_evidence(rules, outcome)

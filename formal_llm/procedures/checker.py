@@ -3,7 +3,8 @@
 Its input is plain data (:func:`formal_llm.procedures.evidence.write_evidence`): the procedure as nested lists, and the
 outcome with all calls. It makes sure that every call was allowed when it was made, that a goal that was done was
 allowed and succeeded, and that a goal that was declined could not have been allowed: a part of its need is refuted by
-results, or depends on a call that may not be made, or on a value that the user did not have.
+results, or depends on a call that may not be made, or on a value that the user did not have; or the goal itself
+is called with such a value.
 
 A need is ``yes``, ``no``, ``never`` (nothing that may be done makes it yes) or ``open``.
 """
@@ -61,9 +62,15 @@ class _Checker:
             if is_goal and not refused:
                 problems.append("the goal was declined, and its call succeeded")
             found = self.judge(self.tools[goal]["need"], self.outcome["arguments"], False)
-            if not refused and found not in ("no", "never"):
+            if not refused and not self.lacks_value(goal) and found not in ("no", "never"):
                 problems.append("the goal was declined, and its need is not refuted")
         return problems
+
+    def lacks_value(self, goal: str) -> bool:
+        """Return whether the user did not have a value that the goal is called with."""
+        tool = self.tools[goal]
+        given = {*tool["defaults"], *dict(tool["computed"]), *self.outcome["arguments"], *self.known, *self.constants}
+        return not given.issuperset(tool["parameters"])
 
     def check_computed(self, call: dict[str, Any]) -> list[str]:
         """Check that arguments that are computed were."""

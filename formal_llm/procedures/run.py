@@ -7,14 +7,19 @@ called when, and how the run ends, the procedure decides. So no text of a user o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import isfinite
 from typing import Any, Literal, TypeAlias
 
 from formal_llm.errors import InputError, unknown
 from formal_llm.guard.rules.expressions import FieldPath
+from formal_llm.llms.generation import ToolOffer, ToolTurn
 from formal_llm.llms.llm import asking
-from formal_llm.llms.question import Question
+from formal_llm.llms.question import Message, Question
+from formal_llm.llms.schemas import close_schema, open_value
 from formal_llm.llms.usage import NO_TOKENS, TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.assessing import Assessment, Assessor, CallStep, NeedFinding, ValueStep, WayStep
@@ -31,6 +36,17 @@ from formal_llm.procedures.record import Call, CallHistory, MadeCall
 from formal_llm.procedures.terms import CallValue
 
 Ending = Literal["done", "declined", "handed over"]
+#: What a model is told that calls a goal.
+_NATIVE = (
+    "Call the tool that does what the user wants, once; call none if none does it. "
+    "Give only values that the user states, and null for all others. Do not guess."
+)
+#: Numbers in a text, of at most 30 digits, with thousands apart by commas or not; no parts of dates, times and names.
+_NUMBER = re.compile(r"(?<![\w./:,-])-?(?:\d{1,3}(?:,\d{3}){1,9}|\d{1,30})(?:\.\d{1,30})?(?![\w/:-]|[.,]\d)")
+_JSON_TYPES: Mapping[str, Mapping[str, JSON]] = {
+    "text": {"type": "string"}, "number": {"type": "number"}, "integer": {"type": "integer"}, "list": {"type": "array"},
+    "boolean": {"type": "boolean"}, "date": {"type": "string", "description": "a date, YYYY-MM-DD"}, "any": {},
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,6 +92,7 @@ class ProcedureOutcome:
         why: the facts that hold (done), that failed (declined), or that cannot be determined (handed over).
         calls: all calls of the run.
         known: the values that the user provided.
+        dropped: what the user or the model gave and was not taken over, with the reason.
         usage: the tokens that the model cost.
     """
 
@@ -86,6 +103,7 @@ class ProcedureOutcome:
     why: tuple[NeedFinding, ...] = ()
     calls: tuple[MadeCall, ...] = ()
     known: Mapping[str, JSON] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
     usage: TokenUsage = NO_TOKENS
 
     def to_data(self) -> dict[str, JSON]:
@@ -93,14 +111,15 @@ class ProcedureOutcome:
         return {
             "ending": self.ending, "goal": self.goal, "arguments": dict(self.arguments), "result": self.result,
             "why": [finding.to_data() for finding in self.why], "calls": [made.to_data() for made in self.calls],
-            "known": dict(self.known),
+            "known": dict(self.known), "dropped": list(self.dropped),
         }  # fmt: skip
 
     def __str__(self) -> str:
         lines = [f"{self.ending}: {Call(self.goal, self.arguments)}" if self.goal else self.ending]
         if self.ending == "done" and self.result is not None:
             lines.append(f"  result: {json.dumps(self.result, ensure_ascii=False)}")
-        return "\n".join([*lines, *(f"  {finding}" for finding in self.why if self.ending != "done")])
+        lines += [f"  {finding}" for finding in self.why if self.ending != "done"]
+        return "\n".join([*lines, *(f"  not taken over: {one}" for one in self.dropped)])
 
 
 class ProcedureRun:
@@ -112,6 +131,8 @@ class ProcedureRun:
         known: values that are known from the start, by name.
         goal: the goal, if it is known.
         has_model: whether a model chooses between ways that cost the same; else the first is taken.
+        native: whether the model chooses the goal by a call of it, with values; only those that stand in the request
+            are taken over.
 
     Raises:
         InputError: there is no such goal, or no value of a name in ``known``, or it is not of its type.
@@ -125,6 +146,7 @@ class ProcedureRun:
         goal: str | None = None,
         *,
         has_model: bool = True,
+        native: bool = False,
     ) -> None:
         if goal is not None and (goal not in procedure.tools or not procedure.tools[goal].is_goal):
             raise InputError(f"{goal} is no goal; goals are {', '.join(tool.name for tool in procedure.goals)}")
@@ -138,12 +160,14 @@ class ProcedureRun:
         self.request = request
         self.goal = goal
         self.has_model = has_model
+        self.native = native
         self.known: dict[str, JSON] = dict(known or {})
         self.history = CallHistory(procedure.tools)
         self.preferred: dict[str, int] = {}
         self._chosen = goal
         self._absent: set[str] = set()
         self._others: dict[str, JSON] = {}
+        self._dropped: list[str] = []
         self._usage = NO_TOKENS
 
     def steps(self) -> Steps:
@@ -225,7 +249,7 @@ class ProcedureRun:
             arguments = {one.name: self.known[one.name] for one in goal.parameters if one.name in self.known}
         return ProcedureOutcome(
             ending, goal.name if goal else "", arguments, None, tuple(why),
-            tuple(self.history.calls), dict(self.known), self._usage,
+            tuple(self.history.calls), dict(self.known), tuple(self._dropped), self._usage,
         )  # fmt: skip
 
     # -- the model --------------------------------------------------------------------------------------------------
@@ -238,10 +262,52 @@ class ProcedureRun:
     def _choose_goal(self) -> Generator[Request, Any, ProcedureTool | None]:
         goals = self.procedure.goals
         request = f"{self.request} I give: {_list_words(self.known)}." if self.known else self.request
+        if self.native:
+            return (yield from self._take_call(request))
         texts = [*map(_describe_goal, goals), "none of these"]
         question = Question(f"{request}\n\nWhat does the user want?", texts, task=request)
         number = yield from self._choose(question)
         return goals[number - 1] if number <= len(goals) else None
+
+    def _take_call(self, request: str) -> Generator[Request, Any, ProcedureTool | None]:
+        """Let the model call a goal. A call of anything else is dropped, and so is a second one."""
+        goals = {goal.name: goal for goal in self.procedure.goals}
+        offers = [ToolOffer(goal.name, goal.description, close_schema(_write_schema(goal))) for goal in goals.values()]
+        answer = yield from asking(ToolTurn((Message("system", _NATIVE), Message("user", request)), offers))
+        self._usage += answer.usage
+        chosen = None
+        for call in answer.calls:
+            if chosen is None and call.name in goals:
+                chosen = goals[call.name]
+                self._take_arguments(chosen, call.arguments)
+            else:
+                reason = "a run has one goal" if call.name in goals else "it is no goal"
+                self._dropped.append(f"{call.name}({call.arguments}): {reason}")
+        return chosen
+
+    def _take_arguments(self, goal: ProcedureTool, written: str) -> None:
+        """Take the arguments of a goal over that fit and that the user has stated."""
+        try:
+            given = open_value(json.loads(written or "{}"), _write_schema(goal))
+        except (ValueError, RecursionError):
+            given = None
+        if not isinstance(given, Mapping):
+            self._dropped.append(f"{written}: it is no JSON object")
+            return
+        for name, value in given.items():
+            if value is None or (name in self.known and self.known[name] == value):
+                continue
+            problem = self._find_misfit(name, value, goal.name)
+            if name not in _write_schema(goal)["properties"]:
+                problem = f"{goal.name} takes no such value"
+            elif name in self.known:
+                problem = "it is known to be another"
+            elif not problem and not is_stated(value, self.request):
+                problem = "the user did not state it"
+            if problem:
+                self._dropped.append(f"{name}={value!r}: {problem}")
+            else:
+                self.known[name] = value
 
     # -- the user ---------------------------------------------------------------------------------------------------
 
@@ -253,7 +319,9 @@ class ProcedureRun:
         given = read_values(reply, names)
         for one, value in given.items():
             if one in self.procedure.names:
-                if not self._find_misfit(one, value):
+                if problem := self._find_misfit(one, value):
+                    self._dropped.append(f"{one}={value!r}: {problem}")
+                else:
                     self.known.setdefault(one, value)
             else:
                 self._others[one] = value
@@ -274,8 +342,8 @@ class ProcedureRun:
         if number <= len(fitting):
             self.known[name] = list(fitting.values())[number - 1]
 
-    def _find_misfit(self, name: str, value: JSON) -> str:
-        return find_misfit(find_parameters(self.procedure, name, self._chosen), value)
+    def _find_misfit(self, name: str, value: JSON, goal: str | None = None) -> str:
+        return find_misfit(find_parameters(self.procedure, name, goal or self._chosen), value)
 
     def _list_needed_names(self, goal: ProcedureTool) -> set[str]:
         """List the values that a run with this goal may need from the user."""
@@ -305,6 +373,30 @@ def _describe_goal(tool: ProcedureTool) -> str:
     """Describe a goal so that an encoder of sentences can compare it with a request: in words, with what it needs."""
     needs = f" Needs: {_list_words(one.name for one in tool.parameters)}." if tool.parameters else ""
     return f"{_list_words([tool.name])}: {tool.description}{needs}"
+
+
+def _write_schema(goal: ProcedureTool) -> dict[str, Any]:
+    """Write the JSON schema of the arguments of a goal, all of which may be left out."""
+    computed = dict(goal.computed)
+    types = {one.name: one.kind for one in goal.parameters if one.name not in computed}
+    return {
+        "type": "object",
+        "properties": {
+            name: _JSON_TYPES[kind] if isinstance(kind, str) else {"enum": list(kind)} for name, kind in types.items()
+        },
+    }
+
+
+def is_stated(value: JSON, text: str) -> bool:
+    """Return whether a value stands in a text: a text as whole words, a number as a number, a list with all items."""
+    if isinstance(value, str):
+        words, plain = (" ".join(one.split()).casefold() for one in (value, text))
+        return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", plain) is not None
+    if isinstance(value, list):
+        return bool(value) and all(is_stated(one, text) for one in value)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
+        return False
+    return Fraction(str(value)) in [Fraction(one.replace(",", "")) for one in _NUMBER.findall(text)]
 
 
 def _list_words(names: Iterable[str]) -> str:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from formal_llm.automata.models.automaton import make_fingerprint
-from formal_llm.errors import AuditError, InputError, ToolError
+from formal_llm.errors import AuditError, InputError, ToolError, WritesNoText
 from formal_llm.guard.audit import AuditLog, HeldLog
 from formal_llm.llms.driven import adriven, driven
+from formal_llm.llms.generation import ToolCallingLLM, ToolTurn
 from formal_llm.llms.llm import LLMLike, aanswered, answered, resolve
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.question import Answer, CallRequest, Question
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.procedure import Procedure
@@ -79,6 +80,7 @@ def run_procedure(
     clarify: Clarifier | None = None,
     journal: str | os.PathLike[str] | None = None,
     timeout: float | None = None,
+    native: bool = False,
 ) -> ProcedureOutcome:
     """Run a procedure.
 
@@ -96,14 +98,16 @@ def run_procedure(
         clarify: decides about a call whose result was lost; without it the run ends with an error.
         journal: a file that keeps the run; a run that was interrupted goes on from it.
         timeout: seconds for one call of a tool.
+        native: whether the model chooses the goal by a call of it (:class:`~formal_llm.procedures.run.ProcedureRun`).
 
     Raises:
-        InputError: a tool is missing, or a model is needed and there is none.
+        InputError: a tool is missing, a value is unknown or of another type, or a model is needed and there is none.
+        WritesNoText: the model is to call the goal, and calls no tools.
         LLMError: the model gave no answer.
         AuditError: the journal is another run's, or was changed.
     """
-    run = ProcedureRun(procedure, request, known, goal, has_model=llm is not None)
-    party = _gather(procedure, llm, tools, user, approve, clarify, timeout)
+    run = ProcedureRun(procedure, request, known, goal, has_model=llm is not None, native=native)
+    party = _gather(run, llm, tools, user, approve, clarify, timeout)
     with _open_journal(journal, run) as record:
         return driven(run.steps(), lambda asked: record.answer(asked, lambda one: _answer(party, one), party))
 
@@ -121,10 +125,11 @@ async def arun_procedure(
     clarify: Clarifier | None = None,
     journal: str | os.PathLike[str] | None = None,
     timeout: float | None = None,
+    native: bool = False,
 ) -> ProcedureOutcome:
     """Run a procedure like :func:`run_procedure`, without blocking the event loop; ``user`` may be a coroutine."""
-    run = ProcedureRun(procedure, request, known, goal, has_model=llm is not None)
-    party = _gather(procedure, llm, tools, user, approve, clarify, timeout)
+    run = ProcedureRun(procedure, request, known, goal, has_model=llm is not None, native=native)
+    party = _gather(run, llm, tools, user, approve, clarify, timeout)
     with _open_journal(journal, run) as record:
 
         async def reply(asked: Request) -> object:
@@ -135,7 +140,7 @@ async def arun_procedure(
 
 
 def _gather(
-    procedure: Procedure,
+    run: ProcedureRun,
     llm: LLMLike | None,
     tools: Tools,
     user: User | None,
@@ -144,10 +149,12 @@ def _gather(
     timeout: float | None,
 ) -> Party:
     by_name = dict(tools) if isinstance(tools, Mapping) else {tool.name: tool for tool in tools}
-    missing = [name for name in procedure.tools if name not in by_name]
+    missing = [name for name in run.procedure.tools if name not in by_name]
     if missing:
         raise InputError(f"the tools have no {', '.join(missing)}, which the procedure names")
     model = resolve(llm) if llm is not None else None
+    if run.native and model is not None and not isinstance(model, ToolCallingLLM):
+        raise WritesNoText(model, "call the goal", "let it choose the goal, without native")
     return Party(model, by_name, user, approve, clarify, Caller(CallLimits(timeout=timeout)))
 
 
@@ -305,6 +312,8 @@ def _open_journal(path: str | os.PathLike[str] | None, run: ProcedureRun) -> Ite
 
 def _describe_request(asked: Request) -> str:
     match asked:
+        case ToolTurn():
+            return f"call: {make_fingerprint([json.dumps(asked.content, sort_keys=True)])}"
         case Question():
             return f"choose: {make_fingerprint([option.text for option in asked.options])}"
         case ToolRequest():
@@ -319,7 +328,8 @@ def _write_reply(reply: object) -> JSON:
     match reply:
         case Answer():
             usage = reply.usage
-            return {"numbers": list(reply.numbers), "usage": [usage.input_tokens, usage.output_tokens, usage.requests]}
+            counts = [usage.input_tokens, usage.output_tokens, usage.requests]
+            return {"numbers": list(reply.numbers), "usage": counts, "calls": [list(call) for call in reply.calls]}
         case MadeCall():
             return reply.to_data()
     return to_json(reply)
@@ -329,7 +339,8 @@ def _read_reply(asked: Request, reply: JSON) -> object:
     if isinstance(asked, Question):
         assert isinstance(reply, Mapping)
         numbers, usage = cast("list[int]", reply["numbers"]), cast("list[int]", reply["usage"])
-        return Answer(tuple(numbers), usage=TokenUsage(usage[2], usage[0], usage[1]))
+        calls = tuple(CallRequest(*call) for call in cast("list[list[str]]", reply.get("calls", [])))
+        return Answer(tuple(numbers), usage=TokenUsage(usage[2], usage[0], usage[1]), calls=calls)
     return reply
 
 

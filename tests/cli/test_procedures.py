@@ -69,6 +69,13 @@ def test_the_model_chooses_the_goal(folder: Path) -> None:
     assert done.exit_code == 0
 
 
+def test_a_model_that_calls_no_tools_cannot_call_the_goal(folder: Path) -> None:
+    options = ("--tools", "act_tools_of_a_test:toolkit", "--llm", "test:first", "--native")
+    found = run_act("my.procedure", "Act on 3.", *options)
+    assert found.exit_code != 0
+    assert "cannot call the goal" in found.stderr
+
+
 def test_values_are_read_as_their_type(folder: Path) -> None:
     (folder / "typed.procedure").write_text("check look(x: integer)\ngoal action act(x: integer)\n    look(x) > 1\n")
     tools = ("--tools", "act_tools_of_a_test:toolkit", "--goal", "act")

@@ -35,3 +35,12 @@ def test_forged_runs_are_found() -> None:
     missing = make_evidence(3)
     del missing["outcome"]["calls"][0]
     assert check_evidence(missing) == ["act was called before its need was established"]
+
+
+def test_a_goal_is_declined_if_the_user_lacks_a_value_that_it_is_called_with() -> None:
+    procedure = Procedure.from_string("goal action act(x, y, z = 1)\n    with y = x")
+    outcome = run_procedure(procedure, "", None, {"act": lambda **_: True}, goal="act")
+    evidence = write_evidence(procedure, outcome)
+    assert (outcome.ending, check_evidence(evidence)) == ("declined", [])
+    evidence["outcome"]["known"]["x"] = 2
+    assert check_evidence(evidence) == ["the goal was declined, and its need is not refuted"]

@@ -5,7 +5,7 @@ import pytest
 from formal_llm.errors import InputError
 from formal_llm.procedures import Procedure, ProcedureRun, run_procedure
 from formal_llm.procedures.procedure import ToolParameter
-from formal_llm.procedures.run import find_misfit, read_values
+from formal_llm.procedures.run import find_misfit, is_stated, read_values
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,32 @@ def test_a_value_that_does_not_fit_the_goal_that_is_chosen_hands_over() -> None:
     assert run_procedure(procedure, "", lambda question: 2, tools, known=known).ending == "done"
     outcome = run_procedure(procedure, "", lambda question: 1, tools, known=known)
     assert (outcome.ending, outcome.why[0].reason) == ("handed over", "'yen' is none of EUR, USD")
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "stated"),
+    [
+        ("A7", "order a7, please", True),
+        ("A7", "order A77", False),
+        ("my lamp", "It is my\n  lamp.", True),
+        ("", "anything", False),
+        (95, "I want my 95 back", True),
+        (95, "I want 95.50 back", False),
+        (95.5, "I want 95.50 back.", True),
+        (1200, "pay 1,200, now", True),
+        (2, "pay 1,200", False),
+        (200, "pay 1,200", False),
+        (11, "on 2026-11-20 at 11:30, in room 11a", False),
+        (-5, "it is -5", True),
+        (5, "it is -5", False),
+        (float("nan"), "nan", False),
+        (True, "true", False),
+        (["A7", 5], "A7 and 5 more", True),
+        (["A7", 6], "A7 and 5 more", False),
+        ([], "nothing", False),
+        ({"a": 1}, "a 1", False),
+        (None, "null", False),
+    ],
+)
+def test_only_what_stands_in_a_text_is_stated(value: object, text: str, stated: bool) -> None:
+    assert is_stated(value, text) is stated

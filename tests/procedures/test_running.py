@@ -3,12 +3,27 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.procedures import kill_runs
-from formal_llm.errors import AuditError, InputError
-from formal_llm.procedures import MadeCall, Procedure, arun_procedure, check_evidence, run_procedure, write_evidence
+from formal_llm.errors import AuditError, InputError, WritesNoText
+from formal_llm.llms.generation import ToolTurn
+from formal_llm.llms.schemas import is_portable
+from formal_llm.llms.text_doubles import RandomTurnLLM, ScriptedTurnLLM
+from formal_llm.procedures import (
+    MadeCall,
+    Procedure,
+    ProcedureOutcome,
+    ValuesRequest,
+    arun_procedure,
+    check_evidence,
+    run_procedure,
+    write_evidence,
+)
 from formal_llm.tools import tool
 
 TEXT = """
@@ -163,6 +178,119 @@ def test_what_is_missing_is_reported_before_anything_is_called() -> None:
         run_procedure(procedure, "", None, Shop().tools(), goal="find")
     with pytest.raises(InputError, match="a model has to choose"):
         run_procedure(procedure, "", None, Shop().tools())
+
+
+NATIVE = """
+check find(order: text)
+goal action refund(order: text, amount: number, unit: "EUR" | "USD" = "EUR") "Pays back."
+    amount <= find(order).total
+goal action cancel(order: text) "Cancels an order."
+"""
+
+
+def run_natively(turns: list, request: str = "Give me 40 back for order A7.", **settings: Any) -> ProcedureOutcome:
+    tools = {
+        "find": lambda order: {"total": 95}, "refund": lambda **given: given["amount"], "cancel": lambda order: True
+    }  # fmt: skip
+    procedure = Procedure.from_string(NATIVE)
+    outcome = run_procedure(procedure, request, ScriptedTurnLLM(turns), tools, native=True, **settings)
+    assert check_evidence(json.dumps(write_evidence(procedure, outcome))) == []
+    return outcome
+
+
+def call(*calls: tuple[str, Any]) -> list:
+    return [("", calls)]
+
+
+def test_a_model_calls_the_goal_with_values_that_the_user_stated() -> None:
+    outcome = run_natively(call(("refund", {"order": "A7", "amount": 40, "unit": None})))
+    assert (outcome.ending, outcome.result, outcome.dropped) == ("done", 40, ())
+    assert outcome.arguments == {"order": "A7", "amount": 40, "unit": "EUR"}
+    assert outcome.usage.requests == 1
+
+
+def test_a_model_is_offered_goals_with_the_types_of_their_values() -> None:
+    llm = ScriptedTurnLLM(call(("cancel", {"order": "A7"})))
+    tools = dict.fromkeys(("find", "refund", "cancel"), lambda **_: True)
+    run_procedure(Procedure.from_string(NATIVE), "Cancel A7.", llm, tools, native=True)
+    (turn,) = llm.requests
+    assert isinstance(turn, ToolTurn)
+    assert [(offer.name, offer.description) for offer in turn.tools] == [
+        ("refund", "Pays back."), ("cancel", "Cancels an order.")
+    ]  # fmt: skip
+    properties: Any = turn.tools[0].parameters["properties"]
+    kinds = [[one.get("type", one.get("enum")) for one in properties[name]["anyOf"]] for name in properties]
+    assert kinds == [["string", "null"], ["number", "null"], ["string", "null"]]
+    assert properties["unit"]["anyOf"][0]["enum"] == ["EUR", "USD"]
+    assert all(is_portable(offer.parameters) for offer in turn.tools)
+
+
+def test_what_a_model_invents_is_dropped_and_asked_for() -> None:
+    asked = []
+
+    def user(request: ValuesRequest) -> dict[str, object]:
+        asked.append(sorted(request.names))
+        return {"amount": 12}
+
+    invented = call(("refund", {"order": "A7", "amount": 95, "unit": "USD", "approved": True}))
+    outcome = run_natively(invented, user=user)
+    assert (outcome.ending, outcome.result, asked) == ("done", 12, [["amount"]])
+    assert outcome.arguments["unit"] == "EUR"
+    assert outcome.dropped == (
+        "amount=95: the user did not state it", "unit='USD': the user did not state it",
+        "approved=True: refund takes no such value",
+    )  # fmt: skip
+    outcome = run_natively(invented)
+    assert (outcome.ending, outcome.why[0].absent) == ("declined", "amount")
+    assert "not taken over: amount=95: the user did not state it" in str(outcome)
+
+
+@pytest.mark.parametrize(
+    ("calls", "ending", "dropped"),
+    [
+        ([("steal", {"order": "A7"})], "handed over", ('steal({"order": "A7"}): it is no goal',)),
+        ([("find", {"order": "A7"})], "handed over", ('find({"order": "A7"}): it is no goal',)),
+        ([], "handed over", ()),
+        (
+            [("cancel", {"order": "A7"}), ("refund", {"amount": 40})],
+            "done",
+            ('refund({"amount": 40}): a run has one goal',),
+        ),
+        ([("cancel", '{"order": ')], "declined", ('{"order": : it is no JSON object',)),
+        ([("cancel", "[1]")], "declined", ("[1]: it is no JSON object",)),
+        ([("cancel", {"order": 7})], "declined", ("order=7: 7 is no text",)),
+        ([("cancel", '{"order": "B8", "order": NaN}')], "declined", ("order=nan: nan is no text",)),
+    ],
+)
+def test_a_model_that_lies_gets_nothing(calls: list, ending: str, dropped: tuple[str, ...]) -> None:
+    outcome = run_natively(call(*calls))
+    assert (outcome.ending, outcome.dropped) == (ending, dropped)
+
+
+def test_what_is_known_stays_and_a_native_run_goes_on_from_its_journal(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"known": {"order": "B8"}, "journal": tmp_path / "run.log"}
+    turns = call(("cancel", {"order": "A7"}))
+    outcome = run_natively(turns, **settings)
+    assert (outcome.arguments, outcome.dropped) == ({"order": "B8"}, ("order='A7': it is known to be another",))
+    assert str(run_natively([], **settings)) == str(outcome)  # nothing is asked, or called, again
+
+
+@given(st.integers(0, 10**6))
+def test_a_model_that_calls_at_random_ends_with_checked_evidence(seed: int) -> None:
+    procedure = Procedure.from_string(NATIVE)
+    words = ("refund", "cancel", "find", "A7", "40", "95")
+    llm = RandomTurnLLM(seed, words, lies=0.5)
+    tools = {"find": lambda order: {"total": 95}, "refund": lambda **_: True, "cancel": lambda order: True}
+    outcome = run_procedure(procedure, "Give me 40 back for order A7.", llm, tools, native=True)
+    assert check_evidence(json.dumps(write_evidence(procedure, outcome))) == []
+    assert outcome.arguments.get("order", "A7") in ("A7", "40")  # words of the request
+    assert outcome.arguments.get("amount", 40) == 40
+
+
+def test_a_model_that_calls_no_tools_is_refused() -> None:
+    tools = dict.fromkeys(("find", "refund", "cancel"), lambda **_: True)
+    with pytest.raises(WritesNoText, match="cannot call the goal"):
+        run_procedure(Procedure.from_string(NATIVE), "", "test:first", tools, native=True)
 
 
 class Crash(BaseException):
