@@ -86,7 +86,7 @@ class AgentSpans(ModelSpans):
                     spans.chat.set_attributes(read_token_counts(usage.token_usage))
                 self._end_chat(spans)
             case Calling(tool, given):
-                spans.tools.setdefault((tool, given), []).append(self._start_call(spans, tool, given))
+                spans.tools.setdefault((tool, given), []).append(self.start_call(spans.run, tool, given))
             case Called(call):
                 self._end_call(spans, call)
             case Corrected(correction):
@@ -101,23 +101,10 @@ class AgentSpans(ModelSpans):
             about["formal_llm.run"] = event.run
         return self.start_child(f"invoke_agent {self._agent}", None, about)
 
-    def _start_call(self, spans: _RunSpans, tool: str, given: str) -> Span:
-        about = {
-            "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, "gen_ai.tool.type": "function"
-        }  # fmt: skip
-        if self._content:
-            about["gen_ai.tool.call.arguments"] = given
-        return self.start_child(f"execute_tool {tool}", spans.run, about)
-
     def _end_call(self, spans: _RunSpans, call: ToolCall) -> None:
         begun = spans.tools.get((call.tool, call.input))
-        span = begun.pop(0) if begun else self._start_call(spans, call.tool, call.input)
-        if not call.ok:
-            span.set_attribute("error.type", "ToolError")
-            span.set_status(self._trace.StatusCode.ERROR, call.output if self._content else None)
-        if self._content:
-            span.set_attribute("gen_ai.tool.call.result", call.output)
-        span.end()
+        span = begun.pop(0) if begun else self.start_call(spans.run, call.tool, call.input)
+        self.end_call(span, call.output, failed=not call.ok)
 
     def _end_chat(self, spans: _RunSpans, error: BaseException | None = None) -> None:
         if spans.chat is not None:

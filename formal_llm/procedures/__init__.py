@@ -22,7 +22,8 @@ from formal_llm.procedures.procedure import (
 )
 from formal_llm.procedures.record import Call, CallHistory, MadeCall
 from formal_llm.procedures.run import ProcedureOutcome, ProcedureRun, ValuesRequest
-from formal_llm.procedures.running import arun_procedure, run_procedure
+from formal_llm.procedures.running import RunOptions, arun_procedure, run_procedure
+from formal_llm.procedures.tracing import ProcedureSpans
 
 __all__ = [
     "Assessment",
@@ -40,7 +41,9 @@ __all__ = [
     "Procedure",
     "ProcedureOutcome",
     "ProcedureRun",
+    "ProcedureSpans",
     "ProcedureTool",
+    "RunOptions",
     "ToolParameter",
     "ValuesRequest",
     "arun_procedure",

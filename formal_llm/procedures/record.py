@@ -50,11 +50,13 @@ class MadeCall:
         call: the call.
         value: what it returned, as JSON.
         error: why it failed; empty if it did not.
+        unclear: whether it is not known if it was done all the same, as after a timeout.
     """
 
     call: Call
     value: JSON = None
     error: str = ""
+    unclear: bool = False
 
     @property
     def succeeded(self) -> bool:
@@ -64,7 +66,9 @@ class MadeCall:
     def to_data(self) -> dict[str, JSON]:
         """Return the call as JSON data."""
         data: dict[str, JSON] = {"tool": self.call.tool, "arguments": dict(self.call.arguments)}
-        return {**data, "error": self.error} if self.error else {**data, "value": self.value}
+        if not self.error:
+            return {**data, "value": self.value}
+        return {**data, "error": self.error, **({"unclear": True} if self.unclear else {})}
 
     def __str__(self) -> str:
         return f"{self.call} -> {f'failed: {self.error}' if self.error else json.dumps(self.value, ensure_ascii=False)}"

@@ -239,6 +239,9 @@ class ProcedureRun:
                 return None, NeedFinding(str(call), "stuck", reason=f"it was not approved: {approval or 'no'}")
         made: MadeCall = yield ToolRequest(call)
         self.history.add(made)
+        if made.unclear and not tool.may_repeat():
+            reason = f"whether it was done is not known: {made.error}"
+            return made, NeedFinding(str(call), "stuck", calls=(made,), reason=reason)
         return made, None
 
     def _end(

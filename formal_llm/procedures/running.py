@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
 
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.errors import AuditError, InputError, ToolError, WritesNoText
 from formal_llm.guard.audit import AuditLog, HeldLog
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.generation import ToolCallingLLM, ToolTurn
-from formal_llm.llms.llm import LLMLike, aanswered, answered, resolve
+from formal_llm.llms.llm import LLM, LLMLike, aanswered, answered, resolve
 from formal_llm.llms.question import Answer, CallRequest, Question
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.json_data import JSON
-from formal_llm.procedures.procedure import Procedure
+from formal_llm.procedures.procedure import Procedure, ProcedureTool
 from formal_llm.procedures.record import Call, MadeCall
 from formal_llm.procedures.run import (
     ApprovalRequest,
@@ -33,8 +34,12 @@ from formal_llm.procedures.run import (
     ToolRequest,
     ValuesRequest,
 )
-from formal_llm.tools.calling import Caller, CallLimits, run_awaitable
+from formal_llm.procedures.tracing import ProcedureSpans, Traced
+from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
 
 #: Tools by name: a toolkit, tools, or functions.
 Tools: TypeAlias = "Mapping[str, Callable[..., object]] | Iterable[Tool]"
@@ -46,50 +51,10 @@ Approver: TypeAlias = Callable[[Call], "bool | str"]
 Clarifier: TypeAlias = Callable[[Call], "MadeCall | None"]
 
 
-@dataclass(frozen=True)
-class Party:
-    """All who answer the requests of a run.
+class RunOptions(TypedDict, total=False):
+    """The settings of a run.
 
     Attributes:
-        llm: the model; None if the goal is known and no ways are to be chosen.
-        tools: the tools by name.
-        user: answers requests for values.
-        approve: decides about calls that need approval.
-        clarify: decides about calls whose results were lost.
-        caller: calls tools.
-    """
-
-    llm: LLMLike | None
-    tools: Mapping[str, Callable[..., object]]
-    user: User | None = None
-    approve: Approver | None = None
-    clarify: Clarifier | None = None
-    caller: Caller = field(default_factory=lambda: Caller(CallLimits()))
-
-
-def run_procedure(
-    procedure: Procedure,
-    request: str,
-    llm: LLMLike | None,
-    tools: Tools,
-    *,
-    known: Mapping[str, JSON] | None = None,
-    goal: str | None = None,
-    user: User | None = None,
-    approve: Approver | None = None,
-    clarify: Clarifier | None = None,
-    journal: str | os.PathLike[str] | None = None,
-    timeout: float | None = None,
-    native: bool = False,
-) -> ProcedureOutcome:
-    """Run a procedure.
-
-    Args:
-        procedure: the procedure.
-        request: what the user wants, in words.
-        llm: the model that chooses the goal, and between ways that cost the same; None if ``goal`` is given: then the
-            first of such ways is taken.
-        tools: the tools.
         known: values that are known from the start, by name.
         goal: the goal, if it is known.
         user: asks the user for values; values that nobody provides are absent.
@@ -97,101 +62,155 @@ def run_procedure(
             answer is no, the run is handed over.
         clarify: decides about a call whose result was lost; without it the run ends with an error.
         journal: a file that keeps the run; a run that was interrupted goes on from it.
-        timeout: seconds for one call of a tool.
+        timeout: seconds for one call of a tool. If an action that is not idempotent takes longer, nobody knows whether
+            it was done: the run is handed over.
         native: whether the model chooses the goal by a call of it (:class:`~formal_llm.procedures.run.ProcedureRun`).
+        spans: takes the run as OpenTelemetry spans.
+    """
+
+    known: Mapping[str, JSON] | None
+    goal: str | None
+    user: User | None
+    approve: Approver | None
+    clarify: Clarifier | None
+    journal: str | os.PathLike[str] | None
+    timeout: float | None
+    native: bool
+    spans: ProcedureSpans | None
+
+
+def run_procedure(
+    procedure: Procedure, request: str, llm: LLMLike | None, tools: Tools, **options: Unpack[RunOptions]
+) -> ProcedureOutcome:
+    """Run a procedure: do what a user wants if it may be done, else say why not.
+
+    Args:
+        procedure: the procedure.
+        request: what the user wants, in words.
+        llm: the model that chooses the goal and between ways that cost the same; None if the goal is given; the first
+            way is then taken.
+        tools: the tools.
+        **options: the settings.
 
     Raises:
         InputError: a tool is missing, a value is unknown or of another type, or a model is needed and there is none.
-        WritesNoText: the model is to call the goal, and calls no tools.
         LLMError: the model gave no answer.
+        WritesNoText: the model is to call the goal, and calls no tools.
         AuditError: the journal is another run's, or was changed.
     """
-    run = ProcedureRun(procedure, request, known, goal, has_model=llm is not None, native=native)
-    party = _gather(run, llm, tools, user, approve, clarify, timeout)
-    with _open_journal(journal, run) as record:
-        return driven(run.steps(), lambda asked: record.answer(asked, lambda one: _answer(party, one), party))
+    party = Party(procedure, request, llm, tools, options)
+    with party.open() as (record, traced):
+        outcome = driven(
+            party.run.steps(), lambda asked: record.answer(asked, lambda one: party.answer(one, traced.span))
+        )
+        traced.result = outcome
+    return outcome
 
 
 async def arun_procedure(
-    procedure: Procedure,
-    request: str,
-    llm: LLMLike | None,
-    tools: Tools,
-    *,
-    known: Mapping[str, JSON] | None = None,
-    goal: str | None = None,
-    user: User | None = None,
-    approve: Approver | None = None,
-    clarify: Clarifier | None = None,
-    journal: str | os.PathLike[str] | None = None,
-    timeout: float | None = None,
-    native: bool = False,
+    procedure: Procedure, request: str, llm: LLMLike | None, tools: Tools, **options: Unpack[RunOptions]
 ) -> ProcedureOutcome:
     """Run a procedure like :func:`run_procedure`, without blocking the event loop; ``user`` may be a coroutine."""
-    run = ProcedureRun(procedure, request, known, goal, has_model=llm is not None, native=native)
-    party = _gather(run, llm, tools, user, approve, clarify, timeout)
-    with _open_journal(journal, run) as record:
+    party = Party(procedure, request, llm, tools, options)
+    with party.open() as (record, traced):
 
         async def reply(asked: Request) -> object:
-            replayed = record.replay(asked, party)
-            return record.note(asked, await _aanswer(party, asked)) if replayed is None else replayed[0]
+            replayed = record.replay(asked)
+            if replayed is not None:
+                return replayed[0]
+            return record.note(asked, await party.aanswer(asked, traced.span))
 
-        return await adriven(run.steps(), reply)
-
-
-def _gather(
-    run: ProcedureRun,
-    llm: LLMLike | None,
-    tools: Tools,
-    user: User | None,
-    approve: Approver | None,
-    clarify: Clarifier | None,
-    timeout: float | None,
-) -> Party:
-    by_name = dict(tools) if isinstance(tools, Mapping) else {tool.name: tool for tool in tools}
-    missing = [name for name in run.procedure.tools if name not in by_name]
-    if missing:
-        raise InputError(f"the tools have no {', '.join(missing)}, which the procedure names")
-    model = resolve(llm) if llm is not None else None
-    if run.native and model is not None and not isinstance(model, ToolCallingLLM):
-        raise WritesNoText(model, "call the goal", "let it choose the goal, without native")
-    return Party(model, by_name, user, approve, clarify, Caller(CallLimits(timeout=timeout)))
+        outcome = await adriven(party.run.steps(), reply)
+        traced.result = outcome
+    return outcome
 
 
-# -- answers -----------------------------------------------------------------------------------------------------------
+class Party:
+    """All who answer the requests of a run.
+
+    Args:
+        procedure, request, llm, tools, options: see :func:`run_procedure`.
+
+    Attributes:
+        run: the run.
+    """
+
+    def __init__(
+        self, procedure: Procedure, request: str, llm: LLMLike | None, tools: Tools, options: RunOptions
+    ) -> None:
+        native = options.get("native", False)
+        self.run = ProcedureRun(
+            procedure, request, options.get("known"), options.get("goal"), has_model=llm is not None, native=native
+        )
+        by_name = dict(tools) if isinstance(tools, Mapping) else {tool.name: tool for tool in tools}
+        missing = [name for name in procedure.tools if name not in by_name]
+        if missing:
+            raise InputError(f"the tools have no {', '.join(missing)}, which the procedure names")
+        self._tools = {name: _forbid_retries(by_name[name], tool) for name, tool in procedure.tools.items()}
+        self._llm = resolve(llm) if llm is not None else None
+        if native and self._llm is not None and not isinstance(self._llm, ToolCallingLLM):
+            raise WritesNoText(self._llm, "call the goal", "let it choose the goal, without native")
+        self._options = options
+        self._caller = Caller(CallLimits(timeout=options.get("timeout")))
+
+    @contextmanager
+    def open(self) -> Iterator[tuple[ProcedureJournal, Traced]]:
+        """Open the journal, and the span of the run."""
+        opened = _open_journal(self._options.get("journal"), self.run, self._options.get("clarify"))
+        with opened as record, self._trace(self.run, None) as traced:
+            yield record, traced
+
+    def _trace(self, what: ProcedureRun | Request, parent: Span | None) -> AbstractContextManager[Traced]:
+        spans = self._options.get("spans")
+        return spans.trace(what, parent) if spans is not None else nullcontext(Traced())
+
+    def answer(self, asked: Request, parent: Span | None = None) -> object:
+        """Answer a request."""
+        with self._trace(asked, parent) as traced:
+            match asked:
+                case Question():
+                    traced.result = answered(self._require_model(), asked)
+                case ToolRequest(call):
+                    traced.result = call_tool(self._tools[call.tool], call, self._caller)
+                case _:
+                    traced.result = self._ask_person(asked)
+        return traced.result
+
+    async def aanswer(self, asked: Request, parent: Span | None = None) -> object:
+        """Answer a request like :meth:`answer`, without blocking the event loop."""
+        import asyncio
+
+        with self._trace(asked, parent) as traced:
+            match asked:
+                case Question():
+                    traced.result = await aanswered(self._require_model(), asked)
+                case ToolRequest(call):
+                    tool = self._tools[call.tool]
+                    if isinstance(tool, Tool):
+                        traced.result = await acall_tool(tool, call, self._caller)
+                    else:
+                        traced.result = await asyncio.to_thread(call_tool, tool, call, self._caller)
+                case _:
+                    reply = self._ask_person(asked)
+                    traced.result = await reply if isawaitable(reply) else reply
+        return traced.result
+
+    def _ask_person(self, asked: ValuesRequest | ApprovalRequest) -> object:
+        if isinstance(asked, ValuesRequest):
+            user = self._options.get("user")
+            return user(asked) if user is not None else None
+        approve = self._options.get("approve")
+        return approve(asked.call) if approve is not None else "there is nobody to approve it"
+
+    def _require_model(self) -> LLM:
+        if self._llm is None:
+            raise InputError("a model has to choose the goal, and there is none; give llm=, or the goal")
+        return self._llm
 
 
-def _answer(party: Party, asked: Request) -> object:
-    match asked:
-        case Question():
-            return answered(resolve(_require_model(party)), asked)
-        case ToolRequest(call):
-            return call_tool(party.tools[call.tool], call, party.caller)
-        case ValuesRequest():
-            return party.user(asked) if party.user is not None else None
-        case ApprovalRequest(call):
-            return party.approve(call) if party.approve is not None else "there is nobody to approve it"
-
-
-async def _aanswer(party: Party, asked: Request) -> object:
-    import asyncio
-
-    match asked:
-        case Question():
-            return await aanswered(resolve(_require_model(party)), asked)
-        case ToolRequest(call):
-            tool = party.tools[call.tool]
-            if isinstance(tool, Tool):
-                return await acall_tool(tool, call, party.caller)
-            return await asyncio.to_thread(call_tool, tool, call, party.caller)
-    reply = _answer(party, asked)
-    return await cast("Awaitable[object]", reply) if hasattr(reply, "__await__") else reply
-
-
-def _require_model(party: Party) -> LLMLike:
-    if party.llm is None:
-        raise InputError("a model has to choose the goal, and there is none; give llm=, or the goal")
-    return party.llm
+def _forbid_retries(tool: Callable[..., object], declared: ProcedureTool) -> Callable[..., object]:
+    """Return a tool that is never called twice for one call, if it must not be."""
+    return replace(tool, retries=0) if isinstance(tool, Tool) and not declared.may_repeat() else tool
 
 
 def call_tool(tool: Callable[..., object], call: Call, caller: Caller) -> MadeCall:
@@ -200,9 +219,9 @@ def call_tool(tool: Callable[..., object], call: Call, caller: Caller) -> MadeCa
         if isinstance(tool, Tool):
             bound = tool.signature.bind(call.arguments)
             return MadeCall(call, to_json(caller.call(tool, bound.values, named=bound.named)[0].get()))
-        return MadeCall(call, to_json(run_awaitable(tool(**call.arguments))))
+        return MadeCall(call, to_json(caller.call_function(call.tool, lambda: tool(**call.arguments))))
     except Exception as error:
-        return MadeCall(call, error=_describe_failure(error))
+        return _make_failed(call, error)
 
 
 async def acall_tool(tool: Tool, call: Call, caller: Caller) -> MadeCall:
@@ -211,11 +230,12 @@ async def acall_tool(tool: Tool, call: Call, caller: Caller) -> MadeCall:
         bound = tool.signature.bind(call.arguments)
         return MadeCall(call, to_json((await caller.acall(tool, bound.values, bound.named))[0].get()))
     except Exception as error:
-        return MadeCall(call, error=_describe_failure(error))
+        return _make_failed(call, error)
 
 
-def _describe_failure(error: Exception) -> str:
-    return error.problem if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"
+def _make_failed(call: Call, error: Exception) -> MadeCall:
+    problem = error.problem if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"
+    return MadeCall(call, error=problem, unclear=isinstance(error, ToolError) and error.reason == "timeout")
 
 
 def to_json(value: object) -> JSON:
@@ -235,24 +255,30 @@ class ProcedureJournal:
         log: the log, locked; None if nothing is kept.
         rows: the rows that it has already.
         repeatable: the tools that may be called again if a result was lost.
+        clarify: decides about calls of others whose results were lost.
     """
 
     def __init__(
-        self, log: HeldLog | None, rows: Iterable[Mapping[str, JSON]] = (), repeatable: Collection[str] = ()
+        self,
+        log: HeldLog | None,
+        rows: Iterable[Mapping[str, JSON]] = (),
+        repeatable: Collection[str] = (),
+        clarify: Clarifier | None = None,
     ) -> None:
         self._log = log
         self._repeatable = repeatable
+        self._ask_about = clarify
         self._rows = [row for row in rows if "asked" in row or "calling" in row]
         self._place = 0
 
-    def answer(self, asked: Request, live: Callable[[Request], object], party: Party) -> object:
+    def answer(self, asked: Request, live: Callable[[Request], object]) -> object:
         """Return the recorded answer to a request, else that of ``live``, which is recorded."""
-        replayed = self.replay(asked, party)
+        replayed = self.replay(asked)
         if replayed is not None:
             return replayed[0]
         return self.note(asked, live(asked))
 
-    def replay(self, asked: Request, party: Party) -> tuple[object] | None:
+    def replay(self, asked: Request) -> tuple[object] | None:
         """Return the recorded answer to a request; None if there is none, and a call is then recorded as begun."""
         if self._place >= len(self._rows):
             self._begin(asked)
@@ -266,21 +292,21 @@ class ProcedureJournal:
                 returned = self._rows[self._place]
                 self._place += 1
                 return (_read_made(asked.call, returned["reply"]),)
-            return self._clarify(asked, party)
+            return self._clarify(asked)
         if row.get("asked") != _describe_request(asked):
             raise AuditError("the journal is of a run that went another way; begin a new file")
         return (_read_reply(asked, row["reply"]),)
 
-    def _clarify(self, asked: ToolRequest, party: Party) -> tuple[object] | None:
+    def _clarify(self, asked: ToolRequest) -> tuple[object] | None:
         """Decide about a call that was begun and whose result is unknown."""
         if asked.call.tool in self._repeatable:
             return None
-        if party.clarify is None:
+        if self._ask_about is None:
             raise InputError(
                 f"{asked.call} was begun when the run was interrupted; whether it was done is not known: find out, and "
                 "give clarify= what it returned, or None if it was not done"
             )
-        made = party.clarify(asked.call)
+        made = self._ask_about(asked.call)
         return None if made is None else (self.note(asked, made),)
 
     def _begin(self, asked: Request) -> None:
@@ -295,7 +321,9 @@ class ProcedureJournal:
 
 
 @contextmanager
-def _open_journal(path: str | os.PathLike[str] | None, run: ProcedureRun) -> Iterator[ProcedureJournal]:
+def _open_journal(
+    path: str | os.PathLike[str] | None, run: ProcedureRun, clarify: Clarifier | None
+) -> Iterator[ProcedureJournal]:
     if path is None:
         yield ProcedureJournal(None)
         return
@@ -307,7 +335,7 @@ def _open_journal(path: str | os.PathLike[str] | None, run: ProcedureRun) -> Ite
         if reading.entries and reading.rules != rules:
             raise AuditError(f"the journal {path} is of another procedure or request; begin a new file")
         repeatable = [name for name, tool in run.procedure.tools.items() if tool.may_repeat()]
-        yield ProcedureJournal(log, [entry.row for entry in reading.entries], repeatable)
+        yield ProcedureJournal(log, [entry.row for entry in reading.entries], repeatable, clarify)
 
 
 def _describe_request(asked: Request) -> str:
@@ -345,4 +373,4 @@ def _read_reply(asked: Request, reply: JSON) -> object:
 
 
 def _read_made(call: Call, reply: Any) -> MadeCall:
-    return MadeCall(call, reply.get("value"), reply.get("error", ""))
+    return MadeCall(call, reply.get("value"), reply.get("error", ""), reply.get("unclear", False))

@@ -77,7 +77,8 @@ class Caller:
         """
         for number, pause in self._list_tries(tool):
             try:
-                result = self._call_within(tool, _lend_copies(tool, inputs, named), cancel)
+                work = _lend_copies(tool, inputs, named)
+                result = self._call_within(tool.name, work, self._find_timeout(tool), cancel)
                 return self._accept_result(tool, result), number
             except ToolError as error:
                 if pause is None or error.reason == "kind":
@@ -126,7 +127,8 @@ class Caller:
         """
         assert tool.batch is not None
         columns = [[value.copy() for value in column] for column in zip(*rows, strict=True)]
-        results = self._call_within(tool, partial(tool.batch, *columns), cancel)
+        work = partial(tool.batch, *columns)
+        results = self._call_within(tool.name, work, self._find_timeout(tool), cancel)
         if not isinstance(results, Sequence) or isinstance(results, str) or len(results) != len(rows):
             raise ToolError(tool.name, f"did not return a list of {len(rows)} results", reason="kind")
         return [self._accept_result(tool, result) for result in results]
@@ -148,9 +150,18 @@ class Caller:
             raise ToolError(tool.name, f"returned {size:,} bytes; at most {max_bytes:,} are allowed", reason="memory")
         return value
 
-    def _call_within(self, tool: Tool, work: Callable[[], object], cancel: threading.Event | None) -> object:
+    def call_function(self, name: str, function: Callable[[], object]) -> object:
+        """Return what a function that is no tool returns, awaited if it must be, within the time limit.
+
+        Raises:
+            ToolError: it failed, or took too long; ``name`` names it.
+        """
+        return self._call_within(name, function, self.limits.timeout, None)
+
+    def _call_within(
+        self, name: str, work: Callable[[], object], timeout: float | None, cancel: threading.Event | None
+    ) -> object:
         """Do work within its time limit; in a separate thread if it may have to be abandoned."""
-        timeout = self._find_timeout(tool)
 
         def run_work() -> object:
             result = work()
@@ -162,12 +173,12 @@ class Caller:
             except BaseException as error:  # a tool may raise anything, even to end the program, which must go on
                 if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
                     raise
-                raise _error_of(tool, error) from error
+                raise _error_of(name, error) from error
         if cancel is not None and cancel.is_set():
             raise Cancelled
         with self._lock:
-            if self._hung[tool.name] and self._hung.total() >= self.limits.max_hung:
-                raise ToolError(tool.name, f"still hangs in {self._hung[tool.name]} earlier calls", reason="timeout")
+            if self._hung[name] and self._hung.total() >= self.limits.max_hung:
+                raise ToolError(name, f"still hangs in {self._hung[name]} earlier calls", reason="timeout")
         call = _start_call(run_work)
         limit = None if timeout is None else time.monotonic() + timeout
         while not wait([call], _remaining_time(limit, cancel)).done:
@@ -176,13 +187,13 @@ class Caller:
             if not cancelled and not is_late:
                 continue
             with self._lock:
-                self._hung[tool.name] += 1
-            call.add_done_callback(lambda _: self._on_return(tool.name))
+                self._hung[name] += 1
+            call.add_done_callback(lambda _: self._on_return(name))
             if cancelled:
                 raise Cancelled
-            raise _error_of(tool, _TooLate(timeout))
+            raise _error_of(name, _TooLate(timeout))
         if (raised := call.exception()) is not None:
-            raise _error_of(tool, raised) from raised
+            raise _error_of(name, raised) from raised
         return call.result()
 
     def _find_timeout(self, tool: Tool) -> float | None:
@@ -199,7 +210,7 @@ class Caller:
         except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:  # as above
-            raise _error_of(tool, error) from error
+            raise _error_of(tool.name, error) from error
 
     def _on_return(self, name: str) -> None:
         with self._lock:
@@ -280,17 +291,17 @@ def _sleep_for(seconds: float, cancel: threading.Event | None) -> None:
         raise Cancelled
 
 
-def _error_of(tool: Tool, error: BaseException) -> ToolError:
+def _error_of(name: str, error: BaseException) -> ToolError:
     """Return the error of a call. What a tool waits for is no error, and is raised as it is."""
     if isinstance(error, Pending):
         raise error
     if isinstance(error, _TooLate):
-        return ToolError(tool.name, f"did not return within {error.seconds:g} seconds", reason="timeout")
+        return ToolError(name, f"did not return within {error.seconds:g} seconds", reason="timeout")
     if isinstance(error, ToolError):  # a tool composed of tools
-        return ToolError(tool.name, f"failed: {error}", reason=error.reason, cause=error)
+        return ToolError(name, f"failed: {error}", reason=error.reason, cause=error)
     reason = _reason_of(error, "failed")
     problem = {"memory": "ran out of memory", "timeout": "timed out"}.get(reason, "failed")
-    return ToolError(tool.name, f"{problem}: {error_line(error)}", reason=reason, cause=error)
+    return ToolError(name, f"{problem}: {error_line(error)}", reason=reason, cause=error)
 
 
 def _reason_of(error: BaseException, otherwise: str) -> str:

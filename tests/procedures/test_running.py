@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -293,7 +294,7 @@ def test_a_model_that_calls_no_tools_is_refused() -> None:
         run_procedure(Procedure.from_string(NATIVE), "", "test:first", tools, native=True)
 
 
-class Crash(BaseException):
+class Crash(KeyboardInterrupt):
     """The process ends."""
 
 
@@ -335,6 +336,76 @@ def test_a_run_goes_on_where_it_was_interrupted(tmp_path: Path, place: int, when
     again = run_procedure(procedure, "Pay.", None, shop.tools(), goal="pay", known=KNOWN, journal=journal)
     assert again.ending == "done"
     assert shop.paid == [("7", 12.5)]  # all of it is replayed
+
+
+def run_slowly(idempotent: str, function: Any, journal: Path) -> ProcedureOutcome:
+    text = "goal action pay(order)\n    any of\n        charged(order)\n        find(order)\n"
+    text += (
+        f"check find(order)\n    cost 9\naction charge(order)\n{idempotent}fact charged(order): charge(order) is ok\n"
+    )
+    tools = {"find": lambda order: True, "pay": lambda order: True, "charge": function}
+    return run_procedure(
+        Procedure.from_string(text), "", None, tools, goal="pay", known={"order": "7"}, journal=journal, timeout=0.05
+    )
+
+
+@pytest.mark.parametrize("kind", ["function", "tool", "async"])
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_after_a_timeout_it_is_not_known_whether_an_action_was_done(
+    tmp_path: Path, kind: str, idempotent: bool
+) -> None:
+    begun = []
+    done = threading.Event()
+
+    def charge(order: str) -> bool:
+        begun.append(order)
+        done.wait(5)
+        return True
+
+    async def acharge(order: str) -> bool:
+        begun.append(order)
+        await asyncio.sleep(5)
+        return True
+
+    function = {"function": charge, "tool": tool(retries=3)(charge), "async": acharge}[kind]
+    outcome = run_slowly("    idempotent\n" * idempotent, function, tmp_path / "run.log")
+    done.set()
+    again = run_slowly("    idempotent\n" * idempotent, function, tmp_path / "run.log")
+    assert str(again) == str(outcome)
+    if idempotent:  # another way is taken
+        assert (outcome.ending, outcome.calls[0].unclear) == ("done", True)
+        return
+    assert (outcome.ending, begun) == ("handed over", ["7"])
+    reason = outcome.why[0].reason
+    assert reason == "whether it was done is not known: did not return within 0.05 seconds"
+    assert outcome.calls[0].to_data()["unclear"] is True
+
+
+def test_a_run_that_is_cancelled_goes_on_from_its_journal(tmp_path: Path) -> None:
+    journal, shop = tmp_path / "run.log", Shop()
+    procedure = Procedure.from_string(TEXT)
+    settings: Any = {"goal": "pay", "known": KNOWN, "journal": journal}
+
+    @tool
+    async def pay(user: str, order: str, amount: float) -> bool:
+        shop.pay(user, order, amount)
+        await asyncio.sleep(60)
+        return True
+
+    async def cancel() -> None:
+        work = asyncio.create_task(arun_procedure(procedure, "", None, {**shop.tools(), "pay": pay}, **settings))
+        while not shop.paid:
+            await asyncio.sleep(0.001)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+
+    asyncio.run(cancel())
+    with pytest.raises(InputError, match="whether it was done is not known: find out"):
+        run_procedure(procedure, "", None, shop.tools(), **settings)
+    settings["clarify"] = lambda call: MadeCall(call, True)
+    outcome = asyncio.run(arun_procedure(procedure, "", None, shop.tools(), **settings))
+    assert (outcome.ending, shop.paid) == ("done", [("7", 12.5)])
 
 
 def test_a_journal_of_another_run_or_a_changed_one_is_refused(tmp_path: Path) -> None:

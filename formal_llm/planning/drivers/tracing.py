@@ -88,6 +88,33 @@ class ModelSpans:
             about["gen_ai.input.messages"] = write_messages([(m.role, m.content) for m in question.messages])
         return self.start_child(f"chat {self._model}".strip(), parent, about, is_request=True)
 
+    def end_chat(self, span: Span, answer: Answer) -> None:
+        """End the span of a request that was answered."""
+        span.set_attributes(read_token_counts(answer.usage))
+        if answer.numbers:
+            span.set_attribute("formal_llm.answer", list(answer.numbers))
+        if answer.probabilities is not None and len(answer.numbers) == 1:
+            span.set_attribute("formal_llm.probability", answer.probabilities.get(answer.numbers[0], 0.0))
+        if self._content and answer.text:
+            span.set_attribute("gen_ai.output.messages", write_messages([("assistant", answer.text)]))
+        span.end()
+
+    def start_call(self, parent: Span | None, tool: str, given: str) -> Span:
+        """Start the span of a call of a tool, with its arguments as a text."""
+        about = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, "gen_ai.tool.type": "function"}
+        if self._content:
+            about["gen_ai.tool.call.arguments"] = given
+        return self.start_child(f"execute_tool {tool}", parent, about)
+
+    def end_call(self, span: Span, result: str, *, failed: bool) -> None:
+        """End the span of a call, with its result or its error as a text."""
+        if failed:
+            span.set_attribute("error.type", "ToolError")
+            span.set_status(self._trace.StatusCode.ERROR, result if self._content else None)
+        if self._content:
+            span.set_attribute("gen_ai.tool.call.result", result)
+        span.end()
+
     def mark_failed(self, span: Span, error: BaseException) -> None:
         """Record the kind of an error; its words may quote the question, so they need ``content=True``."""
         span.set_attribute("error.type", type(error).__name__)
@@ -133,14 +160,7 @@ class Spans(ModelSpans):
         span = self._questions.pop(walk, None)
         if span is None:
             return
-        span.set_attributes(read_token_counts(answer.usage))
-        if answer.numbers:
-            span.set_attribute("formal_llm.answer", list(answer.numbers))
-        if answer.probabilities is not None and len(answer.numbers) == 1:
-            span.set_attribute("formal_llm.probability", answer.probabilities.get(answer.numbers[0], 0.0))
-        if self._content and answer.text:
-            span.set_attribute("gen_ai.output.messages", write_messages([("assistant", answer.text)]))
-        span.end()
+        self.end_chat(span, answer)
 
     def _note_plan(self, walk: int, plan: Plan) -> None:
         span = self._plans.get(walk)
