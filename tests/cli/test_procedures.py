@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+import formal_llm
 from formal_llm.cli.main import app
 from formal_llm.cli.procedures import read_known
 from formal_llm.procedures import Procedure
@@ -67,6 +73,52 @@ def test_the_model_chooses_the_goal(folder: Path) -> None:
         "my.procedure", "Act on it.", "--tools", "act_tools_of_a_test:toolkit", "--llm", "test:first", "--known", "x=3"
     )
     assert done.exit_code == 0
+
+
+WAITING = """
+import time
+from pathlib import Path
+from formal_llm.tools import Toolkit, tool
+
+def wait(name):
+    if not Path("go").exists() and name in Path("slow").read_text():
+        Path("begun").touch()
+        time.sleep(60)
+    return 3
+
+@tool
+def look(x: int) -> int:
+    return wait("look")
+
+@tool
+def act(x: int) -> int:
+    return wait("act")
+
+tools = Toolkit([look, act])
+"""
+
+
+@pytest.mark.parametrize("slow", ["look", "act"])
+def test_a_run_that_is_interrupted_goes_on_from_its_journal(folder: Path, slow: str) -> None:
+    (folder / "waiting_tools_of_a_test.py").write_text(WAITING)
+    (folder / "slow").write_text(slow)
+    options = ["--tools", "waiting_tools_of_a_test:tools", "--goal", "act", "--known", "x=2", "--journal", "run.log"]
+    command = [sys.executable, "-m", "formal_llm", "act", "my.procedure", *options]
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(formal_llm.__file__).parents[1]), str(folder)])}
+    process = subprocess.Popen(command, env=path, stderr=subprocess.PIPE, text=True)
+    while not (folder / "begun").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130, error
+    assert "Traceback" not in error
+    (folder / "go").touch()
+    again = subprocess.run(command, env=path, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    if slow == "look":
+        assert (again.returncode, again.stdout) == (0, "done: act(x=2)\n  result: 3\n"), again.stderr
+    else:  # it is an action
+        assert again.returncode == 2
+        assert "act(x=2) was begun when the run was interrupted" in " ".join(again.stderr.split())
 
 
 def test_a_model_that_calls_no_tools_cannot_call_the_goal(folder: Path) -> None:

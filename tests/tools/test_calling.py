@@ -261,3 +261,21 @@ def test_other_tools_do_not_block_the_loop() -> None:
     assert not lent.is_async
     assert asyncio.run(caller().acall(lent, [Value(TEXT, "b")]))[0].get() == "b"
     assert caller(timeout=20).call(lent, [Value(TEXT, "b")])[0].get() == "b"
+
+
+def test_a_function_that_is_no_tool_has_the_limits_of_calls_too() -> None:
+    async def later() -> str:
+        await asyncio.sleep(0)
+        return "b"
+
+    assert caller().call_function("f", lambda: "a") == "a"
+    assert caller(timeout=20).call_function("f", later) == "b"
+    release = threading.Event()
+    for work, reason, problem in (
+        (lambda: 1 / 0, "failed", "failed: ZeroDivisionError: division by zero"),
+        (lambda: release.wait(20), "timeout", "did not return within 0.01 seconds"),
+    ):
+        with pytest.raises(ToolError) as caught:
+            caller(timeout=0.01).call_function("f", work)
+        assert (caught.value.tool, caught.value.reason, caught.value.problem) == ("f", reason, problem)
+    release.set()
