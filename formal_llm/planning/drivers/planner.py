@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, Callable, Container, Generator, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from formal_llm.automata import CFG, PDA, Limits, Source
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, Guarantee, pause_garbage_collection
 from formal_llm.errors import InvalidAnswer, WorldUnanswered, WritesNoText
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.generation import TextLLM
-from formal_llm.llms.llm import LLM, Asking, LLMLike, aanswered, answered, attempts, resolve
+from formal_llm.llms.llm import LLM, Asking, AsyncLLM, LLMLike, aanswered, answered, attempts, resolve
 from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
 from formal_llm.planning.drivers.batch import Keeping, Outcome, TaskRunBatch
@@ -157,11 +157,16 @@ def _read_texts(world: LLMLike) -> LLMLike:
     """A function that answers for the world, whose answers may be texts of options; any other LLM as it is."""
     if isinstance(world, (str, LLM)):
         return world
-    given: Callable[[Question], AnswerLike] = world  # type: ignore[assignment]  # what is no LLM is a function
+    given: Callable[[Question], Any] = world  # what is no LLM is a function
 
-    def answer(question: Question) -> AnswerLike:
-        found = given(question)
+    def read(question: Question, found: AnswerLike) -> AnswerLike:
         return next((option.number for option in question.options if option.text == found), found)
+
+    if not isinstance(resolve(world), AsyncLLM):
+        return lambda question: read(question, given(question))
+
+    async def answer(question: Question) -> AnswerLike:
+        return read(question, await given(question))
 
     return answer
 
@@ -203,7 +208,7 @@ class Planner(PlansMany):
         guarantee: for rules with moves of the world's: ``"some"`` offers options from which a plan can be finished if
             the world answers as it should, ``"whatever"`` only those from which one can be whatever it answers.
         world: who answers where the world decides, as ``llm`` is given; a function may return the text of an answer,
-            too. No model is asked that otherwise.
+            too, and may be ``async def``. No model is asked that otherwise.
         on_event: called with each event (see :mod:`formal_llm.planning.walks.events`). ``"best-first"`` reports
             questions, answers and the finished plan, but no events of its individual branches.
 
@@ -421,15 +426,21 @@ class Planner(PlansMany):
 
     async def adrive(self, walk: Walk) -> Plan:
         """Drive a walk as :meth:`drive` does, without blocking the event loop."""
-        await adriven(self.steps(walk), partial(answer_while_pondering, self.llm, walk))
+
+        async def answer(question: Question) -> Answer:
+            llm = self.world if question.world and self.world is not None else self.llm
+            return await answer_while_pondering(llm, walk, question)
+
+        await adriven(self.steps(walk, awaits_world=True), answer)
         return walk.plan
 
-    def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:
+    def steps(self, walk: Walk, rng: random.Random | None = None, *, awaits_world: bool = False) -> Steps:
         """Yield the questions that take a walk to its end with this planner's search, repeated after bad answers.
 
         A generator without I/O, for code that answers questions in its own way: it yields a question and expects the
         answer to be sent, or an ``InvalidAnswer`` to be thrown. When it ends, :attr:`Walk.plan` is available.
-        ``"sample"`` draws from ``rng``, by default from the planner's own generator.
+        ``"sample"`` draws from ``rng``, by default from the planner's own generator. What the world decides is asked of
+        ``world``, unless ``awaits_world``: then it is yielded as well.
         """
         callback = self.on_event
         if callback is not None and not walk.answered:
@@ -438,7 +449,7 @@ class Planner(PlansMany):
         bounded = Budget(walk.answered + QUESTIONS) if budget is self._usual else budget
         walk.budget = bounded
         try:
-            yield from self._start_search(walk, rng)
+            yield from self._start_search(walk, rng, awaits_world=awaits_world)
         except BaseException as error:  # including GeneratorExit: the caller has closed the generator
             if callback is not None:
                 callback(Failed(error, walk.usage, walk.name, id=walk.id))
@@ -447,8 +458,8 @@ class Planner(PlansMany):
             if walk.budget is bounded:
                 walk.budget = budget
 
-    def _start_search(self, walk: Walk, rng: random.Random | None) -> Steps:
-        ask = partial(self._ask_question, walk)
+    def _start_search(self, walk: Walk, rng: random.Random | None, *, awaits_world: bool) -> Steps:
+        ask = partial(self._ask_question, walk, awaits_world=awaits_world)
         if walk.table.has_world_moves:
             if self.search in ("draft", "exact"):
                 raise ValueError(f"search={self.search!r} makes the world's moves, too; use 'greedy'")
@@ -470,7 +481,7 @@ class Planner(PlansMany):
             return draft_and_mend(walk, ask, self.drafting, on_event=self.on_event)
         return greedy(walk, ask)
 
-    def _ask_question(self, walk: Walk, question: Question) -> Asking:
+    def _ask_question(self, walk: Walk, question: Question, *, awaits_world: bool = False) -> Asking:
         """Ask a question until its answer is legal, within the walk's budget, charging the walk for failed attempts."""
         callback = self.on_event
         if question.world and self.world is None:
@@ -478,7 +489,7 @@ class Planner(PlansMany):
         if callback is not None:
             callback(Asked(question, id=walk.id))
         if question.world and self.world is not None:
-            answer = question.check(answered(self.world, question))
+            answer = question.check((yield question) if awaits_world else answered(self.world, question))
             if callback is not None:
                 callback(Answered(question, answer, id=walk.id))
             return answer

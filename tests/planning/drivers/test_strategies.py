@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -191,6 +192,37 @@ def test_the_world_is_asked_and_no_model() -> None:
     with pytest.raises(WorldUnanswered, match="the world decides 'Healthy\\?' \\(yes, no\\)") as caught:
         Planner(CHART, first).plan("")
     assert caught.value.outcomes == ("yes", "no")
+
+
+def test_the_world_is_awaited() -> None:
+    async def answer(question: Question) -> str:
+        await asyncio.sleep(0)
+        return "yes"
+
+    async def plan_with(world: Callable[[Question], object]) -> Sequence[str]:
+        return (await Planner(CHART, first, guarantee="whatever", world=world).aplan("")).word
+
+    assert asyncio.run(plan_with(answer)) == ("A", "H=yes", "B")
+    assert asyncio.run(plan_with(lambda question: "yes")) == ("A", "H=yes", "B")
+    assert Planner(CHART, first, guarantee="whatever", world=answer).plan("").word == ("A", "H=yes", "B")
+
+    async def meet() -> Sequence[str]:
+        """The world's answer depends on what else runs on the loop."""
+        asked, told, answers = asyncio.Event(), asyncio.Event(), iter((2, 1))
+
+        async def wait(question: Question) -> int:
+            asked.set()
+            await told.wait()
+            return next(answers)
+
+        work = asyncio.create_task(plan_with(wait))
+        await asked.wait()
+        told.set()
+        return await work
+
+    assert asyncio.run(meet())[:2] == ("A", "H=no")
+    with pytest.raises(WorldUnanswered):
+        asyncio.run(Planner(CHART, first).aplan(""))
 
 
 def test_only_what_can_be_finished_whatever_comes_is_offered() -> None:
