@@ -50,7 +50,7 @@ class MadeCall:
         call: the call.
         value: what it returned, as JSON.
         error: why it failed; empty if it did not.
-        unclear: whether it is not known if it was done all the same, as after a timeout.
+        unclear: whether it may have been done all the same, as after a timeout.
     """
 
     call: Call
@@ -98,10 +98,6 @@ class CallHistory:
             if self.tools[made.call.tool].makes_obsolete(call.tool):
                 return None
         return None
-
-    def has_tried(self, call: Call) -> bool:
-        """Return whether a call was made, even if its result is obsolete."""
-        return any(made.call == call for made in self.calls)
 
     def list_from_latest(self, tools: Sequence[str]) -> Iterator[MadeCall]:
         """Yield the calls of some tools, the latest first."""

@@ -234,8 +234,10 @@ async def acall_tool(tool: Tool, call: Call, caller: Caller) -> MadeCall:
 
 
 def _make_failed(call: Call, error: Exception) -> MadeCall:
+    """Return a call that failed; only if its arguments did not fit, or it raised, is it known that it was not done."""
     problem = error.problem if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"
-    return MadeCall(call, error=problem, unclear=isinstance(error, ToolError) and error.reason == "timeout")
+    is_clear = isinstance(error, InputError) or (isinstance(error, ToolError) and error.reason == "failed")
+    return MadeCall(call, error=problem, unclear=not is_clear)
 
 
 def to_json(value: object) -> JSON:

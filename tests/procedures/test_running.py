@@ -381,6 +381,26 @@ def test_after_a_timeout_it_is_not_known_whether_an_action_was_done(
     assert outcome.calls[0].to_data()["unclear"] is True
 
 
+def test_an_action_whose_result_cannot_be_read_may_have_been_done() -> None:
+    @tool
+    def cancel(user: str, order: str) -> int:
+        return "done"  # type: ignore[return-value]
+
+    circle: list[object] = []
+    circle.append(circle)
+    for returning in (cancel, lambda user, order: circle):
+        outcome = run_procedure(
+            Procedure.from_string(TEXT), "", None, {**Shop().tools(), "cancel": returning}, goal="cancel", known=KNOWN,
+            approve=lambda call: True,
+        )  # fmt: skip
+        assert outcome.ending == "handed over"
+        assert "whether it was done is not known" in outcome.why[0].reason
+    shop = Shop()
+    shop.cancel = lambda user, order: 1 / 0
+    outcome = run(shop, goal="cancel", approve=lambda call: True)
+    assert outcome.why[0].reason == "failed: ZeroDivisionError: division by zero"
+
+
 def test_a_run_that_is_cancelled_goes_on_from_its_journal(tmp_path: Path) -> None:
     journal, shop = tmp_path / "run.log", Shop()
     procedure = Procedure.from_string(TEXT)
