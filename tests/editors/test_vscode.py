@@ -135,9 +135,10 @@ def test_every_word_of_rules_for_tool_calls_is_coloured() -> None:
         'rule a: behaviour "b"', 'rule a: flowchart "b"', 'rule a: automaton "b"', 'rule a: file "b"', "tools a, b",
             "a: b until c",
         'a: assistant | b[not c contains "d" or e starts with "f" or g ends with "h" or i like "j"]',
+        "a: b[len(c[* where .d]) > 1]",
     ]  # fmt: skip
     found = {
         word for line in lines for part, name in coloured("guard", line) for word in part.split() if name != "rule"
     }
     more = {"rule", "tools", "warn", "user", "in", "and", "within", "with", "formula", "grammar", "result"}
-    assert set(WORDS) <= found | more
+    assert {*WORDS, "where"} <= found | more
