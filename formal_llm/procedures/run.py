@@ -10,8 +10,10 @@ import json
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from fractions import Fraction
 from math import isfinite
+from reprlib import repr as shorten
 from typing import Any, Literal, TypeAlias
 
 from formal_llm.errors import InputError, unknown
@@ -290,8 +292,9 @@ class ProcedureRun:
 
     def _take_arguments(self, goal: ProcedureTool, written: str) -> None:
         """Take the arguments of a goal over that fit and that the user has stated."""
+        schema = _write_schema(goal)
         try:
-            given = open_value(json.loads(written or "{}"), _write_schema(goal))
+            given = open_value(json.loads(written or "{}"), schema)
         except (ValueError, RecursionError):
             given = None
         if not isinstance(given, Mapping):
@@ -301,14 +304,14 @@ class ProcedureRun:
             if value is None or (name in self.known and self.known[name] == value):
                 continue
             problem = self._find_misfit(name, value, goal.name)
-            if name not in _write_schema(goal)["properties"]:
+            if name not in schema["properties"]:
                 problem = f"{goal.name} takes no such value"
             elif name in self.known:
                 problem = "it is known to be another"
             elif not problem and not is_stated(value, self.request):
                 problem = "the user did not state it"
             if problem:
-                self._dropped.append(f"{name}={value!r}: {problem}")
+                self._dropped.append(f"{name}={shorten(value)}: {problem}")
             else:
                 self.known[name] = value
 
@@ -323,7 +326,7 @@ class ProcedureRun:
         for one, value in given.items():
             if one in self.procedure.names:
                 if problem := self._find_misfit(one, value):
-                    self._dropped.append(f"{one}={value!r}: {problem}")
+                    self._dropped.append(f"{one}={shorten(value)}: {problem}")
                 else:
                     self.known.setdefault(one, value)
             else:
@@ -396,7 +399,7 @@ def is_stated(value: JSON, text: str) -> bool:
         words, plain = (" ".join(one.split()).casefold() for one in (value, text))
         return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", plain) is not None
     if isinstance(value, list):
-        return bool(value) and all(is_stated(one, text) for one in value)
+        return bool(value) and all(not isinstance(one, list) and is_stated(one, text) for one in value)
     if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
         return False
     return Fraction(str(value)) in [Fraction(one.replace(",", "")) for one in _NUMBER.findall(text)]
@@ -440,10 +443,17 @@ def find_misfit(parameters: Sequence[ToolParameter], value: JSON) -> str:
 
 def _find_problem(kind: str | tuple[str, ...], value: JSON) -> str:
     if isinstance(kind, tuple):
-        return "" if value in kind else f"{value!r} is none of {', '.join(kind)}"
+        return "" if value in kind else f"{shorten(value)} is none of {', '.join(kind)}"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     fits = {
         "text": isinstance(value, str), "number": is_number, "integer": isinstance(value, int) and is_number,
-        "boolean": isinstance(value, bool), "date": isinstance(value, str), "list": isinstance(value, list),
+        "boolean": isinstance(value, bool), "date": _is_date(value), "list": isinstance(value, list),
     }  # fmt: skip
-    return "" if fits.get(kind, True) else f"{value!r} is no {kind}"
+    return "" if fits.get(kind, True) else f"{shorten(value)} is no {kind}"
+
+
+def _is_date(value: JSON) -> bool:
+    try:
+        return isinstance(value, str) and bool(datetime.fromisoformat(value))
+    except ValueError:
+        return False

@@ -36,7 +36,7 @@ def test_values_fit_types() -> None:
     for kind, value in fitting.items():
         assert not find_misfit([ToolParameter("p", kind)], value)
     assert find_misfit([ToolParameter("p", "integer")], float("nan"))
-    for kind, value in {"text": 1, "number": "1", "integer": 1.5, "boolean": 0, "list": "x"}.items():
+    for kind, value in {"text": 1, "number": "1", "integer": 1.5, "boolean": 0, "list": "x", "date": "soon"}.items():
         assert find_misfit([ToolParameter("p", kind)], value)
     assert not find_misfit([ToolParameter("p", ("a", "b"))], "a")
     assert find_misfit([ToolParameter("p", ("a", "b"))], "c")
@@ -88,6 +88,7 @@ def test_a_value_that_does_not_fit_the_goal_that_is_chosen_hands_over() -> None:
         (True, "true", False),
         (["A7", 5], "A7 and 5 more", True),
         (["A7", 6], "A7 and 5 more", False),
+        ([["A7"]], "A7", False),
         ([], "nothing", False),
         ({"a": 1}, "a 1", False),
         (None, "null", False),

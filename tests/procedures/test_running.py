@@ -259,6 +259,11 @@ def test_what_a_model_invents_is_dropped_and_asked_for() -> None:
         ),
         ([("cancel", '{"order": ')], "declined", ('{"order": : it is no JSON object',)),
         ([("cancel", "[1]")], "declined", ("[1]: it is no JSON object",)),
+        (
+            [("cancel", '{"order": ' + "[" * 900 + "]" * 900 + "}")],
+            "declined",
+            ("order=[[[[[[[...]]]]]]]: [[[[[[[...]]]]]]] is no text",),
+        ),
         ([("cancel", {"order": 7})], "declined", ("order=7: 7 is no text",)),
         ([("cancel", '{"order": "B8", "order": NaN}')], "declined", ("order=nan: nan is no text",)),
     ],
