@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from formal_llm.authored.files import read_text
 from formal_llm.automata.models.symbols import unquote_text
@@ -466,10 +466,8 @@ class _ProcedureChecker:
             for leaf, place in self.reader.leaves[tool.name]:
                 for term in walk_terms(leaf):
                     if isinstance(term, CallValue) and self.procedure.tools[term.tool].acts:
-                        self.reader.source.fail_at(
-                            f"{term.tool} is an action, which only a fact may name", place,
-                            suggestion=f"write fact done(...): {term.format_call()} is ok",
-                        )  # fmt: skip
+                        self._fail(place, f"{term.tool} is an action, which only a fact may name",
+                                   f"write fact done(...): {term.format_call()} is ok")  # fmt: skip
         for fact in self.procedure.facts.values():
             self._check_names(fact.name, set(fact.parameters))
             self._check_fact(fact)
@@ -481,25 +479,19 @@ class _ProcedureChecker:
             for term in walk_terms(leaf):
                 if isinstance(term, FieldPath) and term.steps[0] not in known:
                     near = did_you_mean(str(term.steps[0]), known)
-                    self.reader.source.fail_at(
-                        f"unknown name in {owner}: {term.steps[0]}", place,
-                        suggestion=f"did you mean {near}?" if near else "names are parameters of tools, and constants",
-                    )  # fmt: skip
+                    way = f"did you mean {near}?" if near else "names are parameters of tools, and constants"
+                    self._fail(place, f"unknown name in {owner}: {term.steps[0]}", way)
 
     def _check_fact(self, fact: Fact) -> None:
         action = self.procedure.find_action(fact)
         calls = [term for term in walk_terms(fact.body) if isinstance(term, CallValue)]
         if action is not None and (len(calls) > 1 or not isinstance(fact.body, ConditionNeed)):
             place = next(place for leaf, place in self.reader.leaves[fact.name] if action in walk_terms(leaf))
-            self.reader.source.fail_at(
-                f"{action.tool} is an action: the fact that it establishes names nothing else", place,
-                suggestion="make it a fact of its own",
-            )  # fmt: skip
+            self._fail(place, f"{action.tool} is an action: the fact that it establishes names nothing else",
+                       "make it a fact of its own")  # fmt: skip
         if fact.until and action is None:
-            self.reader.source.fail_at(
-                "only a fact that an action establishes ends by 'until'", self.reader.places[fact.name],
-                suggestion="what an action makes obsolete is written below it: changes CHECK",
-            )  # fmt: skip
+            self._fail(self.reader.places[fact.name], "only a fact that an action establishes ends by 'until'",
+                       "what an action makes obsolete is written below it: changes CHECK")  # fmt: skip
 
     def _check_cycles(self) -> None:
         """Each tool and fact can be reached: not every way to establish its needs leads through itself."""
@@ -515,12 +507,11 @@ class _ProcedureChecker:
             changed = bool(new)
         for name in owners:
             if name not in reached:
-                leaves = self.reader.leaves[name]
-                self.reader.source.fail_at(
-                    f"{name} needs itself before it can be established",
-                    next(place for leaf, place in leaves if not _is_reached(leaf, reached)),
-                    suggestion="name another way to check it",
-                )  # fmt: skip
+                place = next(place for leaf, place in self.reader.leaves[name] if not _is_reached(leaf, reached))
+                self._fail(place, f"{name} needs itself before it can be established", "name another way to check it")
+
+    def _fail(self, place: Place, problem: str, suggestion: str) -> NoReturn:
+        self.reader.source.fail_at(problem, place, suggestion=suggestion)
 
 
 def _is_reached(need: Need, reached: set[str]) -> bool:
