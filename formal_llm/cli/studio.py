@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
-from formal_llm.cli.console import command, err
-from formal_llm.errors import MissingDependency
+from formal_llm.cli.console import command, err, require_web_server
 
 HELP = """Open a page in the browser in which rules are written, seen and tried.
 
@@ -37,8 +35,7 @@ def studio(
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
     """Open the studio."""
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise MissingDependency('the studio needs starlette and uvicorn: pip install "formal-llm[studio]"')
+    require_web_server("the studio", "studio")
     from formal_llm.studio.opened import Opened
     from formal_llm.studio.serving import serve
 
