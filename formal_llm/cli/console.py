@@ -10,7 +10,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType, TracebackType
@@ -138,16 +137,6 @@ def needs_extra(extra: str, what: str) -> Iterator[None]:
     except ImportError as error:
         how = f"pip install 'formal-llm[{extra}]'"
         raise MissingDependency(f"{what} needs libraries: {how} ({error})") from error
-
-
-def require_web_server(what: str, extra: str) -> None:
-    """Check that the libraries of web servers are installed.
-
-    Raises:
-        MissingDependency: they are not.
-    """
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise MissingDependency(f'{what} needs starlette and uvicorn: pip install "formal-llm[{extra}]"')
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formal_llm.cli.console import PlainGroup, command, err, print_text, require_web_server
+from formal_llm.cli.console import PlainGroup, command, err, needs_extra, print_text
 
 if TYPE_CHECKING:
     from typer._click.core import Context
@@ -131,12 +131,12 @@ def serve(
 
 
 def _serve_endpoint(guard: Guard, openai: str, anthropic: str, sign: Path | None, port: int) -> None:
-    require_web_server("an endpoint", "endpoint")
-    import uvicorn
+    with needs_extra("endpoint", "an endpoint"):
+        import uvicorn
 
+        from formal_llm.guard.endpoint.serving import Endpoint, EndpointSettings
     from formal_llm.authored.files import read_bytes
     from formal_llm.errors import InputError
-    from formal_llm.guard.endpoint.serving import Endpoint, EndpointSettings
 
     key = None
     if sign is not None:

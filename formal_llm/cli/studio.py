@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
-from formal_llm.cli.console import command, err, require_web_server
+from formal_llm.cli.console import command, err
+from formal_llm.errors import MissingDependency
 
 HELP = """Open a page in the browser in which rules are written, seen and tried.
 
@@ -35,7 +37,8 @@ def studio(
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
     """Open the studio."""
-    require_web_server("the studio", "studio")
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise MissingDependency('the studio needs starlette and uvicorn: pip install "formal-llm[studio]"')
     from formal_llm.studio.opened import Opened
     from formal_llm.studio.serving import serve
 

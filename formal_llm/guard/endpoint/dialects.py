@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, cast
@@ -82,6 +83,10 @@ class Dialect(ABC):
 
     # -- requests -----------------------------------------------------------------------------------------------
 
+    def restore_request(self, request: Body) -> Body:
+        """Return a request without the marks of :meth:`mark_calls`."""
+        return request
+
     @abstractmethod
     def find_obstacle(self, request: Body) -> str:
         """Return why a request cannot be guarded; empty if it can."""
@@ -147,6 +152,10 @@ class Dialect(ABC):
         Raises:
             LookupError, TypeError, TraceError: it is none.
         """
+
+    def mark_calls(self, answer: Body) -> Body:
+        """Return an answer whose calls can be recognized where a later request only refers to them."""
+        return answer
 
     def is_paused(self, answer: Body) -> bool:
         """Return whether an answer without calls is to be continued unchanged."""
@@ -280,6 +289,8 @@ class _ChatDialect(Dialect):
 
 # -- Responses ------------------------------------------------------------------------------------------------------
 
+#: Stands in the identifier of an item before the item itself.
+_MARK = ".guard."
 #: Items of Responses that the caller carries out.
 _CALLER_ITEMS = (
     "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call",
@@ -318,8 +329,13 @@ class _ResponsesDialect(Dialect):
             if request.get(key):
                 return f"{key} hides the conversation from the guard; send the whole input with each request"
         items = request.get("input")
-        if isinstance(items, list) and any(one.get("type") == "item_reference" for one in items):
-            return "item_reference hides the conversation from the guard; send the items themselves"
+        if isinstance(items, list):
+            calls = {one.get("call_id") for one in map(_resolve_reference, items) if one.get("type") in _CALLER_ITEMS}
+            outputs = {one.get("call_id") for one in items if str(one.get("type")).endswith("_call_output")}
+            if outputs - calls:
+                return (
+                    f"the call {min(map(str, outputs - calls))} has a result and is not among the items; send it, too"
+                )
         if any(tool.get("type") == "mcp" for tool in request.get("tools") or ()):
             return f"a tool of type mcp {_UNSEEN}"
         return ""
@@ -330,8 +346,23 @@ class _ResponsesDialect(Dialect):
         if isinstance(items, str):
             made.add_text("user", items, "input")
         else:
+            items = [*map(_resolve_reference, items)] if isinstance(items, list) else items
             add_items(made, cast("JSON", items))
         return made.build_trace()
+
+    def restore_request(self, request: Body) -> Body:
+        items = request.get("input")
+        if not isinstance(items, list):
+            return request
+        restored = [
+            {**one, "id": one["id"].partition(_MARK)[0]} if _MARK in str(one.get("id")) else one for one in items
+        ]
+        return {**request, "input": restored}
+
+    def mark_calls(self, answer: Body) -> Body:
+        # Some clients send back a reference instead of the item, so the identifier carries the call.
+        items = [_mark_item(item) if item["type"] in _CALLER_ITEMS else item for item in answer["output"]]
+        return {**answer, "output": items} if items != answer["output"] else answer
 
     def write_no_tools(self) -> JSON:
         return "none"
@@ -388,6 +419,22 @@ class _ResponsesDialect(Dialect):
 
     def write_error(self, message: str) -> Body:
         return _write_openai_error(message)
+
+
+def _mark_item(item: Body) -> Body:
+    kept = {key: value for key, value in item.items() if key not in ("id", "status")}
+    written = urlsafe_b64encode(json.dumps(kept).encode()).decode()
+    return {**item, "id": f"{item.get('id', '')}{_MARK}{written}"}
+
+
+def _resolve_reference(item: Body) -> Body:
+    """Return the item that a reference means, if its identifier carries it."""
+    if item.get("type") != "item_reference" or _MARK not in str(item.get("id")):
+        return item
+    try:
+        return dict(json.loads(urlsafe_b64decode(str(item["id"]).partition(_MARK)[2])))
+    except (ValueError, TypeError):
+        return item
 
 
 def _write_output(kind: str, text: str) -> JSON:

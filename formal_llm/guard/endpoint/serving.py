@@ -311,9 +311,6 @@ class _Exchange:
 
     async def respond(self) -> Response:
         """Answer the request."""
-        obstacle = self.dialect.find_obstacle(self.asked)
-        if obstacle:
-            raise _Refused(400, obstacle)
         state, asked = self._prepare()
         if not asked.get("stream"):
             answer = await self._settle(state, asked)
@@ -335,9 +332,13 @@ class _Exchange:
         return StreamingResponse(join(), media_type="text/event-stream", headers={"cache-control": "no-cache"})
 
     def _prepare(self) -> tuple[GuardState, Body]:
+        dialect = self.dialect
         try:
-            state = self.endpoint.replay(self.dialect.read_past(self.asked))
-            return state, self.dialect.restrict_tools(self.asked, lambda tool: not state.allows_tool(tool))
+            if obstacle := dialect.find_obstacle(self.asked):
+                raise _Refused(400, obstacle)
+            state = self.endpoint.replay(dialect.read_past(self.asked))
+            asked = dialect.restore_request(self.asked)
+            return state, dialect.restrict_tools(asked, lambda tool: not state.allows_tool(tool))
         except ForcedToolError as error:
             decision = Decision("block", reason=f"tool_choice demands {error.tool}, which cannot be called now")
             raise _Refused(403, decision.message) from None
@@ -369,7 +370,7 @@ class _Exchange:
             verdict = judge_answer(state, self.dialect, answer)
             settled = self._apply(verdict, state, answer, last=left == 0)
             if settled is not None:
-                return settled
+                return self.dialect.mark_calls(settled)
             asked, left = self._ask_again(asked, answer, verdict), left - 1
 
     def _apply(self, verdict: _Verdict, state: GuardState, answer: Body, *, last: bool) -> Body | None:
@@ -425,13 +426,15 @@ class _Exchange:
         answer = reader.answer
         verdict = judge_answer(state, self.dialect, answer)
         settled = self._apply(verdict, state, answer, last=self.endpoint.settings.retries == 0)
-        if verdict.is_accepted:
-            yield b"".join(held)
-            return
         if settled is None:
             again = self._ask_again(asked, answer, verdict)
             settled = await self._settle(state, again, self.endpoint.settings.retries - 1)
             settled = self.dialect.keep_beginning(answer, passed, settled) if begun else settled
+        else:
+            settled = self.dialect.mark_calls(settled)
+        if settled is answer:
+            yield b"".join(held)
+            return
         for name, data in self.dialect.write_rest(settled, passed, begun=begun):
             yield _write_event(name, data)
         if not name:

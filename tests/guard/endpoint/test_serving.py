@@ -204,7 +204,7 @@ def test_the_tools_that_a_choice_lists_are_legal() -> None:
         ("chat", {"n": 2}, "several choices"), ("chat", {"functions": [{"name": "pay"}]}, "write them as tools"),
         ("responses", {"previous_response_id": "r"}, "send the whole input"),
         ("responses", {"conversation": "c"}, "send the whole input"),
-        ("responses", {"input": [{"type": "item_reference", "id": "i"}]}, "item_reference"),
+        ("responses", {"input": [{"type": "function_call_output", "call_id": "i"}]}, "is not among the items"),
         ("responses", {"tools": [{"type": "mcp", "server_label": "s"}]}, "unseen by the guard"),
         ("messages", {"mcp_servers": [{"name": "s"}]}, "unseen by the guard"),
         ("messages", {"messages": "no list"}, "wanted as a list"), ("chat", {"messages": [1]}, "is no object"),
