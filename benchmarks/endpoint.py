@@ -178,6 +178,8 @@ def judge_runs(rules: RuleSet, output: str) -> Counter[str]:
         elif run.get("answer") is not None:
             counts["answered"] += 1
             counts["answered too early"] += not judge.met(state)
+            if not judge.met(state):
+                print(f"{rules.name}: {line}", file=sys.stderr)
     return counts
 
 

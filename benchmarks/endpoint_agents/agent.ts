@@ -34,12 +34,16 @@ async function sdk(run: Run, number: number, stream: boolean) {
     tools.map((name) => [name, tool({ inputSchema: z.object({}), execute: async () => (run.calls.push(name), "done") })]),
   );
   const asked = { model: provider(`${model}:${number}`), prompt: `run ${number}`, tools: made, maxRetries: 0, stopWhen: stepCountIs(MOST_ROUNDS) };
-  if (!stream) return (await generateText(asked)).text || undefined; // none where the steps are used up
+  const answered = (reason: string, text: string) => (reason === "tool-calls" ? undefined : text); // else out of steps
+  if (!stream) {
+    const { finishReason, text } = await generateText(asked);
+    return answered(finishReason, text);
+  }
   let failed: unknown;
   const answer = streamText({ ...asked, onError: ({ error }) => { failed = error; } });
   await answer.consumeStream();
   if (failed) throw failed;
-  return (await answer.text) || undefined;
+  return answered(await answer.finishReason, await answer.text);
 }
 
 const AGENTS: [string, (run: Run, number: number) => Promise<string | undefined>][] = [

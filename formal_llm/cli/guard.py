@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -122,7 +123,7 @@ def serve(
 
     read = _rules(rules)
     if as_endpoint:
-        _serve_endpoint(Guard(read, guarantee=guarantee.value), openai, anthropic, sign, port or 8080)
+        _serve_endpoint(Guard(read, guarantee=guarantee.value), openai, anthropic, sign, 8080 if port is None else port)
         return
     behind = _servers(words, server, servers)
     # The fingerprint of the rules alone: which tools there are may change.
@@ -147,8 +148,14 @@ def _serve_endpoint(guard: Guard, openai: str, anthropic: str, sign: Path | None
         if not key:
             raise InputError(f"{sign}: there is no key in this file")
     app = Endpoint(guard, EndpointSettings(openai, anthropic, key=key)).build_app()
-    err().print(f"http://127.0.0.1:{port} stands for {openai} and {anthropic}; Ctrl-C ends it", markup=False)
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise InputError(f"port {port} cannot be used: {error.strerror or error}; name another: --port") from error
+    with listening:
+        here = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        err().print(f"use {here} instead of {openai} and {anthropic}; Ctrl-C ends it", markup=False)
+        uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run([listening])
 
 
 def _rules(path: Path) -> GuardRules:

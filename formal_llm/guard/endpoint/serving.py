@@ -29,6 +29,8 @@ from formal_llm.guard.guard import Guard, GuardState
 from formal_llm.guard.traces.trace import Trace
 
 if TYPE_CHECKING:
+    from opentelemetry.metrics import Meter
+    from opentelemetry.trace import Tracer
     from starlette.requests import Request
 
 _log = logging.getLogger("formal_llm.guard")
@@ -118,12 +120,15 @@ class Endpoint:
     Args:
         guard: the guard.
         settings: the settings.
+        telemetry: where metrics and spans go; to the global providers where left out.
 
     Raises:
         InputError: the rules depend on time, which a conversation does not record.
     """
 
-    def __init__(self, guard: Guard, settings: EndpointSettings | None = None) -> None:
+    def __init__(
+        self, guard: Guard, settings: EndpointSettings | None = None, telemetry: EndpointTelemetry | None = None
+    ) -> None:
         if guard.rules.needs_time:
             raise InputError(
                 "the rules depend on time, and a conversation does not record when its calls were made; guard this "
@@ -137,7 +142,7 @@ class Endpoint:
             timeout=httpx2.Timeout(self.settings.timeout, connect=30.0),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
         )
-        self.telemetry = EndpointTelemetry()
+        self.telemetry = telemetry or EndpointTelemetry()
 
     def build_app(self) -> Starlette:
         """Build the application, which any server of ASGI runs."""
@@ -497,14 +502,14 @@ async def _refuse_path(request: Request) -> Response:
 class EndpointTelemetry:
     """Metrics and spans of OpenTelemetry, where its API is installed: no texts, no arguments, no keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, tracer: Tracer | None = None, meter: Meter | None = None) -> None:
         try:
             from opentelemetry import metrics, trace
         except ImportError:
             self._tracer = None
             return
-        meter = metrics.get_meter("formal_llm")
-        self._tracer = trace.get_tracer("formal_llm")
+        meter = meter or metrics.get_meter("formal_llm")
+        self._tracer = tracer or trace.get_tracer("formal_llm")
         self._refusals = meter.create_counter("formal_llm.guard.refusals", description="Refusals by rule")
         self._attempts = meter.create_counter("formal_llm.guard.attempts", description="Requests to the API")
         self._overhead = meter.create_histogram("formal_llm.guard.overhead", "s", "Seconds besides waiting for the API")

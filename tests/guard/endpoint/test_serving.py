@@ -13,6 +13,11 @@ import anthropic
 import httpx2
 import openai
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -20,7 +25,7 @@ from starlette.routing import Route
 
 from formal_llm.errors import InputError
 from formal_llm.guard import Guard, GuardRules
-from formal_llm.guard.endpoint.serving import Endpoint, sign_result
+from formal_llm.guard.endpoint.serving import Endpoint, EndpointSettings, EndpointTelemetry, sign_result
 from tests.guard.adapters.scripted_server import ScriptedServer, Step, serving
 from tests.guard.adapters.shop import TOOLS, Shop, guard
 from tests.guard.endpoint.agents import AGENTS, endpoint_of, running
@@ -414,3 +419,23 @@ def test_the_usage_of_refused_answers_counts() -> None:
     with behind(upstream, NEVER) as url:
         usage = post(url, "chat", body_of("chat")).json()["usage"]
     assert usage == {"total_tokens": 8, "prompt_tokens_details": {"cached_tokens": 2}}
+
+
+def test_metrics_and_spans_hold_no_texts() -> None:
+    spans, metrics = InMemorySpanExporter(), InMemoryMetricReader()
+    tracers = TracerProvider()
+    tracers.add_span_processor(SimpleSpanProcessor(spans))
+    telemetry = EndpointTelemetry(tracers.get_tracer("test"), MeterProvider([metrics]).get_meter("test"))
+    with serving(call("draft"), call("approve", secret="s3cret")) as server:
+        settings = EndpointSettings(openai=server.url)
+        with running(Endpoint(guard(), settings, telemetry).build_app()) as url:
+            assert post(url, "chat", body_of("chat")).status_code == 200
+    [span] = spans.get_finished_spans()
+    assert span.name == "chat m"
+    assert dict(span.attributes or {}) == {
+        "gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.provider.name": "openai",
+        "formal_llm.guard.attempts": 2, "formal_llm.guard.refused": ("approval", "order", "paid"),
+    }  # fmt: skip
+    text = metrics.get_metrics_data().to_json()  # type: ignore[union-attr]
+    assert '"formal_llm.guard.rule": "order"' in text and "formal_llm.guard.overhead" in text
+    assert "s3cret" not in text and "pay order 7" not in text
