@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import socket
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formal_llm.cli.console import PlainGroup, command, err, print_text
+from formal_llm.cli.console import PlainGroup, command, err, needs_extra, print_text
 
 if TYPE_CHECKING:
     from typer._click.core import Context
 
-    from formal_llm.guard import GuardRules
+    from formal_llm.guard import Guard, GuardRules
     from formal_llm.guard.mcp.servers import McpServer
     from formal_llm.planning.json_data import JSON
 
@@ -22,6 +23,10 @@ HELP = """Guard an agent that exists already: only steps from which the rules ca
 
 In front of MCP servers: to its client this is one MCP server, on standard input and output or on a port of this
 machine. It lists the tools that the rules allow now, checks each call again, and asks a person where the rules say so.
+
+In front of the API of a model (--serve): an agent in any language uses this address instead of the API's, for chat
+completions, Responses and Anthropic's Messages. It is offered only the tools that may be called now, a refused call is
+asked again with the reason, and the last answer waits until nothing is owed. Keys pass through.
 
 As a hook of Claude Code or Codex (--hook): one event on standard input, the answer on standard output.
 
@@ -34,6 +39,8 @@ Examples:
   formal-llm guard rules.guard --server "files=npx server-files ." --server web=http://127.0.0.1:80/mcp --log log
 
   formal-llm guard rules.guard --servers .mcp.json
+
+  formal-llm guard rules.guard --serve --port 8080
 
   formal-llm guard --hook rules.guard
 
@@ -98,6 +105,14 @@ def serve(
     ] = None,
     log: Annotated[Path | None, typer.Option(metavar="FILE", help="The audit log; it is added to.")] = None,
     port: Annotated[int | None, typer.Option(help="Serve over HTTP on this port of this machine.")] = None,
+    as_endpoint: Annotated[bool, typer.Option("--serve", help="Guard the API of a model instead.")] = False,
+    openai: Annotated[
+        str, typer.Option(metavar="URL", help="The API of OpenAI or a compatible server, without /v1.")
+    ] = "https://api.openai.com",
+    anthropic: Annotated[str, typer.Option(metavar="URL", help="Anthropic's API.")] = "https://api.anthropic.com",
+    sign: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Accept only results that are signed by the key in this file.")
+    ] = None,
     guarantee: GuaranteeOption = GuaranteeName.some,
     timeout: Annotated[float, typer.Option(help="Seconds that a server may take to start.", min=0.1)] = 60.0,
 ) -> None:
@@ -107,10 +122,40 @@ def serve(
     from formal_llm.guard.mcp.serving import serve_guard as run
 
     read = _rules(rules)
+    if as_endpoint:
+        _serve_endpoint(Guard(read, guarantee=guarantee.value), openai, anthropic, sign, 8080 if port is None else port)
+        return
     behind = _servers(words, server, servers)
     # The fingerprint of the rules alone: which tools there are may change.
     audit = None if log is None else make_audit(AuditLog(log, Guard(read, guarantee=guarantee.value).fingerprint))
     run(behind, lambda tools: Guard(read, tools, guarantee.value), audit=audit, port=port, timeout=timeout)
+
+
+def _serve_endpoint(guard: Guard, openai: str, anthropic: str, sign: Path | None, port: int) -> None:
+    with needs_extra("endpoint", "an endpoint"):
+        import uvicorn
+
+        from formal_llm.guard.endpoint.serving import Endpoint, EndpointSettings
+    from formal_llm.authored.files import read_bytes
+    from formal_llm.errors import InputError
+
+    key = None
+    if sign is not None:
+        try:
+            key = read_bytes(sign).strip()
+        except OSError as error:
+            raise InputError(f"{sign}: the key cannot be read: {error.strerror or error}") from error
+        if not key:
+            raise InputError(f"{sign}: there is no key in this file")
+    app = Endpoint(guard, EndpointSettings(openai, anthropic, key=key)).build_app()
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise InputError(f"port {port} cannot be used: {error.strerror or error}; name another: --port") from error
+    with listening:
+        here = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        err().print(f"use {here} instead of {openai} and {anthropic}; Ctrl-C ends it", markup=False)
+        uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run([listening])
 
 
 def _rules(path: Path) -> GuardRules:

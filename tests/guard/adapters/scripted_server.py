@@ -70,11 +70,12 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.asked.append(body)
         step = self.server.steps.pop(0)
-        write = {"/responses": _response, "/chat/completions": _completion, "/v1/messages": _message}[self.path]
+        path = self.path.split("?")[0].removeprefix("/v1")
+        write = {"/responses": _response, "/chat/completions": _completion, "/messages": _message}[path]
         whole, events = write(self.server, step)
         if body.get("stream"):
             kind, lines = "text/event-stream", [f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events]
-            if self.path == "/chat/completions":
+            if path == "/chat/completions":
                 lines = [line.split("\n", 1)[1] for line in lines] + ["data: [DONE]\n\n"]
             page = "".join(lines).encode()
         else:
