@@ -113,7 +113,7 @@ def read_procedure(text: str, file: str | None = None) -> Procedure:
     Raises:
         NotationError: with line, column, a caret, and a suggestion.
     """
-    return _ProcedureReader(SourceText.from_text(text, file, NotationError)).read()
+    return ProcedureReader(SourceText.from_text(text, file, NotationError)).read()
 
 
 def _load_parser() -> Lark:
@@ -177,27 +177,39 @@ def _count_values(least: int, most: int) -> str:
     return f"{least} to {most} values" if least != most else f"{least} value{'' if least == 1 else 's'}"
 
 
-class _ProcedureReader:
-    """A reader of one file."""
+class ProcedureReader:
+    """A reader of one file.
 
-    def __init__(self, source: SourceText) -> None:
+    Args:
+        source: the file.
+        lines: its lines, those left empty that declare nothing; all of them count if left out.
+    """
+
+    def __init__(self, source: SourceText, lines: list[str] | None = None) -> None:
         self.source = source
-        self.lines = source.text.split("\n")
+        self.lines = source.text.split("\n") if lines is None else lines
         self.tools: dict[str, ProcedureTool] = {}
         self.facts: dict[str, int] = {}
         self.places: dict[str, Place] = {}
         self.constants: dict[str, Value] = {}
+        self.leaves = _LeafReader(source, self.tools, self.facts)
 
     def read(self) -> Procedure:
+        """Read the procedure.
+
+        Raises:
+            NotationError: with the place.
+        """
         blocks = self._read_blocks()
         for block in blocks:
             self._declare(block)
-        leaves = _LeafReader(self.source, self.tools, self.facts)
+        leaves = self.leaves
         for block in blocks:
             if block.kind == "constant":
                 self._read_constant(block, leaves)
         tools = {_get_name(block): self._read_tool(block, leaves) for block in blocks if block.kind == "tool"}
         facts = {_get_name(block): self._read_fact(block, leaves) for block in blocks if block.kind == "fact"}
+        self.add_needs(tools, facts)
         if not tools:
             self.source.fail_at(
                 "there are no tools", None, suggestion='write, for instance, goal action refund(order_id) "Pays back."'
@@ -205,6 +217,19 @@ class _ProcedureReader:
         procedure = Procedure(tools, facts, self.constants, Path(self.source.file or "").stem)
         _ProcedureChecker(self, procedure).check()
         return procedure
+
+    def add_needs(self, tools: dict[str, ProcedureTool], facts: dict[str, Fact]) -> None:
+        """Add needs that are written elsewhere than in lines; here there are none."""
+
+    def read_need(self, text: str, place: Place) -> Need:
+        """Read a fact or a condition that is at a place of the file.
+
+        Raises:
+            NotationError: with the place.
+        """
+        line = _Line(place.line, 0, [" " * (place.column - 1) + text], "meaning")
+        self._parse_line(line)
+        return self._read_need(line, self.leaves)
 
     # -- lines --------------------------------------------------------------------------------------------------
 
@@ -244,7 +269,7 @@ class _ProcedureReader:
 
     def _parse_line(self, line: _Line) -> None:
         last = line.number + len(line.texts) - 1
-        piece = SourceText("\n".join(self.lines[:last]), self.source.file, error=NotationError)
+        piece = SourceText("\n".join(self.source.text.split("\n")[:last]), self.source.file, error=NotationError)
         # What is parsed has the places of the file: empty lines stand for those above it.
         text = "\n" * (line.number - 1) + "\n".join(line.texts)
         parser = _load_parser()
@@ -431,7 +456,7 @@ class _ProcedureReader:
 class _ProcedureChecker:
     """Checks what a procedure's parts say of each other."""
 
-    def __init__(self, reader: _ProcedureReader, procedure: Procedure) -> None:
+    def __init__(self, reader: ProcedureReader, procedure: Procedure) -> None:
         self.reader = reader
         self.procedure = procedure
         self.names = {parameter.name for tool in procedure.tools.values() for parameter in tool.parameters}
