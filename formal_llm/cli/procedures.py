@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 ACT_HELP = """Carry out what a user wants, by a procedure: what comes first is checked, whatever anybody says.
 
-PROCEDURE is a .procedure file, or a flowchart (.mmd) or process (.bpmn) that declares tools. The model chooses the goal; --goal names it instead. Values come from --known, and from
-you at the terminal. The run ends with the goal done, declined with the fact that failed and the call that showed it, or
-handed over to a person (exit codes 0, 1 and 5).
+PROCEDURE is a .procedure file, or a flowchart (.mmd) or process (.bpmn) with tools. The model chooses the goal;
+--goal names it instead. Values come from --known, and from you at the terminal. The run ends with the goal done,
+declined with the fact that failed and the call that showed it, or handed over to a person (exit codes 0, 1 and 5).
 
 Examples:
 

@@ -13,10 +13,11 @@
         L -->|yes| R["refund(order_id, email, amount)"]
         L -->|no| N
 
-A *step* is a call, or the name of a tool, as its text or as the name of its node. A *decision* is a condition whose arrows are labelled yes and no
-(or true and false), or a value whose arrows are labelled with values, comparisons such as ``> 10``, or ``else``. Of
-other arrows any may be followed: which one, the goal decides. What must hold before an action or a goal is derived:
-one of the ways to it, with the decisions on it as they were answered, and the actions on it done, in that order.
+A *step* is a call, or the name of a tool, as its text or as the name of its node. A *decision* is a condition whose
+arrows are labelled yes and no (or true and false), or a value whose arrows are labelled with values, comparisons (as
+``> 10``), or ``else``. Of other arrows any may be followed: which one, the goal decides. What must hold before an action
+or a goal is derived: one of the ways to it, with the decisions on it as they were answered, and the actions on it done,
+in that order.
 
 - Where several ways agree, what does not matter is left out: a decision whose answers meet again (resolution), and
   ways that another one implies (absorption).
