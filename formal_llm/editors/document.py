@@ -90,8 +90,8 @@ LOOKS: dict[str, Look] = {
         re.compile(r"[^\s()\"#;]+"),
         re.compile(r"\(\s*(?P<name>[^\s()\"#;:]+)\s*\(:"),
         re.compile(r"\(define\s+(?P<name>[^\s()\"#;]+)"),
-        (":import", ":states", ":text", ":flags", ":env-input", ":numbers", ":limits", ":behavior", "next", "until",
-         "or", "and", "not", "always", "eventually"),
+        (":import", ":states", ":text", ":flags", ":env-input", ":world", ":numbers", ":limits", ":behavior", "next",
+         "until", "or", "and", "not", "always", "eventually"),
         _bare_agent,
     ),
     ".guard": Look(

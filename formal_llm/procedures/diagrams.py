@@ -14,14 +14,14 @@
         L -->|no| N
 
 A *step* is a call, or the name of a tool, as its text or as the name of its node. A *decision* is a condition whose
-arrows are labelled yes and no (or true and false), or a value whose arrows are labelled with values, comparisons (as
-``> 10``), or ``else``. Of other arrows any may be followed: which one, the goal decides. What must hold before an action
-or a goal is derived: one of the ways to it, with the decisions on it as they were answered, and the actions on it done,
-in that order.
+arrows are labelled yes and no (or true and false), or a value whose arrows are labelled with values, comparisons
+(``> 10``), or ``else``. Of other arrows any may be followed: which one, the goal decides. What must hold before an
+action or a goal is derived: one of the ways to it, with the decisions on it as they were answered, and the actions on
+it done, in that order.
 
 - Where several ways agree, what does not matter is left out: a decision whose answers meet again (resolution), and
   ways that another one implies (absorption).
-- An action makes earlier results of checks obsolete. What they showed before it was asked for by the action's own need.
+- An action makes earlier results of checks obsolete, and ends facts. What held before it was asked for by its own need.
 - An action that is a step has to succeed. What establishes that is a fact that is declared, or one made here.
 """
 
@@ -268,7 +268,7 @@ class _DiagramReader(ProcedureReader):
         if not tool.acts:
             return (*way, ConditionNeed(FunctionCall("has", (call,))))
         fact = _find_fact(call, facts) or self._make_fact(name, call, facts)
-        kept = tuple(need for need in way if not any(map(tool.makes_obsolete, _list_tools(need, facts) - {tool.name})))
+        kept = tuple(need for need in way if not _is_obsolete(need, tool, tools, facts))
         if repeated and kept != way:
             self._fail_in(name, f"{tool.name} is drawn several times, and makes obsolete what decided between them",
                           "draw it once, or write below its declaration what it changes: changes nothing")  # fmt: skip
@@ -328,12 +328,15 @@ def _find_fact(call: CallValue, facts: Mapping[str, Fact]) -> FactNeed | None:
     return None
 
 
-def _list_tools(need: Need, facts: Mapping[str, Fact]) -> set[str]:
-    """Return the tools whose results a need is about."""
-    found = {term.tool for term in walk_terms(need) if isinstance(term, CallValue)}
-    for one in walk_need(need):
-        found |= _list_tools(facts[one.fact].body, facts) if isinstance(one, FactNeed) else set()
-    return found
+def _is_obsolete(
+    need: Need, step: ProcedureTool, tools: Mapping[str, ProcedureTool], facts: Mapping[str, Fact]
+) -> bool:
+    """Return whether a step makes obsolete what was decided, or ends what was established."""
+    named = [facts[one.fact] for one in walk_need(need) if isinstance(one, FactNeed)]
+    if any(end.tool == step.name for fact in named for end in fact.until):
+        return True
+    checks = [term.tool for term in walk_terms(need) if isinstance(term, CallValue) and not tools[term.tool].acts]
+    return any(map(step.makes_obsolete, checks)) or any(_is_obsolete(one.body, step, tools, facts) for one in named)
 
 
 def _simplify_ways(ways: Sequence[Way]) -> list[Way]:

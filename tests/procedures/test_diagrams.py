@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from formal_llm.errors import NotationError
 from formal_llm.guard.rules.expressions import BinaryOperation, Constant, FunctionCall
-from formal_llm.procedures import ConditionNeed, FactNeed, NeedGroup, NotNeed, Procedure, run_procedure
+from formal_llm.procedures import (
+    ConditionNeed,
+    FactNeed,
+    NeedGroup,
+    NotNeed,
+    Procedure,
+    check_evidence,
+    run_procedure,
+    write_evidence,
+)
 from formal_llm.procedures.diagrams import declares_tools
 from formal_llm.procedures.procedure import Need
 from formal_llm.procedures.terms import CallValue
@@ -177,11 +186,12 @@ DECLARED = """
     %% check find_balance(email: text)
     %% action verify_customer(email: text, code: text)
     %%     changes nothing
+    %% action log_out(email: text)
     %% action take_stock(order_id: text)
     %%     changes find_order
     %% goal action refund(order_id: text, email: text, amount: number)
     %% goal action explain(order_id: text, reason: text = "late")
-    %% fact verified(email): verify_customer(email, code) is ok
+    %% fact verified(email): verify_customer(email, code) is ok until log_out(email)
     %% fact sent(order_id): find_order(order_id).state == "sent"
     %% check the order first: this line declares nothing
 """
@@ -245,6 +255,11 @@ def needs_of(*lines: str, goal: str = "refund") -> list[str]:
             id="an action makes obsolete what was asked before it",
         ),
         pytest.param(
+            ["Start --> V[verify_customer] --> L[log_out] --> " + REFUND],
+            ["log_out_done(email)"],
+            id="an action ends what was established before it",
+        ),
+        pytest.param(
             ["Start --> V[verify_customer] --> T[take_stock] --> " + REFUND],
             ["in order", "    verified(email)", "    take_stock_done(order_id)"],
             id="nodes with the names of tools",
@@ -289,20 +304,20 @@ def test_a_need_below_a_declaration_counts_as_well() -> None:
 @pytest.mark.parametrize(
     ("lines", "problem", "place"),
     [
-        (['A{"sent(order_id)"} -->|no| F["find_order(order_id)"] --> A', "A -->|yes| E([E])"], "round in a circle", 13),
-        (["A[take_stock] --> B[verify_customer] & C[take_stock]"], "nothing side by side", 13),
-        (["A[Think hard] --> E([E])"], "no call of a tool: Think hard", 13),
-        (['A["take_stok(order_id)"]'], "did you mean take_stock?", 13),
-        (['A["sent(order_id)"]'], "no call of a tool: sent(order_id)", 13),
-        (['A{"find_order(order_id).state =="} -->|yes| E([E])'], "13:51", 13),
-        (['A{"sent(order_id)"} -->|perhaps| E([E])'], "holds or does not: perhaps", 13),
-        (['A{"sent(order_id)"} --> E([E])'], "has no answer", 13),
-        (['A{{"find_balance(email)"}} -->|1| E([E])', "A -->|2| E"], "chosen together", 13),
-        (["A[verify_customer]", 'A --> B{"verified(email)"} -->|no| X'], "leave that step out", 14),
-        (['A{"sent(order_id)"} -->|yes| B{"sent(order_id)"} -->|no| take_stock'], "contradicts itself", 13),
+        (['A{"sent(order_id)"} -->|no| F["find_order(order_id)"] --> A', "A -->|yes| E([E])"], "round in a circle", 14),
+        (["A[take_stock] --> B[verify_customer] & C[take_stock]"], "nothing side by side", 14),
+        (["A[Think hard] --> E([E])"], "no call of a tool: Think hard", 14),
+        (['A["take_stok(order_id)"]'], "did you mean take_stock?", 14),
+        (['A["sent(order_id)"]'], "no call of a tool: sent(order_id)", 14),
+        (['A{"find_order(order_id).state =="} -->|yes| E([E])'], "14:51", 14),
+        (['A{"sent(order_id)"} -->|perhaps| E([E])'], "holds or does not: perhaps", 14),
+        (['A{"sent(order_id)"} --> E([E])'], "has no answer", 14),
+        (['A{{"find_balance(email)"}} -->|1| E([E])', "A -->|2| E"], "chosen together", 14),
+        (["A[verify_customer]", 'A --> B{"verified(email)"} -->|no| X'], "leave that step out", 15),
+        (['A{"sent(order_id)"} -->|yes| B{"sent(order_id)"} -->|no| take_stock'], "contradicts itself", 14),
         (['A{"sent(order_id)"} -->|yes| B["take_stock(order_id)"] --> verify_customer',
-          'A -->|no| C["take_stock(order_id)"] --> verify_customer'], "drawn several times", 13),
-        (['A{"sent(email)"} -->|yes| B["verify_customer(order_id, email)"]'], "is not the email of", 13),
+          'A -->|no| C["take_stock(order_id)"] --> verify_customer'], "drawn several times", 14),
+        (['A{"sent(email)"} -->|yes| B["verify_customer(order_id, email)"]'], "is not the email of", 14),
         (["%% %limit 1 A", "A[take_stock]"], "no limits", None),
     ],
 )  # fmt: skip
@@ -388,3 +403,22 @@ def test_one_of_several_processes_is_chosen(tmp_path: Path) -> None:
     file.write_text(PROCESS.replace("</definitions>", f"{other}</definitions>"))
     with pytest.raises(NotationError, match="several processes"):
         Procedure.from_file(file)
+
+
+def test_what_an_action_has_changed_is_not_asked_for_again() -> None:
+    procedure = read("""flowchart TD
+        %% check balance(account)
+        %% action withdraw(account)
+        %% goal action send(account)
+        A{"balance(account) >= 10"} -->|yes| B["withdraw(account)"] --> C["send(account)"]""")
+    accounts = {"a": 10, "b": 9}
+
+    def withdraw(account: str) -> bool:
+        accounts[account] -= 10
+        return True
+
+    tools = {"balance": lambda account: accounts[account], "withdraw": withdraw, "send": lambda account: True}
+    ends = {name: run_procedure(procedure, "", None, tools, goal="send", known={"account": name}) for name in accounts}
+    assert {name: outcome.ending for name, outcome in ends.items()} == {"a": "done", "b": "declined"}
+    assert accounts == {"a": 0, "b": 9}
+    assert [check_evidence(write_evidence(procedure, outcome)) for outcome in ends.values()] == [[], []]
