@@ -12,6 +12,7 @@ from warnings import catch_warnings
 
 import typer
 
+from formal_llm.authored.files import read_text
 from formal_llm.authoring import load_plan_examples
 from formal_llm.automata import CFG, PDA, Lookahead, Word
 from formal_llm.automata.languages.emptiness import why_empty
@@ -134,7 +135,7 @@ def _is_drawn_procedure(source: str) -> bool:
         return False
     from formal_llm.procedures.diagrams import declares_tools
 
-    return declares_tools(source)
+    return declares_tools(read_text(Path(source)))
 
 
 def _describe_procedure(source: str, process: str | None) -> dict[str, object]:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -38,6 +38,7 @@ from typing import NoReturn
 from formal_llm.authored.files import read_text
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowgraph import MARKERS, FlowEdge, leaving_order, one_line
+from formal_llm.automata.notation.bpmn import choose_process
 from formal_llm.automata.notation.files import read_rules_text
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.automata.notation.xml_tree import Element, read_xml
@@ -48,6 +49,7 @@ from formal_llm.procedures.procedure import (
     ConditionNeed,
     Fact,
     FactNeed,
+    Hole,
     Need,
     NeedGroup,
     NotNeed,
@@ -71,20 +73,30 @@ _MOST_WAYS = 100
 
 
 def read_diagram_file(path: str | os.PathLike[str], process: str | None = None) -> Procedure:
+    """Read the procedure in a file; see :func:`read_diagram`."""
+    return read_diagram(read_text(Path(path)), os.fspath(path), process)
+
+
+def read_diagram(text: str, file: str, process: str | None = None) -> Procedure:
     """Read a procedure from a Mermaid flowchart or a BPMN process.
+
+    Args:
+        text: the diagram.
+        file: the file that it is from, whose ending names the notation.
+        process: the id or the name of the process; needed where there are several.
 
     Raises:
         NotationError: it cannot be read, it declares no tools, or it has what a procedure cannot express; with the
             place.
     """
-    source = SourceText.from_text(read_text(Path(path)), os.fspath(path), NotationError)
-    lines = _list_declarations(source)
+    source = SourceText.from_text(text, file, NotationError)
+    lines = _list_declarations(source, process, whole=False)
     if not any(lines):
         source.fail_at(
             "this diagram declares no tools", None,
             suggestion="write them as comments (in BPMN as documentation): goal action refund(order_id: text)",
         )  # fmt: skip
-    chart = read_rules_text(source.text, os.fspath(path), process=process)
+    chart = read_rules_text(source.text, file, process=process)
     if not isinstance(chart, Flowchart):
         source.fail_at("a state diagram is no procedure", None, suggestion="draw a flowchart")
     if chart.limits or chart.numbers:
@@ -92,19 +104,25 @@ def read_diagram_file(path: str | os.PathLike[str], process: str | None = None) 
     return _DiagramReader(source, lines, chart).read()
 
 
-def declares_tools(path: str | os.PathLike[str]) -> bool:
+def declares_tools(text: str) -> bool:
     """Return whether a diagram is a procedure.
 
     Raises:
-        NotationError: it cannot be read.
+        NotationError: it is no text, or no XML.
     """
-    return any(_list_declarations(SourceText.from_text(read_text(Path(path)), os.fspath(path), NotationError)))
+    return any(_list_declarations(SourceText.from_text(text, None, NotationError)))
 
 
-def _list_declarations(source: SourceText) -> list[str]:
-    """Return the lines of a diagram without all that declares nothing, each in its place."""
-    is_xml = source.text.lstrip().startswith("<")
-    written = [*_iterate_documentation(read_xml(source))] if is_xml else [*_iterate_comments(source.text)]
+def _list_declarations(source: SourceText, process: str | None = None, *, whole: bool = True) -> list[str]:
+    """Return the lines of a diagram without all that declares nothing, each in its place.
+
+    Of a BPMN file that is the ``whole`` file, or one process.
+    """
+    if source.text.lstrip().startswith("<"):
+        root = read_xml(source)
+        written = [*_iterate_documentation(root if whole else choose_process(source, root, process))]
+    else:
+        written = [*_iterate_comments(source.text)]
     lines = [""] * (source.text.count("\n") + 1)
     for number, text in written:
         lines[number] = text
@@ -140,20 +158,25 @@ class _DiagramReader(ProcedureReader):
     def __init__(self, source: SourceText, lines: list[str], chart: Flowchart) -> None:
         super().__init__(source, lines)
         self.chart = chart
-        self.drawn: dict[str, list[tuple[str, CallValue, Sequence[Way]]]] = {}  # by tool: nodes, calls, ways there
+        self.calls: dict[str, CallValue] = {}  # by node
+        self.ways: dict[str, list[Way]] = {}  # to each node
+        self.known: dict[str, Fact] = {}
         self.done: set[Need] = set()  # the facts that actions on the ways have established
 
     def add_needs(self, tools: dict[str, ProcedureTool], facts: dict[str, Fact]) -> None:
         """Add what the diagram draws to the needs of actions and goals."""
-        calls = {node.id: call for node in self.chart.nodes if (call := self._read_step(node.id)) is not None}
-        self._follow_arrows(calls, tools, facts)
+        self.tools.update(tools)
+        self.known = facts
+        self.calls = {node.id: call for node in self.chart.nodes if (call := self._read_step(node.id)) is not None}
+        self._follow_arrows()
         for tool in tools.values():
-            if tool.is_goal and tool.name not in self.drawn:
+            nodes = [name for name, call in self.calls.items() if call.tool == tool.name]
+            if tool.is_goal and not nodes:
                 self.source.fail_at(f"no step of the diagram is the goal {tool.name}", self.places[tool.name],
                                     suggestion=f"draw it: {tool.name}(...)")  # fmt: skip
-            if tool.name in self.drawn and (tool.acts or tool.is_goal):
-                ways = [way for node in self.drawn[tool.name] for way in self._list_tool_ways(tool, facts, *node)]
-                drawn = _join_ways([*map(_leave_out_made, self._simplify(self.drawn[tool.name][0][0], ways))])
+            if nodes and (tool.acts or tool.is_goal):
+                ways = [way for name in nodes for way in self._list_tool_ways(tool, name)]
+                drawn = _join_ways([*map(_leave_out_made, self._simplify(nodes[0], ways))])
                 needs = tuple(need for need in (tool.need, drawn) if need != NO_NEED)
                 tools[tool.name] = replace(tool, need=needs[0] if len(needs) == 1 else NeedGroup("all of", needs))
 
@@ -195,8 +218,10 @@ class _DiagramReader(ProcedureReader):
     def _read_arrows(self, name: str) -> list[tuple[FlowEdge, Way]]:
         """Return the arrows out of a node, each with what must hold to follow it."""
         edges, node = self.chart.leaving[name], self.chart.node[name]
-        is_start = name in self.chart.starts and node.shape in MARKERS
-        if is_start or (self.chart.kind(name) != "decision" and not any(edge.text for edge in edges[1:])):
+        kind = self.chart.kind(name)
+        if kind == "step" and any(edge.text for edge in edges):
+            self._fail_in(name, "an arrow out of a step has an answer", f"draw a decision behind it: {{{node.text}}}")
+        if kind != "decision" or (name in self.chart.starts and node.shape in MARKERS):
             return [(edge, ()) for edge in edges]
         if self.chart.is_selection(name):
             self._fail_in(name, "of this decision several answers may be chosen together", f"draw it so: {name}{{...}}")
@@ -231,72 +256,88 @@ class _DiagramReader(ProcedureReader):
 
     # -- ways -----------------------------------------------------------------------------------------------------
 
-    def _follow_arrows(
-        self, calls: Mapping[str, CallValue], tools: Mapping[str, ProcedureTool], facts: dict[str, Fact],
-    ) -> None:  # fmt: skip
-        """Find the ways to each step."""
-        chart = self.chart
+    def _follow_arrows(self) -> None:
+        """Find the ways to each node."""
+        chart, tools, calls = self.chart, self.tools, self.calls
         order = leaving_order(chart.starts, lambda name: [edge.target for edge in chart.leaving[name][::-1]])[::-1]
         position = {name: at for at, name in enumerate(order)}
         ahead: set[str] = set()  # the nodes behind which there is something whose need is derived
         needy = {name for name, call in calls.items() if tools[call.tool].acts or tools[call.tool].is_goal}
         for name in reversed(order):
             ahead |= {name} if {edge.target for edge in chart.leaving[name]} & (ahead | needy) else set()
-        ways: dict[str, list[Way]] = {name: [()] if name in chart.starts else [] for name in order}
+        self.ways = {name: [()] if name in chart.starts else [] for name in order}
         for name in order:
-            here = self._simplify(name, ways[name])
+            here = self.ways[name] = self._simplify(name, self.ways[name])
             if name in calls:
-                self.drawn.setdefault(calls[name].tool, []).append((name, calls[name], here))
-                repeated = sum(call.tool == calls[name].tool for call in calls.values()) > 1
-                passed = here if name in ahead else ()
-                here = [self._pass_step(name, calls[name], way, tools, facts, repeated) for way in passed]
+                here = [self._pass_step(name, way) for way in here] if name in ahead else []
             for edge, needs in self._read_arrows(name):
                 if position[edge.target] <= position[name]:
                     self._fail_in(name, f"the diagram goes round in a circle: from here back to {edge.target}",
                                   "a procedure has no circles; leave the arrow out")  # fmt: skip
-                if taken := [need for need in needs if _negate(need) in self.done]:
-                    self._fail_in(name, f"{_negate(taken[0])} holds here, since a step before it has it done",
-                                  "leave that step out: what a decision asks for is done if it can be")  # fmt: skip
-                ways[edge.target] += [way + needs for way in here if not any(_negate(need) in way for need in needs)]
+                for fact in self.done.intersection(map(_negate, needs)):
+                    if any(fact in way for way in here):
+                        self._fail_in(name, f"{fact} holds here, since a step before it has it done",
+                                      "leave that step out: what a decision asks for is done if it can be")  # fmt: skip
+                self.ways[edge.target] += [way + needs for way in here if {*map(_negate, needs)}.isdisjoint(way)]
 
-    def _pass_step(
-        self, name: str, call: CallValue, way: Way, tools: Mapping[str, ProcedureTool], facts: dict[str, Fact],
-        repeated: bool,
-    ) -> Way:  # fmt: skip
+    def _pass_step(self, name: str, way: Way) -> Way:
         """Return a way that goes on behind a step."""
-        tool = tools[call.tool]
+        call = self.calls[name]
+        tool = self.tools[call.tool]
         if not tool.acts:
             return (*way, ConditionNeed(FunctionCall("has", (call,))))
-        fact = _find_fact(call, facts) or self._make_fact(name, call, facts)
-        kept = tuple(need for need in way if not _is_obsolete(need, tool, tools, facts))
-        if repeated and kept != way:
+        fact = self._find_fact(call) or self._make_fact(name, call)
+        kept = tuple(need for need in way if not self._is_obsolete(need, tool))
+        if kept != way and sum(one.tool == tool.name for one in self.calls.values()) > 1:
             self._fail_in(name, f"{tool.name} is drawn several times, and makes obsolete what decided between them",
                           "draw it once, or write below its declaration what it changes: changes nothing")  # fmt: skip
         self.done.add(fact)
         return (*(need for need in kept if need != _negate(fact)), fact)
 
-    def _make_fact(self, node: str, call: CallValue, facts: dict[str, Fact]) -> FactNeed:
+    def _make_fact(self, node: str, call: CallValue) -> FactNeed:
         name = f"{call.tool}_done"
         while name in self.places:
             name += "_"
         names = tuple(one.name for one in self.tools[call.tool].parameters[: len(call.given)])
         body = CallSucceeds(CallValue(call.tool, tuple(FieldPath((one,)) for one in names)))
-        facts[name], self.places[name] = Fact(name, names, ConditionNeed(body)), Place(*self.chart.places[node])
+        self.known[name], self.places[name] = Fact(name, names, ConditionNeed(body)), Place(*self.chart.places[node])
         return FactNeed(name, call.given)
 
-    def _list_tool_ways(
-        self, tool: ProcedureTool, facts: Mapping[str, Fact], name: str, call: CallValue, ways: Sequence[Way]
-    ) -> Iterator[Way]:
+    def _find_fact(self, call: CallValue) -> FactNeed | None:
+        """Return the fact that a call establishes when it succeeds."""
+        for fact in self.known.values():
+            shown = fact.body.condition if isinstance(fact.body, ConditionNeed) else None
+            if not isinstance(shown, CallSucceeds) or shown.call.tool != call.tool:
+                continue
+            pairs = [*zip(shown.call.given, call.given, strict=False)]
+            bound = {str(one): value for one, value in pairs if str(one) in fact.parameters}
+            same = all(one == value for one, value in pairs if str(one) not in bound)
+            if same and len(shown.call.given) == len(call.given) and len(bound) == len(fact.parameters):
+                return FactNeed(fact.name, tuple(bound[name] for name in fact.parameters))
+        return None
+
+    def _is_obsolete(self, need: Need, step: ProcedureTool) -> bool:
+        """Return whether a step makes obsolete what was decided, or ends what was established."""
+        named = [self.known[one.fact] for one in walk_need(need) if isinstance(one, FactNeed)]
+        called = [term.tool for term in walk_terms(need) if isinstance(term, CallValue)]
+        return (
+            any(end.tool == step.name for fact in named for end in fact.until)
+            or any(step.makes_obsolete(name) for name in called if not self.tools[name].acts)
+            or any(self._is_obsolete(fact.body, step) for fact in named)
+        )
+
+    def _list_tool_ways(self, tool: ProcedureTool, name: str) -> Iterator[Way]:
         """Yield the ways to a step, with the arguments that are drawn."""
-        if not ways:
+        call = self.calls[name]
+        if not self.ways[name]:
             self._fail_in(name, f"no way leads to {call}: what is decided before it contradicts itself")
-        own = _find_fact(call, facts)
+        own = self._find_fact(call)
         given = [*call.given, *(Constant(one.default) for one in tool.parameters[len(call.given) :])]
         drawn = [(FieldPath((one.name,)), value) for one, value in zip(tool.parameters, given, strict=True)]
         others = tuple(
             ConditionNeed(BinaryOperation("==", parameter, value)) for parameter, value in drawn if parameter != value
         )
-        for way in ways:
+        for way in self.ways[name]:
             for parameter, value in drawn:
                 terms = [*value.walk(), *(term for need in way for term in walk_terms(need))]
                 names = [term.steps[:1] for term in terms if isinstance(term, FieldPath)]
@@ -310,33 +351,9 @@ class _DiagramReader(ProcedureReader):
 def _negate(need: Need) -> Need:
     if isinstance(need, NotNeed):
         return need.inner
-    if isinstance(need, NeedGroup):
-        return need.items[0] if need.grouping == "none of" else NeedGroup("none of", (need,))
-    return NotNeed(need)
-
-
-def _find_fact(call: CallValue, facts: Mapping[str, Fact]) -> FactNeed | None:
-    """Return the fact that a call establishes when it succeeds."""
-    for fact in facts.values():
-        shown = fact.body.condition if isinstance(fact.body, ConditionNeed) else None
-        if isinstance(shown, CallSucceeds) and (shown.call.tool, len(shown.call.given)) == (call.tool, len(call.given)):
-            pairs = [*zip(shown.call.given, call.given, strict=True)]
-            bound = {str(one): value for one, value in pairs if str(one) in fact.parameters}
-            same = all(one == value for one, value in pairs if str(one) not in bound)
-            if same and len(bound) == len(fact.parameters):
-                return FactNeed(fact.name, tuple(bound[name] for name in fact.parameters))
-    return None
-
-
-def _is_obsolete(
-    need: Need, step: ProcedureTool, tools: Mapping[str, ProcedureTool], facts: Mapping[str, Fact]
-) -> bool:
-    """Return whether a step makes obsolete what was decided, or ends what was established."""
-    named = [facts[one.fact] for one in walk_need(need) if isinstance(one, FactNeed)]
-    if any(end.tool == step.name for fact in named for end in fact.until):
-        return True
-    checks = [term.tool for term in walk_terms(need) if isinstance(term, CallValue) and not tools[term.tool].acts]
-    return any(map(step.makes_obsolete, checks)) or any(_is_obsolete(one.body, step, tools, facts) for one in named)
+    if isinstance(need, NeedGroup) and need.grouping == "none of":
+        return need.items[0]
+    return NeedGroup("none of", (need,)) if isinstance(need, NeedGroup | Hole) else NotNeed(need)
 
 
 def _simplify_ways(ways: Sequence[Way]) -> list[Way]:

@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias, Union, cast
 
 from formal_llm.automata.models.symbols import quote_text
 from formal_llm.automata.notation.files import DIAGRAMS
+from formal_llm.errors import InputError
 from formal_llm.exports import LazyFunction
 from formal_llm.guard.rules.data import Value, write_constant
 from formal_llm.guard.rules.expressions import Expression, FieldPath, PastLetter
@@ -245,9 +246,13 @@ class Procedure:
 
         Raises:
             NotationError: it cannot be read, or is no procedure.
+            InputError: ``process`` is given for a file of another kind.
         """
-        is_drawn = os.fspath(path).endswith(DIAGRAMS)
-        return cast("Procedure", _READ_DIAGRAM(path, process) if is_drawn else _READ_FILE(path))
+        if os.fspath(path).endswith(DIAGRAMS):
+            return cast("Procedure", _READ_DIAGRAM(path, process))
+        if process is not None:
+            raise InputError(f"process ({process}) is for a process in BPMN, which {path} is not")
+        return cast("Procedure", _READ_FILE(path))
 
     @property
     def goals(self) -> tuple[ProcedureTool, ...]:

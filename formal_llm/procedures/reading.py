@@ -65,7 +65,8 @@ if TYPE_CHECKING:
 #: The types of parameters.
 KINDS = ("text", "number", "integer", "boolean", "date", "list", "any")
 _STARTS = ("constant", "tool", "fact", "cost", "changes", "flag", "computed", "grouping", "meaning")
-_WORDS = (
+#: The words of the notation.
+WORDS = (
     "constant", "goal", "check", "action", "fact", "until", "cost", "changes", "idempotent", "approved", "with",
     "all", "any", "in", "order", "none", "first", "of",
 )  # fmt: skip
@@ -273,7 +274,7 @@ class ProcedureReader:
         # What is parsed has the places of the file: empty lines stand for those above it.
         text = "\n" * (line.number - 1) + "\n".join(line.texts)
         parser = _load_parser()
-        line.tree = parse_source(piece, lambda one: parser.parse(one, start=line.kind), _WORDS, text)
+        line.tree = parse_source(piece, lambda one: parser.parse(one, start=line.kind), WORDS, text)
         for child in line.children:
             self._parse_line(child)
 

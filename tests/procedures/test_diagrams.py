@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm.errors import NotationError
+from formal_llm.errors import InputError, NotationError
 from formal_llm.guard.rules.expressions import BinaryOperation, Constant, FunctionCall
 from formal_llm.procedures import (
     ConditionNeed,
@@ -275,6 +275,16 @@ def needs_of(*lines: str, goal: str = "refund") -> list[str]:
             id="what nobody has translated",
         ),
         pytest.param(
+            ['Start --> A{"? #quot;Is it a lie?#quot;"} -->|no| ' + REFUND],
+            ["none of", '    ? "Is it a lie?"'],
+            id="the opposite of what nobody has translated",
+        ),
+        pytest.param(
+            ["Start --> V[verify_customer]", 'Start --> A{"verified(email)"} -->|no| ' + REFUND],
+            ["not verified(email)"],
+            id="an action on another way",
+        ),
+        pytest.param(
             ['Start --> A{"sent(order_id)"}', 'A -->|yes| B{"amount < 5"}', 'A -->|no| C{"find_balance(email) < 5"}',
              "B -->|yes| V[verify_customer]", "C -->|yes| V", "V --> " + REFUND],
             ["in order", "    any of", "        in order", "            sent(order_id)", "            amount < 5",
@@ -306,6 +316,7 @@ def test_a_need_below_a_declaration_counts_as_well() -> None:
     [
         (['A{"sent(order_id)"} -->|no| F["find_order(order_id)"] --> A', "A -->|yes| E([E])"], "round in a circle", 14),
         (["A[take_stock] --> B[verify_customer] & C[take_stock]"], "nothing side by side", 14),
+        (['A["find_balance(email)"] -->|yes| E([E])'], "an arrow out of a step has an answer", 14),
         (["A[Think hard] --> E([E])"], "no call of a tool: Think hard", 14),
         (['A["take_stok(order_id)"]'], "did you mean take_stock?", 14),
         (['A["sent(order_id)"]'], "no call of a tool: sent(order_id)", 14),
@@ -329,7 +340,7 @@ def test_what_cannot_be_expressed_has_its_place(lines: list[str], problem: str, 
     assert caught.value.line == place
 
 
-def test_diagrams_that_are_no_procedures(tmp_path: Path) -> None:
+def test_diagrams_that_are_no_procedures() -> None:
     for text, problem in [
         ("flowchart TD\nA[Do it]", "declares no tools"),
         ("stateDiagram-v2\n%% goal action act(x)\n[*] --> s\ns --> [*] : act", "a state diagram is no procedure"),
@@ -338,8 +349,8 @@ def test_diagrams_that_are_no_procedures(tmp_path: Path) -> None:
     ]:
         with pytest.raises(NotationError, match=problem):
             read(text)
-    (tmp_path / "plain.mmd").write_text("flowchart TD\nA[Do it]")
-    assert not declares_tools(tmp_path / "plain.mmd")
+    assert not declares_tools("flowchart TD\n%% check it\nA[Do it]")
+    assert declares_tools("flowchart TD\n%% check it(x)\nA[Do it]")
 
 
 def test_many_ways_that_do_not_agree_are_refused() -> None:
@@ -403,6 +414,10 @@ def test_one_of_several_processes_is_chosen(tmp_path: Path) -> None:
     file.write_text(PROCESS.replace("</definitions>", f"{other}</definitions>"))
     with pytest.raises(NotationError, match="several processes"):
         Procedure.from_file(file)
+    assert [tool.name for tool in Procedure.from_file(file, process="refunds").goals] == ["refund"]
+    (tmp_path / "my.procedure").write_text("goal action act(x)")
+    with pytest.raises(InputError, match="is for a process in BPMN"):
+        Procedure.from_file(tmp_path / "my.procedure", process="refunds")
 
 
 def test_what_an_action_has_changed_is_not_asked_for_again() -> None:

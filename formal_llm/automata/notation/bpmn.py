@@ -48,7 +48,7 @@ def read_bpmn(
     """
     source = SourceText.from_text(text, file, NotationError)
     root = read_xml(source)
-    chosen = _choose_process(source, root, process)
+    chosen = choose_process(source, root, process)
     if chosen is not root:
         COVERAGE.check_tree(replace(root, children=[one for one in root.children if one.name != "process"]), source)
     reader = _ProcessReader(source, chosen, {one.get_attribute("id"): one for one in root.children})
@@ -57,7 +57,12 @@ def read_bpmn(
     return replace(chart, world=frozenset(name for name in world if chart.answer_edges(name)))
 
 
-def _choose_process(source: SourceText, root: Element, process: str | None) -> Element:
+def choose_process(source: SourceText, root: Element, process: str | None) -> Element:
+    """Choose a process by its id, its name or the name of its pool; None stands for the only one.
+
+    Raises:
+        NotationError: there is none, or there are several.
+    """
     found = [one for one in (root, *root.children) if one.name == "process"]
     if not found:
         others = sorted({one.name for one in root.children if "horeography" in one.name or "onversation" in one.name})
