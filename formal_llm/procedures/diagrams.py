@@ -38,7 +38,7 @@ from typing import NoReturn
 from formal_llm.authored.files import read_text
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowgraph import MARKERS, FlowEdge, leaving_order, one_line
-from formal_llm.automata.notation.bpmn import choose_process
+from formal_llm.automata.notation.bpmn_parts import choose_process
 from formal_llm.automata.notation.files import read_rules_text
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.automata.notation.xml_tree import Element, read_xml

@@ -123,7 +123,7 @@ def test_the_client_starts_what_the_settings_name(tmp_path: Path) -> None:
     done = subprocess.run(["node", "-e", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
     made, said = done.stdout.splitlines()
     assert json.loads(made)[2] == {"command": "x", "args": ["lsp"]}
-    assert len(json.loads(made)[3]["documentSelector"]) == 5
+    assert len(json.loads(made)[3]["documentSelector"]) == 6
     assert 'pip install "formal-llm[lsp]"' in said
 
 
