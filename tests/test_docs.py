@@ -11,7 +11,8 @@ What a block is, the first word behind its fence says:
 - ``toml``: must parse. ``bash``: installing and setting keys, not run. ``text``: for the eye.
 
 A block whose first line is ``# file: NAME`` (``%% file: NAME`` in a flowchart) is written to a temporary folder,
-where all blocks after it find it.
+where all blocks after it find it. So are the files of a folder of the repository that a page names:
+``<!-- folder: examples/access -->``.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import shutil
 import sys
 import tomllib
 import warnings
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +39,7 @@ from formal_llm.errors import GrammarError, GrammarWarning, NotationError
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts)]
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+FOLDER = re.compile(r"^<!-- folder: (\S+) -->$", re.MULTILINE)
 FILE = re.compile(r"^(?:#|%%) file: (\S+)$", re.MULTILINE)
 KINDS = {"python", "console", "cfg", "mermaid", "pda", "toml", "bash", "text"}
 BASH = re.compile(r"(pip install (formal-llm|\.)|export [A-Z_]+=|make )")
@@ -100,8 +104,21 @@ def write_file(block: Block, folder: Path) -> None:
         path.write_text(block.text, encoding="utf-8")
 
 
+def copy_folder(page: Path, folder: Path) -> None:
+    """Copy the folder that a page names, if it does."""
+    for name in FOLDER.findall(page.read_text(encoding="utf-8")):
+        shutil.copytree(ROOT / name, folder, dirs_exist_ok=True)
+
+
+def forget_modules(folder: Path) -> None:
+    """Forget the modules of an example: the next command is another process."""
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(str(folder)):
+            del sys.modules[name]
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder to stand in, without keys in the environment."""
     place = tmp_path / "example"
     place.mkdir()
@@ -112,7 +129,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             monkeypatch.delenv(name, raising=False)
         else:
             monkeypatch.setenv(name, value)
-    return place
+    yield place
+    forget_modules(place)
 
 
 def test_every_block_says_what_it_is() -> None:
@@ -129,6 +147,8 @@ def test_python(example: CodeExample, eval_example: EvalExample, folder: Path, m
     if test == "skip":
         compile(example.source, str(example), "exec")
         return
+    copy_folder(example.path, folder)
+    monkeypatch.syspath_prepend(folder)
     for block in blocks_of(example.path):
         if block.line < example.start_line:
             write_file(block, folder)
@@ -249,6 +269,7 @@ def matches(shown: list[str], output: list[str]) -> bool:
 @pytest.mark.parametrize("page", SESSIONS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_console(page: Path, folder: Path) -> None:
     exit_code = 0
+    copy_folder(page, folder)
     for block in blocks_of(page):
         write_file(block, folder)
         if block.kind != "console":
@@ -258,6 +279,7 @@ def test_console(page: Path, folder: Path) -> None:
                 output = str(exit_code)
             else:
                 output, exit_code = run(command)
+                forget_modules(folder)
             assert matches(lines_of("\n".join(command.shown)), lines_of(output)), (
                 f"{block}: $ {command.line}\n{output}\n(exit code {exit_code})"
             )

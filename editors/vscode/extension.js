@@ -9,7 +9,8 @@ let client;
 async function activate() {
   const settings = vscode.workspace.getConfiguration("formal-llm");
   const [command, ...args] = settings.get("command");
-  const languages = ["formal-llm-grammar", "formal-llm-automaton", "formal-llm-behaviour", "formal-llm-guard"];
+  const languages = ["formal-llm-grammar", "formal-llm-automaton", "formal-llm-behaviour", "formal-llm-guard",
+    "formal-llm-procedure"];
   const documentSelector = languages.map((language) => ({ language }));
   if (settings.get("charts")) documentSelector.push({ scheme: "file", pattern: "**/*.{mmd,mermaid}" });
   client = new LanguageClient("formal-llm", "formal_llm", { command, args }, { documentSelector });

@@ -12,6 +12,7 @@ from warnings import catch_warnings
 
 import typer
 
+from formal_llm.authored.files import read_text
 from formal_llm.authoring import load_plan_examples
 from formal_llm.automata import CFG, PDA, Lookahead, Word
 from formal_llm.automata.languages.emptiness import why_empty
@@ -21,6 +22,7 @@ from formal_llm.automata.languages.word_lists import PlanCount, count_plans
 from formal_llm.automata.lookahead.limited import has_world_moves
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.notation.files import DIAGRAMS
 from formal_llm.cli import options
 from formal_llm.cli.console import command, err, print_text, said_of
 from formal_llm.cli.sources import LoadedRules, load
@@ -31,11 +33,12 @@ from formal_llm.planning.reading.one_line import PlanLine
 HELP = """Check rules: errors with their place, warnings, and what they describe.
 
 Rules are a task pack, or a file: a grammar (.cfg), a flowchart or state diagram in Mermaid (.mmd), an automaton (.pda),
-a behaviour (.agent), BPMN (.bpmn), SCXML (.scxml), XState (.xstate), or rules for tool calls (.guard). Of the last,
-conflicts and dead ends are reported, each with the shortest trace that shows it; of a behaviour, the dead ends
-that a run without lookahead can enter; of rules in which the world decides (%world), whether a plan can be finished
-whatever it answers, and where it can force a dead end. The examples in the file beside the rules (NAME.examples) are
-checked: plans and traces that must be allowed, those that must not, and the runs of an agent.
+a behaviour (.agent), BPMN (.bpmn), SCXML (.scxml), XState (.xstate), a procedure (.procedure, or a flowchart or BPMN
+that declares tools), or rules for tool calls (.guard). Of the last, conflicts and dead ends are reported, each with the
+shortest trace that shows it; of a behaviour, the dead ends that a run without lookahead can enter; of rules in which
+the world decides (%world), whether a plan can be finished whatever it answers, and where it can force a dead end. The
+examples in the file beside the rules (NAME.examples) are checked: plans and traces that must be allowed, those that
+must not, and the runs of an agent.
 
 Examples:
 
@@ -83,11 +86,11 @@ def show(
     Raises:
         Exit: with code 1 where an example is not kept, or ``strict`` found warnings.
     """
-    if source.endswith((".guard", ".procedure")):
-        if set_ or constraint or process or final:
+    if source.endswith((".guard", ".procedure")) or _is_drawn_procedure(source):
+        if set_ or constraint or final or (process and not source.endswith(DIAGRAMS)):
             given = "--set, --constraint, --process and --final"
             raise InputError(f"{given} are for rules of plans; write the rule into the {Path(source).suffix} file")
-        _show_rules_of_calls(source, strict, as_json)
+        _show_rules_of_calls(source, strict, as_json, process)
         return
     loaded = load(
         source, set_, constraint, process=process, final=final, world_after_service_tasks=world_after_service_tasks
@@ -119,19 +122,27 @@ def show(
         raise typer.Exit(1)
 
 
-def _show_rules_of_calls(source: str, strict: bool, as_json: bool) -> None:
+def _show_rules_of_calls(source: str, strict: bool, as_json: bool, process: str | None) -> None:
     """Print what the check of a guard's rules or of a procedure finds; raise Exit as :func:`show` does."""
-    found = _guard(source) if source.endswith(".guard") else _describe_procedure(source)
+    found = _guard(source) if source.endswith(".guard") else _describe_procedure(source, process)
     _tell(found, [], as_json)
     if "not kept" in found or (strict and found.keys() & {"conflicts", "never", "not understood"}):
         raise typer.Exit(1)
 
 
-def _describe_procedure(source: str) -> dict[str, object]:
+def _is_drawn_procedure(source: str) -> bool:
+    if not source.endswith(DIAGRAMS) or not Path(source).is_file():
+        return False
+    from formal_llm.procedures.diagrams import declares_tools
+
+    return declares_tools(read_text(Path(source)))
+
+
+def _describe_procedure(source: str, process: str | None) -> dict[str, object]:
     """Describe what a procedure declares, and the sentences that were not understood."""
     from formal_llm.procedures.procedure import Procedure
 
-    procedure = Procedure.from_file(source)
+    procedure = Procedure.from_file(source, process=process)
     actions = sum(tool.acts for tool in procedure.tools.values())
     found: dict[str, object] = {
         "procedure": f"{len(procedure.tools) - actions} checks, {actions} actions, {len(procedure.facts)} facts",

@@ -15,6 +15,7 @@ import typer
 
 from formal_llm.cli.agent import tools_of
 from formal_llm.cli.console import command, err, print_text, write_to
+from formal_llm.cli.options import ProcessOption
 from formal_llm.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
 ACT_HELP = """Carry out what a user wants, by a procedure: what comes first is checked, whatever anybody says.
 
-PROCEDURE is a .procedure file. The model chooses the goal; --goal names it instead. Values come from --known, and from
-you at the terminal. The run ends with the goal done, declined with the fact that failed and the call that showed it, or
-handed over to a person (exit codes 0, 1 and 5).
+PROCEDURE is a .procedure file, or a flowchart (.mmd) or process (.bpmn) with tools. The model chooses the goal;
+--goal names it instead. Values come from --known, and from you at the terminal. The run ends with the goal done,
+declined with the fact that failed and the call that showed it, or handed over to a person (exit codes 0, 1 and 5).
 
 Examples:
 
@@ -45,7 +46,7 @@ agent that you have, and does nothing else.
 
 @command
 def act(
-    procedure: Annotated[Path, typer.Argument(metavar="PROCEDURE", help="A .procedure file.")],
+    procedure: Annotated[Path, typer.Argument(metavar="PROCEDURE", help="A .procedure file, or a diagram.")],
     request: Annotated[str, typer.Argument(help="What the user wants.")] = "",
     tools: Annotated[str | None, typer.Option(metavar="MODULE:NAME", help="The toolkit.")] = None,
     llm: Annotated[str | None, typer.Option("--llm", help="Who chooses the goal; see: formal-llm llms.")] = None,
@@ -62,6 +63,7 @@ def act(
         Path | None, typer.Option(metavar="FILE", help="Write the rules of a guard; - prints them.")
     ] = None,
     timeout: Annotated[float | None, typer.Option(min=0.1, help="Seconds for one call of a tool.")] = None,
+    process: ProcessOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
     """Carry out a procedure."""
@@ -71,7 +73,7 @@ def act(
     from formal_llm.procedures.procedure import Procedure
     from formal_llm.procedures.running import run_procedure
 
-    rules = Procedure.from_file(procedure)
+    rules = Procedure.from_file(procedure, process=process)
     report_holes(rules)
     if guard is not None:
         write_to(guard, str(compile_guard_rules(rules)))

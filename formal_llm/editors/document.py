@@ -19,12 +19,15 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.rules import Rules
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.cfg_syntax import DIRECTIVES, strip_comment
-from formal_llm.automata.notation.files import read_rules_text
+from formal_llm.automata.notation.files import DIAGRAMS, read_rules_text
 from formal_llm.automata.notation.imports import imported_files, named_files
 from formal_llm.automata.notation.pda_lines import DIRECTIVES as PDA_DIRECTIVES
 from formal_llm.errors import FormalLLMError, GrammarWarning, NotationError, Undecided
 from formal_llm.guard.rules.reading import read_rules as read_guard
 from formal_llm.guard.rules.rule_set import WORDS as GUARD_WORDS
+from formal_llm.procedures.diagrams import declares_tools, read_diagram
+from formal_llm.procedures.reading import WORDS as PROCEDURE_WORDS
+from formal_llm.procedures.reading import read_procedure
 
 _CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?')
@@ -90,8 +93,8 @@ LOOKS: dict[str, Look] = {
         re.compile(r"[^\s()\"#;]+"),
         re.compile(r"\(\s*(?P<name>[^\s()\"#;:]+)\s*\(:"),
         re.compile(r"\(define\s+(?P<name>[^\s()\"#;]+)"),
-        (":import", ":states", ":text", ":flags", ":env-input", ":numbers", ":limits", ":behavior", "next", "until",
-         "or", "and", "not", "always", "eventually"),
+        (":import", ":states", ":text", ":flags", ":env-input", ":world", ":numbers", ":limits", ":behavior", "next",
+         "until", "or", "and", "not", "always", "eventually"),
         _bare_agent,
     ),
     ".guard": Look(
@@ -104,6 +107,8 @@ LOOKS: dict[str, Look] = {
     ".mmd": Look(re.compile(_NODE), re.compile(_BOX), re.compile(_BOX), ("subgraph", "end"), _bare_chart),
 }  # fmt: skip
 LOOKS[".mermaid"] = LOOKS[".mmd"]
+_DECLARED = re.compile(r"^(?:(?:goal\s+)?(?:check|action)|fact|constant)\s+(?P<name>[^\W\d]\w*)")
+LOOKS[".procedure"] = Look(re.compile(r"[^\W\d]\w*"), _DECLARED, _DECLARED, PROCEDURE_WORDS, strip_comment)
 
 
 class Names:
@@ -235,6 +240,10 @@ class Document:
             try:
                 if self.file.suffix == ".guard":
                     read_guard(self.text, str(self.file))
+                elif self.file.suffix == ".procedure":
+                    read_procedure(self.text, str(self.file))
+                elif self.file.suffix in DIAGRAMS and declares_tools(self.text):
+                    read_diagram(self.text, str(self.file))
                 else:
                     self.rules = read_rules_text(self.text, self.file)
             except NotationError as error:

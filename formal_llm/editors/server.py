@@ -28,7 +28,7 @@ _turns: dict[str, int] = {}
 def _path(uri: str) -> Path:
     """The file of a document; one that is not saved yet is taken for a grammar where its name does not determine it."""
     path = Path(uris.to_fs_path(uri) or "untitled.cfg")
-    return path if path.suffix in (*endings(), ".guard") else path.with_suffix(".cfg")
+    return path if path.suffix in (*endings(), ".guard", ".procedure") else path.with_suffix(".cfg")
 
 
 def _read(ls: LanguageServer, uri: str) -> Document:

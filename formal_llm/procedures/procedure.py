@@ -12,20 +12,20 @@ Printing a procedure and reading it again gives the same procedure.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias, Union, cast
+from typing import Literal, TypeAlias, Union, cast
 
 from formal_llm.automata.models.symbols import quote_text
+from formal_llm.automata.notation.files import DIAGRAMS
+from formal_llm.errors import InputError
 from formal_llm.exports import LazyFunction
 from formal_llm.guard.rules.data import Value, write_constant
 from formal_llm.guard.rules.expressions import Expression, FieldPath, PastLetter
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.terms import CallValue
-
-if TYPE_CHECKING:
-    import os
 
 #: How the parts of a group count: all must hold, one must, all must and are established in this order, none may, or the
 #: first that can be determined decides, as with several sources of the same information.
@@ -98,6 +98,7 @@ class Hole:
 #: The readers, which know the classes of this module.
 _READ_TEXT = LazyFunction("formal_llm.procedures.reading:read_procedure")
 _READ_FILE = LazyFunction("formal_llm.procedures.reading:read_procedure_file")
+_READ_DIAGRAM = LazyFunction("formal_llm.procedures.diagrams:read_diagram_file")
 
 Need: TypeAlias = Union["NeedGroup", "NotNeed", "FactNeed", "ConditionNeed", "Hole"]
 #: The need that always holds.
@@ -236,12 +237,21 @@ class Procedure:
         return cast("Procedure", _READ_TEXT(text, file))
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> Procedure:
-        """Read a ``.procedure`` file.
+    def from_file(cls, path: str | os.PathLike[str], *, process: str | None = None) -> Procedure:
+        """Read a ``.procedure`` file, or a diagram in Mermaid or BPMN (:mod:`formal_llm.procedures.diagrams`).
+
+        Args:
+            path: the file.
+            process: the id or the name of the process in a BPMN file; needed where it has several.
 
         Raises:
             NotationError: it cannot be read, or is no procedure.
+            InputError: ``process`` is given for a file of another kind.
         """
+        if os.fspath(path).endswith(DIAGRAMS):
+            return cast("Procedure", _READ_DIAGRAM(path, process))
+        if process is not None:
+            raise InputError(f"process ({process}) is for a process in BPMN, which {path} is not")
         return cast("Procedure", _READ_FILE(path))
 
     @property

@@ -75,7 +75,8 @@ if TYPE_CHECKING:
 #: The types of parameters.
 KINDS = ("text", "number", "integer", "boolean", "date", "list", "any")
 _STARTS = ("constant", "tool", "fact", "cost", "changes", "flag", "computed", "grouping", "meaning")
-_WORDS = (
+#: The words of the notation.
+WORDS = (
     "constant", "goal", "check", "action", "fact", "until", "cost", "changes", "idempotent", "approved", "with",
     "all", "any", "in", "order", "none", "first", "of",
 )  # fmt: skip
@@ -123,7 +124,7 @@ def read_procedure(text: str, file: str | None = None) -> Procedure:
     Raises:
         NotationError: with line, column, a caret, and a suggestion.
     """
-    return _ProcedureReader(SourceText.from_text(text, file, NotationError)).read()
+    return ProcedureReader(SourceText.from_text(text, file, NotationError)).read()
 
 
 def _load_parser() -> Lark:
@@ -189,30 +190,42 @@ def _count_values(least: int, most: int) -> str:
     return f"{least} to {most} values" if least != most else f"{least} value{'' if least == 1 else 's'}"
 
 
-class _ProcedureReader:
-    """A reader of one file."""
+class ProcedureReader:
+    """A reader of one file.
 
-    def __init__(self, source: SourceText) -> None:
+    Args:
+        source: the file.
+        lines: its lines, those left empty that declare nothing; all of them count if left out.
+    """
+
+    def __init__(self, source: SourceText, lines: list[str] | None = None) -> None:
         self.source = source
-        self.lines = source.text.split("\n")
+        self.lines = source.text.split("\n") if lines is None else lines
         self.tools: dict[str, ProcedureTool] = {}
         self.facts: dict[str, int] = {}
         self.places: dict[str, Place] = {}
         self.constants: dict[str, Value] = {}
         #: The leaves of each tool and fact with their places, which messages name.
-        self.leaves: dict[str, list[tuple[Need, Place]]] = defaultdict(list)
+        self.found: dict[str, list[tuple[Need, Place]]] = defaultdict(list)
+        self.leaves = _LeafReader(source, self.tools, self.facts)
         self._owner = ""
 
     def read(self) -> Procedure:
+        """Read the procedure.
+
+        Raises:
+            NotationError: with the place.
+        """
         blocks = self._read_blocks()
         for block in blocks:
             self._declare(block)
-        leaves = _LeafReader(self.source, self.tools, self.facts)
+        leaves = self.leaves
         for block in blocks:
             if block.kind == "constant":
                 self._read_constant(block, leaves)
         tools = {_get_name(block): self._read_tool(block, leaves) for block in blocks if block.kind == "tool"}
         facts = {_get_name(block): self._read_fact(block, leaves) for block in blocks if block.kind == "fact"}
+        self.add_needs(tools, facts)
         if not tools:
             self.source.fail_at(
                 "there are no tools", None, suggestion='write, for instance, goal action refund(order_id) "Pays back."'
@@ -220,6 +233,20 @@ class _ProcedureReader:
         procedure = Procedure(tools, facts, self.constants, Path(self.source.file or "").stem)
         _ProcedureChecker(self, procedure).check()
         return procedure
+
+    def add_needs(self, tools: dict[str, ProcedureTool], facts: dict[str, Fact]) -> None:
+        """Add needs that are written elsewhere than in lines; here there are none."""
+
+    def read_need(self, text: str, place: Place) -> Need:
+        """Read a fact or a condition that is at a place of the file.
+
+        Raises:
+            NotationError: with the place.
+        """
+        self._owner = ""  # what it is for is not known yet
+        line = _Line(place.line, 0, [" " * (place.column - 1) + text], "meaning")
+        self._parse_line(line)
+        return self._read_need(line, self.leaves)
 
     # -- lines --------------------------------------------------------------------------------------------------
 
@@ -259,11 +286,11 @@ class _ProcedureReader:
 
     def _parse_line(self, line: _Line) -> None:
         last = line.number + len(line.texts) - 1
-        piece = SourceText("\n".join(self.lines[:last]), self.source.file, error=NotationError)
+        piece = SourceText("\n".join(self.source.text.split("\n")[:last]), self.source.file, error=NotationError)
         # What is parsed has the places of the file: empty lines stand for those above it.
         text = "\n" * (line.number - 1) + "\n".join(line.texts)
         parser = _load_parser()
-        line.tree = parse_source(piece, lambda one: parser.parse(one, start=line.kind), _WORDS, text)
+        line.tree = parse_source(piece, lambda one: parser.parse(one, start=line.kind), WORDS, text)
         for child in line.children:
             self._parse_line(child)
 
@@ -346,7 +373,7 @@ class _ProcedureReader:
                     if name not in {parameter.name for parameter in tool.parameters}:
                         self.source.fail_at(f"{tool.name} has no parameter {name}", line.place)
                     expression = leaves.read_condition(line.tree.children[1])
-                    self.leaves[tool.name].append((ConditionNeed(expression), line.place))
+                    self.found[tool.name].append((ConditionNeed(expression), line.place))
                     computed.append((name, expression))
                 case _:
                     needs.append(self._read_need(line, leaves))
@@ -434,7 +461,7 @@ class _ProcedureReader:
         given = expression.given if isinstance(expression, PastLetter) else (expression,)
         self._check_values(given, tree)
         leaf = FactNeed(expression.letter, given) if isinstance(expression, PastLetter) else ConditionNeed(expression)
-        self.leaves[self._owner].append((leaf, _find_place(tree)))
+        self.found[self._owner].append((leaf, _find_place(tree)))
         return leaf
 
     def _check_values(self, expressions: Sequence[Expression], tree: object, *, are_joined: bool = False) -> None:
@@ -455,7 +482,7 @@ class _ProcedureReader:
 class _ProcedureChecker:
     """Checks what a procedure's parts say of each other."""
 
-    def __init__(self, reader: _ProcedureReader, procedure: Procedure) -> None:
+    def __init__(self, reader: ProcedureReader, procedure: Procedure) -> None:
         self.reader = reader
         self.procedure = procedure
         self.names = {parameter.name for tool in procedure.tools.values() for parameter in tool.parameters}
@@ -463,7 +490,7 @@ class _ProcedureChecker:
     def check(self) -> None:
         for tool in self.procedure.tools.values():
             self._check_names(tool.name, {parameter.name for parameter in tool.parameters})
-            for leaf, place in self.reader.leaves[tool.name]:
+            for leaf, place in self.reader.found[tool.name]:
                 for term in walk_terms(leaf):
                     if isinstance(term, CallValue) and self.procedure.tools[term.tool].acts:
                         self._fail(place, f"{term.tool} is an action, which only a fact may name",
@@ -475,7 +502,7 @@ class _ProcedureChecker:
 
     def _check_names(self, owner: str, own: set[str]) -> None:
         known = own | self.names | self.procedure.constants.keys()
-        for leaf, place in self.reader.leaves[owner]:
+        for leaf, place in self.reader.found[owner]:
             for term in walk_terms(leaf):
                 if isinstance(term, FieldPath) and term.steps[0] not in known:
                     near = did_you_mean(str(term.steps[0]), known)
@@ -486,7 +513,7 @@ class _ProcedureChecker:
         action = self.procedure.find_action(fact)
         calls = [term for term in walk_terms(fact.body) if isinstance(term, CallValue)]
         if action is not None and (len(calls) > 1 or not isinstance(fact.body, ConditionNeed)):
-            place = next(place for leaf, place in self.reader.leaves[fact.name] if action in walk_terms(leaf))
+            place = next(place for leaf, place in self.reader.found[fact.name] if action in walk_terms(leaf))
             self._fail(place, f"{action.tool} is an action: the fact that it establishes names nothing else",
                        "make it a fact of its own")  # fmt: skip
         if fact.until and action is None:
@@ -507,10 +534,11 @@ class _ProcedureChecker:
             changed = bool(new)
         for name in owners:
             if name not in reached:
-                place = next(place for leaf, place in self.reader.leaves[name] if not _is_reached(leaf, reached))
+                leaves = (place for leaf, place in self.reader.found[name] if not _is_reached(leaf, reached))
+                place = next(leaves, self.reader.places.get(name))
                 self._fail(place, f"{name} needs itself before it can be established", "name another way to check it")
 
-    def _fail(self, place: Place, problem: str, suggestion: str) -> NoReturn:
+    def _fail(self, place: Place | None, problem: str, suggestion: str) -> NoReturn:
         self.reader.source.fail_at(problem, place, suggestion=suggestion)
 
 

@@ -192,3 +192,26 @@ def test_the_table_of_a_domain() -> None:
     unknown = run_sop(str(FOLDER), "--domain", "library")
     assert unknown.exit_code == 2
     assert "there is no procedure for library" in " ".join(unknown.stderr.split())
+
+
+DRAWN = """flowchart TD
+    %% check look(x: number) "Looks."
+    %% goal action act(x: number) "Acts."
+    A{"look(x) > 1"} -->|yes| B["act(x)"]
+    A -->|no| C([Too small])
+"""
+
+
+def test_a_procedure_may_be_drawn(folder: Path) -> None:
+    (folder / "my.mmd").write_text(DRAWN)
+    (folder / "plain.mmd").write_text("flowchart TD\nA[Do it] --> B[Do more]")
+    found = CliRunner().invoke(app, ["check", "my.mmd"])
+    assert (found.exit_code, found.stdout.split()[:5]) == (0, ["procedure", "1", "checks,", "1", "actions,"])
+    assert "procedure" not in CliRunner().invoke(app, ["check", "plain.mmd"]).stdout
+    tools = ("--tools", "act_tools_of_a_test:toolkit", "--goal", "act")
+    assert run_act("my.mmd", *tools, "--known", "x=2").exit_code == 0
+    declined = run_act("my.mmd", *tools, "--known", "x=1")
+    assert (declined.exit_code, "look(x) > 1" in declined.stdout) == (1, True)
+    limited = CliRunner().invoke(app, ["check", "my.mmd", "--final", "C"])
+    assert limited.exit_code == 2
+    assert "write the rule into the .mmd file" in " ".join(limited.stderr.split())

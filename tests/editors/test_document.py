@@ -86,3 +86,17 @@ def test_rules_for_tool_calls_are_read_as_such(tmp_path: Path) -> None:
     assert document.names.definition("mail") == NamePlace(tmp_path / "base.guard", 0, 0)
     assert document.hover(2, 19) is None
     assert {"pay", "mail", "before", "budget"} <= set(document.names.completions(3, 12))
+
+
+def test_procedures_and_those_that_are_drawn(tmp_path: Path) -> None:
+    text = "check look(x)\ngoal action act(x)\n    lok(x) == 1\n"
+    document = Document(text, tmp_path / "my.procedure")
+    (finding,) = document.findings
+    assert (finding.line, finding.column) == (2, 4)
+    assert "did you mean look?" in finding.message
+    assert document.names.definition("act") == NamePlace(tmp_path / "my.procedure", 1, 12)
+    assert not Document(text.replace("lok", "look"), tmp_path / "my.procedure").findings
+    drawn = 'flowchart TD\n%% check look(x)\n%% goal action act(x)\nA{"lok(x)"} -->|yes| B[act]\n'
+    (finding,) = Document(drawn, tmp_path / "my.mmd").findings
+    assert (finding.line, finding.column) == (3, 3)
+    assert not Document(drawn.replace("lok", "look"), tmp_path / "my.mmd").findings

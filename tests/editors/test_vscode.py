@@ -77,8 +77,8 @@ def test_all_directives_are_coloured(kind, directives) -> None:
         ("pda", "q{t}, 'a b', ε -> r, X # c", [("{t}", "family"), ("'a b'", "single"), ("ε", "empty"),
                                                ("->", "transition"), ("# c", "number-sign")]),
         ("pda", "q, a, X -> q, ε", [("q", "state"), ("->", "transition"), ("ε", "empty")]),
-        ("agent", '(Ask (:text "[#]") (:flags :env-input)) ; x', [("Ask", "state"), (":text", "section"),
-            ('"[#]"', "double"), (":flags", "section"), (":env-input", "flag"), ("; x", "line")]),
+        ("agent", '(Ask (:text "[#]") (:flags :env-input :world)) ; x', [("Ask", "state"), (":text", "section"),
+            ('"[#]"', "double"), (":flags", "section"), (":env-input", "flag"), (":world", "flag"), ("; x", "line")]),
         (
             "guard", 'pay-out: pay_invoice.result[amount > 10.5 and to in {"a"}] with order = order_id | user # x',
             [("pay-out", "letter"), (".result", "source"), (">", "compare"), ("10.5", "numeric"), ("and", "word"),
@@ -123,7 +123,7 @@ def test_the_client_starts_what_the_settings_name(tmp_path: Path) -> None:
     done = subprocess.run(["node", "-e", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
     made, said = done.stdout.splitlines()
     assert json.loads(made)[2] == {"command": "x", "args": ["lsp"]}
-    assert len(json.loads(made)[3]["documentSelector"]) == 5
+    assert len(json.loads(made)[3]["documentSelector"]) == 6
     assert 'pip install "formal-llm[lsp]"' in said
 
 

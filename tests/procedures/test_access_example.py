@@ -73,3 +73,8 @@ def test_the_tools_themselves_would_do_it() -> None:
     assert ("dot", "2099-12-31") in [
         tuple(row) for row in database.execute("SELECT employee_id, until_day FROM access")
     ]
+
+
+def test_a_part_of_the_policy_that_is_drawn_asks_for_the_same() -> None:
+    drawn = Procedure.from_file(FOLDER / "extend_access.mmd")
+    assert drawn.tools["extend_access"].need == PROCEDURE.tools["extend_access"].need

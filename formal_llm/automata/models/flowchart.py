@@ -183,6 +183,7 @@ class Flowchart(FlowGraph, Written, Drawable):
         comments: what is printed above nodes and arrows that have not changed, by what is printed for them; they mean
             nothing.
         world: the decisions that the world makes: a tool's result, a person, the caller, and no model.
+        places: line and column of the nodes in the text that was read, by name; they mean nothing.
 
     Raises:
         AutomatonError: it describes no plans: no node or several to start from, a node that cannot be reached, a
@@ -195,6 +196,7 @@ class Flowchart(FlowGraph, Written, Drawable):
     order: Literal["any", "drawn"] = "any"
     comments: Mapping[str, Comment] = field(default=FrozenDict(), compare=False)
     world: frozenset[str] = frozenset()
+    places: Mapping[str, tuple[int, int]] = field(default=FrozenDict(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(self.nodes))

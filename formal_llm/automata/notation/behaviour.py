@@ -5,7 +5,7 @@ The notation is that of Crouse et al. 2023 (arXiv 2310.08535)::
     (define react                                   # a comment; ; begins one, too
       (:states
         (Ques (:text "[Question]"))
-        (Obs (:text "[Observation]") (:flags :env-input))
+        (Obs (:text "[Observation]") (:flags :env-input))  # or :world: whether it comes, the world decides
         (Act (:text "[Action]") (:numbers (cost €0.02) (time 10s)))
         ...)
       (:limits "%limit 5 Act" "%limit cost <= €1")  # lines as in a grammar; optional
@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from formal_llm.automata.languages.emptiness import why_no_plan
-from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
+from formal_llm.automata.models.behaviour import ENV_INPUT, WORLD, Behaviour, BehaviourState
 from formal_llm.automata.models.formula import Formula, quote_name
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, format_amount, read_amount
@@ -44,7 +44,7 @@ _SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":beh
              ":import": ":import"}  # fmt: skip
 #: The characters that require quotes around a name in a limit.
 _NOT_A_WORD = re.compile(r'[\s,"]')
-_FLAGS = (f":{ENV_INPUT}",)
+_FLAGS = (f":{ENV_INPUT}", f":{WORLD}")
 #: The key of the comments on the first line.
 _DEFINE = "(define"
 #: A line up to its comment.

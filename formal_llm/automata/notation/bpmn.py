@@ -20,7 +20,7 @@ from typing import NoReturn
 from formal_llm.automata.models.flowchart import Flowchart, find_problem
 from formal_llm.automata.models.flowgraph import END, RESERVED, BranchSplit, FlowEdge, FlowGraph, FlowNode, find_splits
 from formal_llm.automata.models.symbols import find_reachable
-from formal_llm.automata.notation.bpmn_parts import CHOICES, COVERAGE, NODES, SUBPROCESSES, TASKS
+from formal_llm.automata.notation.bpmn_parts import CHOICES, COVERAGE, NODES, SUBPROCESSES, TASKS, choose_process
 from formal_llm.automata.notation.flowchart import chart_of
 from formal_llm.automata.notation.mermaid_groups import Meaning
 from formal_llm.automata.notation.source import Place, SourceText
@@ -48,44 +48,13 @@ def read_bpmn(
     """
     source = SourceText.from_text(text, file, NotationError)
     root = read_xml(source)
-    chosen = _choose_process(source, root, process)
+    chosen = choose_process(source, root, process)
     if chosen is not root:
         COVERAGE.check_tree(replace(root, children=[one for one in root.children if one.name != "process"]), source)
     reader = _ProcessReader(source, chosen, {one.get_attribute("id"): one for one in root.children})
     chart = reader.read_chart()
     world = reader.after_services & chart.node.keys() if world_after_service_tasks else set()
     return replace(chart, world=frozenset(name for name in world if chart.answer_edges(name)))
-
-
-def _choose_process(source: SourceText, root: Element, process: str | None) -> Element:
-    found = [one for one in (root, *root.children) if one.name == "process"]
-    if not found:
-        others = sorted({one.name for one in root.children if "horeography" in one.name or "onversation" in one.name})
-        source.fail_at("there is no process in this" + (f", only <{others[0]}>" if others else ""), root.place,
-                    expected=("a <process> with tasks and flows",))  # fmt: skip
-    pools = {
-        pool.get_attribute("processRef").rpartition(":")[2]: pool.get_attribute("name")
-        for one in root.list_children("collaboration")
-        for pool in one.list_children("participant")
-    }
-    names = [
-        (pools.get(one.get_attribute("id"), ""), one.get_attribute("name"), one.get_attribute("id")) for one in found
-    ]
-    wanted = [one for one, known in zip(found, names, strict=True) if process is None or process in known]
-    filled = [one for one in wanted if any(one.list_children(*NODES))]
-    if not wanted:
-        source.fail_at(unknown("process", str(process), dict.fromkeys(filter(None, sum(names, ())))), root.place)
-    if not filled:
-        source.fail_at(f"the process {_get_name(wanted[0])} is empty: it has no tasks", wanted[0].place)
-    if len(filled) > 1:
-        labels = [
-            next(filter(None, known), "(no name)") for one, known in zip(found, names, strict=True) if one in filled
-        ]
-        labels = labels if len({*labels}) == len(labels) else [one.get_attribute("id") for one in filled]
-        key = filled[0].get_attribute("id")
-        source.fail_at(f"there are several processes in this: {', '.join(labels)}", filled[1].place,
-                    suggestion=f"choose one: --process {key} (in code: from_bpmn(text, process={key!r}))")  # fmt: skip
-    return filled[0]
 
 
 @dataclass(eq=False)

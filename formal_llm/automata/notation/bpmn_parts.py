@@ -1,8 +1,11 @@
-"""How the reader of BPMN 2.0 treats each element and attribute of the standard (ISO/IEC 19510:2013)."""
+"""How the reader of BPMN 2.0 treats each part of the standard (ISO/IEC 19510:2013), and which process it reads."""
 
 from __future__ import annotations
 
 from formal_llm.automata.notation.coverage import Coverage, by_name
+from formal_llm.automata.notation.source import SourceText
+from formal_llm.automata.notation.xml_tree import Element
+from formal_llm.errors import unknown
 
 TASKS = ("task", "userTask", "serviceTask", "scriptTask", "manualTask", "businessRuleTask", "sendTask", "receiveTask",
          "callActivity")  # fmt: skip
@@ -64,3 +67,40 @@ COVERAGE = Coverage(
         "complexGateway": "it follows rules of its own; use exclusive and parallel gateways",
     },
 )
+
+
+def choose_process(source: SourceText, root: Element, process: str | None) -> Element:
+    """Choose a process by its id, its name or the name of its pool; None stands for the only one.
+
+    Raises:
+        NotationError: there is none, or there are several.
+    """
+    found = [one for one in (root, *root.children) if one.name == "process"]
+    if not found:
+        others = sorted({one.name for one in root.children if "horeography" in one.name or "onversation" in one.name})
+        source.fail_at("there is no process in this" + (f", only <{others[0]}>" if others else ""), root.place,
+                    expected=("a <process> with tasks and flows",))  # fmt: skip
+    pools = {
+        pool.get_attribute("processRef").rpartition(":")[2]: pool.get_attribute("name")
+        for one in root.list_children("collaboration")
+        for pool in one.list_children("participant")
+    }
+    names = [
+        (pools.get(one.get_attribute("id"), ""), one.get_attribute("name"), one.get_attribute("id")) for one in found
+    ]
+    wanted = [one for one, known in zip(found, names, strict=True) if process is None or process in known]
+    filled = [one for one in wanted if any(one.list_children(*NODES))]
+    if not wanted:
+        source.fail_at(unknown("process", str(process), dict.fromkeys(filter(None, sum(names, ())))), root.place)
+    if not filled:
+        empty = wanted[0].get_attribute("name") or wanted[0].get_attribute("id")
+        source.fail_at(f"the process {empty} is empty: it has no tasks", wanted[0].place)
+    if len(filled) > 1:
+        labels = [
+            next(filter(None, known), "(no name)") for one, known in zip(found, names, strict=True) if one in filled
+        ]
+        labels = labels if len({*labels}) == len(labels) else [one.get_attribute("id") for one in filled]
+        key = filled[0].get_attribute("id")
+        source.fail_at(f"there are several processes in this: {', '.join(labels)}", filled[1].place,
+                    suggestion=f"choose one: --process {key} (in code: from_bpmn(text, process={key!r}))")  # fmt: skip
+    return filled[0]

@@ -41,6 +41,8 @@ _KINDS: dict[str, type[Rules]] = {
 _ROOT = re.compile(r"\ufeff?(?>\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>)*+<(?:[\w.-]+:)?([\w.-]+)", re.DOTALL)
 #: The endings of files with rules.
 ENDINGS = tuple(_KINDS)
+#: Those of files that may hold a flowchart.
+DIAGRAMS = tuple(ending for ending, kind in _KINDS.items() if kind is Flowchart)
 
 
 class RulesReader(Protocol):

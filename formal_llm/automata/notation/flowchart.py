@@ -11,6 +11,7 @@ from typing import Literal
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.flowchart import Flowchart, find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph
+from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.quantities import Number, read_amount
 from formal_llm.automata.models.written import Comment
 from formal_llm.automata.notation.chart_limits import (
@@ -72,7 +73,7 @@ def chart_of(
         place = meant.node_places[problem.node] if problem.node is not None else None
         place = meant.edge_places[problem.edge] if problem.edge is not None else place
         source.fail_at(problem.message, place, suggestion=problem.suggestion)
-    return Flowchart(meant.nodes, meant.edges, direction, title, order=order)
+    return Flowchart(meant.nodes, meant.edges, direction, title, order=order, places=FrozenDict(meant.node_places))
 
 
 def _warn_of_lonely(chart: Flowchart, meant: Meaning, source: SourceText) -> None:

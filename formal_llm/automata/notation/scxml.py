@@ -2,7 +2,8 @@
 
 Events that a machine raises itself (``raise``, and ``send`` to itself without a delay) are followed. Events with a
 delay, events from services and other machines, and errors may occur at any time: they are steps of a plan. Guards
-(``cond``) are displayed as written. Data is ignored: conditions about it are choices.
+(``cond``) are displayed as written. Data is ignored: conditions about it are choices. In a state with an attribute
+``world="true"`` of another vocabulary (``<state id="probed" my:world="true">``) the world makes every choice.
 See :mod:`formal_llm.automata.notation.statecharts` for everything else.
 """
 
@@ -96,7 +97,7 @@ class _ScxmlReader:
         state = self.states[name] = State(
             name, parent, element.place, cast("Kind", kind),
             tuple(element.get_attribute("initial").split()), entry=self._read_blocks(element.list_children("onentry")),
-            exit=self._read_blocks(element.list_children("onexit")),
+            exit=self._read_blocks(element.list_children("onexit")), world=self._read_world_mark(element),
         )  # fmt: skip
         state.arcs = [self._read_arc(one, name) for one in element.list_children("transition")]
         for arc in state.arcs:
@@ -109,6 +110,12 @@ class _ScxmlReader:
             state.initial, state.start = first.targets, first.content
         state.children = [self.read_state(child, name) for child in element.list_children("state", "parallel", "final")]
         return name
+
+    def _read_world_mark(self, element: Element) -> bool:
+        mark = element.extensions.get("world", "false")
+        if mark not in ("true", "false"):
+            self.source.fail_at(f"world is true or false, not {mark!r}", element.place)
+        return mark == "true"
 
     def _read_arc(self, element: Element, source: str) -> Arc:
         names = element.get_attribute("event").split()

@@ -9,6 +9,9 @@
 One of these rules applies to the whole diagram: events and activities that are mixed in a plan cannot be told apart. A
 warning counts the transitions without labels if some have one.
 
+In a state of the class ``world``, or named in a comment ``%% %world NAME`` by its name or text, the world makes every
+choice: ``Probed:::world``, ``class Probed world``.
+
 ``[*]`` begins and ends the state or diagram directly around it. A transition without a label leaves a composite state
 when it is done: in its ``[*]``, or, if it has none, in its inner states without outgoing transitions. The branches of a
 fork run side by side until they meet in their join, as do the parts separated by ``--``.
@@ -29,15 +32,15 @@ from formal_llm.automata.notation.mermaid_nodes import NodeScanner, read_text
 from formal_llm.automata.notation.mermaid_title import read_title
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.automata.notation.statecharts import DONE, Arc, State, build_automaton
-from formal_llm.errors import NotationError
+from formal_llm.errors import NotationError, unknown
 
 #: The treatment of each statement of Mermaid's state diagrams, and of each kind of state.
 COVERAGE = Coverage(
     "Mermaid's state diagrams",
-    meant={"state", "-->", "[*]", "--", "choice", "fork", "join"},
+    meant={"state", "-->", "[*]", "--", "choice", "fork", "join", "class", ":::"},
     harmless=by_name({
         "a remark": "note accTitle accDescr",
-        "how a diagram looks changes no plan": "direction scale hide classDef class style click :::",
+        "how a diagram looks changes no plan": "direction scale hide classDef style click",
     }),
     refused={"history": HISTORY},
 )  # fmt: skip
@@ -46,7 +49,10 @@ _HEADER = re.compile(rf"(?>\s|{_COMMENT})*+stateDiagram(?:-v2)?(?![\w-])", re.DO
 _TITLE = re.compile(r"\A\s*---[ \t]*\n.*?\n---[ \t]*(?=\n)", re.DOTALL)
 _GAP = re.compile(rf"(?>\s|{_COMMENT})*+", re.DOTALL)
 _ID = re.compile(r"\[\*\]|[^:\s\-{};]+")
-_CLASSES = re.compile(r"[ \t]*:::[ \t]*[^:\s\-{}]+")
+_CLASSES = re.compile(r"[ \t]*:::[ \t]*([^:\s\-{}]+)")
+#: A comment, and the rest of a line ``class``, that name states in which the world decides.
+_WORLD = re.compile(r"%%[ \t]*%world(?!\w)([^\n]*)")
+_WORLD_CLASS = re.compile(r"class[ \t]+([^\n]+?)[ \t]+world[ \t]*;?[ \t]*", re.IGNORECASE)
 _ARROW = re.compile(r"[ \t]*-->[ \t]*")
 _LABEL = re.compile(r"[ \t]*:((?:#\w+;|[^:\n;]|:(?=[^:\n;]))+)")
 _STATE = re.compile(
@@ -88,6 +94,7 @@ class _DrawnState:
     place: Place
     label: str = ""
     links: list[_Link] = field(default_factory=list)
+    world: bool = False
 
 
 def is_state_diagram(text: str) -> bool:
@@ -124,6 +131,7 @@ class Parser(NodeScanner):
         self.title, self.at = read_title(source)
         self.nodes = {"": _DrawnState("", "", "composite", Place(1, 1))}
         self.regions: dict[str, int] = {}  # the number of parts of each composite state
+        self.marked: list[tuple[str, int]] = []  # states in which the world decides, each line with its offset
         self.open: list[tuple[str, int]] = []  # the composite states around the current position, each with its offset
 
     def parse_diagram(self) -> None:
@@ -136,6 +144,20 @@ class Parser(NodeScanner):
             self.take_match(_GAP)
         if self.open:
             self.fail_here(f"the state {self.open[-1][0]} does not end", self.open[-1][1], expected=("}",))
+        for found in _WORLD.finditer(self.text):
+            self.marked.append((found[1], found.start()))
+        for names, at in self.marked:
+            self._mark_world(names, at)
+
+    def _mark_world(self, names: str, at: int) -> None:
+        """Mark states that are listed by their names, or one by its text."""
+        text, words = one_line(names), re.findall(r"[^\s,]+", names)
+        labelled = [node.name for node in self.nodes.values() if text and node.label == text]
+        for name in labelled if len(labelled) == 1 else words or [""]:
+            if name not in self.nodes or not name:
+                known = [one for one in self.nodes if one and ":" not in one]
+                self.fail_here(unknown("state of the world's", name or "nothing", known), at)
+            self.nodes[name].world = True
 
     @property
     def scope(self) -> str:
@@ -152,6 +174,8 @@ class Parser(NodeScanner):
             self.regions[self.open[-1][0]] += 1
         elif remark := self.take_match(_REMARKS):
             self._report_keyword(remark["word"] or remark["note"], start)
+            if classed := _WORLD_CLASS.fullmatch(remark[0]):
+                self.marked.append((classed[1], start))
         elif state := self.take_match(_STATE):
             self._read_state(state, start)
         else:
@@ -171,7 +195,8 @@ class Parser(NodeScanner):
             self._report_keyword(node.kind, start)
         elif label := self.take_match(_LABEL):
             self._read_description(node, label[1])
-        self.take_match(_CLASSES)
+        classes = self.take_match(_CLASSES)
+        node.world |= classes is not None and classes[1] == "world"
         if self.take_match(_OPEN):
             self.open.append((node.name, start))
             self.regions[node.name] = self.regions.get(node.name, 0) + 1
@@ -204,9 +229,11 @@ class Parser(NodeScanner):
             self._refuse_text()
         if name[0].upper() in ("[H]", "[H*]"):
             self._report_keyword("history", start)
-        self.take_match(_CLASSES)
+        classes = self.take_match(_CLASSES)
         if name[0] != "[*]":
-            return self._find_or_add_state(name[0], start)
+            node = self._find_or_add_state(name[0], start)
+            node.world |= classes is not None and classes[1] == "world"
+            return node
         named = f"{self.scope}:{kind}"
         return self.nodes.setdefault(named, _DrawnState(named, self.scope, kind, self.source.place_of(start)))
 
@@ -305,6 +332,7 @@ class _Diagram:
             node.name, node.scope if node.name else None, node.place, label=node.label,
             kind="final" if node.kind == "end" else "parallel" if node.kind == "parallel" else "state",
             children=[one.name for one in inside], initial=tuple(one.name for one in inside if one.kind == "start"),
+            world=node.world,
         )  # fmt: skip
         events = [self._name_event(link, by_states) for link in node.links]
         for number, (link, event) in enumerate(zip(node.links, events, strict=True)):

@@ -9,6 +9,8 @@ transitions that leave the same states, the inner one is followed. A parallel st
 Whatever a plan does not determine is a choice. A guard may hold or not, except that one that tests for an active
 state, ``In('paid')``, is decided. Events that the machine raises itself are not steps of a plan.
 
+In a state that is marked so, or in one around it, the world makes every choice, and no model.
+
 A plan ends in a final state of the outermost level. If the machine reaches none, a plan may end wherever the machine
 waits for an event, and a warning states this assumption; ``final`` names the states in which plans end instead.
 """
@@ -98,6 +100,7 @@ class State:
     exit: Content = NOTHING
     start: Content = NOTHING  # of the transition to its first state
     label: str = ""
+    world: bool = False  # whether the world makes the choices in it
 
 
 class MachineConfiguration(NamedTuple):
@@ -239,6 +242,10 @@ class _Machine:
         start = self._settle_configuration(MachineConfiguration(frozenset()))
         reached = find_reachable([start], follow_moves)
         used = {move.read for move in found}
+        world = [where for where in reached if self._is_world_decision(where)]
+        for name, state in self.states.items():
+            if state.world and not any(name in where.active for where in world):
+                self.source.fail_at(f"the world decides in {name}, and a plan never waits there", state.place)
         return PDA(
             found,
             start=self.name_configuration(start),
@@ -246,7 +253,24 @@ class _Machine:
             name=title,
             order="forward",
             symbols={name: Symbol(labels.get(name, name)) for name in self.events if name in used},
+            world=map(self.name_configuration, world),
         )
+
+    def _is_world_decision(self, where: MachineConfiguration) -> bool:
+        """Return whether the world makes the choices in a configuration, since a state is marked so."""
+        lines = {atom: (atom, *self.around[atom]) for atom in self._list_atoms(where.active)}
+        marked = {atom: name for atom, line in lines.items() for name in line if self.states[name].world}
+        if not marked or self._is_done(self.root, where.active):
+            return False
+        inner, name = next(iter(marked.items()))
+        for atom, line in lines.items():
+            beside = [one for one in line if one not in lines[inner] and self.states[one].arcs]
+            if atom not in marked and beside:
+                self.source.fail_at(
+                    f"the world decides in {name}, and the plan in {beside[0]} beside it", self.states[name].place,
+                    suggestion="mark both, or neither",
+                )  # fmt: skip
+        return True
 
     def _find_accepting(self, reached: list[MachineConfiguration], final: Sequence[str]) -> list[MachineConfiguration]:
         place = self.states[self.root].place

@@ -1,7 +1,8 @@
 """State machines of XState (versions 4 and 5) in JSON, read into automata whose words are events.
 
 A state is named by its path (``pay.card``). Guards are displayed by their names. An invoked service answers with the
-events ``NAME.done`` and ``NAME.error``, which are steps of a plan; timers (``after``) are left out with a warning.
+events ``NAME.done`` and ``NAME.error``, which are steps of a plan; timers (``after``) are left out with a warning. In a
+state with the tag ``world`` the world makes every choice.
 Actions and data are ignored, except that events from actions of the kind ``raise`` are followed. See
 :mod:`formal_llm.automata.notation.statecharts` for everything else, with one difference: of the transitions of
 one state, those for an event by its name precede those for ``name.*`` and ``*``.
@@ -24,15 +25,15 @@ from formal_llm.errors import NotationError
 _DEEPEST = 100
 _MEANT = """
 @id state@initial state@type state@states state@on state@always state@onDone state@invoke state@entry state@exit
-state@parallel state@target invoke@src invoke@onDone invoke@onError transition@target transition@guard transition@cond
-transition@in transition@reenter transition@internal transition@actions transition@event
+state@parallel state@target state@tags invoke@src invoke@onDone invoke@onError transition@target transition@guard
+transition@cond transition@in transition@reenter transition@internal transition@actions transition@event
 """
 #: The treatment of each key of a state, a transition and an invoked service.
 COVERAGE = Coverage(
     "XState",
     meant=frozenset(_MEANT.split()),
     harmless=by_name({
-        "a remark": "@description @meta state@tags state@version state@$schema invoke@systemId",
+        "a remark": "@description @meta state@version state@$schema invoke@systemId",
         "data decides no plan: conditions about it are choices": """
             state@context state@schema state@schemas state@types state@tsTypes state@data state@output state@input
             invoke@data invoke@input""",
@@ -120,7 +121,8 @@ class _XStateReader:
                              expected=("atomic", "compound", "parallel", "final"))  # fmt: skip
         named: Kind = "parallel" if kind == "parallel" else "final" if kind == "final" else "state"
         state = self.states[path] = State(path, parent, kind=named, entry=_read_raised(data.get("entry")),
-                                          exit=_read_raised(data.get("exit")))  # fmt: skip
+                                          exit=_read_raised(data.get("exit")),
+                                          world="world" in _as_list(data.get("tags")))  # fmt: skip
         inside = _as_dict(data.get("states"))
         state.children = [_join_path(path, name) for name in inside]
         first = data.get("initial")

@@ -28,13 +28,14 @@ class Going(NamedTuple):
 
 @dataclass
 class Machine:
-    """A state: its name, kind and transitions, the states in it, the first of which is entered, and what it raises."""
+    """A state: name, kind and transitions, the states in it (the first is entered), what it raises, and who decides."""
 
     name: str
     kind: str = "state"
     inside: list[Machine] = field(default_factory=list)
     arcs: list[Going] = field(default_factory=list)
     entry: str = ""
+    is_world: bool = False
 
     def all(self) -> list[Machine]:
         return [self, *(one for inner in self.inside for one in inner.all())]
@@ -90,7 +91,8 @@ def scxml(state: Machine) -> str:
     inner += "".join(map(scxml, state.inside))
     if not state.name:
         return f'<scxml xmlns="http://www.w3.org/2005/07/scxml">{inner}</scxml>'
-    return f'<{state.kind} id="{state.name}">{inner}</{state.kind}>'
+    mark = ' my:world="true"' if state.is_world else ""
+    return f'<{state.kind} id="{state.name}"{mark}>{inner}</{state.kind}>'
 
 
 def xstate(state: Machine) -> str:
@@ -101,6 +103,7 @@ def xstate(state: Machine) -> str:
 def _xstate(state: Machine) -> dict[str, object]:
     found: dict[str, object] = {"id": state.name or "machine"}
     found |= {"type": state.kind} if state.kind != "state" else {}
+    found |= {"tags": ["world"]} if state.is_world else {}
     if state.inside:
         found |= {"states": {inner.name: _xstate(inner) for inner in state.inside}}
         found |= {"initial": state.inside[0].name} if state.kind == "state" else {}

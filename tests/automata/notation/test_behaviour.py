@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, example, given, reject
 from hypothesis import strategies as st
 
-from formal_llm import Behaviour, BehaviourState
+from formal_llm import Behaviour, BehaviourState, Limits
 from formal_llm.automata.models.formula import Atom, next_, or_, until
 from formal_llm.automata.notation.imports import imported_files
 from formal_llm.errors import AutomatonError, GrammarWarning, NotationError
@@ -22,7 +22,9 @@ names = st.text(max_size=5).filter(lambda name: not set(name) & set("\0\r")) | s
 @st.composite
 def behaviours(draw):
     pool = draw(st.lists(names, min_size=3, max_size=5, unique=True))
-    flags = st.sampled_from([frozenset(), frozenset(["env-input"])])
+    # Either all states at one point are the world's, or none.
+    world = draw(st.booleans())
+    flags = st.sampled_from([frozenset(["world"] * world), frozenset(["env-input", *["world"] * world])])
     states = [BehaviourState(name, draw(texts.filter(lambda text: "\0" not in text)), draw(flags)) for name in pool]
     return draw(names), states, made(draw(trees("abc")), dict(zip("abc", pool, strict=False)))
 
@@ -40,6 +42,9 @@ class TestRoundTrip:
         assert again == behaviour
         assert str(again) == str(behaviour)
         assert list(again.states) == list(behaviour.states)
+        assert again.pda.world == {
+            move.state for move in behaviour.pda.transitions if "world" in behaviour.states[move.read].flags
+        }
 
     @given(texts)
     @example('"\\\n')
@@ -139,6 +144,12 @@ class TestErrors:
                 "(define b (:states Tht Act) (:behavior (next Thy Act)))",
                 "unknown state: Thy (did you mean Tht?)",
                 "Thy",
+                None,
+            ),
+            (
+                "(define b (:states (a (:flags :world)) b) (:behavior (or a b)))",
+                "the world decides whether a comes, and b can come there, too",
+                "(or a b)",
                 None,
             ),
             ("(define b (:states a b) (:behavior (and a b)))", "no sequence of states satisfies", "(and a b)", None),
@@ -287,3 +298,14 @@ class TestImports:
     def test_a_text_from_nowhere_imports_nothing(self):
         with pytest.raises(NotationError, match="comes from no file"):
             Behaviour.from_string(self.MAIN)
+
+
+def test_what_the_world_decides_is_asked_of_nobody():
+    behaviour = Behaviour.from_string(
+        "(define mend (:states probe (fine (:flags :world)) (sick (:flags :world)) wake)"
+        " (:behavior (next probe (or fine (next sick wake)))))"
+    )
+    assert behaviour.states["fine"].from_environment
+    assert behaviour.pda.world == {"after probe"}
+    limited = Behaviour("mend", behaviour.states.values(), behaviour.formula, Limits({"wake": 0}))
+    assert limited.pda.world == {"after probe"}

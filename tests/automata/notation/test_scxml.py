@@ -162,6 +162,17 @@ def test_other_xml_and_parts_that_there_are_not() -> None:
     assert "the attribute ontransit of <transition> is left out: SCXML 1.0 has no such part" in warning
 
 
+def test_who_decides_in_a_state() -> None:
+    body = (
+        '<state id="a"><transition event="look" target="h"/></state><state id="h" my:world="{}">'
+        '<transition event="fine" target="end"/><transition event="sick" target="a"/></state><final id="end"/>'
+    )
+    assert read(body.format("true"))[0].world == {"h"}
+    assert read(body.format("false"))[0].world == frozenset()
+    with pytest.raises(NotationError, match="world is true or false, not 'yes'"):
+        read(body.format("yes"))
+
+
 def test_any_event_is_any_that_the_machine_names() -> None:
     pda, _ = read(
         '<state id="a"><transition event="x y" target="a"/><transition event="*" target="f"/></state>'

@@ -258,6 +258,55 @@ def test_what_is_refused(body: str, problem: str, line: int | None) -> None:
     assert caught.value.line == line
 
 
+HEALTH = """{0}
+[*] --> a
+state "Is it healthy?" as h
+a --> h : look
+h --> [*] : fine
+h --> b : sick
+b --> [*] : wake
+b --> a : restart
+{1}"""
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "marked"),
+    [
+        ("%% %world h", "", {"h"}), ("%% %world Is it healthy?", "", {"h"}), ("", "class h world", {"h"}),
+        ("", "class b, h world", {"h", "b"}), ("", "h:::world", {"h"}), ("%%   %world b,h", "", {"h", "b"}),
+        ("state b:::world", "", {"b"}), ("", "class h worldly", set()), ("%% the %world h", "", set()), ("", "", set()),
+    ],
+)  # fmt: skip
+def test_the_world_decides_in_states_of_its_class(above: str, below: str, marked: set[str]) -> None:
+    pda, _ = read(HEALTH.format(above, below))
+    assert pda.world == marked
+    assert PDA.from_string(str(pda)) == pda
+
+
+def test_the_world_decides_at_a_choice_and_in_all_regions() -> None:
+    pda, _ = read("%% %world c\n[*] --> a\nstate c <<choice>>\na --> c : look\nc --> [*] : fine\nc --> a : sick")
+    assert pda.world == {"c"}
+    regions = "[*] --> P\nstate P {\n[*] --> x\nx --> y : one\n--\n[*] --> u\nu --> v : two\n}\nP --> [*] : off\n"
+    assert read(f"{regions}class P world")[0].world == {"x+u", "y+u", "x+v", "y+v"}
+
+
+@pytest.mark.parametrize(
+    ("mark", "problem", "line"),
+    [
+        ("%% %world g", "unknown state of the world's: g", 2),
+        ("%% %world", "unknown state of the world's: nothing", 2),
+        ("class a g world", "unknown state of the world's: g", 2),
+        ("class x world", "the world decides in x, and the plan in u beside it", 5),
+        ("state Lonely:::world", "a plan never waits there", 2),
+    ],
+)
+def test_where_the_world_cannot_decide(mark: str, problem: str, line: int) -> None:
+    body = f"{mark}\n[*] --> a\nstate P {{\n[*] --> x\nx --> y : one\n--\n[*] --> u\nu --> v : two\n}}\n"
+    with pytest.raises(NotationError, match=problem) as caught:
+        read(f"{body}a --> P : go\nP --> [*] : off")
+    assert caught.value.line == line
+
+
 #: The statements and kinds of states of Mermaid's grammar of state diagrams, each as it is written.
 STATEMENTS = {
     "state": 'state "A state" as A', "-->": "A --> B", "[*]": "[*] --> A", "--": "state A {\nx\n--\ny\n}",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import pytest
 from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from formal_llm import PDA
 from formal_llm.automata.languages.word_lists import words
@@ -34,6 +36,28 @@ def test_a_machine_takes_the_events_that_it_would_take_in_a_run(machine: Machine
         anywhere = any("a plan may end wherever the machine waits" in str(one.message) for one in caught)
         assert not anywhere or not ended
         assert {"".join(word) for word in words(pda, 3)} == (waited if anywhere else ended)
+
+
+@given(machines(), st.data())
+@examples(150)
+def test_the_world_decides_in_marked_states_and_those_in_them(machine: Machine, data: st.DataObject) -> None:
+    """States are named so that those in a state begin with its name, and regions are separated by ``+``."""
+    states = {state.name: state for state in machine.all() if state.name and state.kind != "final"}
+    marked = data.draw(st.sets(st.sampled_from(sorted(states)), min_size=1, max_size=2))
+    for name in marked:
+        states[name].is_world = True
+    for read, text in ((PDA.from_scxml, scxml(machine)), (PDA.from_xstate, xstate(machine))):
+        with warnings.catch_warnings(action="ignore"):
+            try:
+                pda = read(text)
+            except NotationError as error:
+                assert re.search("never waits|without end|and the plan in .* beside it", error.problem)
+                continue
+        atoms = {state: [atom.rpartition(".")[2] for atom in str(state).split("+")] for state in pda.states}
+        assert pda.world == {
+            state for state, names in atoms.items() if any(one.startswith(tuple(marked)) for one in names)
+        }
+        assert PDA.from_string(str(pda)).world == pda.world
 
 
 @pytest.mark.parametrize(
