@@ -109,7 +109,7 @@ def _run(settings: Settings, folder: Path, resume: bool) -> Trained:
     from formal_llm.rltf.distributed import world
     from formal_llm.rltf.metrics_log import LOG
     from formal_llm.rltf.run_view import RunView
-    from formal_llm.rltf.threads import slow_threads
+    from formal_llm.rltf.setup import slow_threads
 
     if (folder / LOG).exists() and not resume:  # reported before a large model is loaded
         raise TrainingError(f"{folder} has a run already: go on with it (--resume), or give another folder")
