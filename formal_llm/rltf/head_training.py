@@ -34,7 +34,6 @@ from formal_llm.planning.drivers.exact import weigh_steps
 from formal_llm.planning.rewordings import LabelledTask
 from formal_llm.rltf.reference_tools import compute_f1
 
-
 #: The width of the inner layer, and the hardness of the maximum over tokens.
 HIDDEN, HEAT = 96, 4.0
 #: Labels are this, and one minus this, instead of 0 and 1.
