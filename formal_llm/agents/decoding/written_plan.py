@@ -1,4 +1,4 @@
-"""A whole plan in one completion: a local model writes it under a mask.
+"""What a local model writes under a mask: a whole plan in one completion, or an object of a schema.
 
 A planner asks a question for each choice. Here the model writes the plan as text, and the mask holds each token to the
 rules: the same guarantee with one request, for models that run here.
