@@ -34,7 +34,12 @@ DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
 
 
 def classical() -> Toolkit:
-    """Create the toolkit without downloaded weights (:mod:`formal_llm.packs.openagi.toolkits`)."""
+    """Create the toolkit of the tools that work without downloaded weights.
+
+    A tool is a function from pictures and texts to a picture or a text, as its type hints specify. What cannot be done
+    honestly without weights is missing: image classification, captioning, visual question answering, text to image and
+    translation. A planner avoids these tasks.
+    """
     tools = [tool(name, description=DESCRIPTIONS[name])(function) for name, function in CLASSICAL.items()]
     return Toolkit(tools)
 

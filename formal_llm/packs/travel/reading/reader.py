@@ -1,9 +1,9 @@
-"""Read a query by rules, without any model.
+"""Read a query by rules, without any model, or with a model that fills in a form.
 
 Each kind of fact has its own rules: places by the words before them, dates and amounts by their forms, wishes by their
 words and negations. Rules mark the text that they have read; clauses without any marked text, and unmarked numbers,
 are reported as not understood. Nothing is guessed silently: assumptions about missing facts are reported, too, and
-contradictions are errors.
+contradictions are errors. What a model fills in is checked like the results of the rules.
 """
 
 from __future__ import annotations
