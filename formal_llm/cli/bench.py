@@ -15,7 +15,7 @@ from formal_llm.cli.console import err, out, print_text
 from formal_llm.cli.request_options import with_request_options
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.llms import LLM, resolve
-from formal_llm.llms.local.adapted import fingerprint, with_adapter
+from formal_llm.llms.local.model import fingerprint, with_adapter
 from formal_llm.planning import TaskPack
 from formal_llm.planning.rewordings import read_rewordings
 
