@@ -3,66 +3,52 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
-
-from formal_llm.cli.bench_tables import Form
-from formal_llm.cli.console import err, out, print_text
-from formal_llm.cli.request_options import with_request_options
-from formal_llm.errors import FormalLLMError, ResourceNotFound
-from formal_llm.llms import LLM, resolve
-from formal_llm.llms.local.model import fingerprint, with_adapter
-from formal_llm.planning import TaskPack
-from formal_llm.planning.rewordings import read_rewordings
-
-if TYPE_CHECKING:
-    from formal_llm.packs.openagi.benchmark.conditions import Method
-    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM, AskingSettings, RunProgress, Skipped
-    from formal_llm.packs.openagi.benchmark.transfer import Transfer
-from enum import StrEnum
-from typing import TYPE_CHECKING
-
-from formal_llm.errors import InputError, MissingDependency
-
-if TYPE_CHECKING:
-    from formal_llm.packs.openagi.data.samples import TaskData
-    from formal_llm.packs.openagi.scores.choice import Scores
-    from formal_llm.packs.openagi.scores.score import Score
-
 import re
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 from rich.progress import TaskID
 
-from formal_llm.cli.bench_tables import Grouping, TableStyle, tell
+from formal_llm.cli.bench_tables import Form, Grouping, TableStyle, tell
 from formal_llm.cli.console import (
     PlainGroup,
     check_folder,
     command,
+    err,
     errors_told,
     needs_extra,
+    out,
+    print_text,
     progress_bars,
     without_loading_bars,
 )
+from formal_llm.cli.request_options import with_request_options
 from formal_llm.cli.run import cancelling, make_folder, read_toolkit
-from formal_llm.llms import RecordingLLM
+from formal_llm.errors import FormalLLMError, InputError, MissingDependency, ResourceNotFound
+from formal_llm.llms import LLM, RecordingLLM, resolve
 from formal_llm.llms.llm import check_providers
+from formal_llm.llms.local.model import fingerprint, with_adapter
+from formal_llm.planning import TaskPack
+from formal_llm.planning.rewordings import read_rewordings
 from formal_llm.tools import Executor
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
 
-    from formal_llm.packs.openagi.benchmark.plans import RunProgress
+    from formal_llm.packs.openagi.benchmark.conditions import Method
+    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM, AskingSettings, RunProgress, Skipped
     from formal_llm.packs.openagi.benchmark.records import ScoredPlan
     from formal_llm.packs.openagi.benchmark.run import Benchmark
+    from formal_llm.packs.openagi.benchmark.transfer import Transfer
+    from formal_llm.packs.openagi.data.samples import TaskData
+    from formal_llm.packs.openagi.scores.choice import Scores
+    from formal_llm.packs.openagi.scores.score import Score
 
 
 #: The file of sentences that the pack has for this; and what stands for no file.

@@ -12,12 +12,15 @@ import copy
 import hashlib
 import html
 import json
+import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from formal_llm.authored.files import open_file
 from formal_llm.errors import InputError
 from formal_llm.llms.schemas import problem_in
 from formal_llm.tools import images
@@ -25,11 +28,6 @@ from formal_llm.tools.hints import TypeHint
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-import os
-from pathlib import Path
-
-from formal_llm.authored.files import open_file
 
 V = TypeVar("V")
 

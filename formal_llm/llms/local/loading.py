@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import shutil
-from pathlib import Path
-from typing import TYPE_CHECKING
-from uuid import uuid4
-
-from formal_llm.authored.caches import user_cache
-from formal_llm.errors import MissingDependency, ModelError
-
-if TYPE_CHECKING:
-    import torch
-
-import json
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from uuid import uuid4
 
-from formal_llm.errors import ResourceNotFound
+from formal_llm.authored.caches import user_cache
+from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.packaged import MINILM, SMOLLM2, find_minilm, find_smollm2
 
 if TYPE_CHECKING:

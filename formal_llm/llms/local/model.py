@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-from typing import TYPE_CHECKING, TypeAlias, Unpack
-
-from formal_llm.errors import LLMError
+from formal_llm.errors import LLMError, ModelError, ResourceNotFound
 from formal_llm.llms.generation import CUT_OFF, Generated, Messages, Stream, chat
+from formal_llm.llms.llm import LLM, resolve
 from formal_llm.llms.local.llm import LocalLLM
-from formal_llm.llms.local.loading import DeviceMap, Placement, load, model_and_settings, scoring_of
+from formal_llm.llms.local.loading import DeviceMap, Placement, base_of, load, model_and_settings, scoring_of
 from formal_llm.llms.local.rendering import Renderer
 from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.text_scorer import TextSettings, answered_by, text_scorer
+from formal_llm.llms.packaged import find_minilm, find_smollm2
 from formal_llm.llms.question import Question
 from formal_llm.llms.scoring import BY_TEXT, UNLISTED
 from formal_llm.llms.stops import Cutter, cut, first_stop
@@ -27,14 +26,6 @@ from formal_llm.llms.usage import TokenUsage
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-import hashlib
-from pathlib import Path
-
-from formal_llm.errors import ModelError, ResourceNotFound
-from formal_llm.llms.llm import LLM, resolve
-from formal_llm.llms.local.loading import base_of
-from formal_llm.llms.packaged import find_minilm, find_smollm2
 
 #: The placeholder for the bytes of an incomplete character.
 _NOT_WHOLE = "\ufffd"

@@ -14,7 +14,10 @@ If a trial fails, every prompt is read by itself, which takes more time and does
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from formal_llm.llms.local.answer_tree import AnswerTree
@@ -27,16 +30,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     Passes: TypeAlias = Iterator[tuple[list[int], torch.Tensor]]
-
-import re
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers import PreTrainedConfig
 
     #: Reads sorted texts in one packed row; returns for each the last hidden states of tokens not in earlier ones.
     ReadsPacked: TypeAlias = Callable[[Sequence[Sequence[int]]], list[torch.Tensor]]
