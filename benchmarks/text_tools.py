@@ -24,7 +24,7 @@ from rich.table import Table
 
 from formal_llm.llms import resolve
 from formal_llm.packs.openagi.classical.language import split_sentences
-from formal_llm.packs.openagi.data.degradation import mask_word
+from formal_llm.packs.openagi.data.making import mask_word
 from formal_llm.packs.openagi.data.sources import load_opinions, load_passages
 from formal_llm.packs.openagi.scores.text import BERTScore, ChrF, TokenF1
 from formal_llm.packs.openagi.text_tools import TextTools
