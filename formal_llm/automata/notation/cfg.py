@@ -7,32 +7,41 @@ token has its place, so that an error can name file, line and column and draw a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
+from formal_llm.automata.models.quantities import format_amount
+from formal_llm.automata.models.repetition import MOST_DEEP, parse_repetition, problem_of, write_group
+from formal_llm.automata.models.symbols import quote_text, selection
+from formal_llm.automata.models.written import Comment
+from formal_llm.automata.notation.cfg_syntax import strip_comment
+from formal_llm.automata.notation.comments import add_comments, add_outer_comments, collect_comments, nearest
+from formal_llm.automata.notation.source import Place, SourceText
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar, NoReturn, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason
-from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
-from formal_llm.automata.models.quantities import format_amount, read_amount
-from formal_llm.automata.models.repetition import MOST_DEEP, expand_all_sugar, parse_repetition, problem_of, write_group
+from formal_llm.automata.models.quantities import read_amount
+from formal_llm.automata.models.repetition import expand_all_sugar
 from formal_llm.automata.models.symbols import (
     ORDERS,
     Order,
     Production,
     Symbol,
     find_derivable_heads,
-    quote_text,
-    selection,
     selection_members,
     unquote_text,
 )
-from formal_llm.automata.models.written import Comment
-from formal_llm.automata.notation.cfg_syntax import PlainRule, read_statements, strip_comment
-from formal_llm.automata.notation.comments import add_comments, add_outer_comments, collect_comments, nearest
+from formal_llm.automata.notation.cfg_syntax import PlainRule, read_statements
 from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord
-from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarError, unknown
 
 if TYPE_CHECKING:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date, datetime, time
 from fractions import Fraction
-from functools import cache
-from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from formal_llm.automata.models.symbols import unquote_text
-from formal_llm.automata.notation.imports import with_imports
-from formal_llm.automata.notation.limit_lines import WrongWord, read_line
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import NotationError, did_you_mean
-from formal_llm.guard.rules import rule_set as bodies
+from formal_llm.errors import did_you_mean
 from formal_llm.guard.rules.data import Undetermined, Value, read_duration
 from formal_llm.guard.rules.expressions import (
     BinaryOperation,
@@ -34,6 +26,22 @@ from formal_llm.guard.rules.expressions import (
     join_conditions,
 )  # fmt: skip
 from formal_llm.guard.rules.functions import FUNCTIONS
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+import os
+import re
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formal_llm.automata.notation.imports import with_imports
+from formal_llm.automata.notation.limit_lines import WrongWord, read_line
+from formal_llm.errors import NotationError
+from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.rule_set import (
     WORDS,
     EventPattern,
