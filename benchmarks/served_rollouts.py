@@ -28,8 +28,7 @@ from formal_llm import CFG, Planner, Task, TaskPack
 from formal_llm.llms.hosted.vllm_lora import LoRAServer, Text
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.rltf.all_plans import enumerate_episodes
-from formal_llm.rltf.importance import factors
-from formal_llm.rltf.objective import Objective, log_probabilities_of
+from formal_llm.rltf.objective import Objective, factors, log_probabilities_of
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rollout import Start, rollout
 from formal_llm.rltf.served import ServedPolicy

@@ -29,6 +29,57 @@ if TYPE_CHECKING:
 
     from formal_llm.llms.local.scorer import Scorer
 
+
+#: The distance in nats per plan from which on two policies are reported as different.
+FAR = 0.1
+#: The largest logarithm of a ratio to exponentiate: the square of a float overflows at 354.
+_LARGEST = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement between the policy that drew plans and the updated policy.
+
+    Attributes:
+        ratio: the mean of pi / mu over the samples, without the cap; 1 in expectation, however different they are.
+        effective: the effective fraction of the weighted samples, (sum w)^2 / (n sum w^2), with capped ratios.
+        drift: an estimate of KL(mu || pi) in nats per plan: the mean of ratio - 1 - log ratio, never below 0; 0 if they
+            are equal. (Schulman 2020, "Approximating KL divergence".)
+        cut: the fraction of the samples whose ratio was capped.
+    """
+
+    ratio: float
+    effective: float
+    drift: float
+    cut: float
+
+    @classmethod
+    def of(cls, log_ratios: Sequence[float], cap: float = 0.0) -> Agreement:
+        """Measure the agreement on some samples, at least one.
+
+        Args:
+            log_ratios: log pi(plan) - log mu(plan) of each sample.
+            cap: the largest ratio; 0 for no cap.
+        """
+        count = len(log_ratios)
+        ratios = [math.exp(min(log, _LARGEST)) for log in log_ratios]
+        weights = factors(log_ratios, cap)
+        squares = math.fsum(weight * weight for weight in weights)
+        drift = math.fsum(ratio - 1 - max(log, -_LARGEST) for ratio, log in zip(ratios, log_ratios, strict=True))
+        return cls(
+            ratio=math.fsum(ratios) / count,
+            effective=math.fsum(weights) ** 2 / (count * squares) if squares else 0.0,
+            drift=max(drift / count, 0.0),
+            cut=sum(weight < ratio for weight, ratio in zip(weights, ratios, strict=True)) / count,
+        )
+
+
+def factors(log_ratios: Sequence[float], cap: float = 0.0) -> tuple[float, ...]:
+    """Return the factors of the weights of samples: their ratios pi / mu, capped unless ``cap`` is 0."""
+    largest = min(math.log(cap), _LARGEST) if cap else _LARGEST
+    return tuple(math.exp(min(log, largest)) for log in log_ratios)
+
+
 T = TypeVar("T")
 
 #: Coefficients up to this size are rounding errors of plans that cancel out; such a question has no gradient.

@@ -19,8 +19,7 @@ from formal_llm.rltf.advantages import Estimator, KnownPlans, TaskRewards, estim
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.baselines import Baseline, Baselines
 from formal_llm.rltf.episode import Episode, PlanPath
-from formal_llm.rltf.importance import FAR, Agreement, factors
-from formal_llm.rltf.objective import Objective, ObjectiveFigures, log_probabilities_of
+from formal_llm.rltf.objective import FAR, Agreement, Objective, ObjectiveFigures, factors, log_probabilities_of
 from formal_llm.rltf.rewards import Judged
 from formal_llm.rltf.rollout import Start, replay, rollout
 from formal_llm.rltf.settings import learning_rate, tasks_of
