@@ -25,7 +25,7 @@ from rich.table import Table
 
 from benchmarks import tiny_decoder
 from formal_llm import CFG, Planner, Task, TaskPack
-from formal_llm.llms.hosted.vllm_lora import LoRAServer, Text
+from formal_llm.llms.hosted.vllm import LoRAServer, Text
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.objective import Objective, factors, log_probabilities_of

@@ -142,7 +142,7 @@ def _idle(settings: Settings, processes: int) -> Iterator[str]:
 
 def foretold(settings: Settings, folder: Path) -> Iterator[str]:
     """What a run would do, line by line: its settings, its tasks, its weights."""
-    from formal_llm.llms.hosted.vllm_lora import START
+    from formal_llm.llms.hosted.vllm import START
     from formal_llm.packs.training import Ingredients, policy_of
     from formal_llm.rltf.served import server_at
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import FormalLLMError, ModelError, ProviderError, TrainingError
-from formal_llm.llms.hosted.vllm_lora import LoRAServer, Text
+from formal_llm.llms.hosted.vllm import LoRAServer, Text
 from formal_llm.llms.local.causal import CausalScorer
 from formal_llm.llms.local.rendering import Prompted
 from formal_llm.llms.local.scorer import PromptScorer
