@@ -1,6 +1,19 @@
 """What writes the states of the environment: what tools gave, what a person says, a judgement by the model.
 
 Those of the published agents beyond these are in :mod:`formal_llm.agents.published`.
+
+In PASS (Crouse et al. 2023, arXiv 2310.08535) the actions of a round come at once, and one summary of what they gave.
+The model writes a summary, and the text with the highest score is taken: the summary or the results as they are. The
+score is the log-probability of the text behind the run so far, over a length penalty (Wu et al. 2016)::
+
+    log p(y | x) / ((5 + |y|)^alpha / (5 + 1)^alpha)        |y| tokens
+
+Alpha 0 favours short texts. The paper states no alpha; 0.3 is that of the code released with it.
+
+A model that gives no log-probabilities (most hosted ones) chooses among the texts by number. That is another score:
+what a model likes, not what it would have written.
+
+Without the summariser (the ablation of the paper, ``pass-no-summarizer``) the results come as a numbered list.
 """
 
 from __future__ import annotations

@@ -8,6 +8,21 @@ objective is therefore linear in the log-probabilities of the options::
 where c[q, a] sums the weights of all plans that chose a at q. However many plans an update has, each distinct question
 is read once, and the backward pass is divided into parts of as many questions as memory allows. Entropy and the
 distance to the reference model are means over the questions asked, so they are sums over distinct questions too.
+
+Plans may be drawn from a policy other than the updated one (truncated importance sampling). A server that generates
+the plans computes with other kernels and number formats than the trainer, or has older weights. Its plans are drawn from
+``mu``, and the gradient is that of ``pi``. For any function f of plans::
+
+    E over pi of f(plan)  =  E over mu of  pi(plan) / mu(plan) * f(plan)
+
+so the weight of a sample is multiplied by the ratio of its probabilities. This is exact whenever mu gives every plan a
+chance that pi gives one, and preserves every estimator: unbiased with a baseline that does not depend on the sample. A
+ratio is large if mu found a plan improbable, and that sample then outweighs all others. A cap on the ratio prevents
+this; the part above it is missing from the gradient (a bias), which is reported.
+
+Sources: Horvitz and Thompson 1952; Ionides 2008 (truncated importance sampling); Yao et al. 2025, "Your efficient RL
+framework secretly brings you off-policy RL training" (rollouts by another engine). The probabilities are those of whole
+plans: the products over their options.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Models on a server of llama.cpp: its own ``llama-server``, or that of ``llama-cpp-python``."""
+"""Models on a server of llama.cpp: its own ``llama-server``, or that of ``llama-cpp-python``.
+
+``llamacpp-local:FILE.gguf`` and ``qwen`` run llama.cpp in this process: ``xllamacpp`` carries its server as a library. It
+is started here on a free port of the loopback interface with a random key, and asked like any other server, so grammars,
+probabilities, texts, streams and the cache of prefixes are the same. It ends with this process.
+"""
 
 from __future__ import annotations
 

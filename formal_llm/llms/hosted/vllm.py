@@ -1,4 +1,14 @@
-"""Models on a vLLM server."""
+"""Models on a vLLM server, and LoRA adapters that it loads while it runs.
+
+vLLM loads an adapter from a folder that it can read (``POST /v1/load_lora_adapter``), if it was started as in
+:data:`START`. From then on the adapter's name is the name of a model. Its cached keys and values belong to that name:
+an adapter that replaced another one of the same name would use those of the old one. So each name is used only once.
+
+There are two ways to request the probabilities of tokens. Servers since 2026-07 report those of given tokens
+(``logprob_token_ids``, up to 128 of them), and read the shared part of texts once. Older ones report those of the
+tokens of a given text (``echo``), for which they read the whole text again. The first request determines which way the
+server supports. Both return the model's own probabilities, before any temperature.
+"""
 
 from __future__ import annotations
 

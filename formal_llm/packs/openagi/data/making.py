@@ -1,5 +1,9 @@
 """The creation of data for the OpenAGI tasks: pictures of the scikit-image wheel and texts of the project, degraded.
 
+The benchmark (Ge et al. 2023) makes a picture gray, blurs it, adds noise, and lowers its resolution; in a text it
+masks a word. The differences here: a low resolution is half the width and height, not a strongly compressed JPEG; the
+noise is added last, as in a camera; blur and noise are stronger and vary.
+
 Nothing is downloaded, and the same seed gives the same data. Layout: :mod:`formal_llm.packs.openagi.data.samples`.
 """
 
