@@ -10,8 +10,8 @@ is read once, and the backward pass is divided into parts of as many questions a
 distance to the reference model are means over the questions asked, so they are sums over distinct questions too.
 
 Plans may be drawn from a policy other than the updated one (truncated importance sampling). A server that generates
-the plans computes with other kernels and number formats than the trainer, or has older weights. Its plans are drawn from
-``mu``, and the gradient is that of ``pi``. For any function f of plans::
+the plans computes with other kernels and number formats than the trainer, or has older weights. Its plans are drawn
+from ``mu``, and the gradient is that of ``pi``. For any function f of plans::
 
     E over pi of f(plan)  =  E over mu of  pi(plan) / mu(plan) * f(plan)
 

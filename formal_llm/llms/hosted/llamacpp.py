@@ -1,7 +1,7 @@
 """Models on a server of llama.cpp: its own ``llama-server``, or that of ``llama-cpp-python``.
 
-``llamacpp-local:FILE.gguf`` and ``qwen`` run llama.cpp in this process: ``xllamacpp`` carries its server as a library. It
-is started here on a free port of the loopback interface with a random key, and asked like any other server, so grammars,
+``llamacpp-local:FILE.gguf`` and ``qwen`` run llama.cpp in this process: ``xllamacpp`` carries its server as a library.
+It is started here on a free port of the loopback interface with a random key, and asked like any other, so grammars,
 probabilities, texts, streams and the cache of prefixes are the same. It ends with this process.
 """
 
