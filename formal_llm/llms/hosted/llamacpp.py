@@ -19,9 +19,8 @@ from typing import Any, TypedDict, Unpack
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.generation import CUT_OFF
 from formal_llm.llms.hosted.adapter import chat_data, token_usage
-from formal_llm.llms.hosted.continuation import CompletionsLLM
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
-from formal_llm.llms.hosted.openai_client import Connection
+from formal_llm.llms.hosted.openai_client import CompletionsLLM, Connection
 from formal_llm.llms.hosted.scoring import SHORT, at_root, summed, tokens_in
 from formal_llm.llms.hosted.settings import given
 from formal_llm.llms.hosted.text_request import Part, TextRequest

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from formal_llm.errors import ProviderError
 from formal_llm.llms.hosted.adapter import chat_data, provider_error, shown_words
 from formal_llm.llms.hosted.choice_schema import choice_schema
-from formal_llm.llms.hosted.continuation import CompletionsLLM
+from formal_llm.llms.hosted.openai_client import CompletionsLLM
 from formal_llm.llms.hosted.scoring import SHORT, at_root, behind, summed, tokens_in
 from formal_llm.llms.hosted.settings import plain_address
 from formal_llm.llms.question import Message, Question
