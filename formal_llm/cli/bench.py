@@ -42,9 +42,8 @@ if TYPE_CHECKING:
     from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
 
     from formal_llm.packs.openagi.benchmark.conditions import Method
-    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM, AskingSettings, RunProgress, Skipped
+    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM, AskingSettings, Benchmark, RunProgress, Skipped
     from formal_llm.packs.openagi.benchmark.records import ScoredPlan
-    from formal_llm.packs.openagi.benchmark.run import Benchmark
     from formal_llm.packs.openagi.benchmark.transfer import Transfer
     from formal_llm.packs.openagi.data.samples import TaskData
     from formal_llm.packs.openagi.scores.choice import Scores
@@ -428,7 +427,7 @@ def bench(
 ) -> None:
     """Run a benchmark and print its table."""
     check_installed()
-    from formal_llm.packs.openagi.benchmark.run import Benchmark
+    from formal_llm.packs.openagi.benchmark.plans import Benchmark
     from formal_llm.packs.openagi.scores.judging import PlanJudge
 
     # All that can be wrong with the arguments is reported before a model is loaded.
@@ -467,7 +466,7 @@ def check_installed() -> None:
         MissingDependency: they are not; how to install them.
     """
     with needs_extra("openagi", "the benchmark"):
-        import formal_llm.packs.openagi.benchmark.run
+        import formal_llm.packs.openagi.benchmark.plans
         import formal_llm.packs.openagi.scores.judging  # noqa: F401
 
 

@@ -8,5 +8,5 @@
   to the expected value; :mod:`~formal_llm.packs.openagi.scores.neural`: scores by vision models.
 - :mod:`~formal_llm.packs.openagi.scores.judging`: the value of a plan on task data;
   :mod:`~formal_llm.packs.openagi.references`: the tools that a task's sentence requires.
-- :mod:`~formal_llm.packs.openagi.benchmark.run`: the comparison of models and methods.
+- :mod:`~formal_llm.packs.openagi.benchmark.plans`: the comparison of models and methods.
 """
