@@ -28,7 +28,7 @@ from formal_llm.cli.console import (
     progress_bars,
     without_loading_bars,
 )
-from formal_llm.cli.request_options import with_request_options
+from formal_llm.cli.options import with_request_options
 from formal_llm.cli.run import cancelling, make_folder, read_toolkit
 from formal_llm.errors import FormalLLMError, InputError, MissingDependency, ResourceNotFound
 from formal_llm.llms import LLM, RecordingLLM, resolve

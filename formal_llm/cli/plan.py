@@ -19,7 +19,7 @@ from formal_llm.automata.lookahead.verdicts import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
 from formal_llm.cli.console import check_folder, check_writable, command, err, out, print_text
-from formal_llm.cli.request_options import with_request_options
+from formal_llm.cli.options import with_request_options
 from formal_llm.cli.sources import LoadedRules, keep_answers, load, read_limits
 from formal_llm.cli.trace import TracePrinter
 from formal_llm.errors import AutomatonError, BudgetExceeded, FormalLLMError, NoValidPlan, Undecided, WritesNoText

@@ -18,8 +18,8 @@ import typer
 
 from formal_llm import __version__
 from formal_llm.cli.console import command, counted, err, needs_extra, print_text
+from formal_llm.cli.options import with_request_options
 from formal_llm.cli.plan import answerer
-from formal_llm.cli.request_options import with_request_options
 from formal_llm.errors import FormalLLMError, InputError, NoValidPlan, ResourceNotFound, ToolError
 from formal_llm.llms import LLM
 from formal_llm.planning import Plan, Task, TaskPack
