@@ -14,7 +14,7 @@ from formal_llm.cli.options import FinalOption, JsonOption, ProcessOption
 from formal_llm.cli.sources import load
 from formal_llm.planning.plans.vocabulary import write_word
 
-HELP = """Compare rules: do two sources describe the same plans?
+DIFF_HELP = """Compare rules: do two sources describe the same plans?
 
 If not, a shortest plan that one has and the other has not is shown, both ways. Finite automata and small finite
 languages are compared wholly, others up to a length that is told.
@@ -41,14 +41,14 @@ def diff(
     a, b = (load(name, process=process, final=final).whole for name in (one, other))
     found = differences(a, b, max_length, max_places=max_states)
     if as_json:
-        print_text(json.dumps(_data(found), indent=2, ensure_ascii=False))
+        print_text(json.dumps(_comparison_data(found), indent=2, ensure_ascii=False))
     else:
-        print_text("\n".join(_lines(found, one, other)))
+        print_text("\n".join(_comparison_lines(found, one, other)))
     if not found.equal:
         raise typer.Exit(1)
 
 
-def _data(found: Differences) -> dict[str, object]:
+def _comparison_data(found: Differences) -> dict[str, object]:
     return {
         "equal": found.equal,
         "exact": found.exact,
@@ -59,7 +59,7 @@ def _data(found: Differences) -> dict[str, object]:
     }
 
 
-def _lines(found: Differences, one: str, other: str) -> list[str]:
+def _comparison_lines(found: Differences, one: str, other: str) -> list[str]:
     if found.equal:
         lines = ["equal: they have the same plans"]
         if found.up_to is not None:
@@ -69,10 +69,10 @@ def _lines(found: Differences, one: str, other: str) -> list[str]:
         for name, only in ((one, found.only_one), (other, found.only_other)):
             none = "nothing" if found.exact else f"nothing of at most {counted(found.up_to or 0, 'terminal')}"
             lines.append(f"only in {name}: {none if only is None else write_word(only)}")
-    return lines + _table(["plans", one, other], found.counts)
+    return lines + _counts_table(["plans", one, other], found.counts)
 
 
-def _table(heads: Sequence[str], counts: Sequence[Sequence[int]]) -> list[str]:
+def _counts_table(heads: Sequence[str], counts: Sequence[Sequence[int]]) -> list[str]:
     """How many plans of each length there are."""
     rows = [list(heads), *([f"of length {length}", str(a), str(b)] for length, a, b in counts if a or b)]
     if len(rows) == 1:

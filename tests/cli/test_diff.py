@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from formal_llm.cli.main import app
 
 
-def run(*arguments: str):
+def diff(*arguments: str):
     return CliRunner().invoke(app, ["diff", *arguments])
 
 
@@ -26,7 +26,7 @@ def write(tmp_path: Path):
 
 
 def test_equal_languages_end_with_0(write) -> None:
-    done = run(write("one.cfg", "S -> a T\nT -> b | c\n"), write("two.cfg", "S -> a b | a c\n"))
+    done = diff(write("one.cfg", "S -> a T\nT -> b | c\n"), write("two.cfg", "S -> a b | a c\n"))
     assert (done.exit_code, done.stderr) == (0, "")
     first, head, row = done.stdout.splitlines()
     assert first == "equal: they have the same plans"
@@ -36,27 +36,27 @@ def test_equal_languages_end_with_0(write) -> None:
 
 def test_equal_up_to_a_length(write) -> None:
     one, two = write("one.cfg", "S -> a S b | ε\n"), write("two.cfg", "S -> a S b | a b | ε\n")
-    done = run(one, two, "--max-length", "6")
+    done = diff(one, two, "--max-length", "6")
     assert done.exit_code == 0
     assert done.stdout.splitlines()[0] == "equal up to 6 terminals; longer plans were not compared"
-    data = json.loads(run(one, two, "--max-length", "6", "--json").stdout)
+    data = json.loads(diff(one, two, "--max-length", "6", "--json").stdout)
     assert (data["equal"], data["exact"], data["up_to"], data["only_a"]) == (True, False, 6, None)
 
 
 def test_a_shortest_plan_of_each_ends_with_1(write) -> None:
     one = write("one.cfg", "S -> a S | b\n%limit 2 a\n")
     two = write("two.pda", "%start p\n%accept q\np, a, ε -> p, ε\np, c, ε -> q, ε\n")
-    done = run(one, two)
+    done = diff(one, two)
     assert done.exit_code == 1
     assert done.stdout.splitlines()[:3] == ["different", f"only in {one}: b", f"only in {two}: c"]
-    data = json.loads(run(one, two, "--json").stdout)
+    data = json.loads(diff(one, two, "--json").stdout)
     assert (data["equal"], data["exact"], data["only_a"], data["only_b"]) == (False, True, ["b"], ["c"])
     assert data["counts"] == [{"length": 1, "a": 1, "b": 1}]
 
 
 def test_one_way(write) -> None:
     one, two = write("one.cfg", "S -> a S b | ε | c\n"), write("two.cfg", "S -> a S b | c\n")
-    done = run(one, two, "--max-length", "3")
+    done = diff(one, two, "--max-length", "3")
     assert done.stdout.splitlines()[1:3] == [
         f"only in {one}: ε (the empty plan)",
         f"only in {two}: nothing of at most 3 terminals",
@@ -64,9 +64,9 @@ def test_one_way(write) -> None:
 
 
 def test_packs_with_constraints_and_other_rules(write) -> None:
-    done = run("daily", "daily")
+    done = diff("daily", "daily")
     assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "equal: they have the same plans")
-    assert run("react", "rewoo").exit_code == 1
+    assert diff("react", "rewoo").exit_code == 1
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,6 @@ def test_packs_with_constraints_and_other_rules(write) -> None:
     [(("nowhere.cfg", "daily"), "no such file"), (("daily", "dialy"), "Did you mean 'daily'?")],
 )
 def test_bad_input_ends_with_2(arguments: tuple[str, ...], told: str) -> None:
-    done = run(*arguments)
+    done = diff(*arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert told in done.stderr
