@@ -85,7 +85,8 @@ class Summarise:
         calls = yield from _carry_out(run)
         if not calls:
             return _end_empty_round(run)
-        thought = next((one.text for one in reversed(run.segments) if one.state not in _list_tool_states(run)), "")
+        tool_states = run.settings.roles.action, run.settings.roles.input
+        thought = next((one.text for one in reversed(run.segments) if one.state not in tool_states), "")
         results = "\n\n".join(f"{call.tool}[{call.input}]\n{call.output}" for call in calls)
         asked = REQUEST.format(question=run.question, thought=thought, results=results)
         texts: dict[str, None] = {}
@@ -134,10 +135,6 @@ def _end_empty_round(run: Run) -> str:
     except NotAllowed:
         return none  # the rules want more rounds
     return f"{none} That is so of {empty} rounds in a row, the most that may be: no further one begins."
-
-
-def _list_tool_states(run: Run) -> tuple[str | None, ...]:
-    return run.settings.roles.action, run.settings.roles.input
 
 
 @dataclass(slots=True)

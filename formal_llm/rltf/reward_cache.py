@@ -197,7 +197,11 @@ class CachedReward(Reward):
 
     def _keep_judgements(self, keys: list[str]) -> None:
         name = self.name.encode(errors="replace").decode()
-        rows = [(key, name, _dump_judgement(self._known[key])) for key in keys if not self._known[key].passing]
+        judged = ((key, self._known[key]) for key in keys if not self._known[key].passing)
+        rows = [
+            (key, name, json.dumps({"value": one.value, **({"failed": one.failed} if one.failed else {})}))
+            for key, one in judged
+        ]
         if rows and self._store is not None:
             with self._errors_told():
                 self._store.put(rows)
@@ -229,10 +233,6 @@ class CachedReward(Reward):
 
 def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
-def _dump_judgement(judged: Judged) -> str:
-    return json.dumps({"value": judged.value, **({"failed": judged.failed} if judged.failed else {})})
 
 
 def _parse_judgement(text: bytes) -> Judged | None:

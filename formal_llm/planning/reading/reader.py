@@ -479,9 +479,8 @@ class _PlanReader:
             candidates = (moved.told,) if has_word(moved.told) else ()
             decisions = [moved.is_decision(at) for at in range(len(lines))]
         else:
-            words = (
-                tuple(self._resolve_terminal(line.text, line.place, line.source) for line in self._order_lines(lines)),
-            )
+            ordered = lines[::-1] if self._order == "backward" else lines
+            words = (tuple(self._resolve_terminal(line.text, line.place, line.source) for line in ordered),)
         wrong = find_wrong_number(lines, decisions)
         if wrong is not None:
             candidates, words = (), ()
@@ -493,9 +492,6 @@ class _PlanReader:
         # Numbers that are wrong are reported as they are; else an automaton is asked what could have stood there.
         moved = None if wrong is not None and wrong.line is not None else moved
         return Reading(words, candidates, tuple(lines), tuple(skipped), guess, wrong, moved)
-
-    def _order_lines(self, lines: Sequence[StepLine]) -> Sequence[StepLine]:
-        return lines[::-1] if self._order == "backward" else lines
 
 
 def _check_shared(word: Word, reading: Reading, rules: PDA) -> None:

@@ -58,9 +58,8 @@ def rates_table(rows: Sequence[RatesRow], split: str | None = None) -> str:
         cells = [f"{share} ({count})" for share, count in zip(shares, counts, strict=True)]
         lines.append([row.who, row.evaluator, "cases given", *cells])
         if split is not None:
-            lines.append(
-                [row.who, row.evaluator, f"whole {split} split", *_format_percent(row.rates.compute_shares(split))]
-            )
+            shares = row.rates.compute_shares(split)
+            lines.append([row.who, row.evaluator, f"whole {split} split", *(f"{share:.1%}" for share in shares)])
     return render_markdown(lines)
 
 
@@ -84,10 +83,6 @@ def as_data(rows: Sequence[RatesRow]) -> list[Mapping[str, object]]:
         | {name: {"passed": part, "of": whole} for name, (part, whole) in zip(COLUMNS, row.rates.counts, strict=True)}
         for row in rows
     ]
-
-
-def _format_percent(shares: Sequence[float]) -> list[str]:
-    return [f"{share:.1%}" for share in shares]
 
 
 def work_table(told: Mapping[str, Sequence[TravelRecord]]) -> str:
