@@ -103,7 +103,7 @@ class Counting(LoRAServer):
         self.sent = self.new = self.texts = 0
         self._blocks: set[Text] = set()
 
-    def _completed(
+    def _request_completions(
         self,
         model: str,  # noqa: ARG002
         texts: Sequence[Text],

@@ -451,7 +451,7 @@ def bench(
         known = own_data(to, numbers, samples)
     judge = PlanJudge(Executor(tools, cache=to / "cache"), known, scores, samples=samples, pack=pack)
     run = Benchmark(judge, numbers, **settings)
-    with _recorded(asking, to) as recorded:
+    with _record_answers(asking, to) as recorded:
         rows = _all_made(run, recorded, to)
         shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < count]
         tell(run, shown, skipped, to, TableStyle(show, published, grouping, in_cells=methods is not None))
@@ -471,7 +471,7 @@ def check_installed() -> None:
 
 
 @contextmanager
-def _recorded(asking: Asking, to: Path) -> Iterator[Asking]:
+def _record_answers(asking: Asking, to: Path) -> Iterator[Asking]:
     """The same LLMs, with what they answer on record."""
     from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM
 
@@ -527,12 +527,12 @@ def read_numbers(text: str, pack: TaskPack) -> list[int]:
 def cancelling_progress() -> Iterator[tuple[Callable[[RunProgress], None], threading.Event]]:
     """What shows how far a run is, and what Ctrl-C sets."""
     cancel = threading.Event()
-    with _progress() as show_step, cancelling(cancel):
+    with _show_progress() as show_step, cancelling(cancel):
         yield show_step, cancel
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[RunProgress], None]]:
+def _show_progress() -> Iterator[Callable[[RunProgress], None]]:
     """How far the phases are, on standard error."""
     known: dict[str, TaskID] = {}
     with progress_bars() as bars:

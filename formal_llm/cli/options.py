@@ -25,13 +25,13 @@ class OrderName(StrEnum):
     backward = "backward"
 
 
-def _sources(begun: str) -> list[str]:
+def _complete_sources(begun: str) -> list[str]:
     """The shipped and installed sources whose name begins so; files are completed by the shell."""
     names = [name for kind in ("tasks", *SHIPPED) for name in authored.names(kind)]
     return [name for name in dict.fromkeys([*names, *PACKS.names()]) if name.startswith(begun)]
 
 
-def _llms(begun: str) -> list[str]:
+def _complete_llms(begun: str) -> list[str]:
     """The provider strings that begin so, as far as they are known before there is a model."""
     forms = [
         form if form.startswith("test:") else form.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ.") for form in provider_forms()
@@ -44,10 +44,12 @@ SourceArgument = Annotated[
     typer.Argument(
         help="A task pack, or rules: name or path. Rules are a grammar (.cfg), a flowchart or state diagram in Mermaid "
         "(.mmd), an automaton (.pda), a behaviour (.agent), BPMN (.bpmn), SCXML (.scxml) or XState (.xstate).",
-        autocompletion=_sources,
+        autocompletion=_complete_sources,
     ),
 ]
-LLMOption = Annotated[str, typer.Option("--llm", help="Who answers; see: formal-llm llms.", autocompletion=_llms)]
+LLMOption = Annotated[
+    str, typer.Option("--llm", help="Who answers; see: formal-llm llms.", autocompletion=_complete_llms)
+]
 TaskArgument = Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")]
 InputOption = Annotated[
     list[str] | None,

@@ -317,7 +317,7 @@ def plan(
         write_strategy(planner, one, asking, out_, certificate)
         return
     with certified(certificate, loaded, task, inputs=input_, goal=goal, limit=limit, require=require) as plans:
-        plans.append(_made(planner, one, asking, forms))
+        plans.append(_make_plan(planner, one, asking, forms))
         write_plan(plans[0], forms, out_)
 
 
@@ -344,7 +344,9 @@ def write_strategy(
         write_certificate(proof, made.compiled_rules(), made.certificate(), strategy_checker.__file__)
 
 
-def _made(planner: Planner, task: Task, asking: Callable[[], AbstractContextManager[None]], forms: list[Show]) -> Plan:
+def _make_plan(
+    planner: Planner, task: Task, asking: Callable[[], AbstractContextManager[None]], forms: list[Show]
+) -> Plan:
     """The plan of a task; where a budget is used up, what there is of it is printed."""
     try:
         planner.start(task)  # that there is no plan is reported before a model is loaded as well

@@ -289,7 +289,7 @@ class Writing(Question):
     @property
     def messages(self) -> tuple[Message, ...]:
         """The whole chat."""
-        return tuple(self._get("_messages"))
+        return tuple(self._get_slot("_messages"))
 
     @property
     def content(self) -> dict[str, object]:

@@ -29,8 +29,8 @@ class SynonymLikeness:
 
     def __init__(self, synonyms: Callable[[str], list[str]] | None = None) -> None:
         self._lock = threading.Lock()
-        self._synonyms = synonyms or _wordnet()
-        self._known = lru_cache(maxsize=16_384)(self._families)
+        self._synonyms = synonyms or _load_wordnet()
+        self._known = lru_cache(maxsize=16_384)(self._find_families)
 
     def __call__(self, words: tuple[str, ...], terms: tuple[Term, ...]) -> list[dict[int, float]]:
         """Measure the likeness, see :data:`~formal_llm.llms.builtin.Likeness`."""
@@ -43,14 +43,14 @@ class SynonymLikeness:
                     shares[place] = SHARE
         return found
 
-    def _families(self, word: str) -> frozenset[str]:
+    def _find_families(self, word: str) -> frozenset[str]:
         """Return the stems of the synonyms of a word that are single words."""
         with self._lock:  # the database has one connection
             found = self._synonyms(word.casefold())
         return frozenset(stem(one) for one in found if len(content_words(one)) == 1)
 
 
-def _wordnet() -> Callable[[str], list[str]]:
+def _load_wordnet() -> Callable[[str], list[str]]:
     try:
         from Oyemi import find_synonyms
     except ImportError as error:

@@ -81,7 +81,7 @@ class LlamaCppLLM(CompletionsLLM):
             **connection,
         )
 
-    def _guarantee(self, question: Question) -> dict[str, Any]:
+    def _restrict_choice(self, question: Question) -> dict[str, Any]:
         body: dict[str, Any] = {"grammar": grammar(len(question.options), several=question.several)}
         if self.asks_logprobs and not question.several:
             # This is llama.cpp's own name; llama-cpp-python ignores names that it does not know.
@@ -92,44 +92,46 @@ class LlamaCppLLM(CompletionsLLM):
         # Both servers accept a schema in this form; bounds of texts would become grammars that llama.cpp refuses.
         return {"response_format": {"type": "json_object", "schema": portable(schema, lists=True)}}
 
-    def _complete(self, client: Any, request: TextRequest) -> Any:
+    def _request_completion(self, client: Any, request: TextRequest) -> Any:
         if not self._native:
-            return super()._complete(client, replace(request, stop=()))
+            return super()._request_completion(client, replace(request, stop=()))
         body = {"prompt": request.messages[-1].content, "n_predict": request.max_tokens, "cache_prompt": True}
         asked = given(temperature=request.temperature, stop=list(request.stop) or None, stream=request.streams or None)
-        return self._post(client, at_root(client.base_url, "/completion"), {**body, **asked, **self._extra_body})
+        return self._post_json(client, at_root(client.base_url, "/completion"), {**body, **asked, **self._extra_body})
 
-    def _less(self, error: Exception, request: TextRequest) -> TextRequest:
+    def _reduce_request(self, error: Exception, request: TextRequest) -> TextRequest:
         if request.continues and self._native and getattr(error, "status_code", None) == 404:
             self._native = False
             return request
-        return super()._less(error, request)
+        return super()._reduce_request(error, request)
 
     def _chat_tokens(self, messages: Sequence[Message]) -> list[int]:
-        response = self._post(
+        response = self._post_json(
             self.client, at_root(self.client.base_url, "/apply-template"), {"messages": chat_data(messages)}
         )
-        return self._tokens(response["prompt"], add_special=True, parse_special=True)
+        return self._tokenize_text(response["prompt"], add_special=True, parse_special=True)
 
     def _answered_tokens(self, answer: str) -> list[int]:
         def written(messages: Sequence[Message]) -> str:
             body = {"messages": chat_data(messages)}
-            return str(self._post(self.client, at_root(self.client.base_url, "/apply-template"), body)["prompt"])
+            return str(self._post_json(self.client, at_root(self.client.base_url, "/apply-template"), body)["prompt"])
 
         # Another message follows the answer, since a server would continue an answer that comes last.
         before, whole = written(SHORT), written([*SHORT, Message("assistant", answer), *SHORT])
         start = before + answer
         if not whole.startswith(start) or whole == start:
             raise KeyError("the chat template does not write an answer where the model would")
-        return self._tokens(whole[len(start) :], add_special=False, parse_special=True)
+        return self._tokenize_text(whole[len(start) :], add_special=False, parse_special=True)
 
     def _text_tokens(self, text: str) -> list[int]:
-        return self._tokens(text, add_special=False)
+        return self._tokenize_text(text, add_special=False)
 
-    def _tokens(self, text: str, **how: bool) -> list[int]:
-        return tokens_in(self._post(self.client, at_root(self.client.base_url, "/tokenize"), {"content": text, **how}))
+    def _tokenize_text(self, text: str, **how: bool) -> list[int]:
+        return tokens_in(
+            self._post_json(self.client, at_root(self.client.base_url, "/tokenize"), {"content": text, **how})
+        )
 
-    def _score(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
+    def _score_text(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
         # The server reports no probabilities of the prompt. So it writes the text, restricted by a grammar,
         # and reports how probable each token was before the grammar was applied.
         asked: dict[str, Any] = {
@@ -146,12 +148,14 @@ class LlamaCppLLM(CompletionsLLM):
             inside, asked["logit_bias"] = tokens[:-1], [[tokens[-1], 100.0]]
         rule = "root ::= " + (" ".join(f"<[{token}]>" for token in inside) or '""')
         try:
-            body = self._post(self.client, at_root(self.client.base_url, "/completion"), {**asked, "grammar": rule})
+            body = self._post_json(
+                self.client, at_root(self.client.base_url, "/completion"), {**asked, "grammar": rule}
+            )
         except Exception as error:
             if self._ends_by_itself or tokens[-1] != self._end_token or "grammar stack" not in str(error):
                 raise
             self._ends_by_itself = True
-            return self._score(before, tokens)
+            return self._score_text(before, tokens)
         probabilities = body["completion_probabilities"]
         if [one["id"] for one in probabilities] != [*tokens]:
             raise TypeError("the server wrote other tokens than it was held to")

@@ -53,7 +53,7 @@ class VLLM(CompletionsLLM):
     default_url = "http://localhost:8000/v1"
     needs = "the server must know structured_outputs (vLLM 0.11 or newer)"
 
-    def _guarantee(self, question: Question) -> dict[str, Any]:
+    def _restrict_choice(self, question: Question) -> dict[str, Any]:
         if question.several:
             output: dict[str, Any] = {"json": choice_schema(question, bounded=True)}
         else:
@@ -64,22 +64,22 @@ class VLLM(CompletionsLLM):
         return {"extra_body": {"structured_outputs": {"json": portable(schema, lists=True)}}}
 
     def _chat_tokens(self, messages: Sequence[Message]) -> list[int]:
-        return self._tokens(messages=chat_data(messages), add_generation_prompt=True)
+        return self._request_tokens(messages=chat_data(messages), add_generation_prompt=True)
 
     def _answered_tokens(self, answer: str) -> list[int]:
         chat = chat_data([*SHORT, Message("assistant", answer)])
-        whole = self._tokens(messages=chat, add_generation_prompt=False)
+        whole = self._request_tokens(messages=chat, add_generation_prompt=False)
         return behind(whole, self._chat_tokens(SHORT), self._text_tokens(answer))
 
     def _text_tokens(self, text: str) -> list[int]:
-        return self._tokens(prompt=text, add_special_tokens=False)
+        return self._request_tokens(prompt=text, add_special_tokens=False)
 
-    def _tokens(self, **what: object) -> list[int]:
+    def _request_tokens(self, **what: object) -> list[int]:
         return tokens_in(
-            self._post(self.client, at_root(self.client.base_url, "/tokenize"), {"model": self.model, **what})
+            self._post_json(self.client, at_root(self.client.base_url, "/tokenize"), {"model": self.model, **what})
         )
 
-    def _score(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
+    def _score_text(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
         (found,) = self._score_all(before, [tokens])
         return found
 
@@ -89,7 +89,7 @@ class VLLM(CompletionsLLM):
         asked = {"max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0.0}
         prompts = [[*before, *tokens] for tokens in texts]
         prompt = prompts[0] if len(prompts) == 1 else prompts
-        response = self._post(self.client, "/completions", {"model": self.model, "prompt": prompt, **asked})
+        response = self._post_json(self.client, "/completions", {"model": self.model, "prompt": prompt, **asked})
         choices = sorted(response["choices"], key=lambda choice: choice.get("index", 0))
         if len(choices) != len(texts):
             raise TypeError(f"the server told {len(choices)} of {len(texts)} texts")
@@ -135,7 +135,7 @@ class LoRAServer(VLLM):
         self.name = f"vLLM server at {plain_address(self.client.base_url)}"
         self.names_tokens: bool | None = None
 
-    def _address(self, url: str) -> str:
+    def _build_address(self, url: str) -> str:
         return url if url.rstrip("/").endswith("/v1") else url.rstrip("/") + "/v1"
 
     # -- adapters ---------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ class LoRAServer(VLLM):
         Raises:
             ProviderError: the server cannot be reached, or its answer is not valid.
         """
-        with self._scrubbed(), self._running():
+        with self._scrub_errors(), self._run_within_bounds():
             try:
                 response = self.client.get("/models", cast_to=object, options={"headers": self.headers})
                 return {str(one["id"]): str(one.get("parent") or "") for one in response["data"]}
@@ -173,14 +173,14 @@ class LoRAServer(VLLM):
         Raises:
             ProviderError: the server refuses; the message explains what to do.
         """
-        with self._scrubbed(), self._running():
+        with self._scrub_errors(), self._run_within_bounds():
             try:
-                self._post(self.client, "/load_lora_adapter", {"lora_name": name, "lora_path": str(folder)})
+                self._post_json(self.client, "/load_lora_adapter", {"lora_name": name, "lora_path": str(folder)})
             except Exception as error:
                 message = shown_words(error, self.client)
                 if "already been loaded" in message:  # by a request whose answer was lost, since each name is used once
                     return
-                raise self._refusal(error, message, folder, rank) from error
+                raise self._describe_refusal(error, message, folder, rank) from error
 
     def unload(self, name: str) -> None:
         """Unload an adapter; an unknown one counts as unloaded.
@@ -188,16 +188,16 @@ class LoRAServer(VLLM):
         Raises:
             ProviderError: the server cannot be reached, or accepts no adapters.
         """
-        with self._scrubbed(), self._running():
+        with self._scrub_errors(), self._run_within_bounds():
             try:
-                self._post(self.client, "/unload_lora_adapter", {"lora_name": name})
+                self._post_json(self.client, "/unload_lora_adapter", {"lora_name": name})
             except Exception as error:
                 message = shown_words(error, self.client)
                 if getattr(error, "status_code", None) in (400, 404) and "adapter" in message.casefold():
                     return
-                raise self._refusal(error, message) from error
+                raise self._describe_refusal(error, message) from error
 
-    def _refusal(
+    def _describe_refusal(
         self, error: Exception, said: str, folder: str | Path | None = None, rank: int | None = None
     ) -> ProviderError:
         """Create the error for a failed request about adapters, with what to do."""
@@ -249,26 +249,26 @@ class LoRAServer(VLLM):
         # The texts that others continue come first: then the server has read them when it comes to the others.
         shortest = {text for text in wanted if not any(text[:end] in wanted for end in range(1, len(text)))}
         for part in (shortest, wanted.keys() - shortest):
-            requests = list(_named({text: wanted[text] for text in sorted(part)}))
+            requests = list(_group_wanted({text: wanted[text] for text in sorted(part)}))
             if self.names_tokens is None and requests:
                 self.names_tokens = self._named_ones(model, requests[0], found)
                 del requests[0]
             if self.names_tokens is False:
                 return
-            for is_named in self._together(lambda one: self._named_ones(model, one, found), requests):
+            for is_named in self._ask_together(lambda one: self._named_ones(model, one, found), requests):
                 if not is_named:
                     raise ProviderError(f"{self.name}: it told of other tokens than it was asked for")
 
     def _ask_by_echo(self, model: str, wanted: Wanted, found: dict[Text, dict[int, float]]) -> None:
         """Ask for the probabilities of whole texts, in which the tokens stand."""
-        requests = [dict.fromkeys(rows, ()) for rows in _cut(_whole(wanted), _ECHOED)]
-        for rows in self._together(lambda one: self._echoed(model, list(one)), requests):
+        requests = [dict.fromkeys(rows, ()) for rows in _split_texts(_list_longest(wanted), _ECHOED)]
+        for rows in self._ask_together(lambda one: self._read_echoes(model, list(one)), requests):
             for row, logs in rows.items():
                 for end in range(1, len(row)):
                     if row[end] in wanted.get(row[:end], ()):
                         found[row[:end]][row[end]] = logs[end]
 
-    def _together(self, ask: Any, requests: Sequence[Wanted]) -> Iterator[Any]:
+    def _ask_together(self, ask: Any, requests: Sequence[Wanted]) -> Iterator[Any]:
         """Yield the answers to some requests, a few of which are made concurrently."""
         if len(requests) < 2:
             yield from map(ask, requests)
@@ -281,7 +281,7 @@ class LoRAServer(VLLM):
         numbers = sorted({token for tokens in wanted.values() for token in tokens})
         more = {"logprob_token_ids": numbers, "return_tokens_as_token_ids": True}
         try:
-            listed = self._completed(model, list(wanted), more, "top_logprobs")
+            listed = self._request_completions(model, list(wanted), more, "top_logprobs")
         except ProviderError as error:
             if "logprob_token_ids" in str(error):
                 return False
@@ -293,20 +293,22 @@ class LoRAServer(VLLM):
             into[text] = {token: top[name] for name, token in names.items()}
         return True
 
-    def _echoed(self, model: str, rows: list[Text]) -> dict[Text, list[float]]:
+    def _read_echoes(self, model: str, rows: list[Text]) -> dict[Text, list[float]]:
         """Return for each text the logarithms of its tokens, each given those before it; None for the first one."""
-        token_logs = self._completed(model, rows, {"echo": True}, "token_logprobs")
+        token_logs = self._request_completions(model, rows, {"echo": True}, "token_logprobs")
         for row, logs in zip(rows, token_logs, strict=True):
             if len(logs) < len(row):
                 raise ProviderError(f"{self.name}: it told of {len(logs)} of {len(row)} tokens")
         return dict(zip(rows, token_logs, strict=True))
 
-    def _completed(self, model: str, texts: Sequence[Text], more: Mapping[str, object], field: str) -> list[list[Any]]:
+    def _request_completions(
+        self, model: str, texts: Sequence[Text], more: Mapping[str, object], field: str
+    ) -> list[list[Any]]:
         """Return a field of the probabilities that the server reports with each text: a non-empty list."""
         body = {"model": model, "prompt": [list(text) for text in texts], "max_tokens": 1, "temperature": 1.0}
-        with self._scrubbed(), self._running():
+        with self._scrub_errors(), self._run_within_bounds():
             try:
-                response = self._post(self.client, "/completions", {**body, "logprobs": 1, **more})
+                response = self._post_json(self.client, "/completions", {**body, "logprobs": 1, **more})
                 choices = sorted(response["choices"], key=lambda choice: choice["index"])
                 if len(choices) != len(texts):
                     raise TypeError(f"{len(choices)} answers to {len(texts)} texts")
@@ -323,7 +325,7 @@ def _is_log(told: object) -> bool:
     return isinstance(told, (int, float)) and not isinstance(told, bool) and _NONE < told <= 0.01
 
 
-def _named(wanted: Wanted) -> Iterator[Wanted]:
+def _group_wanted(wanted: Wanted) -> Iterator[Wanted]:
     """Split into requests whose texts share a list of tokens; texts with similar tokens come together."""
     ordered = sorted(wanted, key=lambda text: sorted(wanted[text]))
     part: dict[Text, Collection[int]] = {}
@@ -339,14 +341,14 @@ def _named(wanted: Wanted) -> Iterator[Wanted]:
         yield part
 
 
-def _whole(wanted: Wanted) -> list[Text]:
+def _list_longest(wanted: Wanted) -> list[Text]:
     """Return the longest texts, which contain all requested tokens."""
     rows = sorted((*text, token) for text, tokens in wanted.items() for token in tokens)
     # In this order a text that begins with a row comes directly after it.
     return [row for row, after in zip(rows, [*rows[1:], ()], strict=True) if after[: len(row)] != row]
 
 
-def _cut(texts: Iterable[Text], most: int) -> Iterator[list[Text]]:
+def _split_texts(texts: Iterable[Text], most: int) -> Iterator[list[Text]]:
     """Split texts into parts of at most ``most`` tokens; a single text may have more."""
     part: list[Text] = []
     size = 0

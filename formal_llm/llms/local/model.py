@@ -236,9 +236,9 @@ class TransformersLLM(LocalLLM):
             LLMError: the chat is too long for the model.
         """
         ids = self.renderer.tokens(chat(messages))
-        _, new = self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
+        _, new = self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
         text = self.scorer.tokenizer.decode(new, skip_special_tokens=True)
-        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._ended(new, text, stop))
+        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
 
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -249,9 +249,9 @@ class TransformersLLM(LocalLLM):
             LLMError: the text is too long for the model, or the model is an encoder-decoder, which continues no texts.
         """
         ids = self._prompt_ids(prompt)
-        _, new = self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
+        _, new = self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
         text = after(self.scorer.tokenizer, ids, new)
-        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._ended(new, text, stop))
+        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
 
     def stream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -259,20 +259,20 @@ class TransformersLLM(LocalLLM):
         """Like :meth:`generate`, piece by piece; closing the stream stops the writing."""
         ids = self.renderer.tokens(chat(messages))
         before = [] if self.renderer.style == "seq2seq" else ids
-        yield from self._stream(ids, before, max_tokens, stop, temperature)
+        yield from self._stream_tokens(ids, before, max_tokens, stop, temperature)
 
     def stream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
         """Like :meth:`continue_text`, piece by piece; closing the stream stops the writing."""
         ids = self._prompt_ids(prompt)
-        yield from self._stream(ids, ids, max_tokens, stop, temperature)
+        yield from self._stream_tokens(ids, ids, max_tokens, stop, temperature)
 
-    def _stream(
+    def _stream_tokens(
         self, ids: Sequence[int], before: Sequence[int], max_tokens: int, stop: Sequence[str], temperature: float
     ) -> Stream:
         def write(streamer: TokenStream) -> None:
-            self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature, streamer=streamer)
+            self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature, streamer=streamer)
 
         new: list[int] = []
         pieces, cutter = written_pieces(write, self.scorer.tokenizer, before, new), Cutter(stop)
@@ -286,7 +286,7 @@ class TransformersLLM(LocalLLM):
             pieces.close()
         if rest := cutter.close():
             yield rest
-        ended = self._ended(new, "", ()) if cutter.ended is None else cutter.ended
+        ended = self._find_end(new, "", ()) if cutter.ended is None else cutter.ended
         yield _as_generated(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
 
     def _prompt_ids(self, prompt: str) -> list[int]:
@@ -294,7 +294,7 @@ class TransformersLLM(LocalLLM):
             raise LLMError(f"{self.name or 'the model'} is an encoder-decoder, which does not go on with a text")
         return open_tokens(self.scorer.tokenizer, prompt)
 
-    def _ended(self, new: Sequence[int], text: str, stop: Sequence[str]) -> str | None:
+    def _find_end(self, new: Sequence[int], text: str, stop: Sequence[str]) -> str | None:
         """Return what ended a text, see :class:`~formal_llm.llms.generation.Generated`."""
         found = first_stop(text, stop)
         if found is not None:
@@ -326,12 +326,12 @@ class TransformersLLM(LocalLLM):
         Raises:
             LLMError: the chat is too long for the model, or the processor raised the error.
         """
-        return self._write(
+        return self._write_ids(
             self.renderer.tokens(chat(messages)), max_tokens=max_tokens, stop=stop, temperature=temperature,
             processor=processor, beams=beams,
         )  # fmt: skip
 
-    def _write(
+    def _write_ids(
         self,
         ids: Sequence[int],
         *,
@@ -381,7 +381,7 @@ class TransformersLLM(LocalLLM):
             LLMError: both together are too long for the model.
             ValueError: the continuation has no token.
         """
-        return self._scored(messages, continuation)[0]
+        return self._score_continuation(messages, continuation)[0]
 
     def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
         """Like :meth:`score`, for several texts, each with its number of tokens.
@@ -389,9 +389,9 @@ class TransformersLLM(LocalLLM):
         Raises:
             LLMError, ValueError: see :meth:`score`.
         """
-        return [self._scored(messages, text) for text in texts]
+        return [self._score_continuation(messages, text) for text in texts]
 
-    def _scored(self, messages: Messages, continuation: str) -> tuple[float, int]:
+    def _score_continuation(self, messages: Messages, continuation: str) -> tuple[float, int]:
         import torch
 
         model, renderer = self.scorer.model, self.renderer
@@ -413,7 +413,7 @@ class TransformersLLM(LocalLLM):
             logs = torch.log_softmax(logits.float(), dim=-1)
             return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum()), len(ids)
 
-    def _length(self, question: Question) -> int:
+    def _measure_length(self, question: Question) -> int:
         return len(self.renderer.prompt(question).tokens)
 
 

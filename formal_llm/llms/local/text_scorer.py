@@ -55,11 +55,11 @@ class Seq2SeqScorer(PromptScorer):
         lengths = [len(prompt.tokens) for prompt in prompts]
         for chosen in batches(by_length(lengths), lengths, self.batch_tokens):
             trees = [prompts[index].tree for index in chosen]
-            values = tree_log_probabilities(self._read([prompts[index] for index in chosen]), trees)
+            values = tree_log_probabilities(self._compute_logits([prompts[index] for index in chosen]), trees)
             found.update(zip(chosen, values, strict=True))
         return [found[index] for index in range(len(prompts))]
 
-    def _read(self, prompts: Sequence[Prompted]) -> torch.Tensor:
+    def _compute_logits(self, prompts: Sequence[Prompted]) -> torch.Tensor:
         """Compute the logits at the nodes of the prompts' answer trees."""
         import torch
         from torch.nn.utils.rnn import pad_sequence
@@ -77,21 +77,21 @@ class Seq2SeqScorer(PromptScorer):
         owners = [number for number, prompt in enumerate(prompts) for _ in prompt.tree.rows]
         paths = [path for prompt in prompts for path in prompt.tree.rows]
         if not paths:
-            return self._decode(starts, encoded[0], mask).logits[:, 0]
+            return self._run_decoder(starts, encoded[0], mask).logits[:, 0]
         written = [torch.tensor([p.tree.tokens[node] for node in path]) for p in prompts for path in p.tree.rows]
         self.tokens_read += sum(map(len, written))
         tokens = pad_sequence(written, batch_first=True, padding_value=self.start).to(device)
         owner = torch.tensor(owners)  # on the CPU, so that it can index rows on any device
         if checkpoints(self.model):  # it keeps no keys and values
             rows = torch.cat([starts[owner], tokens], dim=1)
-            logits = self._decode(rows, encoded[0][owner], mask[owner]).logits
+            logits = self._run_decoder(rows, encoded[0][owner], mask[owner]).logits
             first, rest = logits[[owners.index(number) for number in range(len(prompts))], 0], logits[:, 1:]
         else:
             cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
             kept = {cache_argument(self.model): cache, "use_cache": True}
-            first = self._decode(starts, encoded[0], mask, **kept).logits[:, 0]
+            first = self._run_decoder(starts, encoded[0], mask, **kept).logits[:, 0]
             cache.batch_select_indices(owner)
-            rest = self._decode(tokens, encoded[0][owner], mask[owner], **kept).logits
+            rest = self._run_decoder(tokens, encoded[0][owner], mask[owner], **kept).logits
         flat = torch.cat([first, rest.flatten(0, 1)])
         places: list[dict[int, int]] = [{ROOT: number} for number in range(len(prompts))]
         for row, (number, path) in enumerate(zip(owners, paths, strict=True)):
@@ -100,7 +100,7 @@ class Seq2SeqScorer(PromptScorer):
         looks = [known[node] for known in places for node in sorted(known)]
         return flat[torch.tensor(looks, device=device)]
 
-    def _decode(
+    def _run_decoder(
         self, ids: torch.Tensor, encoded: torch.Tensor, mask: torch.Tensor, **settings: object
     ) -> Seq2SeqLMOutput:
         from transformers.modeling_outputs import BaseModelOutput
@@ -155,7 +155,7 @@ def text_scorer(
     check_vocabulary(model, tokenizer)
     two_parts = getattr(model.config, "is_encoder_decoder", False)
     chosen: Style = style or ("chat" if getattr(tokenizer, "chat_template", None) else "plain")
-    longest = _longest(model, tokenizer)
+    longest = _find_longest(model, tokenizer)
     renderer = Renderer(
         tokenizer, "seq2seq" if two_parts else chosen, cue=cue, longest=longest, template_settings=template_settings
     )
@@ -179,7 +179,7 @@ def answered_by(scorer: PromptScorer) -> dict[str, object]:
     return {**settings, "template": renderer.template_settings} if renderer.template_settings else settings
 
 
-def _longest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int | None:
+def _find_longest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int | None:
     """Return the maximum number of tokens that a model reads; None if unknown."""
     known = [getattr(model.config, name, None) for name in ("max_position_embeddings", "n_positions")]
     limits = [int(length) for length in known if length]

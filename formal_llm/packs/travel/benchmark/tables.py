@@ -58,8 +58,8 @@ def rates_table(rows: Sequence[RatesRow], split: str | None = None) -> str:
         cells = [f"{share} ({count})" for share, count in zip(shares, counts, strict=True)]
         lines.append([row.who, row.evaluator, "cases given", *cells])
         if split is not None:
-            shares = row.rates.compute_shares(split)
-            lines.append([row.who, row.evaluator, f"whole {split} split", *(f"{share:.1%}" for share in shares)])
+            of_split = [f"{share:.1%}" for share in row.rates.compute_shares(split)]
+            lines.append([row.who, row.evaluator, f"whole {split} split", *of_split])
     return render_markdown(lines)
 
 
