@@ -118,9 +118,9 @@ def _read_task(line: str, source: LoadedRules) -> Task:
     return task_of(data, source)
 
 
-def task_of(told: Mapping[str, object], source: LoadedRules) -> Task:
+def task_of(row: Mapping[str, object], source: LoadedRules) -> Task:
     """The task of a JSON object that has the shape :data:`TASK`."""
-    data: dict[str, Any] = {**told}
+    data: dict[str, Any] = {**row}
     task = source.task(data["task"], inputs=data.get("inputs") or (), goal=data.get("goal"))
     more = Limits(at_most=data.get("limit") or {}, at_least=data.get("require") or {})
     return replace(task, limits=task.limits & more)
@@ -224,7 +224,7 @@ class _Board:
         self._passing = 0
         self._in_a_row = 0
         self._last: Exception | None = None
-        self._told = monotonic()
+        self._reported_at = monotonic()
         # What a plan that was stopped took is part of what it takes in the end.
         self._sum = results.usage_of_done
         self._begun = len(results.stopped)
@@ -254,8 +254,8 @@ class _Board:
                     self.fatal = outcome.error
                     self._stop.set()  # what is in flight is awaited: it is paid for
         self.progress.update(self._bar, said=self._describe_status())
-        if self.progress.disable and monotonic() - self._told > _EVERY:
-            self._told = monotonic()
+        if self.progress.disable and monotonic() - self._reported_at > _EVERY:
+            self._reported_at = monotonic()
             self._console.print(f"{len(self._results.done)} of {self._count}: {self._describe_status()}")
 
     def show_batch(self, status: str) -> None:

@@ -118,7 +118,7 @@ def _write_submission(to: Path, name: str, cases: Sequence[TravelCase], records:
 
 
 def _report_results(
-    to: Path, rows: list[RatesRow], told: dict[str, list[TravelRecord]], split: str | None, *, published: bool
+    to: Path, rows: list[RatesRow], records_of: dict[str, list[TravelRecord]], split: str | None, *, published: bool
 ) -> None:
     from formal_llm.packs.travel.benchmark.run import failures
     from formal_llm.packs.travel.benchmark.tables import (
@@ -129,13 +129,13 @@ def _report_results(
         work_table,
     )
 
-    text = rates_table(rows, split) + "\n" + work_table(told)
+    text = rates_table(rows, split) + "\n" + work_table(records_of)
     if published:
         text += "\n" + published_table(published_figures())
     (to / "table.md").write_text(text, encoding="utf-8")
     (to / "table.json").write_text(json.dumps(as_data(rows), indent=1) + "\n", encoding="utf-8")
     print_text(text)
-    for name, records in told.items():
+    for name, records in records_of.items():
         for failure in failures(records):
             err().print(f"{name}, {failure}")
     err().print(f"on record in {to}: plans.jsonl, answers, submissions, table.md, table.json")

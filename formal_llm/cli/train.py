@@ -65,7 +65,7 @@ def train(recipe: str, to: Path, *, resume: bool = False, dry_run: bool = False,
             sys.path.insert(0, str(Path.cwd()))  # as for python -m: a reward of one's own is found where one stands
         if dry_run:
             if first:
-                print_text("\n".join(foretold(settings, to)))
+                print_text("\n".join(describe_run(settings, to)))
             return
         trained = _run_training(settings, to, resume)
     except FormalLLMError as error:
@@ -140,7 +140,7 @@ def _warn_of_idle(settings: Settings, processes: int) -> Iterator[str]:
 # -- what is said ------------------------------------------------------------------------------------------------------
 
 
-def foretold(settings: Settings, folder: Path) -> Iterator[str]:
+def describe_run(settings: Settings, folder: Path) -> Iterator[str]:
     """What a run would do, line by line: its settings, its tasks, its weights."""
     from formal_llm.llms.hosted.vllm import START
     from formal_llm.packs.training import Ingredients, policy_of

@@ -118,7 +118,7 @@ def plan_travel(
     reading = read_wishes(text, world, reader, today)
     if not only_json:
         print_text(understood_text(reading.query) + "\n")
-    tell_reading(reading)
+    print_reading(reading)
     with answerer(llm, cache, record) as who:
         made = plan_trip(
             reading.query, world, who, search=search.value, on_event=TracePrinter(err()) if trace else None,
@@ -205,7 +205,7 @@ def read_wishes(text: str, world: World, reader: str, today: datetime | None) ->
         return read_query_with(who, text, world, day)  # type: ignore[arg-type]  # reports itself who cannot write
 
 
-def tell_reading(reading: QueryReading) -> None:
+def print_reading(reading: QueryReading) -> None:
     """Report on standard error what was taken for granted, and what was not understood."""
     for assumption in reading.assumed:
         err().print(f"taken for granted: {assumption}")
@@ -221,7 +221,7 @@ def _read_query(given: str, world: World, reader: str, today: datetime | None) -
         if given.endswith((".json", ".txt")):
             raise InputError(f"--query: there is no file {given}")
         reading = read_wishes(given, world, reader, today)
-        tell_reading(reading)
+        print_reading(reading)
         return reading.query
     text = read_text(Path(given))
     if not text.lstrip().startswith("{"):
@@ -254,8 +254,8 @@ def _print_verdicts(judged: list[JudgedPlan], *, as_json: bool) -> None:
 
     rows = rates_rows("", judged)
     if as_json:
-        told = [{"index": one.index, "verdicts": [verdict.to_dict() for verdict in one.verdicts]} for one in judged]
-        print_text(json.dumps({"plans": told, "rates": as_data(rows)}, indent=2))
+        verdicts = [{"index": one.index, "verdicts": [verdict.to_dict() for verdict in one.verdicts]} for one in judged]
+        print_text(json.dumps({"plans": verdicts, "rates": as_data(rows)}, indent=2))
         return
     if len(judged) == 1:
         print_text(understood_text(judged[0].query) + "\n" + verdicts_text(judged[0].verdicts))

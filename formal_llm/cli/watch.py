@@ -49,20 +49,20 @@ def changes(files: Callable[[], Iterable[Path]], pause: Callable[[], None]) -> I
 
 
 def _await_changes(
-    files: Callable[[], Iterable[Path]], pause: Callable[[], None], told: dict[Path, _Stamp]
+    files: Callable[[], Iterable[Path]], pause: Callable[[], None], stamps: dict[Path, _Stamp]
 ) -> Iterator[None]:
     while True:
         pause()
         now = _read_stamps(files())
-        if now == told:
+        if now == stamps:
             continue
         for _ in range(_RESTLESS):
             pause()
             before, now = now, _read_stamps(files())
             if now == before and None not in now.values():
                 break
-        if now != told:
-            told = now
+        if now != stamps:
+            stamps = now
             yield
 
 

@@ -68,14 +68,14 @@ def stems(text: str) -> tuple[str, ...]:
     return tuple(map(stem, content_words(text)))
 
 
-def told(term: Term) -> str:
+def term_text(term: Term) -> str:
     """Return the label and the description of a terminal."""
     return f"{term.label} {term.description}"
 
 
 def equal_stems(words: tuple[str, ...], terms: tuple[Term, ...]) -> list[dict[int, float]]:
     """Match words by their stems: 1 for each word whose stem occurs in the terminal, otherwise nothing."""
-    known = [frozenset(stems(told(term))) for term in terms]
+    known = [frozenset(stems(term_text(term))) for term in terms]
     return [{place: 1.0 for place, word in enumerate(words) if stem(word) in stems_here} for stems_here in known]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from formal_llm.errors import MissingDependency
-from formal_llm.llms.builtin import content_words, equal_stems, stem, told
+from formal_llm.llms.builtin import content_words, equal_stems, stem, term_text
 from formal_llm.llms.question import Term
 
 #: How well a terminal matches a word of which it has a synonym.
@@ -36,7 +36,7 @@ class SynonymLikeness:
         """Measure the likeness, see :data:`~formal_llm.llms.builtin.Likeness`."""
         found = equal_stems(words, terms)
         for term, shares in zip(terms, found, strict=True):
-            used = content_words(told(term))
+            used = content_words(term_text(term))
             own, near = {stem(word) for word in used}, {family for word in used for family in self._known(word)}
             for place, word in enumerate(words):
                 if place not in shares and (stem(word) in near or not own.isdisjoint(self._known(word))):

@@ -474,7 +474,8 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     elif status == 404:
         what = f"there is no such model or no such address; check the name of the model and {url}"
     elif status == 429:
-        what = f"too many requests, or the quota is used up; {_describe_wait(error, llm) or 'wait, or give more max_retries'}"
+        wait = _describe_wait(error, llm) or "wait, or give more max_retries"
+        what = f"too many requests, or the quota is used up; {wait}"
     elif status >= 500:
         what = f"the server failed, again and again; {_describe_wait(error, llm) or 'try again later'}"
     else:

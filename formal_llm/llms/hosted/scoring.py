@@ -133,12 +133,12 @@ def tokens_in(response: Mapping[str, Iterable[int]]) -> list[int]:
     return [int(token) for token in response["tokens"]]
 
 
-def summed(told: Sequence[float | None], count: int) -> tuple[float, int]:
+def summed(logs: Sequence[float | None], count: int) -> tuple[float, int]:
     """Return the sum of the tokens' logarithms, and their number.
 
     Raises:
         TypeError: the number of logarithms is wrong, or one is missing.
     """
-    if len(told) != count or any(one is None for one in told):
-        raise TypeError(f"the server told {len(told)} of {count} tokens")
-    return sum(one for one in told if one is not None), count
+    if len(logs) != count or any(one is None for one in logs):
+        raise TypeError(f"the server reported {len(logs)} of {count} tokens")
+    return sum(one for one in logs if one is not None), count

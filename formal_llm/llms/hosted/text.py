@@ -196,7 +196,7 @@ class HostedText(HostedLLM):
                     self._scrub_errors(),
                     self._run_within_bounds(end),
                 ):  # the caller may do anything between the pieces
-                    with self._told_errors():
+                    with self._convert_errors():
                         stream_state.event = next(events, None)
                     if (piece := stream_state.take()) is None:
                         break
@@ -213,7 +213,7 @@ class HostedText(HostedLLM):
 
         @asynccontextmanager
         async def part() -> AsyncIterator[None]:
-            with self._run_within_bounds(end), self._told_errors():
+            with self._run_within_bounds(end), self._convert_errors():
                 async with self._in_time(None if end is None else end - monotonic()):
                     yield
 
@@ -237,7 +237,7 @@ class HostedText(HostedLLM):
             yield last
 
     @contextmanager
-    def _told_errors(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
         """Convert the errors of reading a stream to errors of this library."""
         try:
             yield

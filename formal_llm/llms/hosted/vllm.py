@@ -92,7 +92,7 @@ class VLLM(CompletionsLLM):
         response = self._post_json(self.client, "/completions", {"model": self.model, "prompt": prompt, **asked})
         choices = sorted(response["choices"], key=lambda choice: choice.get("index", 0))
         if len(choices) != len(texts):
-            raise TypeError(f"the server told {len(choices)} of {len(texts)} texts")
+            raise TypeError(f"the server reported {len(choices)} of {len(texts)} texts")
         token_logs = [choice["logprobs"]["token_logprobs"][len(before) :] for choice in choices]
         return [summed(logs[: len(tokens)], len(tokens)) for logs, tokens in zip(token_logs, texts, strict=True)]
 
@@ -239,7 +239,7 @@ class LoRAServer(VLLM):
         for text, logs in found.items():
             if len(logs) < len(set(wanted[text])) or not all(map(_is_log, logs.values())):
                 raise ProviderError(
-                    f"{self.name}: it does not tell how probable each answer is (it told {list(logs.values())[:4]}); "
+                    f"{self.name}: it does not say how probable each answer is (it gave {list(logs.values())[:4]}); "
                     "start it with --logprobs-mode raw_logprobs"
                 )
         return found
@@ -257,7 +257,7 @@ class LoRAServer(VLLM):
                 return
             for is_named in self._ask_together(lambda one: self._named_ones(model, one, found), requests):
                 if not is_named:
-                    raise ProviderError(f"{self.name}: it told of other tokens than it was asked for")
+                    raise ProviderError(f"{self.name}: it reported other tokens than it was asked for")
 
     def _ask_by_echo(self, model: str, wanted: Wanted, found: dict[Text, dict[int, float]]) -> None:
         """Ask for the probabilities of whole texts, in which the tokens stand."""
@@ -298,7 +298,7 @@ class LoRAServer(VLLM):
         token_logs = self._request_completions(model, rows, {"echo": True}, "token_logprobs")
         for row, logs in zip(rows, token_logs, strict=True):
             if len(logs) < len(row):
-                raise ProviderError(f"{self.name}: it told of {len(logs)} of {len(row)} tokens")
+                raise ProviderError(f"{self.name}: it reported {len(logs)} of {len(row)} tokens")
         return dict(zip(rows, token_logs, strict=True))
 
     def _request_completions(
@@ -320,9 +320,9 @@ class LoRAServer(VLLM):
                 raise provider_error(self, error) from error
 
 
-def _is_log(told: object) -> bool:
+def _is_log(value: object) -> bool:
     """Return whether a value is the logarithm of a probability above 0, up to rounding."""
-    return isinstance(told, (int, float)) and not isinstance(told, bool) and _NONE < told <= 0.01
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and _NONE < value <= 0.01
 
 
 def _group_wanted(wanted: Wanted) -> Iterator[Wanted]:

@@ -85,10 +85,10 @@ def as_data(rows: Sequence[RatesRow]) -> list[Mapping[str, object]]:
     ]
 
 
-def work_table(told: Mapping[str, Sequence[TravelRecord]]) -> str:
+def work_table(records_of: Mapping[str, Sequence[TravelRecord]]) -> str:
     """Write the resources used by plans as Markdown, from the records of each planner."""
     lines = [["", "read right", "questions", "most", "requests", "most", "prompt characters", "most", "CPU s", "most"]]
-    for who, records in told.items():
+    for who, records in records_of.items():
         known = [one["read"] for one in records if one["read"] is not None]
         planned = [one for one in records if one["plan"]]
         columns = (
