@@ -69,9 +69,9 @@ def bench_travelplanner(
     from formal_llm.llms.llm import check_providers
     from formal_llm.packs.travel.benchmark.cases import FILES, read_cases
     from formal_llm.packs.travel.benchmark.judged import rates_rows
-    from formal_llm.packs.travel.benchmark.rates import DENOMINATORS
     from formal_llm.packs.travel.benchmark.records import TravelRecords
     from formal_llm.packs.travel.benchmark.run import judge, read_by_rules, run_cases
+    from formal_llm.packs.travel.benchmark.tables import DENOMINATORS
 
     names = list(dict.fromkeys(llm or ["builtin"]))
     check_providers(*names, *([] if reader == "rules" else [reader]))  # before one of them loads a model
