@@ -29,7 +29,8 @@ from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.planning import PAGES, plan_trip
 from formal_llm.packs.travel.query import CUISINES, Constraints, TravelQuery
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Restaurant, Road
-from formal_llm.packs.travel.trip import Chosen, Trip, list_slots
+from formal_llm.packs.travel.slots import list_slots
+from formal_llm.packs.travel.trip import Chosen, Trip
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.walks.pages import Pages
 

@@ -25,8 +25,9 @@ from formal_llm.packs.travel.plan_days import NOTHING, Day
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import cities_of
 from formal_llm.packs.travel.rows import Flight, Money
+from formal_llm.packs.travel.slots import MEALS, list_slots
 from formal_llm.packs.travel.telling import summarize_query
-from formal_llm.packs.travel.trip import MEALS, Chosen, Trip, list_slots
+from formal_llm.packs.travel.trip import Chosen, Trip
 from formal_llm.planning.drivers.driving import Steps, answer_while_pondering
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.plans.plan import Plan

@@ -10,7 +10,7 @@ from formal_llm.packs.travel.candidates import SELF_DRIVING, TAXI, Bed, Candidat
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import Routes, Shape, nights_of
 from formal_llm.packs.travel.rows import Flight
-from formal_llm.packs.travel.trip import Slot, list_slots
+from formal_llm.packs.travel.slots import Slot, list_slots
 
 #: The name for no meal.
 NOTHING = "-"

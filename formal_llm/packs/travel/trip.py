@@ -12,8 +12,8 @@ beds would do for all of it), and meals at home.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
-from typing import Literal, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 from formal_llm.automata import Transition
 from formal_llm.automata.models.automaton import make_fingerprint
@@ -23,58 +23,8 @@ from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER, Costs, together_at
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import Routes, Shape, cities_of, nights_of
+from formal_llm.packs.travel.slots import MEALS, Slot, find_beginning, left_of, list_slots
 from formal_llm.packs.travel.telling import NOTHING, TripWords
-
-MEALS = ("breakfast", "lunch", "dinner")
-Kind = Literal["bed", "sight", "breakfast", "lunch", "dinner"]
-_DAY: tuple[Kind, ...] = ("breakfast", "sight", "lunch", "dinner")
-_EATEN: tuple[Kind, ...] = ("breakfast", "lunch", "dinner")
-
-
-class Slot(NamedTuple):
-    """A choice for a day.
-
-    Attributes:
-        kind: the kind of the choice; a bed is for all nights of its stay.
-        stay: the number of the stay, from 0.
-        day: the number of the day, from 0.
-        must: whether the choice is required.
-    """
-
-    kind: Kind
-    stay: int
-    day: int
-    must: bool = True
-
-
-@lru_cache(maxsize=1024)
-def list_slots(shape: Shape) -> tuple[Slot, ...]:
-    """List the slots of a trip: for each stay the bed, then its meals and sights in the order of the days."""
-    found = []
-    for number, stay in enumerate(shape):
-        found.append(Slot("bed", number, stay.arrival))
-        found += [Slot(meal, number, stay.arrival, must=False) for meal in _EATEN[3 - stay.before :]]
-        for day in range(stay.arrival + 1, stay.leaving):
-            found += [Slot(kind, number, day) for kind in _DAY]
-        found += [Slot(meal, number, stay.leaving, must=False) for meal in _EATEN[: stay.after]]
-    return tuple(found)
-
-
-@lru_cache(maxsize=4096)
-def find_beginning(shape: Shape, place: int) -> tuple[int, int]:
-    """Return the stay of a slot, and the place of the first slot of that stay."""
-    all_slots = list_slots(shape)
-    stay = all_slots[place].stay
-    return stay, next(number for number, slot in enumerate(all_slots) if slot.stay == stay)
-
-
-@lru_cache(maxsize=4096)
-def left_of(shape: Shape, place: int) -> tuple[int, int, int]:
-    """Count the required meals, the optional meals and the sights from a slot to the end of its stay."""
-    all_slots = list_slots(shape)
-    remaining = [slot for slot in all_slots[place:] if slot.stay == all_slots[place].stay]
-    meals = [slot.must for slot in remaining if slot.kind in MEALS]
-    return sum(meals), len(meals) - sum(meals), sum(slot.kind == "sight" for slot in remaining)
 
 
 class Chosen(NamedTuple):

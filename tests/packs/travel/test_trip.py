@@ -12,41 +12,10 @@ from formal_llm.automata import Transition
 from formal_llm.packs.travel.meals import NEVER
 from formal_llm.packs.travel.official import official
 from formal_llm.packs.travel.planning import days_of
-from formal_llm.packs.travel.routes import list_shapes
 from formal_llm.packs.travel.strict import strict
-from formal_llm.packs.travel.trip import MEALS, Chosen, Trip, find_beginning, left_of, list_slots
+from formal_llm.packs.travel.trip import Chosen, Trip
 from tests.packs.travel.small_worlds import least_by_trying, small_case, wild_plan
 from tests.strategies import examples
-
-sizes = st.sampled_from([(2, 1), (3, 1), (5, 2), (7, 3), (4, 3)])
-
-
-@given(sizes, st.booleans())
-def test_every_whole_day_has_three_meals_and_a_sight_and_every_stay_one_bed(size, every_meal):
-    days, cities = size
-    for shape in list_shapes(days, cities, every_meal=every_meal):
-        todo = list_slots(shape)
-        assert [slot.stay for slot in todo if slot.kind == "bed"] == list(range(cities))
-        for number, stay in enumerate(shape):
-            for day in range(stay.arrival + 1, stay.leaving):
-                there = [slot.kind for slot in todo if slot.day == day and slot.must and slot.stay == number]
-                assert sorted(there) == sorted([*MEALS, "sight"])
-        assert len({(slot.day, slot.kind) for slot in todo}) == len(todo)  # no two meals at the same time
-
-
-@given(sizes, st.booleans())
-def test_all_trips_of_a_kind_have_as_many_slots(size, every_meal):
-    assert len({len(list_slots(shape)) for shape in list_shapes(*size, every_meal=every_meal)}) == 1
-
-
-def test_what_is_left_is_counted_in_the_stay():
-    (shape,) = list_shapes(3, 1, every_meal=False)
-    kinds = [slot.kind for slot in list_slots(shape)]
-    assert kinds == ["bed", "dinner", "breakfast", "sight", "lunch", "dinner", "breakfast"]
-    assert left_of(shape, 1) == (3, 2, 1)
-    assert left_of(shape, 4) == (2, 1, 0)
-    assert find_beginning(shape, 4) == (0, 0)
-
 
 seeds = st.integers(0, 10**6)
 
