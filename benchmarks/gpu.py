@@ -95,7 +95,7 @@ def counted() -> Iterator[tuple[Read, Read]]:
     import torch
 
     plain, learned = Read(), Read()
-    read = CausalScorer._read  # the one place that all packed rows go through
+    read = CausalScorer._read_rows  # the one place that all packed rows go through
 
     def counting(self: CausalScorer, rows: Any, past: Any, *, keep: bool) -> Any:
         into = learned if torch.is_grad_enabled() else plain
@@ -105,11 +105,11 @@ def counted() -> Iterator[tuple[Read, Read]]:
             into.looks += 0 if keep and into is learned else sum(map(len, row.looks))  # nothing is asked of a trunk
         return read(self, rows, past, keep=keep)
 
-    CausalScorer._read = counting  # type: ignore[method-assign]
+    CausalScorer._read_rows = counting  # type: ignore[method-assign]
     try:
         yield plain, learned
     finally:
-        CausalScorer._read = read  # type: ignore[method-assign]
+        CausalScorer._read_rows = read  # type: ignore[method-assign]
 
 
 def operations(model: Any, read: Read) -> float:

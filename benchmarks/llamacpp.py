@@ -65,7 +65,7 @@ def probabilities(llm: LlamaCppLLM) -> None:
         other = 0.0
         for place, token in enumerate(tokens):
             asked = {"prompt": before + tokens[:place], "n_predict": 1, "n_probs": 1_000, "temperature": 0.0}
-            made = llm._post(llm.client, at_root(llm.client.base_url, "/completion"), asked)
+            made = llm._post_json(llm.client, at_root(llm.client.base_url, "/completion"), asked)
             (told,) = made["completion_probabilities"]
             other += next(one["logprob"] for one in told["top_logprobs"] if one["id"] == token)
         print(f"log-probability of {text!r}: {value:.4f}, {count} tokens; token by token: {other:.4f}")

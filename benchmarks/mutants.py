@@ -68,7 +68,7 @@ CORE = {
         *(f"guard/{name}" for name in ("position", "guard", "rules/possible_events")),
     ],
     "the reading of answers": ["llms/reading"],
-    "the objective of training": ["rltf/objective", "rltf/importance", "rltf/advantages"],
+    "the objective of training": ["rltf/objective", "rltf/advantages"],
 }  # fmt: skip
 
 

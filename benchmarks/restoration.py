@@ -13,10 +13,10 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
-from formal_llm.packs.openagi.classical.toolkit import CLASSICAL
-from formal_llm.packs.openagi.data.degradation import Degradation
+from formal_llm.packs.openagi.data.making import Degradation
 from formal_llm.packs.openagi.data.sources import load_pictures
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
+from formal_llm.packs.openagi.toolkits import CLASSICAL
 
 #: For each tool: what is done to a picture first.
 TRIALS = {

@@ -25,11 +25,10 @@ from rich.table import Table
 
 from benchmarks import tiny_decoder
 from formal_llm import CFG, Planner, Task, TaskPack
-from formal_llm.llms.hosted.vllm_lora import LoRAServer, Text
+from formal_llm.llms.hosted.vllm import LoRAServer, Text
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.rltf.all_plans import enumerate_episodes
-from formal_llm.rltf.importance import factors
-from formal_llm.rltf.objective import Objective, log_probabilities_of
+from formal_llm.rltf.objective import Objective, factors, log_probabilities_of
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rollout import Start, rollout
 from formal_llm.rltf.served import ServedPolicy
@@ -104,7 +103,7 @@ class Counting(LoRAServer):
         self.sent = self.new = self.texts = 0
         self._blocks: set[Text] = set()
 
-    def _completed(
+    def _request_completions(
         self,
         model: str,  # noqa: ARG002
         texts: Sequence[Text],

@@ -24,11 +24,11 @@ from rich.table import Table
 
 from formal_llm.llms import resolve
 from formal_llm.packs.openagi.classical.language import split_sentences
-from formal_llm.packs.openagi.classical.toolkit import CLASSICAL
-from formal_llm.packs.openagi.data.degradation import mask_word
+from formal_llm.packs.openagi.data.making import mask_word
 from formal_llm.packs.openagi.data.sources import load_opinions, load_passages
 from formal_llm.packs.openagi.scores.text import BERTScore, ChrF, TokenF1
 from formal_llm.packs.openagi.text_tools import TextTools
+from formal_llm.packs.openagi.toolkits import CLASSICAL
 
 #: What goes in and what a person says.
 Row = tuple[tuple[str, ...], str]

@@ -72,7 +72,7 @@ def measure(llm: OpenAILLM, plans: int, in_flight: int, keeping: Keeping | None 
 class Typed(OpenAILLM):
     """The way before: the SDK's typed ``create``, with the SDK's own HTTP client."""
 
-    def _create(self, client: Any, messages: Any, request: dict[str, Any]) -> Any:
+    def _create_completion(self, client: Any, messages: Any, request: dict[str, Any]) -> Any:
         made = client.chat.completions.create(model=self.model, messages=chat_data(messages), **request)
         return self._typed(made)
 
@@ -100,10 +100,10 @@ class Plain(OpenAILLM):
         """One request."""
         if self._session is None:
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
-        body = {"model": self.model, "messages": chat_data(question.messages), **self._guarantee(question)}
+        body = {"model": self.model, "messages": chat_data(question.messages), **self._restrict_choice(question)}
         body |= {"logprobs": True, "top_logprobs": 20}
         async with self._session.post(f"{self.client.base_url}chat/completions", json=body) as response:
-            return self._read(question, await response.json())
+            return self._read_answer(question, await response.json())
 
     async def aclose(self) -> None:
         """Close the connections."""

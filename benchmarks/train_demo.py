@@ -26,7 +26,7 @@ from formal_llm.rltf.metrics_log import read_log
 from formal_llm.rltf.report import LoggedRun
 from formal_llm.rltf.run_view import RunView, format_duration
 from formal_llm.rltf.settings import Settings
-from formal_llm.rltf.threads import slow_threads
+from formal_llm.rltf.setup import slow_threads
 
 
 def main() -> int:

@@ -408,7 +408,7 @@ class InnerRules(AgentRules):
 
     def list_sources(self) -> list[PDA]:
         """The automata of both: those of the inner agent first."""
-        outer = [self._rename(one.without_limits) for one in self._outer.list_sources()]
+        outer = [self._rename_inner(one.without_limits) for one in self._outer.list_sources()]
         own = (*self._more, *self._inner_runs)
         more = [_ignore_unknown_names(one.without_limits, (*self._outer_names, CALL, NAMED)) for one in own]
         return [self.automaton, *more, *outer]
@@ -431,7 +431,9 @@ class InnerRules(AgentRules):
             own | {OUTER + str(self._outer.action): naming, CALL: 1},
             {OUTER + name: named for name in (*self._outer.tools, NO_TOOL)},
         )  # fmt: skip
-        counted = {name: Symbol(numbers={_count(tool): 1}) for tool in self._shared for name in (tool, OUTER + tool)}
+        counted = {
+            name: Symbol(numbers={_name_count(tool): 1}) for tool in self._shared for name in (tool, OUTER + tool)
+        }
         known = dict(self.behaviour.symbols)
         symbols = known | {
             name: replace(known.get(name, Symbol()), numbers=one.numbers) for name, one in counted.items()
@@ -448,7 +450,7 @@ class InnerRules(AgentRules):
             raise AutomatonError("an agent that is called as a tool, and the agent that calls it, have no timetable")
         most = {name: outer.most(name) for name in self._outer.get_monitor(self._slips).names}
         sums = [replace(one, quantity=OUTER + one.quantity) for one in outer.sums]
-        sums += [SumLimit(_count(tool), most[tool], outer.at_least.get(tool)) for tool in self._shared]
+        sums += [SumLimit(_name_count(tool), most[tool], outer.at_least.get(tool)) for tool in self._shared]
         alone = [name for name in most if name not in self._shared]
         return Limits(
             {name: own.most(name) for name in names} | {OUTER + name: most[name] for name in alone},
@@ -461,7 +463,7 @@ class InnerRules(AgentRules):
         """The tools of the inner run, which are events of both rules."""
         return [tool for tool in self.reach if OUTER + tool in self._outer_names]
 
-    def _rename(self, rule: PDA) -> PDA:
+    def _rename_inner(self, rule: PDA) -> PDA:
         """A rule of the outer agent, for which a call in the inner run is one of its own."""
         moves = [replace(move, read=move.read and OUTER + move.read) for move in rule.transitions]
         moves += [move for move in rule.transitions if move.read in self._shared]
@@ -479,7 +481,7 @@ class InnerRules(AgentRules):
         return _ignore_unknown_names(renamed, [name for name in own if name not in self._shared])
 
 
-def _count(tool: str) -> str:
+def _name_count(tool: str) -> str:
     """The quantity that counts the calls of a tool for the outer rules."""
     return f"{OUTER}calls of {tool}"
 

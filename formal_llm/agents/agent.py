@@ -38,9 +38,8 @@ from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.pausing import InnerPaused, PausedRun, WaitingRun
 from formal_llm.agents.published.rewoo import DESCRIBED_WORKER, LLM_WORKER, OFFERED_WORKER
-from formal_llm.agents.roles import Roles, World
+from formal_llm.agents.roles import Roles, RunSettings, World
 from formal_llm.agents.run_events import RunEvent, RunEventCallback
-from formal_llm.agents.run_settings import RunSettings
 from formal_llm.agents.running import Run, RunTool
 from formal_llm.agents.tool_calls import ERROR, BadArguments, check_texts, describe_tool, format_result, offer_tool
 from formal_llm.agents.transcript import Transcript

@@ -114,7 +114,7 @@ class Conversation:
             LLMError: as for :meth:`Agent.run`.
         """
         if not self.agent.behaviour.endless:
-            self.run = self.agent.start(text, before=self._recall())
+            self.run = self.agent.start(text, before=self._recall_turns())
             self.turns = (*self.turns, self.run.run_to_end())
             return self.turns[-1]
         if self._steps is None:
@@ -129,7 +129,7 @@ class Conversation:
         """The usage of all turns and summaries."""
         return sum((turn.usage for turn in self.turns), self._spent)
 
-    def _recall(self) -> list[Transcript | str]:
+    def _recall_turns(self) -> list[Transcript | str]:
         """What is shown of earlier turns; a summary is made where they have become too long."""
         if isinstance(self.memory, TurnWindow):
             return [*self.turns[max(0, len(self.turns) - self.memory.turns) :]]
@@ -139,11 +139,13 @@ class Conversation:
             first = len(texts)
             while first > self._summarised and sum(map(len, texts[first - 1 :])) <= room // 2:
                 first -= 1
-            self.summary = self._summarise([self.summary, *texts[self._summarised : first]], self.memory.tokens // 2)
+            self.summary = self._summarise_turns(
+                [self.summary, *texts[self._summarised : first]], self.memory.tokens // 2
+            )
             self._summarised = first
         return [*([f"{self.summary}\n"] if self.summary else []), *self.turns[self._summarised :]]
 
-    def _summarise(self, texts: list[str], tokens: int) -> str:
+    def _summarise_turns(self, texts: list[str], tokens: int) -> str:
         """Have the model write a summary.
 
         Raises:

@@ -23,8 +23,8 @@ from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adr
 from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.pausing import InnerPaused, InnerRun, PausedRun, Waiting, WaitingRun, WorldRecord, read_number
+from formal_llm.agents.roles import RunSettings
 from formal_llm.agents.run_events import RunEvent, RunEventCallback, ToolCall
-from formal_llm.agents.run_settings import RunSettings
 from formal_llm.agents.tool_calls import (
     ERROR,
     acall_tool,

@@ -57,7 +57,11 @@ def describe_tool(tool: Tool) -> str:
         count = "its argument" if len(parameters) == 1 else f"its {len(parameters)} arguments"
         lines[0] += f" Write {count} as JSON: {_format_example(tool)}"
     properties, definitions = _list_properties(tool)
-    lines += [f"  {one.name}: {about}" for one in parameters if (about := _describe(properties[one.name], definitions))]
+    lines += [
+        f"  {one.name}: {about}"
+        for one in parameters
+        if (about := _describe_argument(properties[one.name], definitions))
+    ]
     return "\n".join(lines)
 
 
@@ -153,7 +157,7 @@ def read_arguments(tool: Tool, arguments: str | Mapping[str, object], *, strict:
         data = arguments
     if not isinstance(data, Mapping):
         raise BadArguments(f"the arguments of {tool.name} are a JSON object: {_format_example(tool)}")
-    return _bind(tool, data, strict=strict)
+    return _bind_arguments(tool, data, strict=strict)
 
 
 def parse_arguments(tool: Tool, text: str) -> BoundValues:
@@ -172,7 +176,7 @@ def parse_arguments(tool: Tool, text: str) -> BoundValues:
     except (ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and {one.name for one in required} <= set(data) <= set(names):
-        return _bind(tool, data)
+        return _bind_arguments(tool, data)
     if not text and not required:
         return BoundValues(())
     if not parameters:
@@ -181,9 +185,9 @@ def parse_arguments(tool: Tool, text: str) -> BoundValues:
     if only and (bound := _read_alone(tool, only[0], text, data)) is not None:
         return bound
     if isinstance(data, list) and len(required) <= len(data) <= len(names):
-        return _bind(tool, dict(zip(names, data, strict=False)))
+        return _bind_arguments(tool, dict(zip(names, data, strict=False)))
     if isinstance(data, dict):
-        return _bind(tool, data)  # raises, with what is wrong
+        return _bind_arguments(tool, data)  # raises, with what is wrong
     count = "one argument; write it" if len(names) == 1 else f"{len(names)} arguments; write them"
     raise BadArguments(f"{tool.name} takes {count} as JSON: {_format_example(tool)}")
 
@@ -194,18 +198,18 @@ def _read_alone(tool: Tool, needed: Parameter, text: str, data: object) -> Bound
         raise BadArguments(f"{tool.name} needs {needed.name}, and its input is empty")
     if needed.kind == TEXT:
         is_object = isinstance(data, dict) and any(name in data for name in tool.signature.by_name)
-        return None if is_object and len(tool.signature.parameters) > 1 else _bind(tool, {needed.name: text})
+        return None if is_object and len(tool.signature.parameters) > 1 else _bind_arguments(tool, {needed.name: text})
     if isinstance(data, dict | list):
         try:
             return tool.signature.bind({needed.name: data})
         except InputError:
             return None
     if data is None and text != "null":  # no JSON; perhaps a date, or a name, without its quotes
-        return _bind(tool, {needed.name: text}) if isinstance(needed.written.of, TypeHint) else None
-    return _bind(tool, {needed.name: data})
+        return _bind_arguments(tool, {needed.name: text}) if isinstance(needed.written.of, TypeHint) else None
+    return _bind_arguments(tool, {needed.name: data})
 
 
-def _bind(tool: Tool, data: Mapping[str, object], *, strict: bool = False) -> BoundValues:
+def _bind_arguments(tool: Tool, data: Mapping[str, object], *, strict: bool = False) -> BoundValues:
     try:
         return tool.signature.bind(data, strict=strict)
     except InputError as error:
@@ -252,7 +256,7 @@ def _make_example(schema: Mapping[str, Any], definitions: Mapping[str, Any], dep
     return _SHOWN_FORMATS.get(schema.get("format", "")) or _SHOWN.get(str(schema.get("type")), "...")
 
 
-def _describe(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+def _describe_argument(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     """What an agent reads about an argument: its description, and the schema where an example does not show it."""
     about = " ".join(str(schema.get("description", "")).split())
     shown = _format_schema(

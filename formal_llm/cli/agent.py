@@ -81,12 +81,12 @@ signature.
 """
 
 
-def _agents(begun: str) -> list[str]:
+def _complete_agents(begun: str) -> list[str]:
     return [name for name in [*authored.names("agents"), MODULAR] if name.startswith(begun)]
 
 
 AgentArgument = Annotated[
-    str, typer.Argument(metavar="AGENT", help="A shipped agent, or an .agent file.", autocompletion=_agents)
+    str, typer.Argument(metavar="AGENT", help="A shipped agent, or an .agent file.", autocompletion=_complete_agents)
 ]
 CorpusOption = Annotated[
     Path | None, typer.Option("--corpus", metavar="FILE", help="What is searched; the small shipped one if left out.")
@@ -185,7 +185,7 @@ def agent(
         made = make_agent(keep_answers(found, cache, record, opened))
         talk = Conversation(made) if chat or made.behaviour.endless else pausing.start(made)
         try:
-            _converse(talk, questions, llm, shown, save=save, page=page)
+            _hold_conversation(talk, questions, llm, shown, save=save, page=page)
         except AgentPaused as paused:
             report_pause(paused.waiting, pausing.file)
             raise typer.Exit(5 if paused.waiting else 130) from None
@@ -201,7 +201,7 @@ def _read_question(question: str | None, resume: Path | None) -> str:
     return question
 
 
-def _converse(
+def _hold_conversation(
     talk: Conversation | PausableRun,
     questions: Iterable[str],
     llm: str,
@@ -318,18 +318,18 @@ class PausableRun:
 
             state = self.file.read_text(encoding="utf-8")
             waiting = PausedRun.from_json(state, self.agent.monitor.fingerprint).waiting
-            self.run = self._resume(state, waiting, self.answers)
+            self.run = self._resume_run(state, waiting, self.answers)
             self._show_past(self.run.transcript)
         else:
             self.run = self.agent.start(text)
         while True:
             try:
-                made = self._drive(self.run)
+                made = self._run_to_end(self.run)
             except AgentPaused as paused:
                 answers = _ask_person(paused.waiting)
                 if answers is None:
                     raise
-                self.run = self._resume(paused.state, paused.waiting, answers)
+                self.run = self._resume_run(paused.state, paused.waiting, answers)
             else:
                 if self.file is not None:
                     self.file.unlink(missing_ok=True)
@@ -338,7 +338,7 @@ class PausableRun:
     def close(self) -> None:
         """Nothing is left to be ended."""
 
-    def _drive(self, run: Run) -> Transcript:
+    def _run_to_end(self, run: Run) -> Transcript:
         """Run to the end; where that fails, the state of the run is in the file."""
         if self.file is None:
             return run.run_to_end()
@@ -353,7 +353,7 @@ class PausableRun:
                 err().print(f"the run can be continued: {_how_to_continue(self.file)}{again}")
             raise
 
-    def _resume(self, state: str, waiting: Sequence[WaitingCall], answers: Mapping[str, str]) -> Run:
+    def _resume_run(self, state: str, waiting: Sequence[WaitingCall], answers: Mapping[str, str]) -> Run:
         approvals = {one.id for one in waiting if one.kind == "approval"}
         approved = {name: _read_approval(name, text) for name, text in answers.items() if name in approvals}
         results = {name: text for name, text in answers.items() if name not in approvals}
@@ -489,7 +489,7 @@ class StatePrinter:
                 self.console.print(f"{state}: ", style=f"bold {self._COLOURS[source]}", end="")
                 self._begun, self._wrote, self._held = True, False, ""
             case Wrote(_, text):
-                self._show(text)
+                self._show_piece(text)
             case Withdrawn(state):
                 self.end_line()
                 self.console.print(f"  {state} is withdrawn", style="dim")
@@ -504,7 +504,7 @@ class StatePrinter:
                 label = f"{call.label} = " if call.label else ""
                 self.console.print(f"  {label}{call.tool}({call.input}){mark}", style="dim")
 
-    def _show(self, text: str) -> None:
+    def _show_piece(self, text: str) -> None:
         """Show a piece of a text; the blanks at the ends of the whole do not count."""
         text = self._held + text if self._wrote else text.lstrip()
         shown = text.rstrip()

@@ -63,7 +63,7 @@ def run_modular(questions: Iterable[str], options: ModularOptions) -> None:
     shown = None if options.quiet else _Shown(err() if options.save == STANDARD else out())
     runs: list[ModularRun] = []
     with ExitStack() as stack:
-        agent = _agent(options, stack)
+        agent = _build_agent(options, stack)
         for question in questions:
             error: BaseException | None = None
             run = ModularRun(question)
@@ -93,7 +93,7 @@ def run_modular(questions: Iterable[str], options: ModularOptions) -> None:
                 shown.end(run)
 
 
-def _agent(options: ModularOptions, stack: ExitStack) -> ModularAgent:
+def _build_agent(options: ModularOptions, stack: ExitStack) -> ModularAgent:
     from formal_llm.agents.modular import ModularAgent, RunBudget
     from formal_llm.agents.modular.setup import index_modules
     from formal_llm.automata import constraint
@@ -101,18 +101,18 @@ def _agent(options: ModularOptions, stack: ExitStack) -> ModularAgent:
     from formal_llm.llms.text_doubles import RandomObjectLLM
 
     check_providers(*filter(None, (options.llm, options.tool_llm)))
-    modules = _modules(options)
+    modules = _list_modules(options)
     names = list(index_modules(modules))
     rules = [constraint(text, names, name=text) for text in options.rules]
     budget = RunBudget(requests=options.requests or 100, tokens=options.tokens)
     agent_of = partial(ModularAgent, modules=modules, rules=rules, limits=options.limits, budget=budget)
     agent_of(RandomObjectLLM())  # never asked: wrong arguments are reported before a model is loaded
-    planner = _writer(options.llm, options, stack)
-    caller = None if options.tool_llm is None else _writer(options.tool_llm, options, stack)
+    planner = _build_writer(options.llm, options, stack)
+    caller = None if options.tool_llm is None else _build_writer(options.tool_llm, options, stack)
     return agent_of(planner, caller)
 
 
-def _writer(name: str, options: ModularOptions, stack: ExitStack):  # type: ignore[no-untyped-def]
+def _build_writer(name: str, options: ModularOptions, stack: ExitStack):  # type: ignore[no-untyped-def]
     """The model of a name, its answers kept and recorded."""
     from formal_llm.agents.modular.agent import resolve_writer
     from formal_llm.llms import resolve
@@ -124,7 +124,7 @@ def _writer(name: str, options: ModularOptions, stack: ExitStack):  # type: igno
     return resolve_writer(found)  # type: ignore[arg-type]
 
 
-def _modules(options: ModularOptions) -> list[Module]:
+def _list_modules(options: ModularOptions) -> list[Module]:
     from formal_llm.agents.modular import Module, ask, respond, standard_modules, terminal_user
     from formal_llm.tools.toolkit import Toolkit
 
@@ -157,26 +157,26 @@ class _Shown:
 
     def begin(self, question: str) -> None:
         """Show a question."""
-        self._line("request", question, "bold blue")
+        self._print_line("request", question, "bold blue")
 
     def __call__(self, event: ProgressEvent) -> None:
         """Show what happened."""
         data = event.data
         match event.kind:
             case "decided":
-                self._line("plan", f"{data['tool']}: {data['task']}", "bold green")
+                self._print_line("plan", f"{data['tool']}: {data['task']}", "bold green")
                 if data["thoughts"]:
                     self.console.print(f"  {data['thoughts']}", style="dim")
             case "bound":
                 self.console.print(f"  {data['call']}", style="dim")
             case "used":
-                self._line(str(data["tool"]), str(data["result"]), "bold yellow")
+                self._print_line(str(data["tool"]), str(data["result"]), "bold yellow")
             case "failed":
-                self._line(f"{data['tool']} failed", str(data["problem"]), "bold red")
+                self._print_line(f"{data['tool']} failed", str(data["problem"]), "bold red")
             case "corrected":
                 self.console.print(f"corrected: {data['role']}: {data['problem']}", style="red")
 
-    def _line(self, what: str, text: str, style: str) -> None:
+    def _print_line(self, what: str, text: str, style: str) -> None:
         self.console.print(f"{what}: ", style=style, end="")
         self.console.print(text)
 

@@ -74,7 +74,7 @@ class TaskFile:
         for number, line in enumerate(read_lines(self._name), 1):
             if line.strip() and not line.lstrip().startswith("#"):
                 try:
-                    task = _task(line.strip(), self._source)
+                    task = _read_task(line.strip(), self._source)
                 except (FormalLLMError, ValueError, TypeError) as error:
                     raise NotationError(str(error), file=self._name, line=number, source_line=line) from None
                 yield task
@@ -108,7 +108,7 @@ def read_tasks(name: str, source: LoadedRules) -> TaskFile | list[Task]:
     return tasks
 
 
-def _task(line: str, source: LoadedRules) -> Task:
+def _read_task(line: str, source: LoadedRules) -> Task:
     if not line.startswith("{"):
         return source.task(line)
     data: Any = parse_json(line, once=True)
@@ -118,9 +118,9 @@ def _task(line: str, source: LoadedRules) -> Task:
     return task_of(data, source)
 
 
-def task_of(told: Mapping[str, object], source: LoadedRules) -> Task:
+def task_of(row: Mapping[str, object], source: LoadedRules) -> Task:
     """The task of a JSON object that has the shape :data:`TASK`."""
-    data: dict[str, Any] = {**told}
+    data: dict[str, Any] = {**row}
     task = source.task(data["task"], inputs=data.get("inputs") or (), goal=data.get("goal"))
     more = Limits(at_most=data.get("limit") or {}, at_least=data.get("require") or {})
     return replace(task, limits=task.limits & more)
@@ -224,12 +224,12 @@ class _Board:
         self._passing = 0
         self._in_a_row = 0
         self._last: Exception | None = None
-        self._told = monotonic()
+        self._reported_at = monotonic()
         # What a plan that was stopped took is part of what it takes in the end.
         self._sum = results.usage_of_done
         self._begun = len(results.stopped)
         self.progress = progress_bars()
-        self._bar = self.progress.add_task("", total=count, completed=self._before, said=self._said())
+        self._bar = self.progress.add_task("", total=count, completed=self._before, said=self._describe_status())
 
     @property
     def left(self) -> int:
@@ -253,10 +253,10 @@ class _Board:
                 if self._in_a_row >= _IN_A_ROW and self.fatal is None:
                     self.fatal = outcome.error
                     self._stop.set()  # what is in flight is awaited: it is paid for
-        self.progress.update(self._bar, said=self._said())
-        if self.progress.disable and monotonic() - self._told > _EVERY:
-            self._told = monotonic()
-            self._console.print(f"{len(self._results.done)} of {self._count}: {self._said()}")
+        self.progress.update(self._bar, said=self._describe_status())
+        if self.progress.disable and monotonic() - self._reported_at > _EVERY:
+            self._reported_at = monotonic()
+            self._console.print(f"{len(self._results.done)} of {self._count}: {self._describe_status()}")
 
     def show_batch(self, status: str) -> None:
         """Show how far a batch is."""
@@ -264,7 +264,7 @@ class _Board:
         if self.progress.disable:
             self._console.print(status)
 
-    def _said(self) -> str:
+    def _describe_status(self) -> str:
         status = (
             f"{len(self._results.done) - self._failed} plans, {self._failed} failed, {self._sum.questions} questions"
         )
@@ -277,7 +277,7 @@ class _Board:
         console, path = self._console, self._results.path
         self._sum = self._results.usage
         done = f"{len(self._results.done)} of {self._count} tasks in {path}"
-        console.print(f"{how}: {done}: {self._said()}")
+        console.print(f"{how}: {done}: {self._describe_status()}")
         if self._before:
             console.print(f"{self._before} of them were there before")
         if self._begun:

@@ -3,66 +3,51 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
-
-from formal_llm.cli.bench_tables import Form
-from formal_llm.cli.console import err, out, print_text
-from formal_llm.cli.request_options import with_request_options
-from formal_llm.errors import FormalLLMError, ResourceNotFound
-from formal_llm.llms import LLM, resolve
-from formal_llm.llms.local.adapted import fingerprint, with_adapter
-from formal_llm.planning import TaskPack
-from formal_llm.planning.rewordings import read_rewordings
-
-if TYPE_CHECKING:
-    from formal_llm.packs.openagi.benchmark.conditions import Method
-    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM, AskingSettings, RunProgress, Skipped
-    from formal_llm.packs.openagi.benchmark.transfer import Transfer
-from enum import StrEnum
-from typing import TYPE_CHECKING
-
-from formal_llm.errors import InputError, MissingDependency
-
-if TYPE_CHECKING:
-    from formal_llm.packs.openagi.data.samples import TaskData
-    from formal_llm.packs.openagi.scores.choice import Scores
-    from formal_llm.packs.openagi.scores.score import Score
-
 import re
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 from rich.progress import TaskID
 
-from formal_llm.cli.bench_tables import Grouping, TableStyle, tell
+from formal_llm.cli.bench_tables import Form, Grouping, TableStyle, tell
 from formal_llm.cli.console import (
     PlainGroup,
     check_folder,
     command,
+    err,
     errors_told,
     needs_extra,
+    out,
+    print_text,
     progress_bars,
     without_loading_bars,
 )
+from formal_llm.cli.options import with_request_options
 from formal_llm.cli.run import cancelling, make_folder, read_toolkit
-from formal_llm.llms import RecordingLLM
+from formal_llm.errors import FormalLLMError, InputError, MissingDependency, ResourceNotFound
+from formal_llm.llms import LLM, RecordingLLM, resolve
 from formal_llm.llms.llm import check_providers
+from formal_llm.llms.local.model import fingerprint, with_adapter
+from formal_llm.planning import TaskPack
+from formal_llm.planning.rewordings import read_rewordings
 from formal_llm.tools import Executor
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
 
-    from formal_llm.packs.openagi.benchmark.plans import RunProgress
+    from formal_llm.packs.openagi.benchmark.conditions import Method
+    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM, AskingSettings, Benchmark, RunProgress, Skipped
     from formal_llm.packs.openagi.benchmark.records import ScoredPlan
-    from formal_llm.packs.openagi.benchmark.run import Benchmark
+    from formal_llm.packs.openagi.benchmark.transfer import Transfer
+    from formal_llm.packs.openagi.data.samples import TaskData
+    from formal_llm.packs.openagi.scores.choice import Scores
+    from formal_llm.packs.openagi.scores.score import Score
 
 
 #: The file of sentences that the pack has for this; and what stands for no file.
@@ -442,7 +427,7 @@ def bench(
 ) -> None:
     """Run a benchmark and print its table."""
     check_installed()
-    from formal_llm.packs.openagi.benchmark.run import Benchmark
+    from formal_llm.packs.openagi.benchmark.plans import Benchmark
     from formal_llm.packs.openagi.scores.judging import PlanJudge
 
     # All that can be wrong with the arguments is reported before a model is loaded.
@@ -466,7 +451,7 @@ def bench(
         known = own_data(to, numbers, samples)
     judge = PlanJudge(Executor(tools, cache=to / "cache"), known, scores, samples=samples, pack=pack)
     run = Benchmark(judge, numbers, **settings)
-    with _recorded(asking, to) as recorded:
+    with _record_answers(asking, to) as recorded:
         rows = _all_made(run, recorded, to)
         shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < count]
         tell(run, shown, skipped, to, TableStyle(show, published, grouping, in_cells=methods is not None))
@@ -481,12 +466,12 @@ def check_installed() -> None:
         MissingDependency: they are not; how to install them.
     """
     with needs_extra("openagi", "the benchmark"):
-        import formal_llm.packs.openagi.benchmark.run
+        import formal_llm.packs.openagi.benchmark.plans
         import formal_llm.packs.openagi.scores.judging  # noqa: F401
 
 
 @contextmanager
-def _recorded(asking: Asking, to: Path) -> Iterator[Asking]:
+def _record_answers(asking: Asking, to: Path) -> Iterator[Asking]:
     """The same LLMs, with what they answer on record."""
     from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM
 
@@ -542,12 +527,12 @@ def read_numbers(text: str, pack: TaskPack) -> list[int]:
 def cancelling_progress() -> Iterator[tuple[Callable[[RunProgress], None], threading.Event]]:
     """What shows how far a run is, and what Ctrl-C sets."""
     cancel = threading.Event()
-    with _progress() as show_step, cancelling(cancel):
+    with _show_progress() as show_step, cancelling(cancel):
         yield show_step, cancel
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[RunProgress], None]]:
+def _show_progress() -> Iterator[Callable[[RunProgress], None]]:
     """How far the phases are, on standard error."""
     known: dict[str, TaskID] = {}
     with progress_bars() as bars:

@@ -13,9 +13,8 @@ from formal_llm.cli.console import counted, err, out, print_text
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from formal_llm.packs.openagi.benchmark.plans import Skipped
+    from formal_llm.packs.openagi.benchmark.plans import Benchmark, Skipped
     from formal_llm.packs.openagi.benchmark.records import ScoredPlan
-    from formal_llm.packs.openagi.benchmark.run import Benchmark
 
 
 class Grouping(StrEnum):

@@ -69,9 +69,9 @@ def bench_travelplanner(
     from formal_llm.llms.llm import check_providers
     from formal_llm.packs.travel.benchmark.cases import FILES, read_cases
     from formal_llm.packs.travel.benchmark.judged import rates_rows
-    from formal_llm.packs.travel.benchmark.rates import DENOMINATORS
     from formal_llm.packs.travel.benchmark.records import TravelRecords
     from formal_llm.packs.travel.benchmark.run import judge, read_by_rules, run_cases
+    from formal_llm.packs.travel.benchmark.tables import DENOMINATORS
 
     names = list(dict.fromkeys(llm or ["builtin"]))
     check_providers(*names, *([] if reader == "rules" else [reader]))  # before one of them loads a model
@@ -81,7 +81,7 @@ def bench_travelplanner(
     make_folder(to)
     file = cases.name if cases is not None else next(name for name in FILES if (data / name).exists())
     split = next((name for name in DENOMINATORS if file.startswith(name)), None)
-    reading: Reader = read_by_rules if reader == "rules" else partial(_read, reader=reader)
+    reading: Reader = read_by_rules if reader == "rules" else partial(_read_query, reader=reader)
     rows: list[RatesRow] = []
     records_of_method: dict[str, list[TravelRecord]] = {}
     with ExitStack() as opened:
@@ -99,15 +99,15 @@ def bench_travelplanner(
                 )  # fmt: skip
                 records_of_method[name] = made
                 rows += rates_rows(name, [judge(one, case) for one, case in zip(made, known, strict=True)])
-                _submission(to, name, known, made)
-    _tell(to, rows, records_of_method, split, published=published)
+                _write_submission(to, name, known, made)
+    _report_results(to, rows, records_of_method, split, published=published)
 
 
-def _read(text: str, world: World, *, reader: str) -> TravelQuery:
+def _read_query(text: str, world: World, *, reader: str) -> TravelQuery:
     return read_wishes(text, world, reader, None).query
 
 
-def _submission(to: Path, name: str, cases: Sequence[TravelCase], records: Sequence[TravelRecord]) -> None:
+def _write_submission(to: Path, name: str, cases: Sequence[TravelCase], records: Sequence[TravelRecord]) -> None:
     """Write the plans as the leaderboard takes them."""
     lines = [
         json.dumps({"idx": place, "query": case.text, "plan": record["plan"] or None}, ensure_ascii=False)
@@ -117,8 +117,8 @@ def _submission(to: Path, name: str, cases: Sequence[TravelCase], records: Seque
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _tell(
-    to: Path, rows: list[RatesRow], told: dict[str, list[TravelRecord]], split: str | None, *, published: bool
+def _report_results(
+    to: Path, rows: list[RatesRow], records_of: dict[str, list[TravelRecord]], split: str | None, *, published: bool
 ) -> None:
     from formal_llm.packs.travel.benchmark.run import failures
     from formal_llm.packs.travel.benchmark.tables import (
@@ -129,13 +129,13 @@ def _tell(
         work_table,
     )
 
-    text = rates_table(rows, split) + "\n" + work_table(told)
+    text = rates_table(rows, split) + "\n" + work_table(records_of)
     if published:
         text += "\n" + published_table(published_figures())
     (to / "table.md").write_text(text, encoding="utf-8")
     (to / "table.json").write_text(json.dumps(as_data(rows), indent=1) + "\n", encoding="utf-8")
     print_text(text)
-    for name, records in told.items():
+    for name, records in records_of.items():
         for failure in failures(records):
             err().print(f"{name}, {failure}")
     err().print(f"on record in {to}: plans.jsonl, answers, submissions, table.md, table.json")

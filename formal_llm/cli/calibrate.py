@@ -89,7 +89,7 @@ def calibrate(
     ways = None if mix is None else weights(mix.replace(",", "+"))
     rules = load(source)
     planner = Planner(rules.source, "test:first", wording=rules.wording, constraints=rules.constraints)
-    known = read_plans(plans, rules) if plans is not None else _references(rules, planner, tasks)
+    known = read_plans(plans, rules) if plans is not None else _list_references(rules, planner, tasks)
     if len(known) < 2:
         raise InputError(
             f"{counted(len(known), 'task')} with known plans: at least 2 are needed, to fit and to measure"
@@ -98,7 +98,7 @@ def calibrate(
     cut = min(round(len(chosen) * held_out), len(chosen) - 1)
     without_loading_bars()
     who = resolve(llm)
-    scorer = None if ways is None else _mixed(who, llm, ways)
+    scorer = None if ways is None else _mix_modes(who, llm, ways)
     planner.wording = adapt_wording(planner.wording, who)
     questions = questions_of(planner, {task: known[task] for task in chosen}, count=count, seed=seed)
     if scorer is not None:
@@ -118,10 +118,10 @@ def calibrate(
         }
         print_text(json.dumps({**asdict(found), "reliability": tables}, indent=2))
     else:
-        _tell(found, measured, out_)
+        _report_calibration(found, measured, out_)
 
 
-def _mixed(who: LLM, name: str, ways: Mapping[str, float]) -> PromptScorer:
+def _mix_modes(who: LLM, name: str, ways: Mapping[str, float]) -> PromptScorer:
     """The scorer of a model, which scores in these ways from now on."""
     from formal_llm.llms.local.scorer import PromptScorer  # needs numpy, which takes time to import
 
@@ -167,7 +167,7 @@ def read_plans(name: str, rules: LoadedRules) -> dict[Task, list[Word]]:
     return found
 
 
-def _references(rules: LoadedRules, planner: Planner, text: str) -> dict[Task, list[Word]]:
+def _list_references(rules: LoadedRules, planner: Planner, text: str) -> dict[Task, list[Word]]:
     """The tasks of a pack of which it is known what they call for."""
     from formal_llm.packs.training import selected  # as in calibrate()
     from formal_llm.packs.training_rewards import WITH_REFERENCES, exact_tools
@@ -197,7 +197,7 @@ def answers(llm: LLM, questions: Sequence[KnownQuestion]) -> list[Judged | None]
     return found
 
 
-def _tell(found: Calibration, measured: Sequence[Judged], file: Path | None) -> None:
+def _report_calibration(found: Calibration, measured: Sequence[Judged], file: Path | None) -> None:
     """Print what was found."""
     from rich.table import Table  # takes time to import
 

@@ -201,11 +201,11 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
     """A command whose errors are reported to a person."""
 
     @functools.wraps(function)
-    def told(*args: P.args, **kwargs: P.kwargs) -> R:
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
         with errors_told():
             return function(*args, **kwargs)
 
-    return told
+    return guarded
 
 
 def print_text(text: str) -> None:

@@ -18,7 +18,6 @@ from formal_llm.cli import (
     corpus,
     count,
     data,
-    diff,
     guard,
     inspect,
     lsp,
@@ -112,7 +111,7 @@ app.command(help=studio.HELP)(studio.studio)
 app.command(help=check.HELP)(check.check)
 app.command(help=watch.HELP)(watch.watch)
 app.command(help=lsp.HELP)(lsp.lsp)
-app.command(help=diff.HELP)(diff.diff)
+app.command(help=count.DIFF_HELP)(count.diff)
 app.command(help=inspect.DRAW_HELP)(inspect.draw)
 app.command(help=inspect.TASKS_HELP)(inspect.tasks)
 app.command()(inspect.llms)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ParamSpec, TypeVar
 
 import typer
 
@@ -22,13 +25,13 @@ class OrderName(StrEnum):
     backward = "backward"
 
 
-def _sources(begun: str) -> list[str]:
+def _complete_sources(begun: str) -> list[str]:
     """The shipped and installed sources whose name begins so; files are completed by the shell."""
     names = [name for kind in ("tasks", *SHIPPED) for name in authored.names(kind)]
     return [name for name in dict.fromkeys([*names, *PACKS.names()]) if name.startswith(begun)]
 
 
-def _llms(begun: str) -> list[str]:
+def _complete_llms(begun: str) -> list[str]:
     """The provider strings that begin so, as far as they are known before there is a model."""
     forms = [
         form if form.startswith("test:") else form.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ.") for form in provider_forms()
@@ -41,10 +44,12 @@ SourceArgument = Annotated[
     typer.Argument(
         help="A task pack, or rules: name or path. Rules are a grammar (.cfg), a flowchart or state diagram in Mermaid "
         "(.mmd), an automaton (.pda), a behaviour (.agent), BPMN (.bpmn), SCXML (.scxml) or XState (.xstate).",
-        autocompletion=_sources,
+        autocompletion=_complete_sources,
     ),
 ]
-LLMOption = Annotated[str, typer.Option("--llm", help="Who answers; see: formal-llm llms.", autocompletion=_llms)]
+LLMOption = Annotated[
+    str, typer.Option("--llm", help="Who answers; see: formal-llm llms.", autocompletion=_complete_llms)
+]
 TaskArgument = Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")]
 InputOption = Annotated[
     list[str] | None,
@@ -95,3 +100,45 @@ WorldOption = Annotated[
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Read only what `plan` prints, to the letter.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_PANEL = "Requests to hosted models"
+
+
+def _option(kind: type, name: str, help_: str, **bounds: float) -> inspect.Parameter:
+    annotation = Annotated[kind | None, typer.Option(f"--{name}", help=help_, rich_help_panel=_PANEL, **bounds)]  # type: ignore[valid-type]
+    only = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name.replace("-", "_"), only, default=None, annotation=annotation)
+
+
+_OPTIONS = (
+    _option(float, "rps", "Requests a second, at most; a server that refuses some is asked more slowly.", min=0.001),
+    _option(float, "tpm", "Tokens a minute that are sent, at most, estimated as a quarter of the characters.", min=1),
+    _option(int, "max-retries", "How often a request is repeated after a failure that may pass (twice).", min=0),
+    _option(float, "timeout", "Seconds for which a server may be silent (600).", min=0.001),
+    _option(float, "deadline", "Seconds for a question, all tries and waits together (600).", min=0.001),
+)  # fmt: skip
+
+
+def with_request_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Give a command these options; they hold for all models that it makes."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = {one.name: kwargs.pop(one.name, None) for one in _OPTIONS}
+        if all(value is None for value in given.values()):
+            return function(*args, **kwargs)
+        from formal_llm.llms.hosted.bounds import RequestDefaults, default_requests
+        from formal_llm.llms.hosted.pace import limit_pace
+
+        rps, tpm = given.pop("rps"), given.pop("tpm")
+        with limit_pace(rps, tpm), default_requests(RequestDefaults(**given)):  # type: ignore[arg-type]
+            return function(*args, **kwargs)
+
+    signature = inspect.signature(function, eval_str=True)
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *_OPTIONS])  # type: ignore[attr-defined]
+    run.__annotations__ = {**function.__annotations__, **{one.name: one.annotation for one in _OPTIONS}}
+    return run

@@ -19,7 +19,7 @@ from formal_llm.automata.lookahead.verdicts import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
 from formal_llm.cli.console import check_folder, check_writable, command, err, out, print_text
-from formal_llm.cli.request_options import with_request_options
+from formal_llm.cli.options import with_request_options
 from formal_llm.cli.sources import LoadedRules, keep_answers, load, read_limits
 from formal_llm.cli.trace import TracePrinter
 from formal_llm.errors import AutomatonError, BudgetExceeded, FormalLLMError, NoValidPlan, Undecided, WritesNoText
@@ -317,7 +317,7 @@ def plan(
         write_strategy(planner, one, asking, out_, certificate)
         return
     with certified(certificate, loaded, task, inputs=input_, goal=goal, limit=limit, require=require) as plans:
-        plans.append(_made(planner, one, asking, forms))
+        plans.append(_make_plan(planner, one, asking, forms))
         write_plan(plans[0], forms, out_)
 
 
@@ -344,7 +344,9 @@ def write_strategy(
         write_certificate(proof, made.compiled_rules(), made.certificate(), strategy_checker.__file__)
 
 
-def _made(planner: Planner, task: Task, asking: Callable[[], AbstractContextManager[None]], forms: list[Show]) -> Plan:
+def _make_plan(
+    planner: Planner, task: Task, asking: Callable[[], AbstractContextManager[None]], forms: list[Show]
+) -> Plan:
     """The plan of a task; where a budget is used up, what there is of it is printed."""
     try:
         planner.start(task)  # that there is no plan is reported before a model is loaded as well

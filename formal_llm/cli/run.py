@@ -18,8 +18,8 @@ import typer
 
 from formal_llm import __version__
 from formal_llm.cli.console import command, counted, err, needs_extra, print_text
+from formal_llm.cli.options import with_request_options
 from formal_llm.cli.plan import answerer
-from formal_llm.cli.request_options import with_request_options
 from formal_llm.errors import FormalLLMError, InputError, NoValidPlan, ResourceNotFound, ToolError
 from formal_llm.llms import LLM
 from formal_llm.planning import Plan, Task, TaskPack
@@ -67,20 +67,20 @@ def run(
     _remove_stale(to, input_)
     lacking = lacking_tools(pack, tools)
     if lacking:
-        _warn(f"the toolkit {toolkit} lacks: {_labels(pack, lacking)}")
+        _print_warning(f"the toolkit {toolkit} lacks: {_join_labels(pack, lacking)}")
     with answerer(llm, None, None) as who:
         first = pack.planner(who).plan(wanted) if lacking else None  # made with all tools, also those that are missing
         needed = [name for name in lacking if first is not None and name in first.word]
-        problem = f"the plan needs {_labels(pack, needed)}, which the toolkit {toolkit} lacks" if needed else ""
+        problem = f"the plan needs {_join_labels(pack, needed)}, which the toolkit {toolkit} lacks" if needed else ""
         if needed and strict:
             raise NoValidPlan(f"{problem}; take another toolkit, or leave --strict out")
         if needed:
             first, problem = None, f"{problem}; it was planned without, so what came out may be something else"
-            _warn(problem)
-        solution = _solve(pack, who, wanted, inputs, Executor(tools), first, replans)
+            _print_warning(problem)
+        solution = _solve_task(pack, who, wanted, inputs, Executor(tools), first, replans)
     found = [*(f"planned around: {failure}" for failure in solution.failures), *unused(pack, solution.plan, inputs)]
     for warning in found:
-        _warn(warning)
+        _print_warning(warning)
     output = solution.result.value
     assert output is not None  # the plan was carried out
     written = to / f"output{output.kind.ending}"
@@ -90,10 +90,10 @@ def run(
         "inputs": ", ".join(input_),
         "LLM": llm,
         "questions": str(solution.usage.questions),
-        "toolkit": f"{toolkit}: {_labels(pack, list(tools.tools))}",
-        "missing tools": _labels(pack, lacking) or "none",
+        "toolkit": f"{toolkit}: {_join_labels(pack, list(tools.tools))}",
+        "missing tools": _join_labels(pack, lacking) or "none",
         "date": datetime.now().astimezone().isoformat(sep=" ", timespec="seconds"),
-        "versions": ", ".join(_versions()),
+        "versions": ", ".join(_list_versions()),
     }
     problems = [problem, *found] if problem else found
     page = save_report(to / "report.html", solution.result, about=about, warnings=problems)
@@ -123,7 +123,7 @@ def unused(pack: TaskPack, plan: Plan, inputs: Mapping[str, object]) -> list[str
     return messages
 
 
-def _solve(
+def _solve_task(
     pack: TaskPack, llm: LLM, task: Task, inputs: Mapping[str, object], tools: Executor, first: Plan | None, most: int
 ) -> Solution[Result]:
     """The solution of a task; of a plan that was made already, its result, if it can be carried out."""
@@ -134,11 +134,11 @@ def _solve(
     return pack.planner(llm).solve(task, inputs, runner, replans=most)
 
 
-def _labels(pack: TaskPack, names: Sequence[str]) -> str:
+def _join_labels(pack: TaskPack, names: Sequence[str]) -> str:
     return ", ".join(pack.cfg.label(name) if name in pack.cfg.terminals else name for name in names)
 
 
-def _warn(text: str) -> None:
+def _print_warning(text: str) -> None:
     err().print(text, style="yellow")
 
 
@@ -158,7 +158,7 @@ def _remove_stale(folder: Path, pairs: Sequence[str]) -> None:
             raise InputError(f"--out: {file} cannot be replaced: {error.strerror}") from error
 
 
-def _versions() -> Iterator[str]:
+def _list_versions() -> Iterator[str]:
     """This library, Python, and those libraries at work that results depend on."""
     yield f"formal_llm {__version__}"
     yield f"Python {platform.python_version()}"

@@ -95,7 +95,7 @@ class LoadedRules:
     @property
     def whole(self) -> CFG | PDA:
         """All plans of the rules, whatever the task."""
-        return self._constrained(self.source)
+        return self._add_constraints(self.source)
 
     def language(
         self,
@@ -119,9 +119,9 @@ class LoadedRules:
         source = self.source
         if isinstance(source, CFG) and task.goal is not None:
             source = source.with_start(task.goal)
-        return self._constrained(source), task.limits & read_limits(limit, require)
+        return self._add_constraints(source), task.limits & read_limits(limit, require)
 
-    def _constrained(self, source: CFG | PDA) -> CFG | PDA:
+    def _add_constraints(self, source: CFG | PDA) -> CFG | PDA:
         for one in self.constraints:
             source = source & one
         return source
@@ -154,7 +154,7 @@ def load(
         NotationError: a file or a formula cannot be read.
     """
     with catch_warnings(record=True, action="always") as caught:
-        found = _load(
+        found = _load_rules(
             name, read_facts(facts or ()), ReaderOptions(process, tuple(final or ()), world_after_service_tasks)
         )
         more = tuple(constraint(text, found.source) for text in constraints or ())
@@ -162,22 +162,22 @@ def load(
     return replace(found, more=more, warnings=tuple(messages), order=order)
 
 
-def _load(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRules:
+def _load_rules(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRules:
     path = Path(name)
     if path.is_dir() or (name in authored.names("tasks") and not path.is_file()):
-        return _pack(name, known, reading)
+        return _load_pack(name, known, reading)
     if path.is_file() or path.suffix:
-        return _read(path, known, reading)
+        return _read_file(path, known, reading)
     for kind in SHIPPED:
         if name in authored.names(kind):
-            return _read(authored.find(kind, name, ENDINGS), known, reading)
+            return _read_file(authored.find(kind, name, ENDINGS), known, reading)
     if PACKS.find(name) is not None:
-        return _pack(name, known, reading)
+        return _load_pack(name, known, reading)
     shipped = (one for kind in ("tasks", *SHIPPED) for one in authored.names(kind))
     raise ResourceNotFound("task pack, rules or file", name, dict.fromkeys([*shipped, *PACKS.names()]))
 
 
-def _pack(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRules:
+def _load_pack(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRules:
     if reading != ReaderOptions():
         given = "--world-after-service-tasks is" if reading.world_after_service_tasks else "--process and --final are"
         raise InputError(f"{given} for files, and {name} is a task pack")
@@ -185,7 +185,7 @@ def _pack(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRul
     return LoadedRules(pack.rules, pack.source, pack)
 
 
-def _read(path: Path, facts: dict[str, str], reading: ReaderOptions) -> LoadedRules:
+def _read_file(path: Path, facts: dict[str, str], reading: ReaderOptions) -> LoadedRules:
     rules = read_rules(
         path,
         process=reading.process,
@@ -230,10 +230,10 @@ def read_limits(limit: Sequence[str] | None, require: Sequence[str] | None) -> L
     Raises:
         FormalLLMError: one is not of that form.
     """
-    return Limits(at_most=_counts("--limit", limit or ()), at_least=_counts("--require", require or ()))
+    return Limits(at_most=_read_counts("--limit", limit or ()), at_least=_read_counts("--require", require or ()))
 
 
-def _counts(option: str, pairs: Sequence[str]) -> dict[str, int]:
+def _read_counts(option: str, pairs: Sequence[str]) -> dict[str, int]:
     counts = {}
     for pair in pairs:
         name, equals, count = pair.rpartition("=")

@@ -65,18 +65,18 @@ def train(recipe: str, to: Path, *, resume: bool = False, dry_run: bool = False,
             sys.path.insert(0, str(Path.cwd()))  # as for python -m: a reward of one's own is found where one stands
         if dry_run:
             if first:
-                print_text("\n".join(foretold(settings, to)))
+                print_text("\n".join(describe_run(settings, to)))
             return
-        trained = _run(settings, to, resume)
+        trained = _run_training(settings, to, resume)
     except FormalLLMError as error:
         if first or console_settings.debug:
             raise
         raise typer.Exit(exit_code(error)) from None
     if first:
-        print_text("\n".join(_told(trained)))
+        print_text("\n".join(_describe_results(trained)))
     if trained.reason == "interrupted":
         if first:
-            again = _command(recipe, to, changes)
+            again = _format_command(recipe, to, changes)
             err().print(f"interrupted after update {trained.step}; go on with: {again}", style="yellow")
         raise typer.Exit(_INTERRUPTED)
 
@@ -103,13 +103,13 @@ def read_settings(recipe: str, changes: Mapping[str, object]) -> Settings:
     return Settings.of({**found.model_dump(exclude_unset=True), **changes}, "the command line")
 
 
-def _run(settings: Settings, folder: Path, resume: bool) -> Trained:
+def _run_training(settings: Settings, folder: Path, resume: bool) -> Trained:
     """Train, in as many processes as there are."""
     from formal_llm.packs.training import Ingredients, trainer_of
     from formal_llm.rltf.distributed import world
     from formal_llm.rltf.metrics_log import LOG
     from formal_llm.rltf.run_view import RunView
-    from formal_llm.rltf.threads import slow_threads
+    from formal_llm.rltf.setup import slow_threads
 
     if (folder / LOG).exists() and not resume:  # reported before a large model is loaded
         raise TrainingError(f"{folder} has a run already: go on with it (--resume), or give another folder")
@@ -118,7 +118,7 @@ def _run(settings: Settings, folder: Path, resume: bool) -> Trained:
     with world(settings.processes) as processes:
         parts = Ingredients.of(settings, folder)
         if processes.first:
-            for note in (*parts.notes, *_idle(settings, processes.size)):
+            for note in (*parts.notes, *_warn_of_idle(settings, processes.size)):
                 err().print(f"note: {note}", style="yellow")
         views = [RunView(parts.updates, console=err())] if processes.first else []
         with trainer_of(settings, folder, world=processes, views=views, ingredients=parts) as trainer:
@@ -127,7 +127,7 @@ def _run(settings: Settings, folder: Path, resume: bool) -> Trained:
             return trainer.run(resume=resume)
 
 
-def _idle(settings: Settings, processes: int) -> Iterator[str]:
+def _warn_of_idle(settings: Settings, processes: int) -> Iterator[str]:
     """That there are more processes than work."""
     if processes > settings.tasks_per_update:
         spare = processes - settings.tasks_per_update
@@ -140,9 +140,9 @@ def _idle(settings: Settings, processes: int) -> Iterator[str]:
 # -- what is said ------------------------------------------------------------------------------------------------------
 
 
-def foretold(settings: Settings, folder: Path) -> Iterator[str]:
+def describe_run(settings: Settings, folder: Path) -> Iterator[str]:
     """What a run would do, line by line: its settings, its tasks, its weights."""
-    from formal_llm.llms.hosted.vllm_lora import START
+    from formal_llm.llms.hosted.vllm import START
     from formal_llm.packs.training import Ingredients, policy_of
     from formal_llm.rltf.served import server_at
 
@@ -153,7 +153,7 @@ def foretold(settings: Settings, folder: Path) -> Iterator[str]:
     yield ""
     yield from (f"note: {note}" for note in parts.notes)
     yield f"{counted(len(parts.tasks), 'task')} to train on, with the number of their plans:"
-    yield from (f"  {count}  {task.description}" for task, count in zip(parts.tasks, _plans(parts), strict=True))
+    yield from (f"  {count}  {task.description}" for task, count in zip(parts.tasks, _count_plans(parts), strict=True))
     yield f"{counted(len(parts.held_out), 'task')} held out:"
     yield from (f"  {task.description}" for task in parts.held_out)
     if settings.rollouts:
@@ -168,7 +168,7 @@ def foretold(settings: Settings, folder: Path) -> Iterator[str]:
     yield f"{counted(parts.updates - settings.warm_start, 'update')}{warm}, into {folder}; nothing was written"
 
 
-def _plans(parts: Ingredients) -> list[str]:
+def _count_plans(parts: Ingredients) -> list[str]:
     """How many plans each task has, as texts of the same width; which ones ``exact`` lists all of."""
     try:
         counts = parts.counts()
@@ -179,7 +179,7 @@ def _plans(parts: Ingredients) -> list[str]:
     return [one.rjust(width) for one in shown]
 
 
-def _told(trained: Trained) -> Iterator[str]:
+def _describe_results(trained: Trained) -> Iterator[str]:
     """What came out."""
     from formal_llm.rltf.checkpoint import BEST, FINAL
     from formal_llm.rltf.report import REPORT
@@ -196,7 +196,7 @@ def _told(trained: Trained) -> Iterator[str]:
     yield from (str(folder / name) for name in (FINAL, BEST, REPORT) if (folder / name).exists())
 
 
-def _command(recipe: str, to: Path, changes: Mapping[str, object]) -> str:
+def _format_command(recipe: str, to: Path, changes: Mapping[str, object]) -> str:
     """The command that continues, in as many processes as there are."""
     words = ["formal-llm", "train", recipe]
     if (size := os.environ.get("WORLD_SIZE", "1")) != "1":
@@ -216,7 +216,7 @@ def _command(recipe: str, to: Path, changes: Mapping[str, object]) -> str:
 # -- the options -------------------------------------------------------------------------------------------------------
 
 
-def _parameters() -> Iterator[inspect.Parameter]:
+def _list_parameters() -> Iterator[inspect.Parameter]:
     """The parameters of the command: its own, and one for each setting."""
     recipe = typer.Argument(help="A recipe: a TOML file, or the name of a shipped one.", autocompletion=recipes)
     to = typer.Option("--out", metavar="DIR", help="The folder of the run.")
@@ -230,10 +230,10 @@ def _parameters() -> Iterator[inspect.Parameter]:
     panel = ""
     for name, setting in Settings.model_fields.items():
         panel = PANELS.get(name, panel)
-        yield made(name, default=None, annotation=_annotation(name, setting, panel))
+        yield made(name, default=None, annotation=_annotate_option(name, setting, panel))
 
 
-def _annotation(name: str, setting: FieldInfo, panel: str) -> Any:
+def _annotate_option(name: str, setting: FieldInfo, panel: str) -> Any:
     """The type of an option with its help; left out, it is None and the recipe counts."""
     kind: Any = setting.annotation
     if get_origin(kind) is tuple:
@@ -249,6 +249,6 @@ def _annotation(name: str, setting: FieldInfo, panel: str) -> Any:
 
 
 # What typer reads: one option for each setting, as they are now.
-_SIGNATURE = list(_parameters())
+_SIGNATURE = list(_list_parameters())
 train.__signature__ = inspect.Signature(_SIGNATURE)  # type: ignore[attr-defined]
 train.__annotations__ = {parameter.name: parameter.annotation for parameter in _SIGNATURE}

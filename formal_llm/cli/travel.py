@@ -118,7 +118,7 @@ def plan_travel(
     reading = read_wishes(text, world, reader, today)
     if not only_json:
         print_text(understood_text(reading.query) + "\n")
-    tell_reading(reading)
+    print_reading(reading)
     with answerer(llm, cache, record) as who:
         made = plan_trip(
             reading.query, world, who, search=search.value, on_event=TracePrinter(err()) if trace else None,
@@ -163,17 +163,17 @@ def verify_travel(
     if data is not None:
         if query is not None or database is not None or reference is not None:
             raise FormalLLMError("--data brings the queries and the database: no --query, --database or --reference")
-        judged = judge_submissions(submissions, _cases(data, cases, reader, today))
+        judged = judge_submissions(submissions, _read_cases(data, cases, reader, today))
     else:
         world = read_world(database, reference)
-        wanted = None if query is None else _query(query, world, reader, today)
+        wanted = None if query is None else _read_query(query, world, reader, today)
         if wanted is None and any(not one.query for one in submissions):
             raise FormalLLMError("what was wanted? give --query, a sentence or a file with its fields, or --data")
         judged = [
             judge_plan(one.days, wanted or read_wishes(one.query, world, reader, today).query, world)
             for one in submissions
         ]
-    _tell(judged, as_json=as_json)
+    _print_verdicts(judged, as_json=as_json)
     if not all(verdict.final for one in judged for verdict in one.verdicts):
         raise typer.Exit(1)
 
@@ -205,7 +205,7 @@ def read_wishes(text: str, world: World, reader: str, today: datetime | None) ->
         return read_query_with(who, text, world, day)  # type: ignore[arg-type]  # reports itself who cannot write
 
 
-def tell_reading(reading: QueryReading) -> None:
+def print_reading(reading: QueryReading) -> None:
     """Report on standard error what was taken for granted, and what was not understood."""
     for assumption in reading.assumed:
         err().print(f"taken for granted: {assumption}")
@@ -213,7 +213,7 @@ def tell_reading(reading: QueryReading) -> None:
         err().print(f"not understood: {assumption}", style="yellow")
 
 
-def _query(given: str, world: World, reader: str, today: datetime | None) -> TravelQuery:
+def _read_query(given: str, world: World, reader: str, today: datetime | None) -> TravelQuery:
     """The query of ``--query``."""
     from formal_llm.packs.travel.query import query_of
 
@@ -221,11 +221,11 @@ def _query(given: str, world: World, reader: str, today: datetime | None) -> Tra
         if given.endswith((".json", ".txt")):
             raise InputError(f"--query: there is no file {given}")
         reading = read_wishes(given, world, reader, today)
-        tell_reading(reading)
+        print_reading(reading)
         return reading.query
     text = read_text(Path(given))
     if not text.lstrip().startswith("{"):
-        return _query(text, world, reader, today)
+        return _read_query(text, world, reader, today)
     try:
         fields = parse_json(text)
     except ValueError as error:
@@ -235,7 +235,7 @@ def _query(given: str, world: World, reader: str, today: datetime | None) -> Tra
     return query_of(fields)
 
 
-def _cases(data: Path, file: Path | None, reader: str, today: datetime | None) -> list[TravelCase]:
+def _read_cases(data: Path, file: Path | None, reader: str, today: datetime | None) -> list[TravelCase]:
     """The cases of a folder, each with what its query means."""
     from formal_llm.packs.travel.benchmark.cases import read_cases
 
@@ -246,7 +246,7 @@ def _cases(data: Path, file: Path | None, reader: str, today: datetime | None) -
     ]  # fmt: skip
 
 
-def _tell(judged: list[JudgedPlan], *, as_json: bool) -> None:
+def _print_verdicts(judged: list[JudgedPlan], *, as_json: bool) -> None:
     """Print the verdicts of the evaluators: of one plan all of them, of many a line each and the rates."""
     from formal_llm.packs.travel.benchmark.judged import rates_rows
     from formal_llm.packs.travel.benchmark.tables import as_data, rates_table
@@ -254,8 +254,8 @@ def _tell(judged: list[JudgedPlan], *, as_json: bool) -> None:
 
     rows = rates_rows("", judged)
     if as_json:
-        told = [{"index": one.index, "verdicts": [verdict.to_dict() for verdict in one.verdicts]} for one in judged]
-        print_text(json.dumps({"plans": told, "rates": as_data(rows)}, indent=2))
+        verdicts = [{"index": one.index, "verdicts": [verdict.to_dict() for verdict in one.verdicts]} for one in judged]
+        print_text(json.dumps({"plans": verdicts, "rates": as_data(rows)}, indent=2))
         return
     if len(judged) == 1:
         print_text(understood_text(judged[0].query) + "\n" + verdicts_text(judged[0].verdicts))

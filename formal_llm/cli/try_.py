@@ -76,23 +76,23 @@ def try_(
     )
     asked = loaded.task(task, inputs=input_ or (), goal=goal)
     table = planner.table(asked)
-    trial = _Trial(Walk(table, asked, wording=loaded.wording, on_event=_tell), table.lookahead, Reasons(table))
+    trial = _Trial(Walk(table, asked, wording=loaded.wording, on_event=_print_event), table.lookahead, Reasons(table))
     try:
         trial.run()
     finally:
         trial.end()
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     err().print(text)
 
 
-def _tell(event: Event) -> None:
+def _print_event(event: Event) -> None:
     """Print what happens without being asked."""
     if isinstance(event, Forced):
-        _say(f"taken without a question: {event.text} ({event.left_out} left out)")
+        _print_note(f"taken without a question: {event.text} ({event.left_out} left out)")
     elif isinstance(event, Backtracked):
-        _say(f"dead end; back to {' '.join(event.word) or 'the beginning'}, without: {event.text}")
+        _print_note(f"dead end; back to {' '.join(event.word) or 'the beginning'}, without: {event.text}")
 
 
 class _Quit(Exception):
@@ -111,14 +111,14 @@ class _Trial:
         self._undone: list[Answer] = []
         self._random = random.Random(0)
         self._commands: dict[str, Callable[[str], None]] = {
-            "back": self._back, "again": self._again, "redo": self._again, "why": self._why, "plan": self._show,
-            "left": self._left, "script": self._script, "help": self._help, "?": self._help, "quit": self._quit,
-            "exit": self._quit,
+            "back": self._go_back, "again": self._redo_answer, "redo": self._redo_answer, "why": self._explain_option,
+            "plan": self._show_plan, "left": self._count_left, "script": self._print_script, "help": self._print_help,
+            "?": self._print_help, "quit": self._quit_trial, "exit": self._quit_trial,
         }  # fmt: skip
 
     def run(self) -> None:
         """Ask and listen until the person quits."""
-        self._ask()
+        self._ask_question()
         while True:
             sys.stderr.write("> ")
             sys.stderr.flush()
@@ -127,11 +127,11 @@ class _Trial:
                 sys.stderr.write("\n")
                 return
             try:
-                self._take(line.strip())
+                self._take_line(line.strip())
             except _Quit:
                 return
             except (FormalLLMError, ValueError) as error:
-                _say(said_of(error))
+                _print_note(said_of(error))
 
     def end(self) -> None:
         """Show the plan, finished or not, and how to come by it again."""
@@ -139,11 +139,11 @@ class _Trial:
         if plan.word or plan.complete:
             print_text(str(plan) or EMPTY)
         if not plan.complete:
-            _say(f"not finished: {counted(len(plan.word), 'terminal')} so far")
+            _print_note(f"not finished: {counted(len(plan.word), 'terminal')} so far")
         if self._past:
-            _say(f"to replay it: {self._replay()}")
+            _print_note(f"to replay it: {self._format_replay()}")
 
-    def _take(self, line: str) -> None:
+    def _take_line(self, line: str) -> None:
         """One line that was typed: an answer or a command."""
         word, _, rest = line.partition(" ")
         found = self._commands.get(word.casefold())
@@ -154,9 +154,9 @@ class _Trial:
                 raise ValueError("the plan is finished; there is: back, plan, script, quit")
             raise _Quit
         elif line:
-            self._answer(self._read(line))
+            self._give_answer(self._read_answer(line))
 
-    def _read(self, line: str) -> Answer:
+    def _read_answer(self, line: str) -> Answer:
         """The answer that a line gives: numbers, or the text of an option."""
         question = self._walk.question
         assert question is not None
@@ -168,77 +168,79 @@ class _Trial:
                 return question.check(named[0])
             raise ValueError(f"{said_of(error)} (help tells what can be typed)") from None
 
-    def _answer(self, answer: Answer, *, again: bool = False) -> None:
+    def _give_answer(self, answer: Answer, *, again: bool = False) -> None:
         before = self._walk.fork()
         try:
             self._walk.answer(answer)
         except NoValidPlan:
-            self._walk = before.fork(on_event=_tell)
+            self._walk = before.fork(on_event=_print_event)
             raise
         self._past.append((before, answer))
         if not again:
             self._undone.clear()
-        self._ask()
+        self._ask_question()
 
-    def _ask(self) -> None:
+    def _ask_question(self) -> None:
         question = self._walk.question
         if question is None:
-            _say(f"\n{self._walk.plan}\n\nThe plan is finished. Enter ends; back takes the last answer back.")
+            _print_note(f"\n{self._walk.plan}\n\nThe plan is finished. Enter ends; back takes the last answer back.")
             return
-        _say(f"\n{question.prompt}")
+        _print_note(f"\n{question.prompt}")
         if left_out := self._reasons.count(self._walk):
-            _say(f"({left_out} more left out by the rules: why)")
+            _print_note(f"({left_out} more left out by the rules: why)")
 
     # -- commands -------------------------------------------------------------------------------------------------
 
-    def _back(self, _: str) -> None:
+    def _go_back(self, _: str) -> None:
         if not self._past:
             raise ValueError("no question has been answered yet")
         before, answer = self._past.pop()
         self._undone.append(answer)
-        self._walk = before.fork(on_event=_tell)
-        self._ask()
+        self._walk = before.fork(on_event=_print_event)
+        self._ask_question()
 
-    def _again(self, _: str) -> None:
+    def _redo_answer(self, _: str) -> None:
         if not self._undone:
             raise ValueError("no answer was taken back, or another one was given since")
-        self._answer(self._undone.pop(), again=True)
+        self._give_answer(self._undone.pop(), again=True)
 
-    def _why(self, what: str) -> None:
+    def _explain_option(self, what: str) -> None:
         if what:
-            _say(self._reasons.about(self._walk, what))
+            _print_note(self._reasons.about(self._walk, what))
         elif self._walk.question is None:
-            _say("the plan is finished: there is no question")
+            _print_note("the plan is finished: there is no question")
         elif left_out := self._reasons.left_out(self._walk):
-            _say("\n".join(f"not offered: {option.text}: {option.reason}" for option in left_out))
+            _print_note("\n".join(f"not offered: {option.text}: {option.reason}" for option in left_out))
         else:
-            _say("nothing is left out: these are all the options that there are here without the rules on top")
+            _print_note("nothing is left out: these are all the options that there are here without the rules on top")
 
-    def _show(self, _: str) -> None:
-        _say(self._walk.wording.progress(self._walk.partial.tree) if not self._walk.done else str(self._walk.plan))
+    def _show_plan(self, _: str) -> None:
+        _print_note(
+            self._walk.wording.progress(self._walk.partial.tree) if not self._walk.done else str(self._walk.plan)
+        )
 
-    def _left(self, _: str) -> None:
+    def _count_left(self, _: str) -> None:
         if self._walk.done:
-            _say("the plan is finished")
+            _print_note("the plan is finished")
             return
         here = self._walk.configuration
         try:
             many = count_plans(self._lookahead, here)
             word = self._lookahead.sample(self._random, here, of=many.of, max_length=many.bound)
         except Undecided as error:
-            _say(f"not counted: {said_of(error)}")
+            _print_note(f"not counted: {said_of(error)}")
             return
-        _say(f"plans that are still possible: {many.describe_count('with at most {} more terminals')}")
-        _say(f"one at random: {write_word((*self._walk.word, *(word or ())))}")
+        _print_note(f"plans that are still possible: {many.describe_count('with at most {} more terminals')}")
+        _print_note(f"one at random: {write_word((*self._walk.word, *(word or ())))}")
 
-    def _replay(self) -> str:
+    def _format_replay(self) -> str:
         return f"--llm test:script={','.join('+'.join(map(str, answer.numbers)) for _, answer in self._past)}"
 
-    def _script(self, _: str) -> None:
-        _say(self._replay() if self._past else "no question has been answered yet")
+    def _print_script(self, _: str) -> None:
+        _print_note(self._format_replay() if self._past else "no question has been answered yet")
 
-    def _help(self, _: str) -> None:
-        _say(_HELP)
+    def _print_help(self, _: str) -> None:
+        _print_note(_HELP)
 
-    def _quit(self, _: str) -> None:
+    def _quit_trial(self, _: str) -> None:
         raise _Quit

@@ -45,32 +45,32 @@ def changes(files: Callable[[], Iterable[Path]], pause: Callable[[], None]) -> I
         files: what is looked at, asked anew each time.
         pause: waits between two looks.
     """
-    return _changes(files, pause, _stamps(files()))  # looked at before anybody waits
+    return _await_changes(files, pause, _read_stamps(files()))  # looked at before anybody waits
 
 
-def _changes(
-    files: Callable[[], Iterable[Path]], pause: Callable[[], None], told: dict[Path, _Stamp]
+def _await_changes(
+    files: Callable[[], Iterable[Path]], pause: Callable[[], None], stamps: dict[Path, _Stamp]
 ) -> Iterator[None]:
     while True:
         pause()
-        now = _stamps(files())
-        if now == told:
+        now = _read_stamps(files())
+        if now == stamps:
             continue
         for _ in range(_RESTLESS):
             pause()
-            before, now = now, _stamps(files())
+            before, now = now, _read_stamps(files())
             if now == before and None not in now.values():
                 break
-        if now != told:
-            told = now
+        if now != stamps:
+            stamps = now
             yield
 
 
-def _stamps(files: Iterable[Path]) -> dict[Path, _Stamp]:
-    return {path: _stamp(path) for path in files}
+def _read_stamps(files: Iterable[Path]) -> dict[Path, _Stamp]:
+    return {path: _read_stamp(path) for path in files}
 
 
-def _stamp(path: Path) -> _Stamp:
+def _read_stamp(path: Path) -> _Stamp:
     try:
         found = path.stat()
     except OSError:
@@ -99,7 +99,7 @@ def watch(
     try:
         saved = changes(lambda: watched(file), lambda: time.sleep(_PAUSE))
         while True:
-            code = _checked(file, strict, constraint, max_states)
+            code = _check_file(file, strict, constraint, max_states)
             done += 1
             if done == checks:
                 break
@@ -112,7 +112,7 @@ def watch(
     raise typer.Exit(code)
 
 
-def _checked(file: Path, strict: bool, constraint: list[str] | None, max_states: int) -> int:
+def _check_file(file: Path, strict: bool, constraint: list[str] | None, max_states: int) -> int:
     """Check once; the exit code."""
     try:
         with errors_told():

@@ -90,6 +90,8 @@ from formal_llm.errors.llms import (
     NotAuthored,
     NotRecorded,
     ProviderError,
+    RewardError,
+    TrainingError,
     UnknownProvider,
     UnreadableResponse,
     WritesNoText,
@@ -117,7 +119,6 @@ from formal_llm.errors.planning import (
     WalkError,
     WorldUnanswered,
 )
-from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
     "AgentError",

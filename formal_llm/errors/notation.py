@@ -75,7 +75,7 @@ class NotationError(FormalLLMError, ValueError):
         if self.source_line is not None:
             number = "" if self.line is None else str(self.line)
             # Tabs are shown as one blank each, so that the caret stands under its character.
-            shown, at = _window(self.source_line.expandtabs(1), (self.column or 1) - 1)
+            shown, at = _cut_window(self.source_line.expandtabs(1), (self.column or 1) - 1)
             lines.append(f"  {number} | {shown}")
             if self.column is not None:
                 lines.append(f"  {' ' * len(number)} | {' ' * at}^")
@@ -86,7 +86,7 @@ class NotationError(FormalLLMError, ValueError):
         return "\n".join(lines)
 
 
-def _window(line: str, at: int) -> tuple[str, int]:
+def _cut_window(line: str, at: int) -> tuple[str, int]:
     """What is shown of a line, and where in it its place ``at`` is: of a long line, what stands around it."""
     if len(line) <= _SHOWN:
         return line, at

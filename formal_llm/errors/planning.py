@@ -146,8 +146,8 @@ class NoPlanWorked(PlanningError):
         self.replans = replans
         why = "no other plan is left" if replans is None else f"the budget of {replans} replans is used up"
         last = {error.tool: error.problem for error in self.failures}
-        told = "; ".join(f"{tool} {problem}" for tool, problem in last.items())
-        super().__init__(f"no plan could be carried out, and {why}: {told}")
+        listed = "; ".join(f"{tool} {problem}" for tool, problem in last.items())
+        super().__init__(f"no plan could be carried out, and {why}: {listed}")
 
 
 class TooManyPlans(PlanningError):

@@ -73,8 +73,8 @@ class AsyncStreamingContinuingLLM(Protocol):
         ...
 
 
-async def atold_by(asked: Writing, llm: LLM) -> AsyncStream:
-    """Like :meth:`Writing.told_by`: with the model's asynchronous methods if it has them, else in threads.
+async def astreamed_by(asked: Writing, llm: LLM) -> AsyncStream:
+    """Like :meth:`Writing.streamed_by`: with the model's asynchronous methods if it has them, else in threads.
 
     Raises:
         WritesNoText: the model cannot write texts of this kind.
@@ -88,7 +88,7 @@ async def atold_by(asked: Writing, llm: LLM) -> AsyncStream:
             async for part in stream:
                 yield part
     elif way is not None and hasattr(llm, name):
-        waiting = asked.told_by(llm)
+        waiting = asked.streamed_by(llm)
         try:
             while (part := await asyncio.to_thread(next, waiting, None)) is not None:
                 yield part

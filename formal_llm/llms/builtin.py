@@ -68,14 +68,14 @@ def stems(text: str) -> tuple[str, ...]:
     return tuple(map(stem, content_words(text)))
 
 
-def told(term: Term) -> str:
+def term_text(term: Term) -> str:
     """Return the label and the description of a terminal."""
     return f"{term.label} {term.description}"
 
 
 def equal_stems(words: tuple[str, ...], terms: tuple[Term, ...]) -> list[dict[int, float]]:
     """Match words by their stems: 1 for each word whose stem occurs in the terminal, otherwise nothing."""
-    known = [frozenset(stems(told(term))) for term in terms]
+    known = [frozenset(stems(term_text(term))) for term in terms]
     return [{place: 1.0 for place, word in enumerate(words) if stem(word) in stems_here} for stems_here in known]
 
 
@@ -138,11 +138,11 @@ class _Values:
         for found in self._spoken.values():
             totals.update(found)
         self._weight = {family: 1 / max(share, 1.0) for family, share in totals.items()}
-        self._covered = self._words(outlook.so_far)
+        self._covered = self._match_stems(outlook.so_far)
         self._place = {stem(word): place for place, word in enumerate(words)}
         self._backward = outlook.backward
 
-    def _words(self, terms: Sequence[Term], covered: Mapping[str, float] | None = None) -> dict[str, float]:
+    def _match_stems(self, terms: Sequence[Term], covered: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return how well the terminals together match each stem, starting from ``covered``."""
         found = dict(covered or {})
         for term in terms:
@@ -150,29 +150,29 @@ class _Values:
                 found[family] = max(share, found.get(family, 0.0))
         return found
 
-    def _gain(self, words: Mapping[str, float], covered: Mapping[str, float]) -> float:
+    def _compute_gain(self, words: Mapping[str, float], covered: Mapping[str, float]) -> float:
         return sum(self._weight[family] * max(share - covered.get(family, 0.0), 0.0) for family, share in words.items())
 
     def wanted(self, prospect: Prospect) -> bool:
         """Return whether the value of an option's own terminals exceeds their price."""
-        return self._gain(self._words(prospect.uses), self._covered) > PRICE * len(prospect.uses)
+        return self._compute_gain(self._match_stems(prospect.uses), self._covered) > PRICE * len(prospect.uses)
 
     def of(self, prospect: Prospect) -> tuple[float, float, float]:
         """Return (value of the best plan with this option, place in the task of what it adds, likeness to the task)."""
-        uses = self._words(prospect.uses)
-        value = self._gain(uses, self._covered) - PRICE * (len(prospect.uses) + prospect.length)
-        covered = self._words(prospect.uses, self._covered)
+        uses = self._match_stems(prospect.uses)
+        value = self._compute_gain(uses, self._covered) - PRICE * (len(prospect.uses) + prospect.length)
+        covered = self._match_stems(prospect.uses, self._covered)
         # The best continuation, greedily: add the terminal with the largest gain after its price, while there is one.
         rest = [(term, PRICE * detour) for term, detour in prospect.allows if self._spoken[term.name]]
         while rest:
             gain, best = max(
-                ((self._gain(self._spoken[term.name], covered) - price, term) for term, price in rest),
+                ((self._compute_gain(self._spoken[term.name], covered) - price, term) for term, price in rest),
                 key=lambda entry: entry[0],
             )
             if gain <= 0:
                 break
             value += gain
-            covered = self._words((best,), covered)
+            covered = self._match_stems((best,), covered)
         added = [self._place[family] for family in uses if family not in self._covered]
         place = float(max(added, default=-1) if self._backward else -min(added, default=len(self._place)))
-        return round(value, 9), place, round(self._gain(uses, {}), 9)
+        return round(value, 9), place, round(self._compute_gain(uses, {}), 9)

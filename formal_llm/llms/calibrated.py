@@ -51,19 +51,19 @@ class CalibratedLLM(WrapperLLM):
 
     def choose(self, question: Question) -> Answer:
         """Return the answer of the LLM with calibrated probabilities."""
-        return self._mended(answered(self.llm, question))
+        return self._apply_temperature(answered(self.llm, question))
 
     async def _achoose(self, question: Question) -> Answer:
-        return self._mended(await aanswered(self._awaited, question))
+        return self._apply_temperature(await aanswered(self._awaited, question))
 
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         outcomes = all_answered(self._batched, questions)
-        return [self._mended(one) if isinstance(one, Answer) else one for one in outcomes]
+        return [self._apply_temperature(one) if isinstance(one, Answer) else one for one in outcomes]
 
     def close(self) -> None:
         """Do nothing: nothing is open."""
 
-    def _mended(self, answer: Answer) -> Answer:
+    def _apply_temperature(self, answer: Answer) -> Answer:
         likely = answer.probabilities
         # In a selection each option has a probability of its own, to which one temperature does not apply.
         if not likely or len(answer.numbers) != 1:
@@ -108,21 +108,21 @@ class SureLLM(WrapperLLM):
     def choose(self, question: Question) -> Answer:
         """Return the answer of the first LLM if it is sure, or else that of the second."""
         answer = answered(self.llm, question)
-        again = self._doubted(question, answer)
-        return answer if again is None else self._with(answer, answered(self.other, again))
+        again = self._build_doubt(question, answer)
+        return answer if again is None else self._add_usage(answer, answered(self.other, again))
 
     async def _achoose(self, question: Question) -> Answer:
         answer = await aanswered(self._awaited, question)
-        again = self._doubted(question, answer)
-        return answer if again is None else self._with(answer, await aanswered(self.other, again))
+        again = self._build_doubt(question, answer)
+        return answer if again is None else self._add_usage(answer, await aanswered(self.other, again))
 
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         outcomes = all_answered(self._batched, questions)
         for place, (question, outcome) in enumerate(zip(questions, outcomes, strict=True)):
-            again = self._doubted(question, outcome) if isinstance(outcome, Answer) else None
+            again = self._build_doubt(question, outcome) if isinstance(outcome, Answer) else None
             if again is not None and isinstance(outcome, Answer):
                 try:
-                    outcomes[place] = self._with(outcome, answered(self.other, again))
+                    outcomes[place] = self._add_usage(outcome, answered(self.other, again))
                 except LLMError as error:
                     outcomes[place] = error
         return outcomes
@@ -130,7 +130,7 @@ class SureLLM(WrapperLLM):
     def close(self) -> None:
         """Do nothing: nothing is open."""
 
-    def _doubted(self, question: Question, answer: Answer) -> Question | None:
+    def _build_doubt(self, question: Question, answer: Answer) -> Question | None:
         """Return the question for the other LLM; None if the first one is sure, or if a text was requested."""
         if isinstance(question, Writing):
             return None
@@ -148,6 +148,6 @@ class SureLLM(WrapperLLM):
         return again
 
     @staticmethod
-    def _with(first: Answer, second: Answer) -> Answer:
+    def _add_usage(first: Answer, second: Answer) -> Answer:
         """Return the second answer with the usage of both."""
         return replace(second, usage=first.usage + second.usage)

@@ -141,10 +141,10 @@ def fit_temperature(judged: Sequence[Judged]) -> float:
         return log_loss(judged, math.exp(log))
 
     best = min(range(len(logs)), key=lambda place: loss(logs[place]))
-    return math.exp(_least(loss, logs[max(best - 1, 0)], logs[min(best + 1, _STEPS)]))
+    return math.exp(_find_minimum(loss, logs[max(best - 1, 0)], logs[min(best + 1, _STEPS)]))
 
 
-def _least(value: Callable[[float], float], low: float, high: float) -> float:
+def _find_minimum(value: Callable[[float], float], low: float, high: float) -> float:
     """Find the minimum of a function with a single valley between two points, by golden section search."""
     golden = (math.sqrt(5) - 1) / 2
     while high - low > 1e-7:

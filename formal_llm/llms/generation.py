@@ -289,7 +289,7 @@ class Writing(Question):
     @property
     def messages(self) -> tuple[Message, ...]:
         """The whole chat."""
-        return tuple(self._get("_messages"))
+        return tuple(self._get_slot("_messages"))
 
     @property
     def content(self) -> dict[str, object]:
@@ -347,7 +347,7 @@ class Writing(Question):
 
         return _as_answer(await asyncio.to_thread(getattr(llm, name), *arguments, **options))
 
-    def told_by(self, llm: object) -> Stream:
+    def streamed_by(self, llm: object) -> Stream:
         """Stream the text that a model writes: piece by piece if it can, else in one piece; finally the whole.
 
         Raises:

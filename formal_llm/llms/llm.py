@@ -212,10 +212,10 @@ def answered(llm: LLM, question: Question) -> Answer:
     """
     if not isinstance(question, Writing) or getattr(llm, "takes_text", False):
         return llm.choose(question)
-    return _writes(llm, question.written_by(llm))
+    return _require_text(llm, question.written_by(llm))
 
 
-def _writes(llm: LLM, answer: Answer | None) -> Answer:
+def _require_text(llm: LLM, answer: Answer | None) -> Answer:
     if answer is None:
         raise WritesNoText(llm, "write this")
     return answer
@@ -224,7 +224,7 @@ def _writes(llm: LLM, answer: Answer | None) -> Answer:
 async def aanswered(llm: LLM, question: Question) -> Answer:
     """Like :func:`answered`, asynchronously: with the LLM's asynchronous methods if it has them, else in a thread."""
     if isinstance(question, Writing) and not getattr(llm, "takes_text", False):
-        return _writes(llm, await question.awritten_by(llm))
+        return _require_text(llm, await question.awritten_by(llm))
     if isinstance(llm, AsyncLLM):
         return await llm.achoose(question)
     import asyncio  # imported here: it takes half of this library's import time, and is rarely needed
@@ -238,10 +238,12 @@ def all_answered(llm: BatchLLM, questions: Sequence[Question]) -> list[Answer | 
         return llm.choose_many(questions)
     choices = [question for question in questions if not isinstance(question, Writing)]
     chosen = iter(llm.choose_many(choices) if choices else ())
-    return [_written(llm, question) if isinstance(question, Writing) else next(chosen) for question in questions]
+    return [
+        _answer_or_error(llm, question) if isinstance(question, Writing) else next(chosen) for question in questions
+    ]
 
 
-def _written(llm: LLM, question: Writing) -> Answer | LLMError:
+def _answer_or_error(llm: LLM, question: Writing) -> Answer | LLMError:
     try:
         return answered(llm, question)
     except LLMError as error:

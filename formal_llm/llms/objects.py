@@ -125,15 +125,12 @@ def object_steps(
             if before_again is not None:
                 before_again(error)
             text = error.transcript[-1][1][:_SHOWN] if error.transcript else ""
-            current = (*opening, *([Message("assistant", text)] if text.strip() else []), _repair(error.problem))
+            repair = Message("user", REPAIR.format(problem=error.problem[:_SHOWN]))
+            current = (*opening, *([Message("assistant", text)] if text.strip() else []), repair)
         except LLMError as error:
             if tries < 1 or not isinstance(error, UnreadableResponse):
                 error.usage = usage + (error.usage or TokenUsage())
                 raise
-
-
-def _repair(problem: str) -> Message:
-    return Message("user", REPAIR.format(problem=problem[:_SHOWN]))
 
 
 def with_schema(messages: tuple[Message, ...], schema: Schema) -> tuple[Message, ...]:

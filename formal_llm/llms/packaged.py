@@ -96,7 +96,7 @@ class Parts:
         unpacked = made.with_suffix(".folder")
         try:
             made.parent.mkdir(parents=True, exist_ok=True)
-            if _join(files, made) != self.sha256:
+            if _join_files(files, made) != self.sha256:
                 raise ModelError(f"the installed parts of {self.name} are not those with the SHA-256 {self.sha256}")
             if zipfile.is_zipfile(made):
                 with zipfile.ZipFile(made) as archive:  # its digest is known, so its names and sizes are, too
@@ -145,7 +145,7 @@ def _find_package(name: str) -> Path | None:
     return None if package is None or package.origin is None else Path(package.origin).parent
 
 
-def _join(files: list[Path], to: Path) -> str:
+def _join_files(files: list[Path], to: Path) -> str:
     """Join files, and return the SHA-256 of the whole."""
     digest = hashlib.sha256()
     with to.open("wb") as out:

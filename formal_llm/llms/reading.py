@@ -42,26 +42,28 @@ def read_numbers(text: str, options: Sequence[str], *, several: bool = False) ->
     Raises:
         ValueError: the text names no option; the message explains why to the answerer.
     """
-    bare = _unmarked(text.strip())
+    bare = _strip_marks(text.strip())
     if not bare:
         raise ValueError("it was empty")
-    rest = _unmarked(_FRAME.fullmatch(bare)["rest"].strip())  # type: ignore[index]  # the pattern matches every text
+    rest = _strip_marks(_FRAME.fullmatch(bare)["rest"].strip())  # type: ignore[index]  # the pattern matches every text
     parts = [part for part in _SEVERAL.split(rest.rstrip(".").strip("[]()")) if part] if several else []
     if parts and all(_WHOLE.fullmatch(part) for part in parts):
         return tuple(_in_range(part, options) for part in parts)
     match = _NUMBER.fullmatch(rest)
     if match is None:
-        raise ValueError(f"{_short(text)} is not a number")
+        raise ValueError(f"{_shorten_text(text)} is not a number")
     number = _in_range(match["number"], options)
     # A dash or a colon may separate the number from the text, or belong to the text.
     texts = [each for each in dict.fromkeys((match["text"], match["after"])) if each is not None]
     matches = [named_options(each, options) for each in texts]
     if texts and match["after"] is None and _WHOLE.fullmatch(texts[0].strip()):
-        raise ValueError(f"{_short(text)} is more than one number")
+        raise ValueError(f"{_shorten_text(text)} is more than one number")
     if any(found and number not in found for found in matches):
-        raise ValueError(f"{_short(text)} is the number of one option with the text of another")
+        raise ValueError(f"{_shorten_text(text)} is the number of one option with the text of another")
     if texts and not any(matches):
-        raise ValueError(f"{_short(text)} is more than a number, and not the number with the text of that option")
+        raise ValueError(
+            f"{_shorten_text(text)} is more than a number, and not the number with the text of that option"
+        )
     return (number,)
 
 
@@ -78,34 +80,34 @@ def named_options(text: str, options: Sequence[str]) -> tuple[int, ...]:
     return ()
 
 
-def _spaced(text: str) -> str:
+def _normalise_spaces(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).translate(_STRAIGHT).split())
 
 
-def _folded(text: str) -> str:
-    return _spaced(text).casefold()
+def _fold_case(text: str) -> str:
+    return _normalise_spaces(text).casefold()
 
 
-def _loose(text: str) -> str:
-    return _bare(_bare(_folded(text)).removesuffix(".").rstrip())
+def _strip_punctuation(text: str) -> str:
+    return _strip_enclosing(_strip_enclosing(_fold_case(text)).removesuffix(".").rstrip())
 
 
 #: How texts are compared, the most exact way first.
-_FORMS: tuple[Callable[[str], str], ...] = (str.strip, _spaced, _folded, _loose)
+_FORMS: tuple[Callable[[str], str], ...] = (str.strip, _normalise_spaces, _fold_case, _strip_punctuation)
 
 
-def _bare(text: str) -> str:
+def _strip_enclosing(text: str) -> str:
     """Strip the marks that enclose a whole text."""
     for mark in _AROUND:
         inner = text[len(mark) : -len(mark)]
         if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark) and mark not in inner:
-            return _bare(inner.strip())
+            return _strip_enclosing(inner.strip())
     return text
 
 
-def _unmarked(text: str) -> str:
+def _strip_marks(text: str) -> str:
     """Strip the marks around a text, or around the number at its beginning."""
-    text = _bare(text)
+    text = _strip_enclosing(text)
     match = _MARKED.fullmatch(text)
     return text if match is None else match["inner"] + match["rest"]
 
@@ -114,10 +116,10 @@ def _in_range(digits: str, options: Sequence[str]) -> int:
     # A number with more digits than any option number is not converted: it may be millions of digits long.
     number = int(digits) if len(digits) <= 9 else 0
     if not 1 <= number <= len(options):
-        raise ValueError(f"{_short(digits)} is not one of the numbers from 1 to {len(options)}")
+        raise ValueError(f"{_shorten_text(digits)} is not one of the numbers from 1 to {len(options)}")
     return number
 
 
-def _short(text: str) -> str:
+def _shorten_text(text: str) -> str:
     text = " ".join(text.split())
     return repr(text if len(text) <= 60 else text[:57] + "...")

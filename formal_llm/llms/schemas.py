@@ -44,9 +44,9 @@ def check_schema(schema: Schema) -> None:
         raise ValueError("a model is asked for an object: the schema has no type 'object' at its top")
     definitions = _definitions(schema)
     for place, one in [("the schema", schema), *((f"$defs/{name}", part) for name, part in definitions.items())]:
-        _check(one, place, definitions, top=one is schema)
+        _check_part(one, place, definitions, top=one is schema)
     for name in definitions:
-        if name in _reached(definitions[name], definitions):
+        if name in _find_reached(definitions[name], definitions):
             raise ValueError(f"$defs/{name} refers to itself; not all providers know schemas that do")
 
 
@@ -66,26 +66,26 @@ def _definitions(schema: Schema) -> Mapping[str, Schema]:
     return definitions
 
 
-def _check(schema: object, place: str, definitions: Mapping[str, Schema], *, top: bool = False) -> None:
+def _check_part(schema: object, place: str, definitions: Mapping[str, Schema], *, top: bool = False) -> None:
     if not isinstance(schema, Mapping):
         raise ValueError(f"{place} is no schema: {schema!r}")
     if unknown := set(schema) - _KNOWN or ({"$defs"} & set(schema) if not top else set()):
         raise ValueError(f"{place} has {', '.join(sorted(unknown))}, which not all providers know")
     if "$ref" in schema:
-        if len(schema) > 1 or _target(schema["$ref"]) not in definitions:
+        if len(schema) > 1 or _name_target(schema["$ref"]) not in definitions:
             raise ValueError(f"{place}: $ref stands alone and names one of $defs, as in '#/$defs/name'")
     elif "anyOf" in schema:
-        for number, one in enumerate(_list(schema["anyOf"], f"{place}: anyOf"), 1):
-            _check(one, f"{place}/anyOf {number}", definitions)
+        for number, one in enumerate(_require_list(schema["anyOf"], f"{place}: anyOf"), 1):
+            _check_part(one, f"{place}/anyOf {number}", definitions)
     elif "enum" in schema:
-        if not all(type(one) in (str, int) for one in _list(schema["enum"], f"{place}: enum")):
+        if not all(type(one) in (str, int) for one in _require_list(schema["enum"], f"{place}: enum")):
             raise ValueError(f"{place}: enum lists texts and whole numbers")
     elif not isinstance(schema.get("type"), str) or schema["type"] not in _TYPES:
         raise ValueError(f"{place}: type is one of {', '.join(_TYPES)}")
     elif schema["type"] == "object":
         _check_object(schema, place, definitions)
     elif schema["type"] == "array":
-        _check(schema.get("items"), f"{place}/items", definitions)
+        _check_part(schema.get("items"), f"{place}/items", definitions)
 
 
 def _check_object(schema: Schema, place: str, definitions: Mapping[str, Schema]) -> None:
@@ -97,27 +97,27 @@ def _check_object(schema: Schema, place: str, definitions: Mapping[str, Schema])
     if schema.get("additionalProperties") is not False:
         raise ValueError(f"{place}: an object has additionalProperties false")
     for name, one in properties.items():
-        _check(one, f"{place}/{name}", definitions)
+        _check_part(one, f"{place}/{name}", definitions)
 
 
-def _list(value: object, place: str) -> Sequence[object]:
+def _require_list(value: object, place: str) -> Sequence[object]:
     if not isinstance(value, (list, tuple)) or not value:
         raise ValueError(f"{place} is a list of one thing at least")
     return value
 
 
-def _target(reference: object) -> str:
+def _name_target(reference: object) -> str:
     return str(reference).removeprefix("#/$defs/")
 
 
-def _reached(schema: object, definitions: Mapping[str, Schema]) -> set[str]:
+def _find_reached(schema: object, definitions: Mapping[str, Schema]) -> set[str]:
     """Return the definitions that a schema needs, directly or indirectly."""
     found: set[str] = set()
     waiting = [schema]
     while waiting:
         part = waiting.pop()
         if isinstance(part, Mapping):
-            if "$ref" in part and (name := _target(part["$ref"])) not in found:
+            if "$ref" in part and (name := _name_target(part["$ref"])) not in found:
                 found.add(name)
                 waiting.append(definitions.get(name))
             waiting.extend(part.values())
@@ -166,7 +166,9 @@ def read_object(text: str, schema: Schema) -> dict[str, object]:
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"it has {len(text):,} characters, at most {MOST_CHARACTERS:,} are read")
     try:
-        value: object = json.loads(_unfenced(text), strict=False, object_pairs_hook=_once, parse_constant=_no_number)
+        value: object = json.loads(
+            _strip_fence(text), strict=False, object_pairs_hook=_reject_duplicates, parse_constant=_no_number
+        )
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise ValueError("it has half of a surrogate pair in a text") from None
@@ -180,7 +182,7 @@ def read_object(text: str, schema: Schema) -> dict[str, object]:
     return value
 
 
-def _unfenced(text: str) -> str:
+def _strip_fence(text: str) -> str:
     inner = text.strip()
     if inner.startswith("```") and inner.endswith("```") and "\n" in inner:
         first, _, rest = inner.partition("\n")
@@ -189,11 +191,11 @@ def _unfenced(text: str) -> str:
     return inner
 
 
-def _once(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+def _reject_duplicates(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
     result: dict[str, object] = {}
     for key, value in pairs:
         if key in result:
-            raise ValueError(f"the key {_short(key)} is given twice")
+            raise ValueError(f"the key {_shorten_value(key)} is given twice")
         result[key] = value
     return result
 
@@ -209,7 +211,7 @@ def problem_in(value: object, schema: Schema) -> str | None:
         value: JSON data.
         schema: see :func:`check_schema`.
     """
-    found = _problem(value, schema, _definitions(schema), ())
+    found = _find_problem(value, schema, _definitions(schema), ())
     if found is None:
         return None
     place, what = found
@@ -219,12 +221,12 @@ def problem_in(value: object, schema: Schema) -> str | None:
 _Found: TypeAlias = "tuple[tuple[str, ...], str] | None"
 
 
-def _problem(value: object, schema: object, definitions: Mapping[str, Schema], place: tuple[str, ...]) -> _Found:
+def _find_problem(value: object, schema: object, definitions: Mapping[str, Schema], place: tuple[str, ...]) -> _Found:
     assert isinstance(schema, Mapping)
     if "$ref" in schema:
-        return _problem(value, definitions[_target(schema["$ref"])], definitions, place)
+        return _find_problem(value, definitions[_name_target(schema["$ref"])], definitions, place)
     if "anyOf" in schema:
-        found = [_problem(value, one, definitions, place) for one in schema["anyOf"]]
+        found = [_find_problem(value, one, definitions, place) for one in schema["anyOf"]]
         if None in found:
             return None
         # The alternative that matched farthest was probably intended.
@@ -233,16 +235,16 @@ def _problem(value: object, schema: object, definitions: Mapping[str, Schema], p
         # Types are compared too: true is not 1.
         if any(type(value) is type(one) and value == one for one in schema["enum"]):
             return None
-        return place, f"{_shown(value)} is none of {', '.join(map(str, schema['enum']))}"
+        return place, f"{_show_value(value)} is none of {', '.join(map(str, schema['enum']))}"
     kind = schema["type"]
     if not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "boolean"):
-        return place, f"{_CALLED[kind]} was expected, not {_shown(value)}"
+        return place, f"{_CALLED[kind]} was expected, not {_show_value(value)}"
     if isinstance(value, dict):
         return _object_problem(value, schema, definitions, place)
     if isinstance(value, list):
         if out := _out_of_bounds(len(value), schema, _OF_LIST, "entries"):
             return place, out
-        parts = (_problem(one, schema["items"], definitions, (*place, str(n))) for n, one in enumerate(value, 1))
+        parts = (_find_problem(one, schema["items"], definitions, (*place, str(n))) for n, one in enumerate(value, 1))
         return next((one for one in parts if one is not None), None)
     if isinstance(value, str):
         out = _out_of_bounds(len(value), schema, _OF_TEXT, "characters")
@@ -261,8 +263,8 @@ def _object_problem(
             return place, f"the key {name} is missing"
     for name in value:
         if name not in properties:
-            return place, f"there is no key {_short(name)}; the keys are {', '.join(properties)}"
-    parts = (_problem(value[name], one, definitions, (*place, name)) for name, one in properties.items())
+            return place, f"there is no key {_shorten_value(name)}; the keys are {', '.join(properties)}"
+    parts = (_find_problem(value[name], one, definitions, (*place, name)) for name, one in properties.items())
     return next((one for one in parts if one is not None), None)
 
 
@@ -277,15 +279,15 @@ def _out_of_bounds(amount: object, schema: Mapping[str, object], names: tuple[st
     return ""
 
 
-def _shown(value: object) -> str:
-    return _short(value) if isinstance(value, (str, int, float)) else _CALLED[_name_of(value)]
+def _show_value(value: object) -> str:
+    return _shorten_value(value) if isinstance(value, (str, int, float)) else _CALLED[_name_of(value)]
 
 
 def _name_of(value: object) -> str:
     return next((name for name, types in _TYPES.items() if isinstance(value, types)), "null")
 
 
-def _short(value: object) -> str:
+def _shorten_value(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
 
@@ -322,7 +324,7 @@ class _Closing:
             f"#/{key}/{name}": one for key in ("$defs", "definitions") for name, one in schema.get(key, {}).items()
         }
 
-    def _resolve(self, schema: _AnySchema, path: tuple[str, ...]) -> tuple[_AnySchema, tuple[str, ...]]:
+    def _resolve_reference(self, schema: _AnySchema, path: tuple[str, ...]) -> tuple[_AnySchema, tuple[str, ...]]:
         """Return what a schema refers to, described by itself; of what contains itself, that of any value."""
         while "$ref" in schema:
             name = str(schema["$ref"])
@@ -332,14 +334,16 @@ class _Closing:
         return schema, path
 
     def close(self, schema: _AnySchema, path: tuple[str, ...]) -> dict[str, Any]:
-        schema, path = self._resolve(schema, path)
+        schema, path = self._resolve_reference(schema, path)
         made = self._close_resolved(schema, path)
-        about = " ".join([*_texts(schema.get("description")), *(f"({one})" for one in _texts(schema.get("format")))])
+        about = " ".join(
+            [*_list_texts(schema.get("description")), *(f"({one})" for one in _list_texts(schema.get("format")))]
+        )
         return {**made, "description": f"{about} {made.get('description', '')}".strip()} if about else made
 
     def _close_resolved(self, schema: _AnySchema, path: tuple[str, ...]) -> dict[str, Any]:
-        if (ways := list(_alternatives(schema))) != [schema]:
-            made = [part for way in ways for part in _parts(self.close(way, path))]
+        if (ways := list(_list_alternatives(schema))) != [schema]:
+            made = [part for way in ways for part in _list_parts(self.close(way, path))]
             made = [part for place, part in enumerate(made) if part not in made[:place]]
             return made[0] if len(made) == 1 else {"anyOf": made}
         if "enum" in schema:
@@ -355,9 +359,9 @@ class _Closing:
         if kind == "array":
             places = schema.get("prefixItems")
             items = self.close({"anyOf": places} if places else schema.get("items", {}), path)
-            return {"type": kind, "items": items, **_bounds(schema)}
+            return {"type": kind, "items": items, **_list_bounds(schema)}
         if kind in ("string", "integer", "number", "boolean", "null"):
-            return {"type": kind, **_bounds(schema)}
+            return {"type": kind, **_list_bounds(schema)}
         return {"type": "string", "description": "(any value, as JSON)"}
 
     def close_object(self, schema: _AnySchema, path: tuple[str, ...]) -> dict[str, object]:
@@ -374,14 +378,14 @@ class _Closing:
             hint = f"(by default {default})" if default else ""
         else:
             hint = f"(null for {default})" if default else "(null to leave it out)"
-            made = {"anyOf": [*_parts(made), _NULL]}
+            made = {"anyOf": [*_list_parts(made), _NULL]}
         return {**made, "description": f"{about} {hint}".strip()} if about or hint else made
 
     # -- back --------------------------------------------------------------------------------------------------------
 
     def open(self, value: object, schema: _AnySchema, path: tuple[str, ...]) -> object:
-        schema, path = self._resolve(schema, path)
-        if (ways := list(_alternatives(schema))) != [schema]:
+        schema, path = self._resolve_reference(schema, path)
+        if (ways := list(_list_alternatives(schema))) != [schema]:
             way = next((one for one in ways if problem_in(value, self.close(one, path)) is None), None)
             return value if way is None else self.open(value, way, path)
         kind = schema.get("type")
@@ -420,10 +424,10 @@ class _Closing:
         return made
 
 
-def _alternatives(schema: _AnySchema) -> Iterator[_AnySchema]:
+def _list_alternatives(schema: _AnySchema) -> Iterator[_AnySchema]:
     """Yield the schemas of which a value satisfies one; the schema itself where it has no alternatives."""
     if "const" in schema:
-        yield from _alternatives({"enum": [schema["const"]]})
+        yield from _list_alternatives({"enum": [schema["const"]]})
     elif "enum" in schema:
         names = [one for one in schema["enum"] if type(one) in (str, int)]
         if len(names) == len(schema["enum"]):
@@ -449,7 +453,7 @@ def _alternatives(schema: _AnySchema) -> Iterator[_AnySchema]:
         yield schema
 
 
-def _parts(schema: dict[str, Any]) -> list[dict[str, Any]]:
+def _list_parts(schema: dict[str, Any]) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = schema.get("anyOf", [schema])
     return parts
 
@@ -464,9 +468,9 @@ def _table_values(schema: _AnySchema) -> _AnySchema:
     return found[0] if len(found) == 1 else {}
 
 
-def _bounds(schema: _AnySchema) -> dict[str, object]:
+def _list_bounds(schema: _AnySchema) -> dict[str, object]:
     return {name: schema[name] for name in _BOUNDS_OF.get(str(schema["type"]), ()) if name in schema}
 
 
-def _texts(value: object) -> list[str]:
+def _list_texts(value: object) -> list[str]:
     return [value] if isinstance(value, str) and value else []

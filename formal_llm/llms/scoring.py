@@ -114,7 +114,7 @@ def readings(question: Question, mode: str) -> list[Reading]:
     if mode == "rotated":
         # The option with index i is at place (i - by) of the list that begins with index `by`.
         return [
-            Reading(_rotated(question, by), numbers, tuple((i - by) % count for i in range(count)), 1 / count)
+            Reading(_rotate_options(question, by), numbers, tuple((i - by) % count for i in range(count)), 1 / count)
             for by in range(count)
         ]
     texts = [option.text for option in question.options]
@@ -131,7 +131,7 @@ def readings(question: Question, mode: str) -> list[Reading]:
     return found
 
 
-def _rotated(question: Question, by: int) -> tuple[Message, ...]:
+def _rotate_options(question: Question, by: int) -> tuple[Message, ...]:
     """Return the chat with a rotated list of options; the numbers keep their places."""
     messages = tuple(question.messages)
     if not by:
@@ -177,11 +177,11 @@ def combine_scores(
             scores = [score + reading.weight * logs[place] for score, place in zip(scores, reading.of, strict=True)]
             has_prior |= reading.prior
         if not question.several:
-            scores = _normalised(scores)
+            scores = _normalise_scores(scores)
         elif not has_prior:
-            scores = [score + math.log(len(scores)) for score in _normalised(scores)]
+            scores = [score + math.log(len(scores)) for score in _normalise_scores(scores)]
         total = [sum_ + weight * log for sum_, log in zip(total, scores, strict=True)]
-    return total if question.several else _normalised(total)
+    return total if question.several else _normalise_scores(total)
 
 
 def read_log_odds(question: Question, odds: Sequence[float], usage: TokenUsage) -> Answer:
@@ -189,7 +189,7 @@ def read_log_odds(question: Question, odds: Sequence[float], usage: TokenUsage) 
     return question.select_likely({number: 0.5 + 0.5 * math.tanh(log / 2) for number, log in enumerate(odds, 1)}, usage)
 
 
-def _normalised(scores: Sequence[float]) -> list[float]:
+def _normalise_scores(scores: Sequence[float]) -> list[float]:
     top = max(scores)
     total = top + math.log(math.fsum(math.exp(score - top) for score in scores))
     return [score - total for score in scores]

@@ -41,13 +41,13 @@ class Cutter:
         text = self._held + piece
         first = max(0, len(text) - self._longest + 1)
         waits = next((at for at in range(first, len(text)) if text[at:] in self._begun), len(text))
-        return self._cut(text, waits)
+        return self._cut_text(text, waits)
 
     def close(self) -> str:
         """Return the rest of the text at its end."""
-        return self._cut(self._held, len(self._held))
+        return self._cut_text(self._held, len(self._held))
 
-    def _cut(self, text: str, waits: int) -> str:
+    def _cut_text(self, text: str, waits: int) -> str:
         if self.ended is not None:
             return ""
         found = first_stop(text, self._stops)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from formal_llm.errors import MissingDependency
-from formal_llm.llms.builtin import content_words, equal_stems, stem, told
+from formal_llm.llms.builtin import content_words, equal_stems, stem, term_text
 from formal_llm.llms.question import Term
 
 #: How well a terminal matches a word of which it has a synonym.
@@ -29,28 +29,28 @@ class SynonymLikeness:
 
     def __init__(self, synonyms: Callable[[str], list[str]] | None = None) -> None:
         self._lock = threading.Lock()
-        self._synonyms = synonyms or _wordnet()
-        self._known = lru_cache(maxsize=16_384)(self._families)
+        self._synonyms = synonyms or _load_wordnet()
+        self._known = lru_cache(maxsize=16_384)(self._find_families)
 
     def __call__(self, words: tuple[str, ...], terms: tuple[Term, ...]) -> list[dict[int, float]]:
         """Measure the likeness, see :data:`~formal_llm.llms.builtin.Likeness`."""
         found = equal_stems(words, terms)
         for term, shares in zip(terms, found, strict=True):
-            used = content_words(told(term))
+            used = content_words(term_text(term))
             own, near = {stem(word) for word in used}, {family for word in used for family in self._known(word)}
             for place, word in enumerate(words):
                 if place not in shares and (stem(word) in near or not own.isdisjoint(self._known(word))):
                     shares[place] = SHARE
         return found
 
-    def _families(self, word: str) -> frozenset[str]:
+    def _find_families(self, word: str) -> frozenset[str]:
         """Return the stems of the synonyms of a word that are single words."""
         with self._lock:  # the database has one connection
             found = self._synonyms(word.casefold())
         return frozenset(stem(one) for one in found if len(content_words(one)) == 1)
 
 
-def _wordnet() -> Callable[[str], list[str]]:
+def _load_wordnet() -> Callable[[str], list[str]]:
     try:
         from Oyemi import find_synonyms
     except ImportError as error:

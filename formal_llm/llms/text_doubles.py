@@ -82,15 +82,19 @@ class FunctionTextLLM:
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
         """Like ``generate``, piece by piece."""
-        yield from self._pieces(self.generate(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
+        yield from self._split_pieces(
+            self.generate(messages, max_tokens=max_tokens, stop=stop, temperature=temperature)
+        )
 
     def stream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
         """Like ``continue_text``, piece by piece."""
-        yield from self._pieces(self.continue_text(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature))
+        yield from self._split_pieces(
+            self.continue_text(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature)
+        )
 
-    def _pieces(self, made: Generated) -> Stream:
+    def _split_pieces(self, made: Generated) -> Stream:
         for at in range(0, len(made.text), self._piece):
             yield made.text[at : at + self._piece]
         yield made
@@ -110,10 +114,10 @@ class ScriptedTextLLM(FunctionTextLLM):
 
     def __init__(self, texts: Iterable[str], answers: Iterable[AnswerLike] = (), *, piece: int = 3) -> None:
         self.requests: list[Writing] = []
-        super().__init__(partial(_next, iter(texts), self.requests), ScriptedLLM(answers).choose, piece=piece)
+        super().__init__(partial(_take_next, iter(texts), self.requests), ScriptedLLM(answers).choose, piece=piece)
 
 
-def _next(texts: Iterator[T], requests: list[Writing], asked: Writing) -> T:
+def _take_next(texts: Iterator[T], requests: list[Writing], asked: Writing) -> T:
     requests.append(asked)
     try:
         return next(texts)
@@ -161,11 +165,11 @@ class FunctionTurnLLM(FunctionTextLLM):
     ) -> None:
         self._take = function
         self._count = 0
-        super().__init__(self._write, choose, piece=piece)
+        super().__init__(self._write_turn, choose, piece=piece)
         del self.continue_text  # it only chats, as hosted models do
         self.take_turn = Texts(self.choose).take_turn
 
-    def _write(self, asked: Writing) -> str:
+    def _write_turn(self, asked: Writing) -> str:
         turn = self._take(asked)
         return turn if isinstance(turn, str) else turn[0]
 
@@ -186,7 +190,7 @@ class FunctionTurnLLM(FunctionTextLLM):
 
     def stream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Stream:
         """Like ``take_turn``, its text piece by piece."""
-        yield from self._pieces(self.take_turn(messages, tools, **how))
+        yield from self._split_pieces(self.take_turn(messages, tools, **how))
 
 
 class ScriptedTurnLLM(FunctionTurnLLM):
@@ -203,7 +207,7 @@ class ScriptedTurnLLM(FunctionTurnLLM):
 
     def __init__(self, turns: Iterable[TurnLike], answers: Iterable[AnswerLike] = (), *, piece: int = 3) -> None:
         self.requests: list[Writing] = []
-        super().__init__(partial(_next, iter(turns), self.requests), ScriptedLLM(answers).choose, piece=piece)
+        super().__init__(partial(_take_next, iter(turns), self.requests), ScriptedLLM(answers).choose, piece=piece)
 
 
 class RandomTurnLLM(FunctionTurnLLM):
@@ -261,24 +265,26 @@ class RandomObjectLLM:
         """Return a random object; see :class:`~formal_llm.llms.generation.ObjectLLM`."""
         chat_messages = chat(messages)
         definitions: Any = schema.get("$defs", {})
-        text = json.dumps(self._value(schema, definitions))
+        text = json.dumps(self._draw_value(schema, definitions))
         size = sum(len(message.content) for message in chat_messages) // TOKEN
         return GeneratedObject.read(text, schema, TokenUsage(1, size, len(text) // TOKEN), chat_messages[-1].content)
 
-    def _value(self, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> object:
+    def _draw_value(self, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> object:
         rng = self._rng
         if "$ref" in schema:
-            return self._value(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+            return self._draw_value(definitions[schema["$ref"].rpartition("/")[2]], definitions)
         if "anyOf" in schema:
-            return self._value(rng.choice(schema["anyOf"]), definitions)
+            return self._draw_value(rng.choice(schema["anyOf"]), definitions)
         if "enum" in schema:
             return rng.choice(schema["enum"])
         match schema["type"]:
             case "object":
-                return {name: self._value(one, definitions) for name, one in schema["properties"].items()}
+                return {name: self._draw_value(one, definitions) for name, one in schema["properties"].items()}
             case "array":
                 least, most = schema.get("minItems", 0), schema.get("maxItems", 3)
-                return [self._value(schema["items"], definitions) for _ in range(rng.randint(least, max(least, most)))]
+                return [
+                    self._draw_value(schema["items"], definitions) for _ in range(rng.randint(least, max(least, most)))
+                ]
             case "string":
                 least, most = schema.get("minLength", 0), schema.get("maxLength", 100)
                 text = " ".join(rng.choices(self._words, k=rng.randint(1, 3)))

@@ -28,10 +28,9 @@ from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.metrics_log import View
 from formal_llm.rltf.policy import LoRA, Policy, base_and_adapter, local_model
 from formal_llm.rltf.reward_cache import CachedReward
-from formal_llm.rltf.rewards import Reward
+from formal_llm.rltf.rewards import Reward, TimedReward
 from formal_llm.rltf.served import SERVED, ServedPolicy, server_at
 from formal_llm.rltf.settings import Settings, count_updates
-from formal_llm.rltf.timed_reward import TimedReward
 from formal_llm.rltf.trainer import Trainer
 from formal_llm.rltf.warm_start import ReferenceLimits
 

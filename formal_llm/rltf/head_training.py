@@ -8,9 +8,10 @@ are sentences for validation, the seed is kept with which most of their plans ha
 Two other objectives can be maximised instead:
 
 - The likelihood of plans under the rules (a conditional random field over the grammar, by the exact sums of
-  :class:`~formal_llm.WeightedRules`). It is not the default, since it is worse here (``benchmarks/planner.py
-  --maximise plans``): steps can be taken in many orders, the likelihood is that of all of them together, but the best
-  plan is a single one.
+  :class:`~formal_llm.WeightedRules`, in double precision: its gradient by the scores are the marginals, and the
+  gradient of a combination of marginals is a covariance, so it can be differentiated twice). It is not the default,
+  since it is worse here (``benchmarks/planner.py --maximise plans``): steps can be taken in many orders, the
+  likelihood is that of all of them together, but the best plan is a single one.
 - The mean reward of plans drawn from the rules with the head's scores (RLTF; the policy is the exact distribution over
   valid plans). A draw costs no pass of a model. The estimator is REINFORCE with the mean of the other draws as the
   baseline (leave-one-out: Kool et al. 2019). The gradient of a plan's log-probability by the scores is what it uses
@@ -21,9 +22,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import torch
 
 from formal_llm.automata import WeightedRules, Word
 from formal_llm.llms.local.encoders import BiEncoderScorer
@@ -32,10 +34,6 @@ from formal_llm.planning import Planner, Task
 from formal_llm.planning.drivers.exact import weigh_steps
 from formal_llm.planning.rewordings import LabelledTask
 from formal_llm.rltf.reference_tools import compute_f1
-from formal_llm.rltf.weighted_loss import log_partitions, weigh_row
-
-if TYPE_CHECKING:
-    import torch
 
 #: The width of the inner layer, and the hardness of the maximum over tokens.
 HIDDEN, HEAT = 96, 4.0
@@ -152,8 +150,6 @@ def describe_steps(planner: Planner, neutral: Sequence[str] = (), *, mixed: int 
 
 def encode_sentences(encoder: BiEncoderScorer, tasks: Sequence[Task]) -> list[torch.Tensor]:
     """Return the states of the tokens of each task's sentence."""
-    import torch
-
     with torch.no_grad():
         return [states.cpu() for states in encoder.token_states([task.description for task in tasks])] if tasks else []
 
@@ -174,8 +170,6 @@ class _HeadTrainer:
         steps: Sequence[str],
         neutral: tuple[str, ...],
     ) -> None:
-        import torch
-
         self._planner, self._steps, self._neutral = planner, steps, neutral
         self._sentences = sentences
         self._states = encode_sentences(encoder, [task for task, _ in sentences])
@@ -189,8 +183,6 @@ class _HeadTrainer:
         on_update: Callable[[int, float], None] | None,
     ) -> StepHead:
         """Train a head with one seed."""
-        import torch
-
         generator = torch.Generator().manual_seed(seed)
         rng = random.Random(seed)
         network = _make_network(self._states[0].shape[1], len(self._steps), generator, settings.start)
@@ -222,8 +214,6 @@ class _HeadTrainer:
 
     def _compute_loss(self, scores: torch.Tensor, batch: Sequence[int], maximise: Maximised) -> torch.Tensor:
         """The negative log-likelihood of the steps, or of the plans."""
-        import torch
-
         wanted = self._wanted[batch]
         if maximise == "plans":
             rules = [self._rules_of(self._sentences[place].task) for place in batch]
@@ -236,8 +226,6 @@ class _HeadTrainer:
         self, scores: torch.Tensor, batch: Sequence[int], settings: HeadSettings, rng: random.Random
     ) -> tuple[float, torch.Tensor]:
         """The mean reward of drawn plans, and a loss with its gradient."""
-        import torch
-
         reward = settings.reward or self._compute_f1
         values, slopes = [], []
         for place, row in zip(batch, scores.detach().double().tolist(), strict=True):
@@ -263,8 +251,6 @@ def _make_network(
     width: int, count: int, generator: torch.Generator, start: StepHead | None
 ) -> dict[str, torch.Tensor]:
     """The weights of :class:`StepHead`: those of a head, or at random as in ``torch.nn.Linear``."""
-    import torch
-
     if start is not None:
         return {name: torch.tensor(array, requires_grad=True) for name, array in start.arrays.items()}
 
@@ -285,7 +271,6 @@ def _score_batch(
     network: dict[str, torch.Tensor], states: Sequence[torch.Tensor], generator: torch.Generator
 ) -> torch.Tensor:
     """The scores ``[sentences, steps]``, as :meth:`StepHead.score`, with inputs left out at random."""
-    import torch
 
     def drop(values: torch.Tensor) -> torch.Tensor:
         kept = torch.rand(values.shape, generator=generator) >= DROPOUT
@@ -297,3 +282,66 @@ def _score_batch(
     heated = (HEAT * (drop(hidden) @ network["outer"].T)).masked_fill(~inside[..., None], -torch.inf)
     means = padded.sum(dim=1) / inside.sum(dim=1, keepdim=True)
     return torch.logsumexp(heated, dim=1) / HEAT + drop(means) @ network["mean"].T + network["bias"]
+
+
+def log_partitions(rules: Sequence[WeightedRules], names: Sequence[str], scores: torch.Tensor) -> torch.Tensor:
+    """Return for each row of scores the logarithm of the sum of the weights of all plans.
+
+    With it the log-likelihood of a plan is the sum of its scores minus this, and the mean reward of a policy over plans
+    is a derivative of it.
+
+    Args:
+        rules: the rules of each row.
+        names: the terminal of each column; those that the rules of a row do not have do not matter there.
+        scores: ``[rows, names]``.
+
+    Returns:
+        A tensor ``[rows]``; differentiable twice.
+    """
+    found: torch.Tensor = _LogPartitions.apply(scores, tuple(rules), tuple(names))
+    return found
+
+
+def weigh_row(rules: WeightedRules, names: Sequence[str], row: Sequence[float]) -> WeightedRules:
+    """Return rules with the scores of a row; names that they do not have are left out."""
+    known = rules.scores
+    return rules.with_scores({name: score for name, score in zip(names, row, strict=True) if name in known})
+
+
+class _LogPartitions(torch.autograd.Function):  # type: ignore[misc]  # torch is typed in part
+    @staticmethod
+    def forward(ctx: Any, scores: torch.Tensor, rules: Sequence[WeightedRules], names: Sequence[str]) -> torch.Tensor:
+        ctx.rules, ctx.names = rules, names
+        ctx.save_for_backward(scores)
+        rows = scores.detach().double().tolist()
+        values = [weigh_row(one, names, row).log_partition() for one, row in zip(rules, rows, strict=True)]
+        return torch.tensor(values, dtype=scores.dtype, device=scores.device)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        (scores,) = ctx.saved_tensors
+        marginals: torch.Tensor = _Marginals.apply(scores, ctx.rules, ctx.names)
+        return gradients[0][:, None] * marginals, None, None
+
+
+class _Marginals(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(ctx: Any, scores: torch.Tensor, rules: Sequence[WeightedRules], names: Sequence[str]) -> torch.Tensor:
+        ctx.weighted = [
+            weigh_row(one, names, row) for one, row in zip(rules, scores.detach().double().tolist(), strict=True)
+        ]
+        ctx.names = names
+        found = [one.marginals() for one in ctx.weighted]
+        table = [[marginals.get(name, 0.0) for name in names] for marginals in found]
+        return torch.tensor(table, dtype=scores.dtype, device=scores.device)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        (gradient,) = gradients
+        rows = []
+        for one, row in zip(ctx.weighted, gradient.double().tolist(), strict=True):
+            known = one.scores
+            values = {name: value for name, value in zip(ctx.names, row, strict=True) if name in known}
+            slopes = one.expectation(values).gradient
+            rows.append([slopes.get(name, 0.0) for name in ctx.names])
+        return torch.tensor(rows, dtype=gradient.dtype, device=gradient.device), None, None

@@ -7,26 +7,22 @@ run is in progress, and again when only its folder remains.
 from __future__ import annotations
 
 import math
+import os
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from formal_llm.errors import MissingDependency
+from formal_llm.errors import MissingDependency, ResultsError
+from formal_llm.planning.drivers.json_lines import write_atomically
+from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, LogEntry, best_of, read_log
+from formal_llm.rltf.run_view import format_duration, format_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-import os
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-
-from formal_llm.errors import ResultsError
-from formal_llm.planning.drivers.json_lines import write_atomically
-from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, LogEntry, best_of, read_log
-from formal_llm.rltf.run_view import format_duration, format_seconds
 
 #: A point: x and y. A y that is not finite is a gap in the line.
 Point: TypeAlias = tuple[float, float]

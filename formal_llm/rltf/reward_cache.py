@@ -111,7 +111,7 @@ class CachedReward(Reward):
         """Return the number of judgements in the file, of all rewards, or in memory if there is no file."""
         if self._store is None:
             return len(self._known)
-        with self._errors_told():
+        with self._convert_errors():
             return len(self._store) - 1  # without the mark
 
     def close(self) -> None:
@@ -188,7 +188,7 @@ class CachedReward(Reward):
     def _find_judgement(self, key: str) -> Judged | None:
         judged = self._known.get(key)
         if judged is None and self._store is not None:
-            with self._errors_told():
+            with self._convert_errors():
                 text = self._store.get(key)
             judged = None if text is None else _parse_judgement(text)
             if judged is not None:
@@ -197,9 +197,13 @@ class CachedReward(Reward):
 
     def _keep_judgements(self, keys: list[str]) -> None:
         name = self.name.encode(errors="replace").decode()
-        rows = [(key, name, _dump_judgement(self._known[key])) for key in keys if not self._known[key].passing]
+        judged = ((key, self._known[key]) for key in keys if not self._known[key].passing)
+        rows = [
+            (key, name, json.dumps({"value": one.value, **({"failed": one.failed} if one.failed else {})}))
+            for key, one in judged
+        ]
         if rows and self._store is not None:
-            with self._errors_told():
+            with self._convert_errors():
                 self._store.put(rows)
 
     def _count_lookups(self, hits: int, misses: int) -> None:
@@ -207,7 +211,7 @@ class CachedReward(Reward):
             self._stats = RewardStats(self._stats.hits + hits, self._stats.misses + misses)
 
     def _open_store(self) -> AnswerStore:
-        with self._errors_told():
+        with self._convert_errors():
             store = AnswerStore(self._file)
             # The mark comes first, so a file with any row has it, no matter which process is opening it.
             if not len(store):
@@ -218,7 +222,7 @@ class CachedReward(Reward):
         return store
 
     @contextmanager
-    def _errors_told(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
         """Convert errors of the store to errors of rewards."""
         try:
             yield
@@ -229,10 +233,6 @@ class CachedReward(Reward):
 
 def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
-def _dump_judgement(judged: Judged) -> str:
-    return json.dumps({"value": judged.value, **({"failed": judged.failed} if judged.failed else {})})
 
 
 def _parse_judgement(text: bytes) -> Judged | None:

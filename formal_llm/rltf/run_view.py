@@ -35,7 +35,7 @@ class RunView:
         self._by = HELD_OUT
         self._best: tuple[float, int] | None = None
         self._pace: float | None = None
-        self._last = self._told = monotonic()
+        self._last = self._reported_at = monotonic()
         self._started = False
         self._progress = Progress(
             TextColumn("update"), MofNCompleteColumn(), BarColumn(bar_width=24), TextColumn("{task.fields[said]}"),
@@ -85,8 +85,8 @@ class RunView:
         self._pace = passed if self._pace is None else _FRESH * passed + (1 - _FRESH) * self._pace
         self._step, self._last, self._figures = entry.step, now, entry.figures
         self._progress.update(self._bar, completed=entry.step, said=self._progress_text())
-        if self._progress.disable and now - self._told >= self._every:
-            self._told = now
+        if self._progress.disable and now - self._reported_at >= self._every:
+            self._reported_at = now
             self._print_line(
                 f"update {self._step} of {self._updates}: {self._progress_text()}, {format_duration(self.left)} left"
             )

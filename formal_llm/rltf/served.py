@@ -3,7 +3,7 @@
 The server scores exactly the answers that the trainer scores (the same tokens, in the same modes), so with the same
 weights both give the same probabilities up to rounding. Options are drawn by the trainer, with the same draws as
 without a server. The remaining difference, due to rounding or to weights that are not the latest, is corrected
-(:mod:`formal_llm.rltf.importance`).
+(:mod:`formal_llm.rltf.objective`).
 
 Each state of the adapters has its own name on the server, derived from the run, the process and the update: trainers do
 not interfere with each other, and what a server has cached for one state is never used for another.
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import FormalLLMError, ModelError, ProviderError, TrainingError
-from formal_llm.llms.hosted.vllm_lora import LoRAServer, Text
+from formal_llm.llms.hosted.vllm import LoRAServer, Text
 from formal_llm.llms.local.causal import CausalScorer
 from formal_llm.llms.local.rendering import Prompted
 from formal_llm.llms.local.scorer import PromptScorer

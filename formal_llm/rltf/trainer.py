@@ -182,7 +182,7 @@ class Trainer:
                         if log is not None:
                             self._end_failed(log, error)
                     finally:
-                        if self.learner.told_all:
+                        if self.learner.error_is_shared:
                             world.wait()  # the first process saves; torchrun ends all processes when one is gone
                     raise
             if log is not None:
@@ -218,7 +218,7 @@ class Trainer:
         if self._saved_step < 0:
             self._before = self._evaluate_splits(log)
             self._save_checkpoint(log)
-        while self.step < updates and not self._is_satisfied() and not self._told_to_stop():
+        while self.step < updates and not self._is_satisfied() and not self._is_stop_requested():
             begin = time.monotonic()
             figures = self.learner.update()
             figures["seconds"] = time.monotonic() - begin
@@ -243,7 +243,7 @@ class Trainer:
         patience, world = self.setup.settings.patience, self.setup.world
         return bool(patience) and world.gather({world.rank: self._waited})[0] >= patience
 
-    def _told_to_stop(self) -> bool:
+    def _is_stop_requested(self) -> bool:
         """Return whether any process was asked to stop."""
         world = self.setup.world
         return any(world.gather({world.rank: self._stopping.is_set()}).values())

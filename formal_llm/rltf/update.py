@@ -19,8 +19,7 @@ from formal_llm.rltf.advantages import Estimator, KnownPlans, TaskRewards, estim
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.baselines import Baseline, Baselines
 from formal_llm.rltf.episode import Episode, PlanPath
-from formal_llm.rltf.importance import FAR, Agreement, factors
-from formal_llm.rltf.objective import Objective, ObjectiveFigures, log_probabilities_of
+from formal_llm.rltf.objective import FAR, Agreement, Objective, ObjectiveFigures, factors, log_probabilities_of
 from formal_llm.rltf.rewards import Judged
 from formal_llm.rltf.rollout import Start, replay, rollout
 from formal_llm.rltf.settings import learning_rate, tasks_of
@@ -226,7 +225,7 @@ class Learner:
         memory: what is known about the tasks.
         step: the number of updates performed.
         whole: whether ``step``, ``memory`` and the weights are consistent; false while an update changes them.
-        told_all: whether every process knows of the error that an update raised.
+        error_is_shared: whether every process knows of the error that an update raised.
     """
 
     def __init__(self, setup: TrainingSetup) -> None:
@@ -240,7 +239,7 @@ class Learner:
         self.memory = TaskMemory(Baselines(decay=settings.decay))
         self.step = 0
         self.whole = True
-        self.told_all = False
+        self.error_is_shared = False
         self._warned = False
         self._collector = PlanCollector(setup)
 
@@ -309,7 +308,7 @@ class Learner:
         try:
             served.renew(self.step)
         except TrainingError:
-            self.told_all = True
+            self.error_is_shared = True
             raise
 
     def _measure_agreement(self, outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
@@ -361,7 +360,7 @@ class Learner:
         world = self.setup.world
         name = "" if problem is None else str(problem) or type(problem).__name__
         errors = world.gather({world.rank: name})
-        self.told_all = any(errors.values())
+        self.error_is_shared = any(errors.values())
         if problem is not None:
             raise problem
         for rank, text in errors.items():
@@ -375,7 +374,7 @@ class Learner:
         bound = self.setup.settings.clip or math.inf
         norm = float(torch.nn.utils.clip_grad_norm_(self.setup.policy.parameters, bound))
         if not math.isfinite(norm):
-            self.told_all = True  # the norm is that of the sum, the same in all processes
+            self.error_is_shared = True  # the norm is that of the sum, the same in all processes
             tasks = ", ".join(repr(group.episodes[0].task.description) for group in groups[:3] if group.episodes)
             raise TrainingError(
                 f"the gradient in step {step} is {norm}, not finite (tasks: {tasks}); nothing was changed. Lower the "

@@ -2,8 +2,7 @@
 
 from formal_llm.tools.cache import DiskCache
 from formal_llm.tools.executor import Executor
-from formal_llm.tools.inputs import read_input
-from formal_llm.tools.kinds import IMAGE, TEXT, Kind, Value, kind_for, kind_named, register
+from formal_llm.tools.kinds import IMAGE, TEXT, Kind, Value, kind_for, kind_named, read_input, register
 from formal_llm.tools.loading import ModelPool
 from formal_llm.tools.report import html_report, save_report
 from formal_llm.tools.result import Result, StepResult

@@ -128,9 +128,9 @@ class TypeHint:
         Raises:
             InputError: a part of it cannot be written.
         """
-        return self._write(value, round_trip=True)
+        return self._write_value(value, round_trip=True)
 
-    def _write(self, value: object, *, round_trip: bool) -> bytes:
+    def _write_value(self, value: object, *, round_trip: bool) -> bytes:
         from pydantic_core import PydanticSerializationError
 
         try:
@@ -152,7 +152,7 @@ class TypeHint:
         Raises:
             InputError: a part of it cannot be written.
         """
-        shown = self._write(value, round_trip=False).decode()
+        shown = self._write_value(value, round_trip=False).decode()
         return str(json.loads(shown)) if shown.startswith('"') else shown
 
 

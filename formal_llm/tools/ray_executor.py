@@ -133,11 +133,11 @@ class RayExecutor(PlanExecutor):
         self._actors[place] = self._make()
         self._coming[self._actors[place].ready.remote()] = place
 
-    def _on_ready(self, told: Any, idle: deque[int]) -> None:
+    def _on_ready(self, ready: Any, idle: deque[int]) -> None:
         """Handle a replacement worker that has become ready, or is gone as well."""
-        place = self._coming.pop(told)
+        place = self._coming.pop(ready)
         try:
-            self._ray.get(told)
+            self._ray.get(ready)
         except self._deadly as error:
             if getattr(error, "actor_init_failed", False):
                 raise ExecutionError(f"no worker can be started: {error_line(error)}") from error
@@ -172,11 +172,11 @@ class _Together:
     def __init__(self, shares: Iterable[_Share]) -> None:
         self._last: dict[_Share, tuple[int, int]] = dict.fromkeys(shares, (0, 0))
 
-    def merge_progress(self, share: _Share, told: Progress) -> Progress:
+    def merge_progress(self, share: _Share, progress: Progress) -> Progress:
         """Convert the progress of a share to that of all of them."""
-        self._last[share] = told.done, told.total
+        self._last[share] = progress.done, progress.total
         done, total = map(sum, zip(*self._last.values(), strict=True))
-        return replace(told, job=share.jobs[told.job].index, done=done, total=total)
+        return replace(progress, job=share.jobs[progress.job].index, done=done, total=total)
 
     def requeue_share(self, share: _Share, waiting: Iterable[_Share]) -> None:
         """Account for the death of a worker: its work is redone by the workers that have its share now."""

@@ -102,8 +102,8 @@ def _write_result(result: Result) -> list[str]:
     tools = [step for step in result.steps if step.inputs or step.state not in ("given", "not run")]
     tools.sort(key=lambda step: numbers[step.position].number if step.position in numbers else -step.position)
     for step in tools:
-        told_step = numbers.get(step.position)
-        parts.append(_write_step(result, step, str(told_step) if told_step is not None else f"Use {step.label}"))
+        step_number = numbers.get(step.position)
+        parts.append(_write_step(result, step, str(step_number) if step_number is not None else f"Use {step.label}"))
     if not tools and result.steps:
         parts.append(f'<div class="flow">{_show_value(result.steps[0])}</div>')
     return parts

@@ -414,7 +414,7 @@ def read_parameters(docstring: str) -> dict[str, str]:
         elif title in _SECTIONS and lines[place].rstrip().endswith(":"):
             place = _read_google(lines, place + 1, found)
         elif (field := _FIELD.match(lines[place].strip())) is not None:
-            place = _read_block(lines, place + 1, _indent(lines[place]), found.setdefault(field[1], [field[2]]))
+            place = _read_block(lines, place + 1, _measure_indent(lines[place]), found.setdefault(field[1], [field[2]]))
         else:
             place += 1
     described = {name: " ".join(" ".join(parts).split()) for name, parts in found.items()}
@@ -428,7 +428,7 @@ def _read_google(lines: list[str], place: int, found: dict[str, list[str]]) -> i
         if not lines[place].strip():
             place += 1
             continue
-        indent = _indent(lines[place])
+        indent = _measure_indent(lines[place])
         if indent == 0 or (depth is not None and indent < depth):
             break
         depth = indent if depth is None else depth
@@ -457,11 +457,11 @@ def _read_numpy(lines: list[str], place: int, found: dict[str, list[str]]) -> in
 
 def _read_block(lines: list[str], place: int, indent: int, parts: list[str]) -> int:
     """Collect the lines that are indented further; return the place after them."""
-    while place < len(lines) and lines[place].strip() and _indent(lines[place]) > indent:
+    while place < len(lines) and lines[place].strip() and _measure_indent(lines[place]) > indent:
         parts.append(lines[place].strip())
         place += 1
     return place
 
 
-def _indent(line: str) -> int:
+def _measure_indent(line: str) -> int:
     return len(line) - len(line.lstrip())

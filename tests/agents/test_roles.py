@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from formal_llm import Behaviour
-from formal_llm.agents.roles import Roles
+from formal_llm.agents.acting import AgentRules
+from formal_llm.agents.roles import Roles, RunSettings
 from formal_llm.agents.worlds import WORLDS, observe
 from formal_llm.errors import ResourceNotFound
 
@@ -61,3 +62,9 @@ def test_a_run_that_begins_with_the_model_has_no_state_for_the_question(
 ) -> None:
     roles = Roles.from_markers(Behaviour.load(name), WORLDS)
     assert (roles.asks, roles.calls) == (asks, calls)
+
+
+def test_what_nobody_says() -> None:
+    behaviour = Behaviour.load("direct")
+    made = RunSettings(AgentRules(behaviour), Roles.from_markers(behaviour, {}))
+    assert made.calls.timeout == 60 and not made.budget.metered and not made.contents and made.max_tokens == 512

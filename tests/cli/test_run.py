@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 import formal_llm
-from formal_llm.packs.openagi.data.degradation import Degradation
+from formal_llm.packs.openagi.data.making import Degradation
 from formal_llm.packs.openagi.data.sources import load_pictures
 from formal_llm.packs.openagi.scores.images import SSIM
 from tests.cli.inside import runner

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm import Plan, Task
-from formal_llm.cli.train import PANELS, _command, _idle, _told, read_settings
+from formal_llm.cli.train import PANELS, _describe_results, _format_command, _warn_of_idle, read_settings
 from formal_llm.errors import NotationError
 from formal_llm.rltf.metrics_log import read_log
 from formal_llm.rltf.settings import Settings
@@ -207,17 +207,17 @@ def test_ctrl_c_ends_with_a_checkpoint_and_says_how_to_go_on(recipe: str, tmp_pa
 def test_the_command_that_goes_on_starts_as_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     changes = {"updates": 3, "tensorboard": True, "targets": ["q", "v"]}
     options = "train tiny --updates 3 --tensorboard --targets q --targets v --out runs/one --resume"
-    assert _command("tiny", Path("runs/one"), changes) == f"formal-llm {options}"
+    assert _format_command("tiny", Path("runs/one"), changes) == f"formal-llm {options}"
     monkeypatch.setenv("WORLD_SIZE", "4")
     started = "torchrun --standalone --nproc-per-node 4 -m formal_llm"
-    assert _command("tiny", Path("runs/one"), changes) == f"{started} {options}"
+    assert _format_command("tiny", Path("runs/one"), changes) == f"{started} {options}"
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")  # on two machines
-    assert _command("tiny", Path("runs/one"), changes) == f"torchrun --nproc-per-node 2 -m formal_llm {options}"
+    assert _format_command("tiny", Path("runs/one"), changes) == f"torchrun --nproc-per-node 2 -m formal_llm {options}"
 
 
 def test_idle_processes_are_told() -> None:
-    assert not list(_idle(Settings(tasks_per_update=2), 2))
-    assert list(_idle(Settings(tasks_per_update=2), 4)) == [
+    assert not list(_warn_of_idle(Settings(tasks_per_update=2), 2))
+    assert list(_warn_of_idle(Settings(tasks_per_update=2), 4)) == [
         "an update has 2 tasks, and each is one process's: 2 of 4 processes wait; raise --tasks-per-update"
     ]
 
@@ -229,7 +229,7 @@ def test_idle_processes_are_told() -> None:
 )  # fmt: skip
 def test_what_is_said_is_of_the_update_that_was_judged(step: int, judged: int, said: str, tmp_path: Path) -> None:
     trained = Trained(tmp_path, step, "interrupted", {"reward": 0.25}, {"reward": 0.5}, judged)
-    assert list(_told(trained)) == [f"held-out reward: {said}"]
+    assert list(_describe_results(trained)) == [f"held-out reward: {said}"]
 
 
 def failing(task: Task, plan: Plan) -> float:

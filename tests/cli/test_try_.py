@@ -122,14 +122,14 @@ def test_the_end_of_the_input_shows_the_partial_plan(rules: str) -> None:
 
 
 def test_interrupted(rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    take = try_._Trial._take
+    take = try_._Trial._take_line
 
     def interrupted(self: try_._Trial, line: str) -> None:
         if line == "stop":
             raise KeyboardInterrupt
         take(self, line)
 
-    monkeypatch.setattr(try_._Trial, "_take", interrupted)
+    monkeypatch.setattr(try_._Trial, "_take_line", interrupted)
     done = run(rules, typed="1/stop")
     assert (done.exit_code, done.stdout) == (130, "Step 1: Use Wash\n")
     assert "interrupted" in done.stderr

@@ -9,7 +9,7 @@ import pytest
 
 from formal_llm.errors import WritesNoText
 from formal_llm.llms import RandomLLM
-from formal_llm.llms.awaited import AsyncStreamingLLM, AsyncTextLLM, atold_by
+from formal_llm.llms.awaited import AsyncStreamingLLM, AsyncTextLLM, astreamed_by
 from formal_llm.llms.generation import Generated, Writing
 from formal_llm.llms.llm import aanswered
 from formal_llm.llms.question import Answer
@@ -38,7 +38,7 @@ class Awaited(Chats):
 
 
 async def told(llm: object) -> list[object]:
-    return [came async for came in atold_by(Writing("u"), llm)]  # type: ignore[arg-type]
+    return [came async for came in astreamed_by(Writing("u"), llm)]  # type: ignore[arg-type]
 
 
 def test_who_is_awaited() -> None:
@@ -62,7 +62,7 @@ def test_whoever_has_enough_closes_it() -> None:
     llm = Awaited()
 
     async def first() -> object:
-        async with aclosing(atold_by(Writing("u"), llm)) as coming:
+        async with aclosing(astreamed_by(Writing("u"), llm)) as coming:
             return await anext(coming)
 
     assert asyncio.run(first()) == "a"

@@ -68,6 +68,6 @@ def test_a_text_to_go_on_with_is_another_request() -> None:
     assert asked.written_by(Continues()) == Answer((), text="u and on", usage=TokenUsage(1), ended="")
     assert asked.written_by(Echo()) is None
     assert Writing("u").written_by(object()) is None
-    assert list(asked.told_by(Continues())) == ["u and on", Generated("u and on", TokenUsage(1), "")]
+    assert list(asked.streamed_by(Continues())) == ["u and on", Generated("u and on", TokenUsage(1), "")]
     with pytest.raises(WritesNoText):
-        list(asked.told_by(Echo()))
+        list(asked.streamed_by(Echo()))

@@ -16,8 +16,7 @@ from formal_llm.errors import ModelError, ProviderError, TrainingError
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.rltf.advantages import estimate
 from formal_llm.rltf.all_plans import enumerate_episodes
-from formal_llm.rltf.importance import factors
-from formal_llm.rltf.objective import Objective, log_probabilities_of
+from formal_llm.rltf.objective import Objective, factors, log_probabilities_of
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.served import RETRIES, ServedPolicy, server_at

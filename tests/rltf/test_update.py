@@ -80,7 +80,7 @@ def test_a_reward_that_is_no_number_changes_nothing(value: float) -> None:
     with pytest.raises(RewardError, match="not a finite number"):
         made.update()
     assert same(before, weights(made))
-    assert (made.step, made.memory, made.whole, made.told_all) == (0, memory, True, True)
+    assert (made.step, made.memory, made.whole, made.error_is_shared) == (0, memory, True, True)
 
 
 def test_a_gradient_that_is_not_finite_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_what_another_process_could_not_do_is_an_error_here(monkeypatch: pytest.
     monkeypatch.setattr(Processes, "gather", lambda _, mine: {**mine, 1: "no such luck"})
     with pytest.raises(TrainingError, match="process 1 failed: no such luck"):
         made.update()
-    assert made.told_all
+    assert made.error_is_shared
     assert same(before, weights(made))
 
 

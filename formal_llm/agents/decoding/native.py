@@ -204,9 +204,9 @@ class _NativeRun(WriterRun):
             yield position
             allowed = {name: way for name, way in position.monitor.allowed().items() if name not in self.until}
             for name in {name: way for name, way in allowed.items() if way.certain} or allowed:
-                waiting.extend(self._step(position, name, calls))
+                waiting.extend(self._follow_state(position, name, calls))
 
-    def _step(self, position: _Position, state: str, calls: Sequence[CallRequest]) -> Iterator[_Position]:
+    def _follow_state(self, position: _Position, state: str, calls: Sequence[CallRequest]) -> Iterator[_Position]:
         """The position after one more state; none if a turn with these calls does not have it there."""
         called, text = position.called, ""
         if position.open != (state == self.writer.states.input):

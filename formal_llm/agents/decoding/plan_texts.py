@@ -201,7 +201,7 @@ class PlanTexts:
                 return b""
             front, node = reading
             for rest, name in node.iter_texts():
-                if not self._allows(front, self._bits[name]):
+                if not self._allows_terminals(front, self._bits[name]):
                     continue
                 if name is _END:
                     ways.append((0, rest))
@@ -226,14 +226,14 @@ class PlanTexts:
 
     # -- readings -----------------------------------------------------------------------------------------------
 
-    def _allows(self, front: ConfigurationSet, bits: int) -> bool:
+    def _allows_terminals(self, front: ConfigurationSet, bits: int) -> bool:
         """Whether some of these terminals may come at a front, or the end, where its bit is among them."""
         return bool(bits & 1 and front.may_stop) or bool(bits >> 1 and bits & self.find_next_terminals(front)[2])
 
     def _advance_reading(self, reading: _Reading, byte: int) -> _Reading:
         """Where a byte leads that continues a reading; None where it does not."""
         node = None if reading is None else reading[1].next.get(byte)
-        if reading is None or node is None or not self._allows(reading[0], node.after):
+        if reading is None or node is None or not self._allows_terminals(reading[0], node.after):
             return None
         return reading[0], node
 
@@ -263,7 +263,7 @@ class PlanTexts:
                 continue
             front, node = reading
             for name in node.ends:
-                if not self._allows(front, self._bits[name]):
+                if not self._allows_terminals(front, self._bits[name]):
                     continue
                 after: _Reading = None
                 word = found[reading]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar, cast
 
-from formal_llm.llms.awaited import AsyncStream, atold_by
+from formal_llm.llms.awaited import AsyncStream, astreamed_by
 from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import (
     CUT_OFF,
@@ -166,7 +166,7 @@ def driven(steps: Steps[T], model: Model) -> Generator[T]:
                     case Question():
                         came = answered(llm, step)
                     case Telling(asked):
-                        coming = streams.enter_context(closing(asked.told_by(llm)))
+                        coming = streams.enter_context(closing(asked.streamed_by(llm)))
                         came = next(coming, None)
                     case Wish.MORE:
                         assert coming is not None
@@ -202,7 +202,7 @@ async def adriven(steps: Steps[T], model: Model) -> AsyncGenerator[T]:
                     case Question():
                         came = await aanswered(llm, step)
                     case Telling(asked):
-                        coming = await streams.enter_async_context(aclosing(atold_by(asked, llm)))
+                        coming = await streams.enter_async_context(aclosing(astreamed_by(asked, llm)))
                         came = await anext(coming, None)
                     case Wish.MORE:
                         assert coming is not None

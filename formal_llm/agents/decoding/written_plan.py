@@ -1,4 +1,4 @@
-"""A whole plan in one completion: a local model writes it under a mask.
+"""What a local model writes under a mask: a whole plan in one completion, or an object of a schema.
 
 A planner asks a question for each choice. Here the model writes the plan as text, and the mask holds each token to the
 rules: the same guarantee with one request, for models that run here.
@@ -6,16 +6,20 @@ rules: the same guarantee with one request, for models that run here.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 
 from formal_llm.agents.decoding.automaton_masks import AutomatonMasks
+from formal_llm.agents.decoding.contents import Grammar, SegmentPattern
 from formal_llm.agents.decoding.masked_logits import MaskedLogits
 from formal_llm.agents.decoding.plan_texts import PlanTexts
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
+from formal_llm.agents.decoding.xgrammar_masks import XGrammarMasks
 from formal_llm.automata import Word
 from formal_llm.errors import LLMError, ModelError
-from formal_llm.llms.generation import Messages
+from formal_llm.llms.generation import GeneratedObject, Messages, chat
 from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.schemas import Schema, check_schema
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -105,3 +109,52 @@ def read_vocabulary(llm: TransformersLLM) -> TokenVocabulary:
     if not vocabulary.stops:
         raise ModelError("no token of this model ends a text: neither its tokenizer nor its settings name one")
     return vocabulary
+
+
+class MaskedObjects:
+    """A local model that writes objects (:class:`~formal_llm.llms.generation.ObjectLLM`).
+
+    A mask allows the tokens that lead to an object of the schema. What the tokens do not suffice for is no object, and
+    an error as of any model.
+
+    Args:
+        llm: the model.
+
+    Raises:
+        MissingDependency: xgrammar is not installed (``pip install 'formal-llm[xgrammar]'``).
+        ModelError: the texts of the model's tokens cannot be determined.
+    """
+
+    def __init__(self, llm: TransformersLLM) -> None:
+        self.llm = llm
+        self.name = llm.name
+        self.vocabulary = read_vocabulary(llm)
+        self.engine = XGrammarMasks(self.vocabulary)
+
+    def generate_object(
+        self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
+    ) -> GeneratedObject:
+        """The object that comes next in a chat.
+
+        Raises:
+            InvalidAnswer: it was not whole when the tokens ran out.
+            LLMError: the chat is too long for the model.
+            ValueError: the schema is none that is known.
+        """
+        check_schema(schema)
+        matcher = self.engine.compile(SegmentPattern(_build_grammar(schema), may_end=True))
+        talk = chat(messages)
+        read, tokens = self.llm.write_tokens(
+            talk, max_tokens=max_tokens, temperature=temperature, processor=MaskedLogits(matcher)
+        )
+        ended = next((at for at, token in enumerate(tokens) if token in self.vocabulary.stops), None)
+        text = self.vocabulary.decode_tokens(tokens[:ended]).decode(errors="replace")
+        return GeneratedObject.read(text, schema, TokenUsage(1, read, len(tokens)), talk[-1].content)
+
+
+def _build_grammar(schema: Schema) -> Grammar:
+    """The texts of a schema, written on one line: a small model that may write blanks writes blanks for ever."""
+    import xgrammar  # optional; that it is there is known by now
+
+    # With its bounds, those of texts too: else a small model writes one text until the tokens run out.
+    return Grammar(str(xgrammar.Grammar.from_json_schema(json.dumps(schema), any_whitespace=False)))

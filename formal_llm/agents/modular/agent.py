@@ -18,10 +18,10 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from typing import TypeAlias
 
+from formal_llm.agents.decoding.written_plan import MaskedObjects
 from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.modular.binding import Binder
 from formal_llm.agents.modular.journal import RunJournal
-from formal_llm.agents.modular.masked_objects import MaskedObjects
 from formal_llm.agents.modular.modules import Module, standard_modules
 from formal_llm.agents.modular.role_llms import RoleLLMs
 from formal_llm.agents.modular.run import ModularRun, Progress, ProgressEvent, RunBudget

@@ -89,7 +89,7 @@ class Binder:
         self._levels: list[list[Tool]] = [[]]
         for _ in range(depth):
             below = self._levels[-1]
-            self._levels.append([tool for tool in possible if _is_bindable(tool, below)])
+            self._levels.append([tool for tool in possible if all(_is_available(kind, below) for kind in tool.inputs)])
         wrong = [
             f"{tool}: a model cannot write its argument {one.name} of kind {one.kind}, and no tool gives one"
             for tool in tools
@@ -187,7 +187,3 @@ def _list_written(signature: Signature) -> Mapping[str, Any]:
 
 def _is_available(kind: Kind, tools: Sequence[Tool]) -> bool:
     return kind.schema is not None or any(tool.output == kind for tool in tools)
-
-
-def _is_bindable(tool: Tool, below: Sequence[Tool]) -> bool:
-    return all(_is_available(kind, below) for kind in tool.inputs)

@@ -140,13 +140,10 @@ class ModularRun:
     @property
     def transcript(self) -> Transcript:
         """The run in the form of the other agents: a segment for each use of a tool, its text what it gave."""
+        last = len(self.scratchpad)
         segments = tuple(
-            Segment(step.tool, step.result, "model" if last and self.complete else "environment")
-            for step, last in zip(self.scratchpad.steps, _mark_last(len(self.scratchpad)), strict=True)
+            Segment(step.tool, step.result, "model" if number == last and self.complete else "environment")
+            for number, step in enumerate(self.scratchpad.steps, 1)
         )
         usage = Usage(questions=len(self.decisions), **asdict(self.usage))
         return Transcript("modular", segments, self.corrections, {"": usage})
-
-
-def _mark_last(count: int) -> list[bool]:
-    return [number == count for number in range(1, count + 1)]

@@ -84,14 +84,14 @@ class Lanes:
     @asynccontextmanager
     async def client(self) -> AsyncIterator[AsyncClient]:
         """Lend a client for a request: the least busy one of the running event loop, or a new one."""
-        lane = await self._lane()
+        lane = await self._get_lane()
         lane.in_flight += 1
         try:
             yield lane.client
         finally:
             lane.in_flight -= 1
             if lane.left:
-                await self._close(lane)
+                await self._close_lane(lane)
 
     async def aclose(self) -> None:
         """Close the clients of the running event loop, busy ones when they are idle; the user's client stays open.
@@ -104,7 +104,7 @@ class Lanes:
         if here is not None and here.closing is not None:
             await here.closing.aclose()
 
-    async def _lane(self) -> Lane:
+    async def _get_lane(self) -> Lane:
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -133,14 +133,14 @@ class Lanes:
                 del self._loops[loop]
             for lane in here.lanes:
                 lane.left = True
-                await self._close(lane)
+                await self._close_lane(lane)
 
-    async def _close(self, lane: Lane) -> None:
+    async def _close_lane(self, lane: Lane) -> None:
         if not lane.in_flight and lane.client is not self._given:
             await lane.client.close()
 
 
-def _make_again(kind: type[HostedLLM], args: tuple[object, ...], kwargs: dict[str, object]) -> HostedLLM:
+def _recreate_llm(kind: type[HostedLLM], args: tuple[object, ...], kwargs: dict[str, object]) -> HostedLLM:
     return kind(*args, **kwargs)  # type: ignore[arg-type]
 
 
@@ -200,7 +200,7 @@ class HostedLLM(ABC):
         args, kwargs = self._arguments
         if any(kwargs.get(name) is not None for name in ("client", "async_client")):
             raise TypeError(f"{self.name} has a client of yours, which cannot be pickled")
-        return _make_again, (type(self), args, kwargs), {"name": self.name}
+        return _recreate_llm, (type(self), args, kwargs), {"name": self.name}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -239,49 +239,49 @@ class HostedLLM(ABC):
             ProviderError: the server gave no answer: no connection, a refused key, an unknown model, a rate limit.
         """
         _ = question.messages  # computed outside of the try, since an error in the wording is not the provider's
-        with self._scrubbed(), self._running():
-            return self._chosen(question)
+        with self._scrub_errors(), self._run_within_bounds():
+            return self._request_answer(question)
 
     async def achoose(self, question: Question) -> Answer:
         """Like :meth:`choose`, asynchronously."""
         _ = question.messages
-        with self._scrubbed():
+        with self._scrub_errors():
             async with self._awaited() as client:
-                return await self._achosen(client, question)
+                return await self._arequest_answer(client, question)
 
-    def _chosen(self, question: Question) -> Answer:
+    def _request_answer(self, question: Question) -> Answer:
         while True:
             asked_logprobs = self.asks_logprobs
             try:
-                response = self._send(self.client, question)
+                response = self._send_question(self.client, question)
             except Exception as error:
-                self._failed(error, asked_logprobs)
+                self._raise_failure(error, asked_logprobs)
             else:
-                return self._answer(question, response)
+                return self._extract_answer(question, response)
 
-    async def _achosen(self, client: Any, question: Question) -> Answer:
+    async def _arequest_answer(self, client: Any, question: Question) -> Answer:
         while True:
             asked_logprobs = self.asks_logprobs
             try:
-                response = await self._send(client, question)
+                response = await self._send_question(client, question)
             except Exception as error:
-                self._failed(error, asked_logprobs)
+                self._raise_failure(error, asked_logprobs)
             else:
-                return self._answer(question, response)
+                return self._extract_answer(question, response)
 
     @asynccontextmanager
     async def _awaited(self) -> AsyncIterator[Any]:
         """Open the asynchronous client for one question, within the bounds."""
         async with self._lanes.client() as client:
-            with self._running():
+            with self._run_within_bounds():
                 async with self._in_time(self.bounds.deadline if self.bounds is not None else None):
                     yield client
 
-    def _running(self, until: float | None = None) -> AbstractContextManager[None]:
+    def _run_within_bounds(self, until: float | None = None) -> AbstractContextManager[None]:
         """Run the block as one question, or as a part of one that must end by ``until``."""
         return self.bounds.running(until) if self.bounds is not None else nullcontext()
 
-    def _scrubbed(self) -> ScrubbedErrors:
+    def _scrub_errors(self) -> ScrubbedErrors:
         """Keep keys out of the errors that leave the block; no local variable around it may hold a response."""
         return ScrubbedErrors(_find_key(self._client))
 
@@ -300,14 +300,14 @@ class HostedLLM(ABC):
         except TimeoutError as error:
             if not limit.expired() or self.bounds is None:
                 raise
-            _scrub(error, None)
+            _scrub_error(error, None)
             raise provider_error(self, OutOfBounds(self.bounds.late())) from error
 
     async def aclose(self) -> None:
         """Close the connections opened on the running event loop; the user's client stays open."""
         await self._lanes.aclose()
 
-    def _failed(self, error: Exception, asked_logprobs: bool) -> None:
+    def _raise_failure(self, error: Exception, asked_logprobs: bool) -> None:
         """Raise the error for a failed request; return if the request should be sent again without probabilities."""
         # A page that is no JSON, or that is nested too deeply, raises one of the last two.
         import httpx2  # installed with the SDKs, which let some of its errors pass
@@ -324,28 +324,28 @@ class HostedLLM(ABC):
                 stacklevel=3,
             )
 
-    def _answer(self, question: Question, response: Any) -> Answer:
+    def _extract_answer(self, question: Question, response: Any) -> Answer:
         try:
-            return self._read(question, response)
+            return self._read_answer(question, response)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             # The SDKs do not check responses: an HTML page is returned as a string, missing fields stay missing.
-            raise self._unreadable(error, response) from error
+            raise self._make_unreadable_error(error, response) from error
 
-    def _unreadable(self, error: Exception, response: object) -> ProviderError:
+    def _make_unreadable_error(self, error: Exception, response: object) -> ProviderError:
         """Create the error for a response that cannot be read, with its usage if that can be."""
         failure = provider_error(self, error)
         with suppress(AttributeError, KeyError, TypeError, ValueError):
-            failure.usage = self._count(response)
+            failure.usage = self._count_usage(response)
         return failure
 
     # -- implemented by adapters --------------------------------------------------------------------------------
 
     @abstractmethod
-    def _send(self, client: Any, question: Question) -> Any:
+    def _send_question(self, client: Any, question: Question) -> Any:
         """Make the request; return the SDK's response, or an awaitable for an asynchronous client."""
 
     @abstractmethod
-    def _read(self, question: Question, response: Any) -> Answer:
+    def _read_answer(self, question: Question, response: Any) -> Answer:
         """Read the answer from the SDK's response.
 
         Raises:
@@ -353,7 +353,7 @@ class HostedLLM(ABC):
         """
 
     @abstractmethod
-    def _count(self, response: Any) -> TokenUsage:
+    def _count_usage(self, response: Any) -> TokenUsage:
         """Return the usage that the SDK's response reports."""
 
     @abstractmethod
@@ -440,7 +440,7 @@ def refuses_logprobs(error: Exception) -> bool:
 
     The message is examined, since the statuses differ (400, 403; 500 for a local server started without them).
     """
-    return isinstance(getattr(error, "status_code", None), int) and "logprob" in _said(error).casefold()
+    return isinstance(getattr(error, "status_code", None), int) and "logprob" in _find_message(error).casefold()
 
 
 def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
@@ -474,15 +474,16 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     elif status == 404:
         what = f"there is no such model or no such address; check the name of the model and {url}"
     elif status == 429:
-        what = f"too many requests, or the quota is used up; {_wait(error, llm) or 'wait, or give more max_retries'}"
+        wait = _describe_wait(error, llm) or "wait, or give more max_retries"
+        what = f"too many requests, or the quota is used up; {wait}"
     elif status >= 500:
-        what = f"the server failed, again and again; {_wait(error, llm) or 'try again later'}"
+        what = f"the server failed, again and again; {_describe_wait(error, llm) or 'try again later'}"
     else:
         what = f"the request was refused; {llm.needs}"
     server_text = f" (status {status}: {shown_words(error, llm.client)})" if isinstance(status, int) else ""
     key_itself = _find_key(getattr(llm, "client", None))
-    _scrub(error, key_itself)
-    return failure(_redact(f"{llm.name}: {what}{server_text}", key_itself), error)
+    _scrub_error(error, key_itself)
+    return failure(_redact_key(f"{llm.name}: {what}{server_text}", key_itself), error)
 
 
 class ReportedError(Exception):
@@ -501,7 +502,7 @@ class ScrubbedErrors(AbstractContextManager[None]):
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, ProviderError):
             if error.cause is not None:
-                _scrub(error.cause, self._key)
+                _scrub_error(error.cause, self._key)
             # Python continues with the traceback that the error has when this returns.
             error.__cause__, error.__context__, error.__traceback__ = error.cause, None, None
 
@@ -511,20 +512,20 @@ def _find_key(client: object) -> object:
     return getattr(client, "api_key", None) or getattr(client, "auth_token", None)
 
 
-def _redact(text: str, key: object) -> str:
+def _redact_key(text: str, key: object) -> str:
     # A client without a key has a short word instead of it.
     return text.replace(key, "***") if isinstance(key, str) and len(key) > 7 else text
 
 
-def _scrub(error: BaseException, key: object) -> None:
+def _scrub_error(error: BaseException, key: object) -> None:
     """Remove from an exception what may hold a key: requests, responses, frames of other libraries, other errors."""
-    error.args = (_redact(str(error), key),)
+    error.args = (_redact_key(str(error), key),)
     if isinstance(error, UnicodeDecodeError):
         error.object = b""  # the whole body
     kept = getattr(error, "__dict__", {})
     for name, value in kept.items():
         kept[name] = (
-            _redact(value, key) if isinstance(value, str) else value if isinstance(value, int | float) else None
+            _redact_key(value, key) if isinstance(value, str) else value if isinstance(value, int | float) else None
         )
     error.__traceback__ = error.__cause__ = error.__context__ = None
 
@@ -548,7 +549,7 @@ def _find_reason(error: BaseException) -> str:
     return next((f": {reason}" for marks, reason in _REASONS if any(mark in words for mark in marks)), "")
 
 
-def _wait(error: Exception, llm: HostedLLM) -> str:
+def _describe_wait(error: Exception, llm: HostedLLM) -> str:
     """Describe how long the server asked to wait, if that is too long."""
     response = getattr(error, "response", None)
     wait = getattr(response, "extensions", {}).get("formal_llm.wait")
@@ -558,7 +559,7 @@ def _wait(error: Exception, llm: HostedLLM) -> str:
     return f"it asks to wait {min(wait, 1e9):,.0f} seconds, which is too long ({bound}); try again later"
 
 
-def _said(error: Exception) -> str:
+def _find_message(error: Exception) -> str:
     """Return the server's message: one SDK has it as an attribute, others in the body."""
     message: object = getattr(error, "api_message", None)
     body = getattr(error, "body", None)
@@ -571,4 +572,4 @@ def _said(error: Exception) -> str:
 
 def shown_words(error: Exception, client: object) -> str:
     """Return the server's message in a form that may be shown: shortened, and without the key."""
-    return _redact(_said(error), _find_key(client))[:300]
+    return _redact_key(_find_message(error), _find_key(client))[:300]

@@ -106,7 +106,7 @@ class AnthropicLLM(StreamedText):
         settings = {"method": method, "max_tokens": max_tokens, "effort": effort}
         sdk_client = client
         if sdk_client is None and async_client is not None:
-            sdk_client = _like(async_client, anthropic.Anthropic)
+            sdk_client = _copy_client(async_client, anthropic.Anthropic)
         elif sdk_client is None:
             url = base_url or from_environment(self.url_variable)
             if url is not None:
@@ -128,13 +128,13 @@ class AnthropicLLM(StreamedText):
                 raise MissingKey(name, self.key_variable)
         super().__init__(name, sdk_client, settings, async_client=async_client, bounds=self.bounds)
 
-    def _send(self, client: Any, question: Question) -> Any:
-        messages = self._messages(question.messages)
+    def _send_question(self, client: Any, question: Question) -> Any:
+        messages = self._build_chat(question.messages)
         request: dict[str, Any] = {"model": self.model, "max_tokens": self.max_tokens, **messages}
         description = "Gives the answer to the question: the number of the chosen option, or the numbers."
-        return client.messages.create(**request, **self._held(choice_schema(question), description))
+        return client.messages.create(**request, **self._build_guarantee(choice_schema(question), description))
 
-    def _held(self, schema: Schema | None, description: str) -> dict[str, Any]:
+    def _build_guarantee(self, schema: Schema | None, description: str) -> dict[str, Any]:
         """Return the arguments that enforce a schema and set the effort."""
         config: dict[str, Any] = {"effort": self.effort} if self.effort else {}
         arguments: dict[str, Any] = {}
@@ -145,17 +145,17 @@ class AnthropicLLM(StreamedText):
             arguments["tool_choice"] = {"type": "tool", "name": _TOOL, "disable_parallel_tool_use": True}
         return {**arguments, "output_config": config} if config else arguments
 
-    def _messages(self, messages: tuple[Message, ...]) -> dict[str, Any]:
+    def _build_chat(self, messages: tuple[Message, ...]) -> dict[str, Any]:
         """Return the chat, with breakpoints after the parts that later questions share."""
         system = "\n\n".join(message.content for message in messages if message.role == "system")
         chat = _chat_data([message for message in messages if message.role != "system"])
         if len(chat) > 1 and isinstance(chat[-2]["content"], str):
-            chat[-2]["content"] = self._cached(chat[-2]["content"])
+            chat[-2]["content"] = self._mark_cached(chat[-2]["content"])
         elif len(chat) > 1 and self.cache is not None:
             chat[-2]["content"][-1]["cache_control"] = self._cache_control
-        return {**({"system": self._cached(system)} if system else {}), "messages": chat}
+        return {**({"system": self._mark_cached(system)} if system else {}), "messages": chat}
 
-    def _cached(self, text: str) -> Any:
+    def _mark_cached(self, text: str) -> Any:
         """Mark a text to be cached together with everything before it."""
         # An empty text cannot be marked.
         if self.cache is None or not text.strip():
@@ -166,7 +166,7 @@ class AnthropicLLM(StreamedText):
     def _cache_control(self) -> dict[str, Any]:
         return {"type": "ephemeral"} if self.cache == "5m" else {"type": "ephemeral", "ttl": self.cache}
 
-    def _read(self, question: Question, response: Any) -> Answer:
+    def _read_answer(self, question: Question, response: Any) -> Answer:
         text, usage = self._read_text(response)
         used = [block.input for block in response.content if block.type == "tool_use" and block.name == _TOOL]
         if self.method == "tool" and used:
@@ -181,11 +181,11 @@ class AnthropicLLM(StreamedText):
     def _send_text(self, client: Any, request: TextRequest) -> Any:
         # No temperature: the SDK's call has none.
         asked: dict[str, Any] = {"model": self.model, "max_tokens": request.max_tokens}
-        asked |= self._messages(request.messages)
+        asked |= self._build_chat(request.messages)
         if request.stop:
             asked["stop_sequences"] = list(request.stop)
         schema = None if request.schema is None else portable(request.schema)
-        asked |= self._held(schema, "Gives the answer, as an object.")
+        asked |= self._build_guarantee(schema, "Gives the answer, as an object.")
         if request.tools:
             asked["tools"] = [*map(_tool_data, request.tools)]
             asked["tool_choice"] = {"type": "any" if request.must_call else "auto"}
@@ -205,7 +205,7 @@ class AnthropicLLM(StreamedText):
 
     def _read_part(self, event: Any, request: TextRequest) -> Part:  # noqa: ARG002
         if event.type == "message_start":
-            return Part("", None, replace(self._count(event.message), output_tokens=0))
+            return Part("", None, replace(self._count_usage(event.message), output_tokens=0))
         if event.type == "message_delta":
             written = getattr(getattr(event, "usage", None), "output_tokens", None)
             ended, stopped = _read_stop(event.delta)
@@ -231,10 +231,10 @@ class AnthropicLLM(StreamedText):
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         # Other blocks hold the model's thinking.
         text = "".join(block.text for block in response.content if block.type == "text")
-        return text, self._count(response)
+        return text, self._count_usage(response)
 
-    def _count(self, response: Any) -> TokenUsage:
-        return _usage(getattr(response, "usage", None))
+    def _count_usage(self, response: Any) -> TokenUsage:
+        return _read_usage(getattr(response, "usage", None))
 
     def _sdk_error(self) -> type[Exception]:
         import anthropic
@@ -246,14 +246,16 @@ class AnthropicLLM(StreamedText):
 
         from formal_llm.llms.hosted.transport import async_client
 
-        return _like(self.client, anthropic.AsyncAnthropic, async_client(anthropic, self.bounds or RequestBounds()))
+        return _copy_client(
+            self.client, anthropic.AsyncAnthropic, async_client(anthropic, self.bounds or RequestBounds())
+        )
 
     def _make_client(self) -> anthropic.Anthropic:
         import anthropic
 
         from formal_llm.llms.hosted.transport import sync_client
 
-        return _like(self._client, anthropic.Anthropic, sync_client(anthropic, self.bounds or RequestBounds()))
+        return _copy_client(self._client, anthropic.Anthropic, sync_client(anthropic, self.bounds or RequestBounds()))
 
 
 def _read_stop(message: Any) -> tuple[str | None, str]:
@@ -296,7 +298,7 @@ def _chat_data(messages: Sequence[Message]) -> list[dict[str, Any]]:
     return chat
 
 
-def _usage(counted: Any) -> TokenUsage:
+def _read_usage(counted: Any) -> TokenUsage:
     """Return the usage of a message; cached tokens, read or written, are not part of ``input_tokens``."""
     cached = token_count(getattr(counted, "cache_read_input_tokens", None))
     stored = token_count(getattr(counted, "cache_creation_input_tokens", None))
@@ -304,7 +306,7 @@ def _usage(counted: Any) -> TokenUsage:
     return adapter.token_usage(read, getattr(counted, "output_tokens", None), cached, stored)
 
 
-def _like(client: Any, kind: type[AnthropicClient], http_client: Any = None) -> AnthropicClient:
+def _copy_client(client: Any, kind: type[AnthropicClient], http_client: Any = None) -> AnthropicClient:
     """Create a synchronous or asynchronous client with the same settings; see :func:`check_plain`."""
     import anthropic
 

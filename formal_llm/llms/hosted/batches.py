@@ -131,13 +131,13 @@ class BatchService(ABC):
         Raises:
             ProviderError: it failed.
         """
-        with self._llm._scrubbed(), limit_pace(), _BOUNDS.running():
+        with self._llm._scrub_errors(), limit_pace(), _BOUNDS.running():
             try:
                 return method(argument)
             except (AttributeError, IndexError, KeyError, TypeError) as error:
-                raise self._llm._unreadable(error, None) from error  # the SDKs do not check what comes back
+                raise self._llm._make_unreadable_error(error, None) from error  # the SDKs do not check what comes back
             except Exception as error:
-                self._llm._failed(error, False)
+                self._llm._raise_failure(error, False)
                 raise
 
     def close(self) -> None:
@@ -216,10 +216,10 @@ class OpenAIBatches(BatchService):
         """Read the file of responses and the file of errors."""
         found = self._client.batches.retrieve(batch)
         files = filter(None, (found.output_file_id, found.error_file_id))
-        return _read_replies(b"\n".join(self._client.files.content(file).content for file in files), self._read)
+        return _read_replies(b"\n".join(self._client.files.content(file).content for file in files), self._read_reply)
 
     @staticmethod
-    def _read(line: dict[str, Any]) -> BatchReply:
+    def _read_reply(line: dict[str, Any]) -> BatchReply:
         if line["response"] is not None:
             return BatchReply.of(line["response"]["status_code"], line["response"]["body"])
         error = line["error"]
@@ -259,10 +259,10 @@ class AnthropicBatches(BatchService):
     def fetch_replies(self, batch: str) -> dict[str, BatchReply]:
         """Read the results; from the address in the documents, not from one that a server names."""
         path = f"/v1/messages/batches/{quote(batch, safe='')}/results"
-        return _read_replies(self._client.get(path, cast_to=httpx2.Response).content, self._read)
+        return _read_replies(self._client.get(path, cast_to=httpx2.Response).content, self._read_reply)
 
     @staticmethod
-    def _read(line: dict[str, Any]) -> BatchReply:
+    def _read_reply(line: dict[str, Any]) -> BatchReply:
         result = line["result"]
         match result["type"]:
             case "succeeded":
@@ -412,19 +412,19 @@ class BatchedLLM:
         if not self._replies and not self._earlier:
             self._write_ids([])  # the answers to earlier questions are used: this is a new round
         self._counts.clear()
-        results = [self._ask(question) for question in questions]
+        results = [self._ask_adapter(question) for question in questions]
         failures: dict[int, LLMError] = {}
         for _ in range(TRIES):
             requests = {place: one for place, one in enumerate(results) if isinstance(one, _Request)}
             if not requests:
                 break
             try:
-                replies = self._fetch(requests.values())
+                replies = self._fetch_replies(requests.values())
             except BaseException:
                 self._earlier = self._pending
                 raise
             for place, request in requests.items():
-                results[place], failures[place] = self._read(questions[place], request, replies[request.name])
+                results[place], failures[place] = self._read_reply(questions[place], request, replies[request.name])
         return [failures[place] if isinstance(one, _Request) else one for place, one in enumerate(results)]
 
     def cancel(self) -> None:
@@ -449,7 +449,9 @@ class BatchedLLM:
 
     # -- one question ---------------------------------------------------------------------------------------------
 
-    def _ask(self, question: Question, known: tuple[bytes, BatchReply] | None = None) -> Answer | LLMError | _Request:
+    def _ask_adapter(
+        self, question: Question, known: tuple[bytes, BatchReply] | None = None
+    ) -> Answer | LLMError | _Request:
         """Have the adapter ask a question; return its request if there is no response for it.
 
         The name of a request is a hash of its walk and its body, and the number of its equals before it.
@@ -466,20 +468,20 @@ class BatchedLLM:
         self._counts[name] += 1
         return _Request(f"{name}-{self._counts[name]}", body)
 
-    def _read(
+    def _read_reply(
         self, question: Question, request: _Request, reply: BatchReply
     ) -> tuple[Answer | LLMError | _Request, LLMError]:
         """Return what a reply comes to, which may be a request to send, and the error if that is not sent."""
         outcome: Answer | LLMError | _Request = ProviderError(f"{self.name}: {reply.body}")
         if reply.status:
-            outcome = self._ask(question, (request.body, reply))
+            outcome = self._ask_adapter(question, (request.body, reply))
         if reply.may_pass and isinstance(outcome, LLMError):
             return request, outcome
         return outcome, ProviderError(f"{self.name}: the request was refused in each of its forms")
 
     # -- batches --------------------------------------------------------------------------------------------------
 
-    def _fetch(self, requests: Collection[_Request]) -> dict[str, BatchReply]:
+    def _fetch_replies(self, requests: Collection[_Request]) -> dict[str, BatchReply]:
         """Return the reply to each request by its name; what an earlier run has sent is not sent again."""
         if self._earlier:
             self._replies |= self._await_batches(self._earlier)[0]
@@ -487,7 +489,7 @@ class BatchedLLM:
         found = {name: self._replies.pop(name) for name, _ in requests if name in self._replies}
         wanted = [one for one in requests if one.name not in found or found[one.name].may_pass]
         created: list[str] = []
-        for part in self._split(self._service.make_line(*one) for one in wanted):
+        for part in self._split_batches(self._service.make_line(*one) for one in wanted):
             created.append(self._service.call(self._service.create, part))
             self._write_ids([*self._pending, created[-1]])
         replies, problem = self._await_batches(created)
@@ -495,7 +497,7 @@ class BatchedLLM:
         missing = BatchReply(0, problem or "the batch has no answer to this request", not problem)
         return {name: found.get(name, missing) for name, _ in requests}
 
-    def _split(self, lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    def _split_batches(self, lines: Iterable[bytes]) -> Iterator[list[bytes]]:
         """Split requests into batches within the provider's limits."""
         part: list[bytes] = []
         size = 0
@@ -534,7 +536,7 @@ class BatchedLLM:
                     replies |= {name: reply for name, reply in got.items() if name not in replies or not reply.may_pass}
                     problem = problem or state.problem
             if waiting:
-                self._sleep(pause)
+                self._sleep_between(pause)
                 pause = min(pause * 1.5, longest)
         return replies, problem
 
@@ -559,7 +561,7 @@ class BatchedLLM:
         self._failed_looks = 0
         return state, got
 
-    def _sleep(self, seconds: float) -> None:
+    def _sleep_between(self, seconds: float) -> None:
         """Sleep until the time is over or the run is stopped; a signal handler may stop it."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0 and not self.watch.stop.is_set():

@@ -40,7 +40,7 @@ def choice_schema(question: Question, *, bounded: bool = False) -> dict[str, obj
     """
     last = len(question.options)
     number: dict[str, object] = {"type": "integer", "enum": list(range(1, last + 1))}
-    key = _key(question)
+    key = _choose_key(question)
     value: dict[str, object] = number
     if question.several:
         value = {"type": "array", "items": number}
@@ -57,12 +57,12 @@ def read_reply(question: Question, reply: Reply) -> Answer:
         InvalidAnswer: there is no answer; has the usage.
     """
     if reply.stopped:
-        raise invalid(question, reply.stopped, _short(reply.text), reply.usage)
+        raise invalid(question, reply.stopped, _shorten_text(reply.text), reply.usage)
     # No legal answer is longer than all numbers with white space; reading a huge text would take long.
     if len(reply.text) > 10_000 + 20 * len(question.options):
-        raise invalid(question, "it was far longer than an answer", _short(reply.text), reply.usage)
+        raise invalid(question, "it was far longer than an answer", _shorten_text(reply.text), reply.usage)
     try:
-        numbers = _numbers(question, reply.text)
+        numbers = _read_numbers(question, reply.text)
         answer = question.check(reply.text if numbers is None else Answer(numbers, text=reply.text))
     except InvalidAnswer as error:
         raise InvalidAnswer(error.problem, error.transcript, reply.usage) from None
@@ -71,18 +71,18 @@ def read_reply(question: Question, reply: Reply) -> Answer:
     return Answer(answer.numbers, found, reply.text, reply.usage)
 
 
-def _key(question: Question) -> str:
+def _choose_key(question: Question) -> str:
     return "choices" if question.several else "choice"
 
 
-def _numbers(question: Question, text: str) -> tuple[int, ...] | None:
+def _read_numbers(question: Question, text: str) -> tuple[int, ...] | None:
     """Read the numbers in ``text`` if it is JSON of the right shape; they need not be options."""
     try:
         # Objects are read as tuples of pairs, so that a duplicate field is noticed.
         pairs = json.loads(text, object_pairs_hook=tuple)
     except (ValueError, RecursionError):
         return None
-    if not (isinstance(pairs, tuple) and len(pairs) == 1 and pairs[0][0] == _key(question)):
+    if not (isinstance(pairs, tuple) and len(pairs) == 1 and pairs[0][0] == _choose_key(question)):
         return None
     value = pairs[0][1]
     numbers = value if question.several else [value]
@@ -92,5 +92,5 @@ def _numbers(question: Question, text: str) -> tuple[int, ...] | None:
     return tuple(numbers)
 
 
-def _short(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return text if len(text) <= 1000 else f"{text[:1000]}..."

@@ -45,7 +45,7 @@ def read_choice(question: Question, value: object, probabilities: Mapping[object
     names = {str(option.number): option.number for option in question.options}
     if not isinstance(value, str) or value not in names:
         raise invalid(question, f"{str(value)[:60]!r} is not the number of an option", str(value)[:1000], usage)
-    found = _distribution(probabilities, names)
+    found = _read_distribution(probabilities, names)
     return question.check(Answer((names[value],), found, value, usage))
 
 
@@ -64,7 +64,7 @@ def read_several(question: Question, probabilities: Sequence[object], usage: Tok
     """
     likely: dict[int, float] = {}
     for option, value in zip(question.options, probabilities, strict=True):
-        share = _share(value)
+        share = _read_share(value)
         if share is None:
             text = f"option {option.number}: {str(value)[:60]}"
             raise invalid(question, f"the probability of option {option.number} is none", text, usage)
@@ -74,21 +74,21 @@ def read_several(question: Question, probabilities: Sequence[object], usage: Tok
 
 def with_mass(answer: Answer, given: object) -> Answer:
     """Add the label mass that a server reported to an answer; ignore a value that is no probability."""
-    mass = _share(given)
+    mass = _read_share(given)
     return answer if mass is None else replace(answer, label_mass=mass)
 
 
-def _share(given: object) -> float | None:
+def _read_share(given: object) -> float | None:
     """Return ``given`` if it is a probability, else None."""
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given <= 1 + _ROUNDING:
         return None
     return min(float(given), 1.0)
 
 
-def _distribution(given: Mapping[object, object], names: Mapping[str, int]) -> dict[int, float] | None:
+def _read_distribution(given: Mapping[object, object], names: Mapping[str, int]) -> dict[int, float] | None:
     """Return ``given`` as probabilities of the options, or None if it is no distribution over them."""
     # A missing option has probability 0, if the others sum to 1.
-    shares = {number: _share(given.get(name, 0.0)) for name, number in names.items()}
+    shares = {number: _read_share(given.get(name, 0.0)) for name, number in names.items()}
     found = {number: share for number, share in shares.items() if share is not None}
     total = math.fsum(found.values())
     if len(found) < len(shares) or abs(total - 1) > _ROUNDING:

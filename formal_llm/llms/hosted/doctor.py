@@ -157,11 +157,11 @@ def advise_settings(found: Mapping[str, ServerFinding]) -> list[str]:
     return advice
 
 
-def _text(reply: Any) -> str:
+def _read_text(reply: Any) -> str:
     return str(reply["choices"][0]["message"]["content"])
 
 
-def _short(status: int, reply: Any) -> str:
+def _shorten_reply(status: int, reply: Any) -> str:
     error = reply.get("error", reply) if isinstance(reply, dict) else reply
     message = error.get("message", error) if isinstance(error, dict) else error
     return f"status {status}: {' '.join(str(message).split())[:100]}"
@@ -169,7 +169,7 @@ def _short(status: int, reply: Any) -> str:
 
 def _find_chat(server: ExaminedServer) -> tuple[Outcome, str]:
     status, reply = server.chat()
-    return ("yes", _text(reply)[:60]) if status == 200 else ("no", _short(status, reply))
+    return ("yes", _read_text(reply)[:60]) if status == 200 else ("no", _shorten_reply(status, reply))
 
 
 def _find_counts(server: ExaminedServer) -> tuple[Outcome, str]:
@@ -187,14 +187,14 @@ def _find_limit(server: ExaminedServer) -> tuple[Outcome, str]:
 def _find_stop(server: ExaminedServer) -> tuple[Outcome, str]:
     status, reply = server.chat("Repeat exactly: one two three", stop=["two"])
     if status != 200:
-        return "no", _short(status, reply)
-    return ("ignored" if "three" in _text(reply) else "yes", _text(reply)[:60])
+        return "no", _shorten_reply(status, reply)
+    return ("ignored" if "three" in _read_text(reply) else "yes", _read_text(reply)[:60])
 
 
 def _find_system(server: ExaminedServer) -> tuple[Outcome, str]:
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": _ASKED}]
     status, reply = server.chat(messages=messages)
-    return ("yes", "") if status == 200 else ("no", _short(status, reply))
+    return ("yes", "") if status == 200 else ("no", _shorten_reply(status, reply))
 
 
 def _find_choice(settings: Mapping[str, object]) -> Callable[[ExaminedServer], tuple[Outcome, str]]:
@@ -203,8 +203,8 @@ def _find_choice(settings: Mapping[str, object]) -> Callable[[ExaminedServer], t
     def find(server: ExaminedServer) -> tuple[Outcome, str]:
         status, reply = server.chat(_ASKED, **settings)
         if status != 200:
-            return "no", _short(status, reply)
-        said = _text(reply)
+            return "no", _shorten_reply(status, reply)
+        said = _read_text(reply)
         return ("yes" if any(odd in said for odd in _ODD) else "ignored", said[:60])
 
     return find
@@ -213,16 +213,16 @@ def _find_choice(settings: Mapping[str, object]) -> Callable[[ExaminedServer], t
 def _find_object(server: ExaminedServer) -> tuple[Outcome, str]:
     status, reply = server.chat("Give a JSON object with a name.", response_format={"type": "json_object"})
     if status != 200:
-        return "no", _short(status, reply)
+        return "no", _shorten_reply(status, reply)
     with suppress(ValueError):
-        return ("yes" if isinstance(json.loads(_text(reply)), dict) else "ignored", _text(reply)[:60])
-    return "ignored", _text(reply)[:60]
+        return ("yes" if isinstance(json.loads(_read_text(reply)), dict) else "ignored", _read_text(reply)[:60])
+    return "ignored", _read_text(reply)[:60]
 
 
 def _find_logprobs(server: ExaminedServer) -> tuple[Outcome, str]:
     status, reply = server.chat(logprobs=True, top_logprobs=20)
     if status != 200:
-        return "no", _short(status, reply)
+        return "no", _shorten_reply(status, reply)
     tokens = (reply["choices"][0].get("logprobs") or {}).get("content")
     return ("yes", f"{len(tokens[0]['top_logprobs'])} alternatives") if tokens else ("ignored", "")
 
@@ -230,7 +230,7 @@ def _find_logprobs(server: ExaminedServer) -> tuple[Outcome, str]:
 def _find_stream(server: ExaminedServer) -> tuple[Outcome, str]:
     status, reply = server.chat(stream=True, stream_options={"include_usage": True})
     if status != 200 or not isinstance(reply, str):
-        return "no", _short(status, reply)
+        return "no", _shorten_reply(status, reply)
     lines = [line[5:].strip() for line in reply.split("\n") if line.startswith("data:")]
     usage = any('"usage":{' in line.replace(" ", "") for line in lines)
     if not lines or lines[-1] != "[DONE]":
@@ -246,7 +246,7 @@ def _find_tools(server: ExaminedServer) -> tuple[Outcome, str]:
         "What is the weather in Rome?", tools=[{"type": "function", "function": function}], tool_choice=choice
     )
     if status != 200:
-        return "no", _short(status, reply)
+        return "no", _shorten_reply(status, reply)
     calls = reply["choices"][0]["message"].get("tool_calls")
     return ("yes", str(calls[0]["function"]["arguments"])[:60]) if calls else ("ignored", "")
 
@@ -265,7 +265,7 @@ def _find_refusal(server: ExaminedServer) -> tuple[Outcome, str]:
     if status == 200:
         return "ignored", "it accepts a wrong type"
     explained = isinstance(reply, dict) and bool(reply.get("error") or reply.get("detail"))
-    return ("yes" if 400 <= status < 500 and explained else "broken", _short(status, reply))
+    return ("yes" if 400 <= status < 500 and explained else "broken", _shorten_reply(status, reply))
 
 
 _ENUM = {"type": "object", "properties": {"choice": {"type": "string", "enum": list(_ODD)}}, "required": ["choice"]}

@@ -63,8 +63,8 @@ def read_tokens(entries: object) -> list[Token] | None:
     tokens = []
     for entry in entries:
         top = entry.get("top_logprobs") if isinstance(entry, dict) else None
-        listed = [_pair(one) for one in top] if isinstance(top, list) else []
-        written = _pair(entry)
+        listed = [_read_pair(one) for one in top] if isinstance(top, list) else []
+        written = _read_pair(entry)
         if written is None or None in listed:
             return None
         # A dictionary, since some servers list a token twice.
@@ -76,7 +76,7 @@ def read_tokens(entries: object) -> list[Token] | None:
     return tokens
 
 
-def _pair(entry: object) -> tuple[str, float] | None:
+def _read_pair(entry: object) -> tuple[str, float] | None:
     text, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
     if not isinstance(text, str) or isinstance(logprob, bool) or not isinstance(logprob, (int, float)):
         return None
@@ -98,7 +98,9 @@ def option_probabilities(tokens: Sequence[Token], count: int, text: str) -> dict
         The probability of each option; None if the probabilities cannot be determined.
     """
     number = re.search("[0-9]+", text)
-    place = None if number is None else _place(tokens, text.strip(), number.start() - (len(text) - len(text.lstrip())))
+    place = (
+        None if number is None else _find_place(tokens, text.strip(), number.start() - (len(text) - len(text.lstrip())))
+    )
     if number is None or place is None:
         return None
     index, within = place
@@ -111,7 +113,7 @@ def option_probabilities(tokens: Sequence[Token], count: int, text: str) -> dict
     return {option: shares.get(str(option), 0.0) / total for option in range(1, count + 1)}
 
 
-def _place(tokens: Sequence[Token], text: str, offset: int) -> tuple[int, int] | None:
+def _find_place(tokens: Sequence[Token], text: str, offset: int) -> tuple[int, int] | None:
     """Return the token that contains the character of ``text`` at ``offset``, and the position in the token."""
     begins = [0, *accumulate(len(token.text) for token in tokens)]
     written = "".join(token.text for token in tokens)
@@ -144,7 +146,7 @@ class _Shares:
         if index >= len(self.tokens):
             return None
         token = self.tokens[index]
-        found = _probabilities(token.alternatives)
+        found = _read_probabilities(token.alternatives)
         if found is None:
             return None
         shares: dict[str, float] = {}
@@ -221,7 +223,7 @@ class _Shares:
         return None, False
 
 
-def _probabilities(alternatives: Iterable[tuple[str, float]]) -> list[tuple[str, float]] | None:
+def _read_probabilities(alternatives: Iterable[tuple[str, float]]) -> list[tuple[str, float]] | None:
     """Replace the logarithms of the alternatives by probabilities; None if they cannot be logarithms of any."""
     found = []
     for text, logprob in alternatives:

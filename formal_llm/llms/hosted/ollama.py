@@ -76,21 +76,23 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
             **connection,
         )
 
-    def _address(self, url: str) -> str:
+    def _build_address(self, url: str) -> str:
         return host_address(url)
 
-    def _send(self, client: Any, question: Question) -> Any:
+    def _send_question(self, client: Any, question: Question) -> Any:
         body: dict[str, Any] = {"format": choice_schema(question, bounded=True), "options": self._options or None}
         if self.asks_logprobs and not question.several:
             body |= {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES}
-        return self._chat(client, question.messages, body)
+        return self._request_chat(client, question.messages, body)
 
-    def _chat(self, client: Any, messages: Sequence[Message], body: dict[str, Any], *, streams: bool = False) -> Any:
+    def _request_chat(
+        self, client: Any, messages: Sequence[Message], body: dict[str, Any], *, streams: bool = False
+    ) -> Any:
         """Make the request, with the fields that all requests of this model have."""
         asked = {"model": self.model, "messages": [*map(_message_data, messages)], "stream": streams}
-        return self._ask(client, "/api/chat", {**asked, **given(**body, think=self._think)})
+        return self._request_json(client, "/api/chat", {**asked, **given(**body, think=self._think)})
 
-    def _ask(self, client: Any, path: str, body: dict[str, Any]) -> Any:
+    def _request_json(self, client: Any, path: str, body: dict[str, Any]) -> Any:
         if not body["stream"]:
             return client.post(path, cast_to=object, body=body, options={"headers": self.headers})
         # The size of a stream is bounded before decompression, so it must not be compressed.
@@ -100,7 +102,7 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
         kind = json_lines()[isinstance(client, openai.AsyncOpenAI)]
         return client.post(path, cast_to=object, body=body, options=options, stream=True, stream_cls=kind)
 
-    def _read(self, question: Question, response: Any) -> Answer:
+    def _read_answer(self, question: Question, response: Any) -> Answer:
         text, usage = self._read_text(response)
         if not isinstance(text, str):
             raise TypeError("the content of a message is a text")
@@ -113,24 +115,24 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
         if request.continues:
             prompt = request.messages[-1].content
             body = {"model": self.model, "prompt": prompt, "raw": True, "stream": True, "options": options}
-            return self._ask(client, "/api/generate", body)
+            return self._request_json(client, "/api/generate", body)
         schema = None if request.schema is None else portable(request.schema, lists=True)
         # It is not possible to require a call: the server has no such setting.
         tools = [tool_data(tool) for tool in request.tools] or None
         body = {"format": schema, "options": options, "tools": tools}
-        return self._chat(client, request.messages, body, streams=request.streams)
+        return self._request_chat(client, request.messages, body, streams=request.streams)
 
-    def _written(self, request: TextRequest) -> Generated:
+    def _write_text(self, request: TextRequest) -> Generated:
         if not request.continues:
-            return super()._written(request)
-        *_, generated = self._told(replace(request, streams=True))
+            return super()._write_text(request)
+        *_, generated = self._stream_text(replace(request, streams=True))
         assert isinstance(generated, Generated)
         return generated
 
-    async def _awritten(self, request: TextRequest) -> Generated:
+    async def _awrite_text(self, request: TextRequest) -> Generated:
         if not request.continues:
-            return await super()._awritten(request)
-        *_, generated = [part async for part in self._atold(replace(request, streams=True))]
+            return await super()._awrite_text(request)
+        *_, generated = [part async for part in self._astream_text(replace(request, streams=True))]
         assert isinstance(generated, Generated)
         return generated
 
@@ -143,7 +145,7 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
             return Part(text, calls=calls)
         is_end_known = request.continues or not request.stop  # whether the end is known not to be one of the stops
         ended = "" if event.get("done_reason") == "stop" and is_end_known else None
-        return Part(text, ended, self._count(event), True, self._find_stop(event), calls)
+        return Part(text, ended, self._count_usage(event), True, self._find_stop(event), calls)
 
     def _find_stop(self, response: Any) -> str:
         return CUT_OFF if response.get("done_reason") == "length" else ""
@@ -154,9 +156,9 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
         return tuple(CallPart(None, "", one["name"], json.dumps(one.get("arguments") or {})) for one in calls)
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
-        return response["message"]["content"], self._count(response)
+        return response["message"]["content"], self._count_usage(response)
 
-    def _count(self, response: Any) -> TokenUsage:
+    def _count_usage(self, response: Any) -> TokenUsage:
         return token_usage(response.get("prompt_eval_count"), response.get("eval_count"))
 
 

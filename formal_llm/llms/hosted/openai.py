@@ -83,22 +83,24 @@ class OpenAILLM(ChatCompletionsLLM):
         twin.api = twin.settings["api"] = "chat"
         return twin
 
-    def _send(self, client: Any, question: Question) -> Any:
-        if not self._decides(question):
-            return super()._send(client, question)
+    def _send_question(self, client: Any, question: Question) -> Any:
+        if not self._uses_decision(question):
+            return super()._send_question(client, question)
         return client.decisions.create(
-            model=self.model, input=[_input(message) for message in question.messages], questions=_questions(question)
+            model=self.model,
+            input=[_convert_message(message) for message in question.messages],
+            questions=_build_questions(question),
         )
 
-    def _read(self, question: Question, response: Any) -> Answer:
-        if not self._decides(question):
-            return super()._read(question, response)
-        usage = self._count(response)
+    def _read_answer(self, question: Question, response: Any) -> Answer:
+        if not self._uses_decision(question):
+            return super()._read_answer(question, response)
+        usage = self._count_usage(response)
         answers = list(response.answers)
         if any(answer.type == "refusal" for answer in answers):
             raise invalid(question, REFUSED, "", usage)
         # The answers have the order and the names of the questions.
-        asked = [(one["type"], one["name"]) for one in _questions(question)]
+        asked = [(one["type"], one["name"]) for one in _build_questions(question)]
         if [(answer.type, answer.name) for answer in answers] != asked:
             raise ValueError("the answers are not those to the questions")
         if question.several:
@@ -106,24 +108,24 @@ class OpenAILLM(ChatCompletionsLLM):
         shares = {share.value: share.probability for share in answers[0].probabilities}
         return read_choice(question, answers[0].choice, shares, usage)
 
-    def _count(self, response: Any) -> TokenUsage:
+    def _count_usage(self, response: Any) -> TokenUsage:
         if isinstance(response, dict):  # a chat completion
-            return super()._count(response)
+            return super()._count_usage(response)
         return sdk_usage(response.usage, "input_tokens", "output_tokens")
 
-    def _decides(self, question: Question) -> bool:
+    def _uses_decision(self, question: Question) -> bool:
         """Return whether the decisions endpoint is used for a question."""
         count = len(question.options)
         return self.api == "decisions" and (
             count <= _MOST_QUESTIONS if question.several else 2 <= count <= MOST_OPTIONS
         )
 
-    def _guarantee(self, question: Question) -> dict[str, Any]:
+    def _restrict_choice(self, question: Question) -> dict[str, Any]:
         schema = {"name": "choice", "strict": True, "schema": choice_schema(question)}
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
-def _questions(question: Question) -> list[dict[str, Any]]:
+def _build_questions(question: Question) -> list[dict[str, Any]]:
     """Return a question in the form of the decisions endpoint."""
     if question.several:
         return [
@@ -134,7 +136,7 @@ def _questions(question: Question) -> list[dict[str, Any]]:
     return [{"type": "choice", "name": "choice", "instructions": INSTRUCTIONS, "choices": choices}]
 
 
-def _input(message: Message) -> dict[str, Any]:
+def _convert_message(message: Message) -> dict[str, Any]:
     """Return a message in the form of the decisions endpoint, which requires a model's message in parts."""
     content: Any = message.content
     if message.role == "assistant":

@@ -19,6 +19,7 @@ from formal_llm.llms.hosted.adapter import HostedLLM, chat_data, token_usage, to
 from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
+from formal_llm.llms.hosted.scoring import ScoredText
 from formal_llm.llms.hosted.settings import (
     check_plain,
     checked_address,
@@ -27,7 +28,7 @@ from formal_llm.llms.hosted.settings import (
     given,
     list_own_headers,
 )
-from formal_llm.llms.hosted.text import StreamedText
+from formal_llm.llms.hosted.text import ContinuedText, StreamedText
 from formal_llm.llms.hosted.text_request import CallPart, Part, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import Schema, portable
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     import openai
 
     OpenAIClient = TypeVar("OpenAIClient", openai.OpenAI, openai.AsyncOpenAI)
+
 
 #: The fields that request a stream with the usage at its end.
 STREAMS = {"stream": True, "stream_options": {"include_usage": True}}
@@ -116,7 +118,7 @@ class OpenAIClientLLM(HostedLLM):
         self.model = model
         self.headers: dict[str, Any] = {}  # beyond those of the client
         if client is None and async_client is not None:
-            client = _like(async_client, openai.OpenAI)
+            client = _copy_client(async_client, openai.OpenAI)
         if client is None:
             key = api_key or (from_environment(self.key_variable) if self.key_variable else None)
             # Checked here instead of by the SDK, which also accepts a key for administration alone.
@@ -124,7 +126,7 @@ class OpenAIClientLLM(HostedLLM):
                 raise MissingKey(name, self.key_variable)
             url = base_url or from_environment(self.url_variable, self.default_url)
             if url is not None:
-                url = checked_address(name, self._address(url), self.url_variable)
+                url = checked_address(name, self._build_address(url), self.url_variable)
             if not self.needs_key:
                 self.headers = self._own_headers(key)
             from formal_llm.llms.hosted.transport import sync_client
@@ -136,7 +138,7 @@ class OpenAIClientLLM(HostedLLM):
             ))  # fmt: skip
         super().__init__(name, client, settings or {}, async_client=async_client, logprobs=logprobs, bounds=bounds)
 
-    def _address(self, url: str) -> str:
+    def _build_address(self, url: str) -> str:
         """Return the address for a setting."""
         return url
 
@@ -149,7 +151,7 @@ class OpenAIClientLLM(HostedLLM):
         headers: dict[str, Any] = dict.fromkeys([*others, "OpenAI-Organization", "OpenAI-Project"], omit)
         return {**headers, "Authorization": f"Bearer {key}" if key else omit}
 
-    def _count(self, response: Any) -> TokenUsage:
+    def _count_usage(self, response: Any) -> TokenUsage:
         return counted_usage(response)
 
     def _sdk_error(self) -> type[Exception]:
@@ -162,17 +164,17 @@ class OpenAIClientLLM(HostedLLM):
 
         from formal_llm.llms.hosted.transport import async_client
 
-        return _like(self.client, openai.AsyncOpenAI, async_client(openai, self.bounds or RequestBounds()))
+        return _copy_client(self.client, openai.AsyncOpenAI, async_client(openai, self.bounds or RequestBounds()))
 
     def _make_client(self) -> openai.OpenAI:
         import openai
 
         from formal_llm.llms.hosted.transport import sync_client
 
-        return _like(self._client, openai.OpenAI, sync_client(openai, self.bounds or RequestBounds()))
+        return _copy_client(self._client, openai.OpenAI, sync_client(openai, self.bounds or RequestBounds()))
 
 
-def _like(client: Any, kind: type[OpenAIClient], http_client: Any = None) -> OpenAIClient:
+def _copy_client(client: Any, kind: type[OpenAIClient], http_client: Any = None) -> OpenAIClient:
     """Create a synchronous or asynchronous client with the same settings; see :func:`check_plain`."""
     import openai
 
@@ -224,16 +226,16 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
         super().__init__(model, settings=own, logprobs=logprobs, **connection)
 
     @abstractmethod
-    def _guarantee(self, question: Question) -> dict[str, Any]:
+    def _restrict_choice(self, question: Question) -> dict[str, Any]:
         """Return the arguments of the request that restrict the model to legal answers."""
 
-    def _send(self, client: Any, question: Question) -> Any:
-        request = {**self._sampling, **self._guarantee(question)}
+    def _send_question(self, client: Any, question: Question) -> Any:
+        request = {**self._sampling, **self._restrict_choice(question)}
         if self.asks_logprobs and not question.several:
             request |= {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES}
-        return self._create(client, question.messages, request)
+        return self._create_completion(client, question.messages, request)
 
-    def _create(self, client: Any, messages: Sequence[Message], request: dict[str, Any]) -> Any:
+    def _create_completion(self, client: Any, messages: Sequence[Message], request: dict[str, Any]) -> Any:
         """Make the request, with the fields that all requests of this model have.
 
         It is made by the SDK's generic ``post``: the request is the same, but the SDK's own ``create`` examines all its
@@ -241,9 +243,9 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
         """
         extra = {**self._extra_body, **request.pop("extra_body", {})}
         body = {"model": self.model, "messages": chat_data(messages), **request, **extra}
-        return self._post(client, "/chat/completions", body)
+        return self._post_json(client, "/chat/completions", body)
 
-    def _post(self, client: Any, path: str, body: dict[str, Any]) -> Any:
+    def _post_json(self, client: Any, path: str, body: dict[str, Any]) -> Any:
         options = {"security": {"bearer_auth": True}, "headers": self.headers}
         if not body.get("stream"):
             return client.post(path, cast_to=object, body=body, options=options)
@@ -254,7 +256,7 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
         kind = openai.AsyncStream[object] if isinstance(client, openai.AsyncOpenAI) else openai.Stream[object]
         return client.post(path, cast_to=object, body=body, options=options, stream=True, stream_cls=kind)
 
-    def _read(self, question: Question, response: Any) -> Answer:
+    def _read_answer(self, question: Question, response: Any) -> Answer:
         choice = response["choices"][0]
         message, usage = choice["message"], counted_usage(response)
         if refusal := message.get("refusal"):
@@ -274,7 +276,7 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
         if request.tools:
             asked["tools"] = [tool_data(tool) for tool in request.tools]
             asked["tool_choice"] = "required" if request.must_call else "auto"
-        return self._create(client, request.messages, {self.text_limit: request.max_tokens, **asked})
+        return self._create_completion(client, request.messages, {self.text_limit: request.max_tokens, **asked})
 
     def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
         """Return the arguments of the request that enforce a schema."""
@@ -327,3 +329,35 @@ def counted_usage(response: dict[str, Any]) -> TokenUsage:
     read = counted.get("input_tokens", counted.get("prompt_tokens"))
     written = counted.get("output_tokens", counted.get("completion_tokens"))
     return token_usage(read, written, of("cached_tokens"), of("cache_write_tokens"))
+
+
+class CompletionsLLM(ChatCompletionsLLM, ContinuedText, ScoredText):
+    """A model that uses chat completions, and continues a text through ``/completions``."""
+
+    def _send_text(self, client: Any, request: TextRequest) -> Any:
+        return self._request_completion(client, request) if request.continues else super()._send_text(client, request)
+
+    def _read_part(self, event: Any, request: TextRequest) -> Part:
+        return self._read_completion(event, request) if request.continues else super()._read_part(event, request)
+
+    def _read_whole(self, response: Any, request: TextRequest) -> Part:
+        return self._read_completion(response, request) if request.continues else super()._read_whole(response, request)
+
+    def _request_completion(self, client: Any, request: TextRequest) -> Any:
+        asked = given(temperature=request.temperature, stop=list(request.stop) or None)
+        asked |= {"include_stop_str_in_output": True} if request.stop else {}  # the text shows which stop it was
+        body = {"model": self.model, "prompt": request.messages[-1].content, "max_tokens": request.max_tokens, **asked}
+        return self._post_json(
+            client, "/completions", {**body, **(STREAMS if request.streams else {}), **self._extra_body}
+        )
+
+    def _read_completion(self, response: Any, request: TextRequest) -> Part:
+        """Read the text of a response, or of a part of a streamed one."""
+        choices = response["choices"]
+        choice = choices[0] if choices or not request.streams else {"text": ""}
+        stop_reason, ended = choice.get("stop_reason"), None
+        if choice.get("finish_reason") == "stop":
+            ended = stop_reason if stop_reason in request.stop else ""
+        usage = counted_usage(response) if response.get("usage") else None
+        stopped = CUT_OFF if choice.get("finish_reason") == "length" else ""
+        return Part(choice["text"], ended, usage, choice.get("finish_reason") is not None, stopped)

@@ -34,28 +34,30 @@ class ScoredText(HostedLLM):
             ProviderError: the server gave no answer.
             ValueError: a text is empty.
         """
-        return self._scored(messages, texts, ended=False)
+        return self._score_continuations(messages, texts, ended=False)
 
     def answer_log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]] | None:
         """Like :meth:`log_probabilities`, including the token with which the chat template ends an answer."""
-        return self._scored(messages, texts, ended=True)
+        return self._score_continuations(messages, texts, ended=True)
 
-    def _scored(self, messages: Messages, texts: Sequence[str], *, ended: bool) -> list[tuple[float, int]] | None:
+    def _score_continuations(
+        self, messages: Messages, texts: Sequence[str], *, ended: bool
+    ) -> list[tuple[float, int]] | None:
         if not all(texts):
             raise ValueError("an empty text has no probability")
-        with self._scrubbed(), self._running():
+        with self._scrub_errors(), self._run_within_bounds():
             try:
                 if ended:
-                    end, before = self._end(), self._chat_tokens(chat(messages))
+                    end, before = self._find_end_tokens(), self._chat_tokens(chat(messages))
                     return self._score_all(before, [[*self._tokens_of(text), *end] for text in texts])
                 before = self._chat_tokens(chat(messages))
-                return [self._score(before, self._text_tokens(text)) for text in texts]
+                return [self._score_text(before, self._text_tokens(text)) for text in texts]
             except (AttributeError, IndexError, KeyError, TypeError) as error:
                 raise provider_error(self, error) from error
             except Exception as error:
-                if _cannot(error):
+                if _is_unsupported(error):
                     return None
-                self._failed(error, False)
+                self._raise_failure(error, False)
                 raise
 
     def _tokens_of(self, text: str) -> list[int]:
@@ -67,7 +69,7 @@ class ScoredText(HostedLLM):
             known = self._known_tokens[text] = self._text_tokens(text)
         return known
 
-    def _end(self) -> list[int]:
+    def _find_end_tokens(self) -> list[int]:
         """Return the token that ends an answer, requested once.
 
         Raises:
@@ -83,8 +85,8 @@ class ScoredText(HostedLLM):
         return known
 
     def _score_all(self, before: Sequence[int], texts: Sequence[Sequence[int]]) -> list[tuple[float, int]]:
-        """Like :meth:`_score`, for several texts after the same chat."""
-        return [self._score(before, tokens) for tokens in texts]
+        """Like :meth:`_score_text`, for several texts after the same chat."""
+        return [self._score_text(before, tokens) for tokens in texts]
 
     @abstractmethod
     def _answered_tokens(self, answer: str) -> list[int]:
@@ -99,11 +101,11 @@ class ScoredText(HostedLLM):
         """Return the tokens of a text alone."""
 
     @abstractmethod
-    def _score(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
+    def _score_text(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
         """Return the log-probability of tokens after others, and their number."""
 
 
-def _cannot(error: Exception) -> bool:
+def _is_unsupported(error: Exception) -> bool:
     """Return whether a server refused a request because it does not support it."""
     status, message = getattr(error, "status_code", None), str(error).casefold()
     return status in (404, 405) or (status in (400, 422, 500, 501) and any(word in message for word in _UNKNOWN))
@@ -131,12 +133,12 @@ def tokens_in(response: Mapping[str, Iterable[int]]) -> list[int]:
     return [int(token) for token in response["tokens"]]
 
 
-def summed(told: Sequence[float | None], count: int) -> tuple[float, int]:
+def summed(logs: Sequence[float | None], count: int) -> tuple[float, int]:
     """Return the sum of the tokens' logarithms, and their number.
 
     Raises:
         TypeError: the number of logarithms is wrong, or one is missing.
     """
-    if len(told) != count or any(one is None for one in told):
-        raise TypeError(f"the server told {len(told)} of {count} tokens")
-    return sum(one for one in told if one is not None), count
+    if len(logs) != count or any(one is None for one in logs):
+        raise TypeError(f"the server reported {len(logs)} of {count} tokens")
+    return sum(one for one in logs if one is not None), count

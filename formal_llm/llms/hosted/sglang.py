@@ -51,59 +51,61 @@ class SGLangLLM(OpenAIClientLLM):
     def __init__(self, model: str, **connection: Unpack[Connection]) -> None:
         super().__init__(model, **connection)
 
-    def _send(self, client: Any, question: Question) -> Any:
+    def _send_question(self, client: Any, question: Question) -> Any:
         count = len(question.options)
         if question.several and count > _MOST_STATEMENTS:
             raise ProviderError(f"{self.name}: at most {_MOST_STATEMENTS} options can be chosen from, not {count}")
         if not question.several and not 2 <= count <= MOST_LETTERS**2:
             raise ProviderError(f"{self.name}: a question has 2 to {MOST_LETTERS**2} options, this one has {count}")
-        body = {"model": self.model, "input": chat_data(question.messages), "questions": _questions(question)}
+        body = {"model": self.model, "input": chat_data(question.messages), "questions": _build_questions(question)}
         return client.post("/v1/decisions", cast_to=object, body=body, options={"headers": self.headers})
 
-    def _read(self, question: Question, response: Any) -> Answer:
-        usage = self._count(response)
+    def _read_answer(self, question: Question, response: Any) -> Answer:
+        usage = self._count_usage(response)
         listed = response["answers"]
         answers = dict(listed) if isinstance(listed, dict) else {one["id"]: one for one in listed}
         if any(one["type"] == "refusal" for one in answers.values()):
             raise invalid(question, REFUSED, "", usage)
         if question.several:
-            yes = [_shares(answers[str(option.number)]).get("yes") for option in question.options]
+            yes = [_read_shares(answers[str(option.number)]).get("yes") for option in question.options]
             return read_several(question, yes, usage)
-        groups = _groups(question.options)
+        groups = _group_options(question.options)
         if len(groups) == 1:
             answer = answers["choice"]
-            return with_mass(read_choice(question, answer["choice"], _shares(answer), usage), answer.get("label_mass"))
+            return with_mass(
+                read_choice(question, answer["choice"], _read_shares(answer), usage), answer.get("label_mass")
+            )
         return _from_groups(question, groups, answers, usage)
 
 
-def _groups(options: Sequence[Option]) -> list[tuple[Option, ...]]:
+def _group_options(options: Sequence[Option]) -> list[tuple[Option, ...]]:
     """Split the options into the smallest number of groups of at most 26 and similar size."""
     count = -(-len(options) // MOST_LETTERS)
     ends = [len(options) * part // count for part in range(count + 1)]
     return [tuple(options[begin:end]) for begin, end in pairwise(ends)]
 
 
-def _questions(question: Question) -> list[dict[str, Any]]:
+def _build_questions(question: Question) -> list[dict[str, Any]]:
     if question.several:
         either = [{"name": "yes", "description": "It does."}, {"name": "no", "description": "It does not."}]
-        return [_asked(str(option.number), statement(option), either) for option in question.options]
-    groups = _groups(question.options)
+        return [_build_question(str(option.number), statement(option), either) for option in question.options]
+    groups = _group_options(question.options)
     within = [[{"name": str(option.number), "description": option.text} for option in group] for group in groups]
     if len(groups) == 1:
-        return [_asked("choice", INSTRUCTIONS, within[0])]
+        return [_build_question("choice", INSTRUCTIONS, within[0])]
     # A group of one would need no question, but groups have similar sizes: 27 options are split into 13 and 14.
     texts = ["; ".join(option.text for option in group) for group in groups]
     outer = [{"name": f"g{place}", "description": text} for place, text in enumerate(texts, 1)]
-    return [_asked("group", _GROUPS, outer)] + [
-        _asked(f"g{place}", INSTRUCTIONS, inner) for place, inner in enumerate(within, 1)
+    return [_build_question("group", _GROUPS, outer)] + [
+        _build_question(f"g{place}", INSTRUCTIONS, inner) for place, inner in enumerate(within, 1)
     ]
 
 
-def _asked(name: str, words: str, options: list[dict[str, str]]) -> dict[str, Any]:
+def _build_question(name: str, words: str, options: list[dict[str, str]]) -> dict[str, Any]:
     return {"id": name, "type": "choice", "question": words, "options": options}
 
 
-def _shares(answer: Mapping[str, Any]) -> dict[object, object]:
+def _read_shares(answer: Mapping[str, Any]) -> dict[object, object]:
     """Return the probabilities of an answer by the names of options, from an object or a list of pairs."""
     listed = answer.get("probabilities")
     if isinstance(listed, dict):
@@ -117,10 +119,10 @@ def _from_groups(
     question: Question, groups: Sequence[Sequence[Option]], answers: Mapping[str, Any], usage: TokenUsage
 ) -> Answer:
     """Combine the answers on two levels."""
-    outer = _shares(answers["group"])
+    outer = _read_shares(answers["group"])
     shares: dict[object, object] = {}
     for place, group in enumerate(groups, 1):
-        inner, whole = _shares(answers[f"g{place}"]), outer.get(f"g{place}", 0.0)
+        inner, whole = _read_shares(answers[f"g{place}"]), outer.get(f"g{place}", 0.0)
         for option in group:
             shares[str(option.number)] = float(str(whole)) * float(str(inner.get(str(option.number), 0.0)))
     best = max(shares, key=lambda name: float(str(shares[name])))

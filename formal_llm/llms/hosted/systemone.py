@@ -41,41 +41,41 @@ class SystemOneLLM(OpenAIClientLLM):
         # Some servers read the one header, some the other.
         return {**super()._own_headers(key), **({"X-API-Key": key} if key else {})}
 
-    def _send(self, client: Any, question: Question) -> Any:
+    def _send_question(self, client: Any, question: Question) -> Any:
         count = len(question.options)
         if not question.several and not 2 <= count <= MOST_OPTIONS:
             raise ProviderError(
                 f"{self.name}: a question to System One has 2 to {MOST_OPTIONS} options, this one has {count}"
             )
-        body = {"model": self.model, "state": _state(question), "questions": _questions(question)}
+        body = {"model": self.model, "state": _build_state(question), "questions": _build_questions(question)}
         return client.post("/v1/systemone", cast_to=object, body=body, options={"headers": self.headers})
 
-    def _read(self, question: Question, response: Any) -> Answer:
-        usage = self._count(response)
+    def _read_answer(self, question: Question, response: Any) -> Answer:
+        usage = self._count_usage(response)
         answers = response["answers"]
         if question.several:
-            found = [_typed(answers[str(option.number)], "noul")["noul"] for option in question.options]
+            found = [_check_type(answers[str(option.number)], "noul")["noul"] for option in question.options]
             return read_several(question, found, usage)
-        answer = _typed(answers["choice"], "choice")
+        answer = _check_type(answers["choice"], "choice")
         shares = answer.get("probabilities")
         chosen = read_choice(question, answer["choice"], shares if isinstance(shares, dict) else {}, usage)
         return with_mass(chosen, answer.get("label_mass"))
 
 
-def _state(question: Question) -> dict[str, Any]:
+def _build_state(question: Question) -> dict[str, Any]:
     """Return what the model judges by; the question comes first, since too long texts are cut off at the end."""
     earlier = chat_data(question.messages[:-1])
     return {"question": question.prompt, **({"earlier messages": earlier} if earlier else {})}
 
 
-def _questions(question: Question) -> dict[str, Any]:
+def _build_questions(question: Question) -> dict[str, Any]:
     if question.several:
         return {str(option.number): {"type": "noul", "instructions": statement(option)} for option in question.options}
     criteria = {str(option.number): option.text for option in question.options}
     return {"choice": {"type": "choice", "instructions": INSTRUCTIONS, "criteria": criteria}}
 
 
-def _typed(answer: Any, kind: str) -> Any:
+def _check_type(answer: Any, kind: str) -> Any:
     if answer["type"] != kind:
         raise ValueError(f"a {answer['type']} is no answer to a {kind}")
     return answer

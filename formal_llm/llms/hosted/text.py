@@ -70,13 +70,13 @@ class HostedText(HostedLLM):
         Raises:
             ProviderError: the server gave no answer: no connection, a refused key, an unknown model, a rate limit.
         """
-        return self._written(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
+        return self._write_text(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
 
     async def agenerate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
         """Like :meth:`generate`, asynchronously."""
-        return await self._awritten(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
+        return await self._awrite_text(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
 
     def generate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
@@ -92,7 +92,7 @@ class HostedText(HostedLLM):
             ValueError: the schema is not supported (:mod:`formal_llm.llms.schemas`).
         """
         check_schema(schema)
-        generated = self._written(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
+        generated = self._write_text(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
         return GeneratedObject.read(generated.text, schema, generated.usage, chat(messages)[-1].content)
 
     async def agenerate_object(
@@ -100,7 +100,7 @@ class HostedText(HostedLLM):
     ) -> GeneratedObject:
         """Like :meth:`generate_object`, asynchronously."""
         check_schema(schema)
-        generated = await self._awritten(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
+        generated = await self._awrite_text(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
         return GeneratedObject.read(generated.text, schema, generated.usage, chat(messages)[-1].content)
 
     def take_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Generated:
@@ -109,39 +109,39 @@ class HostedText(HostedLLM):
         Raises:
             ProviderError: the server gave no answer, or the model does not support tools.
         """
-        return self._written(_make_turn(messages, tools, **how))
+        return self._write_text(_make_turn(messages, tools, **how))
 
     async def atake_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Generated:
         """Like :meth:`take_turn`, asynchronously."""
-        return await self._awritten(_make_turn(messages, tools, **how))
+        return await self._awrite_text(_make_turn(messages, tools, **how))
 
     # -- whole texts --------------------------------------------------------------------------------------------
 
-    def _written(self, request: TextRequest) -> Generated:
+    def _write_text(self, request: TextRequest) -> Generated:
         """Return the text that the model writes, and its usage."""
-        with self._scrubbed(), self._running():
-            return self._whole(self._opened(request), request)
+        with self._scrub_errors(), self._run_within_bounds():
+            return self._read_generated(self._open_response(request), request)
 
-    async def _awritten(self, request: TextRequest) -> Generated:
-        with self._scrubbed():
+    async def _awrite_text(self, request: TextRequest) -> Generated:
+        with self._scrub_errors():
             async with self._awaited() as client:
-                return self._whole(await self._aopened(client, request), request)
+                return self._read_generated(await self._aopen_response(client, request), request)
 
-    def _opened(self, request: TextRequest) -> Any:
+    def _open_response(self, request: TextRequest) -> Any:
         while True:
             try:
                 return self._send_text(self.client, request)
             except Exception as error:
-                request = self._less(error, request)
+                request = self._reduce_request(error, request)
 
-    async def _aopened(self, client: Any, request: TextRequest) -> Any:
+    async def _aopen_response(self, client: Any, request: TextRequest) -> Any:
         while True:
             try:
                 return await self._send_text(client, request)
             except Exception as error:
-                request = self._less(error, request)
+                request = self._reduce_request(error, request)
 
-    def _less(self, error: Exception, request: TextRequest) -> TextRequest:
+    def _reduce_request(self, error: Exception, request: TextRequest) -> TextRequest:
         """Return the request to make after a failed one, without the setting that was refused.
 
         Raises:
@@ -149,21 +149,21 @@ class HostedText(HostedLLM):
         """
         reduced = without_what_was_refused(error, request)
         if reduced is None:
-            self._failed(error, False)
+            self._raise_failure(error, False)
             raise error
         if reduced.temperature != request.temperature:
             warnings.warn(f"{self.name} takes no temperature; it writes at its own", stacklevel=4)
         return reduced
 
-    def _whole(self, response: Any, request: TextRequest) -> Generated:
-        part = self._reads(self._read_whole, response, request)
+    def _read_generated(self, response: Any, request: TextRequest) -> Generated:
+        part = self._read_checked(self._read_whole, response, request)
         found = first_stop(part.text, request.stop)
         usage, calls = part.usage or token_usage(None, None), join_call_parts(part.calls)
         if found is not None:
             return Generated(part.text[: found[0]], usage, found[1], calls=calls)
         return Generated(part.text, usage, part.ended, part.stopped, calls)
 
-    def _reads(self, read: Callable[[Any, TextRequest], Part], came: Any, request: TextRequest) -> Part:
+    def _read_checked(self, read: Callable[[Any, TextRequest], Part], came: Any, request: TextRequest) -> Part:
         """Read a response, or a part of a stream.
 
         Raises:
@@ -174,12 +174,12 @@ class HostedText(HostedLLM):
             if not isinstance(part.text, str):
                 raise TypeError("what a model writes is a text")
         except (AttributeError, IndexError, KeyError, ReportedError, TypeError, ValueError) as error:
-            raise self._unreadable(error, came) from error
+            raise self._make_unreadable_error(error, came) from error
         return part
 
     # -- streamed texts -----------------------------------------------------------------------------------------
 
-    def _told(self, request: TextRequest) -> Stream:
+    def _stream_text(self, request: TextRequest) -> Stream:
         """Stream the text of a request, and finally the whole.
 
         Raises:
@@ -187,13 +187,16 @@ class HostedText(HostedLLM):
         """
         stream_state = _Coming(self, request)
         end = self.bounds.end() if self.bounds is not None else None
-        with self._scrubbed(), self._running(end):
-            response = self._opened(request)
+        with self._scrub_errors(), self._run_within_bounds(end):
+            response = self._open_response(request)
         try:
             events = iter(response)
             while not stream_state.enough:
-                with self._scrubbed(), self._running(end):  # the caller may do anything between the pieces
-                    with self._told_errors():
+                with (
+                    self._scrub_errors(),
+                    self._run_within_bounds(end),
+                ):  # the caller may do anything between the pieces
+                    with self._convert_errors():
                         stream_state.event = next(events, None)
                     if (piece := stream_state.take()) is None:
                         break
@@ -203,25 +206,25 @@ class HostedText(HostedLLM):
             response.close()
         yield from stream_state.close()
 
-    async def _atold(self, request: TextRequest) -> AsyncStream:
-        """Like :meth:`_told`, asynchronously."""
+    async def _astream_text(self, request: TextRequest) -> AsyncStream:
+        """Like :meth:`_stream_text`, asynchronously."""
         stream_state = _Coming(self, request)
         end = self.bounds.end() if self.bounds is not None else None
 
         @asynccontextmanager
         async def part() -> AsyncIterator[None]:
-            with self._running(end), self._told_errors():
+            with self._run_within_bounds(end), self._convert_errors():
                 async with self._in_time(None if end is None else end - monotonic()):
                     yield
 
         async with self._lanes.client() as client:
-            with self._scrubbed():
+            with self._scrub_errors():
                 async with part():
-                    response = await self._aopened(client, request)
+                    response = await self._aopen_response(client, request)
             try:
                 events = aiter(response)
                 while not stream_state.enough:
-                    with self._scrubbed():
+                    with self._scrub_errors():
                         async with part():
                             stream_state.event = await anext(events, None)
                         if (piece := stream_state.take()) is None:
@@ -234,14 +237,14 @@ class HostedText(HostedLLM):
             yield last
 
     @contextmanager
-    def _told_errors(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
         """Convert the errors of reading a stream to errors of this library."""
         try:
             yield
         except ProviderError:
             raise
         except Exception as error:
-            self._failed(error, False)
+            self._raise_failure(error, False)
             raise
 
     # -- implemented by adapters --------------------------------------------------------------------------------
@@ -300,7 +303,7 @@ class _Coming:
         """Add the last event and return the text that became certain; None if the stream has ended."""
         if self.event is None:
             return None
-        part = self._llm._reads(self._llm._read_part, self.event, self._request)
+        part = self._llm._read_checked(self._llm._read_part, self.event, self._request)
         self._usage += part.usage or TokenUsage()
         self._ended = self._ended if part.ended is None else part.ended
         self._stopped = self._stopped or part.stopped
@@ -340,13 +343,13 @@ class StreamedText(HostedText):
         Raises:
             ProviderError: there was no answer, or it broke off.
         """
-        yield from self._told(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
+        yield from self._stream_text(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
 
     def astream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> AsyncStream:
         """Like :meth:`stream`, asynchronously."""
-        return self._atold(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
+        return self._astream_text(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
 
     def stream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Stream:
         """Like :meth:`take_turn`, piece by piece.
@@ -354,11 +357,11 @@ class StreamedText(HostedText):
         Raises:
             ProviderError: there was no answer, or it broke off.
         """
-        yield from self._told(_make_turn(messages, tools, streams=True, **how))
+        yield from self._stream_text(_make_turn(messages, tools, streams=True, **how))
 
     def astream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> AsyncStream:
         """Like :meth:`stream_turn`, asynchronously."""
-        return self._atold(_make_turn(messages, tools, streams=True, **how))
+        return self._astream_text(_make_turn(messages, tools, streams=True, **how))
 
 
 class ContinuedText(StreamedText):
@@ -372,13 +375,13 @@ class ContinuedText(StreamedText):
         Raises:
             ProviderError: the server gave no text.
         """
-        return self._written(TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, continues=True))
+        return self._write_text(TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, continues=True))
 
     async def acontinue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
         """Like :meth:`continue_text`, asynchronously."""
-        return await self._awritten(TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, continues=True))
+        return await self._awrite_text(TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, continues=True))
 
     def stream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -388,7 +391,7 @@ class ContinuedText(StreamedText):
         Raises:
             ProviderError: there was no text, or it broke off.
         """
-        yield from self._told(
+        yield from self._stream_text(
             TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, streams=True, continues=True)
         )
 
@@ -396,6 +399,6 @@ class ContinuedText(StreamedText):
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> AsyncStream:
         """Like :meth:`stream_continuation`, asynchronously."""
-        return self._atold(
+        return self._astream_text(
             TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, streams=True, continues=True)
         )

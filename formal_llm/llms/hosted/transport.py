@@ -45,20 +45,20 @@ _SHORTEST = 0.001
 
 def sync_client(sdk: ModuleType, bounds: RequestBounds) -> Any:
     """Create a synchronous HTTP client for a client of the SDK."""
-    client = _classes(sdk)[0](verify=_certificates())
+    client = _create_classes(sdk)[0](verify=_load_certificates())
     client.bounds = bounds
     return client
 
 
 def async_client(sdk: ModuleType, bounds: RequestBounds) -> Any:
     """Create an asynchronous HTTP client for a client of the SDK."""
-    client = _classes(sdk)[1](verify=_certificates())
+    client = _create_classes(sdk)[1](verify=_load_certificates())
     client.bounds = bounds
     return client
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def _load_certificates() -> ssl.SSLContext:
     """Load the trusted certificates, only once, since it takes longer than many requests."""
     return httpx2.create_ssl_context()
 
@@ -70,15 +70,15 @@ class Bounded:
     #: The class of the errors: also an error of the SDK, so that the SDK propagates it without another try.
     error: type[OutOfBounds]
 
-    def _over(self, said: str) -> OutOfBounds:
+    def _make_error(self, said: str) -> OutOfBounds:
         return self.error(said)
 
     def _in_time(self) -> None:
         left = seconds_left()
         if left is not None and left <= _SHORTEST:
-            raise self._over(self.bounds.late())
+            raise self._make_error(self.bounds.late())
 
-    def _heard(self, response: httpx2.Response) -> None:
+    def _limit_wait(self, response: httpx2.Response) -> None:
         """Limit the wait that a server requests, which may be anything; a wait that does not fit is removed."""
         wait = None if response.status_code < 400 else retry_after(response.headers)
         find_pace(str(response.request.url)).note_response(response.status_code, response.headers, wait)
@@ -108,7 +108,7 @@ class Bounded:
                 return
             left = seconds_left()
             if left is not None and wait >= left:
-                raise self._over(self.bounds.late())
+                raise self._make_error(self.bounds.late())
             yield wait
 
     def _is_repeated(self, response: httpx2.Response, since: float) -> bool:
@@ -119,7 +119,7 @@ class Bounded:
         alive = find_pace(str(response.request.url)).alive_at > since
         return response.status_code == TOO_MANY and alive and response.headers.get("x-should-retry") != "false"
 
-    def _redirect(self, response: httpx2.Response) -> httpx2.Request:
+    def _follow_redirect(self, response: httpx2.Response) -> httpx2.Request:
         """Return the request that a server redirects to: only on the same host, and not again and again.
 
         Raises:
@@ -129,32 +129,34 @@ class Bounded:
         try:
             there = request.url.join(response.headers["location"])
         except httpx2.InvalidURL:
-            raise self._over("the server redirects to what is no address; check the address of the server") from None
+            raise self._make_error(
+                "the server redirects to what is no address; check the address of the server"
+            ) from None
         redirected = request.extensions.get(REDIRECTED, 0) + 1
         if (there.scheme, there.host, there.port) != (request.url.scheme, request.url.host, request.url.port):
             place = f"{there.scheme}://{there.host}" + (f":{there.port}" if there.port else "")
-            raise self._over(
+            raise self._make_error(
                 f"the server redirects to another host, {place}, and nothing is sent there; "
                 "give that address if it is the right one"
             )
         if redirected > _MOST_REDIRECTS:
-            raise self._over(f"the server redirects again and again, at last to {there.path}; check the address")
+            raise self._make_error(f"the server redirects again and again, at last to {there.path}; check the address")
         if response.status_code not in (307, 308):
-            raise self._over(f"the server redirects to {there.path} and wants it read there; check the address")
+            raise self._make_error(f"the server redirects to {there.path} and wants it read there; check the address")
         headers = [(name, value) for name, value in request.headers.multi_items() if name != "host"]
         extensions = {**request.extensions, REDIRECTED: redirected}
         return httpx2.Request(request.method, there, headers=headers, content=request.content, extensions=extensions)
 
-    def _fits(self, response: httpx2.Response) -> bool:
+    def _is_within_bound(self, response: httpx2.Response) -> bool:
         """Return whether a response is known in advance to be within its bound."""
         length = response.headers.get("content-length", "")
         plain = "content-encoding" not in response.headers and length.isascii() and length.isdigit()
         return plain and len(length) < 16 and int(length) <= self.bounds.max_bytes
 
-    def _longer(self, size: int, part: bytes) -> int:
+    def _add_size(self, size: int, part: bytes) -> int:
         size += len(part)
         if size > self.bounds.max_bytes:
-            raise self._over(self.bounds.large())
+            raise self._make_error(self.bounds.large())
         return size
 
 
@@ -180,7 +182,7 @@ class _Waiting(Bounded):
             response = self._send_once(request, stream, **{**more, "follow_redirects": False})
             if response.has_redirect_location:
                 response.close()
-                request = self._redirect(response)
+                request = self._follow_redirect(response)
             elif not self._is_repeated(response, since):
                 return response
             else:
@@ -191,24 +193,24 @@ class _Waiting(Bounded):
         self._in_time()
         try:
             response: httpx2.Response = super().send(request, stream=True, **more)  # type: ignore[misc]
-            self._heard(response)
+            self._limit_wait(response)
             if stream:
-                if _compressed(response):
+                if _is_compressed(response):
                     response.close()
-                    raise self._over(_COMPRESSES)
+                    raise self._make_error(_COMPRESSES)
                 response.stream = _Counted(response.stream, self)
                 return response
-            if self._fits(response):
+            if self._is_within_bound(response):
                 response.read()
                 return response
             try:
                 size, parts = 0, []
                 for part in response.iter_bytes():
-                    size = self._longer(size, part)
+                    size = self._add_size(size, part)
                     parts.append(part)
             finally:
                 response.close()
-            return _whole(response, parts)
+            return _build_response(response, parts)
         except httpx2.RequestError:
             self._in_time()  # else the SDK would try again
             raise
@@ -229,7 +231,7 @@ class _Counted(httpx2.SyncByteStream):
         size = 0
         try:
             for part in self._stream:
-                size = self._client._longer(size, part)
+                size = self._client._add_size(size, part)
                 yield part
         except httpx2.RequestError:
             self._client._in_time()
@@ -250,14 +252,14 @@ class _AsyncCounted(httpx2.AsyncByteStream):
         size = 0
         with _as_httpx():
             async for part in self._stream:
-                size = self._client._longer(size, part)
+                size = self._client._add_size(size, part)
                 yield part
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
-def _compressed(response: httpx2.Response) -> bool:
+def _is_compressed(response: httpx2.Response) -> bool:
     return bool(response.headers.get("content-encoding", "identity") != "identity")
 
 
@@ -276,7 +278,7 @@ class _Awaited(Bounded):
             response = await self._send_once(request, stream, **{**more, "follow_redirects": False})
             if response.has_redirect_location:
                 await response.aclose()
-                request = self._redirect(response)
+                request = self._follow_redirect(response)
             elif not self._is_repeated(response, since):
                 return response
             else:
@@ -286,29 +288,29 @@ class _Awaited(Bounded):
     async def _send_once(self, request: httpx2.Request, stream: bool, **more: Any) -> httpx2.Response:
         with _as_httpx():
             response: httpx2.Response = await super().send(request, stream=True, **more)  # type: ignore[misc]
-            self._heard(response)
+            self._limit_wait(response)
             if stream:
-                if _compressed(response):
+                if _is_compressed(response):
                     await response.aclose()
-                    raise self._over(_COMPRESSES)
+                    raise self._make_error(_COMPRESSES)
                 response.stream = _AsyncCounted(response.stream, self)
                 return response
-            if self._fits(response):
+            if self._is_within_bound(response):
                 await response.aread()
                 return response
             try:
                 size, parts = 0, []
                 async with aclosing(response.aiter_bytes()) as body:
                     async for part in body:
-                        size = self._longer(size, part)
+                        size = self._add_size(size, part)
                         parts.append(part)
             finally:
                 await response.aclose()
-            return _whole(response, parts)
+            return _build_response(response, parts)
 
 
 @cache
-def _classes(sdk: ModuleType) -> tuple[type[Any], type[Any]]:
+def _create_classes(sdk: ModuleType) -> tuple[type[Any], type[Any]]:
     """Create the HTTP client classes for an SDK, synchronous and asynchronous."""
     base = sdk.OpenAIError if sdk.__name__ == "openai" else sdk.AnthropicError
     error = type("OutOfBounds", (OutOfBounds, base), {})
@@ -319,7 +321,7 @@ def _classes(sdk: ModuleType) -> tuple[type[Any], type[Any]]:
     )
 
 
-def _whole(response: httpx2.Response, parts: list[bytes]) -> httpx2.Response:
+def _build_response(response: httpx2.Response, parts: list[bytes]) -> httpx2.Response:
     """Create a response whose body has been read and decoded."""
     outdated = ("content-encoding", "content-length", "transfer-encoding")
     headers = [(name, value) for name, value in response.headers.multi_items() if name not in outdated]
@@ -383,7 +385,7 @@ def find_name(host: str) -> Future[list[str]] | None:
 # -- waiting for the network ----------------------------------------------------------------------------------------
 
 
-def _cut(timeout: float | None, late: type[Exception] = httpcore2.ReadTimeout) -> float | None:
+def _limit_timeout(timeout: float | None, late: type[Exception] = httpcore2.ReadTimeout) -> float | None:
     """Limit a timeout to the time left; raise an error if there is none, even if the data is already there."""
     left = seconds_left()
     if left is None:
@@ -419,8 +421,8 @@ class _Punctual(httpcore2.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
         failure: httpcore2.ConnectError | httpcore2.ConnectTimeout | None = None
-        for address in _find_addresses(host, _cut(timeout, httpcore2.ConnectTimeout)):
-            left = _cut(timeout, httpcore2.ConnectTimeout)
+        for address in _find_addresses(host, _limit_timeout(timeout, httpcore2.ConnectTimeout)):
+            left = _limit_timeout(timeout, httpcore2.ConnectTimeout)
             try:
                 return _PunctualStream(self._network.connect_tcp(address, port, left, local_address, socket_options))
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
@@ -431,7 +433,7 @@ class _Punctual(httpcore2.NetworkBackend):
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore2.NetworkStream:
-        left = _cut(timeout, httpcore2.ConnectTimeout)
+        left = _limit_timeout(timeout, httpcore2.ConnectTimeout)
         return _PunctualStream(self._network.connect_unix_socket(path, left, socket_options))
 
     def sleep(self, seconds: float) -> None:
@@ -443,10 +445,10 @@ class _PunctualStream(httpcore2.NetworkStream):
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _cut(timeout))
+        return self._stream.read(max_bytes, _limit_timeout(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _cut(timeout, httpcore2.WriteTimeout))
+        self._stream.write(buffer, _limit_timeout(timeout, httpcore2.WriteTimeout))
 
     def close(self) -> None:
         self._stream.close()
@@ -455,7 +457,7 @@ class _PunctualStream(httpcore2.NetworkStream):
         self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
         return _PunctualStream(
-            self._stream.start_tls(ssl_context, server_hostname, _cut(timeout, httpcore2.ConnectTimeout))
+            self._stream.start_tls(ssl_context, server_hostname, _limit_timeout(timeout, httpcore2.ConnectTimeout))
         )
 
     def get_extra_info(self, info: str) -> Any:

@@ -83,10 +83,10 @@ class CausalScorer(PromptScorer):
         self._scaling = {name: getattr(text_config, name, None) for name in _SCALINGS}
         self._spread = 0  # the number of empty places between past tokens and those that are read
         self.packs = packing == "on"
-        self.reach = Reach(model, self._states, trials=packing == "auto")
+        self.reach = Reach(model, self._compute_states, trials=packing == "auto")
         if packing == "auto":
             self._spread = min(_SPREAD, (renderer.longest or _SPREAD) // 2)
-            reason = why_not_packed(model, self._packed, self._padded)
+            reason = why_not_packed(model, self._score_packed, self._score_padded)
             self._spread = 0
             self.packs = not reason
             if reason:
@@ -127,8 +127,8 @@ class CausalScorer(PromptScorer):
             fits = self.packs and self.reach.covers(length, self.renderer.longest)
             (together if fits else alone).append(index)
         passes = (
-            (together, self._packed([prompts[index] for index in together], cache)),
-            (alone, self._padded([prompts[index] for index in alone])),
+            (together, self._score_packed([prompts[index] for index in together], cache)),
+            (alone, self._score_padded([prompts[index] for index in alone])),
         )
         for members, read in passes:
             for chosen, logits in read:
@@ -145,7 +145,7 @@ class CausalScorer(PromptScorer):
 
     # -- packed rows --------------------------------------------------------------------------------------------
 
-    def _packed(
+    def _score_packed(
         self, prompts: Sequence[Prompted], cache: PrefixCache | None
     ) -> Iterator[tuple[list[int], torch.Tensor]]:
         """Yield for each pass its prompts, and the logits at the nodes of their answer trees."""
@@ -157,7 +157,7 @@ class CausalScorer(PromptScorer):
         trunk: Trunk | None = None
         if with_gradient and not checkpoints(self.model):
             trunk, plain = self._with_trunk(plain)
-        for batch in self._passes(plain):
+        for batch in self._plan_passes(plain):
             members = [index for row in batch for index in row]
             tokens = sum(len(plain[index].tokens) for index in members)
             keeps_graph = graphs is not None and graphs.begin(tokens)
@@ -170,23 +170,23 @@ class CausalScorer(PromptScorer):
                     plain[index] = PackablePrompt(one.tokens, one.tree, len(slots), slots)
             rows = [[plain[index] for index in row] for row in batch]
             with graphs.reading() if graphs is not None and keeps_graph else nullcontext():
-                logits = self._looked(rows, trunk if storage is None else storage, keeps=storage)
+                logits = self._run_pass(rows, trunk if storage is None else storage, keeps=storage)
             yield members, logits
 
-    def _looked(
+    def _run_pass(
         self, rows: Sequence[Sequence[PackablePrompt]], past: PrefixCache | Trunk | None, *, keeps: PrefixCache | None
     ) -> torch.Tensor:
         """Run one pass, whose keys and values go to ``keeps``; return the logits at the nodes of the answer trees."""
         import torch
 
         written = [write_row(row) for row in rows]
-        hidden, layers = self._read(written, past, keep=keeps is not None)
+        hidden, layers = self._read_rows(written, past, keep=keeps is not None)
         if keeps is not None:
             keeps.keep(written, rows, layers)
         width = hidden.shape[1]
         looks = np.concatenate([look + number * width for number, row in enumerate(written) for look in row.looks])
         states = hidden.flatten(0, 1)[torch.from_numpy(looks).to(hidden.device)]
-        return self._logits(states)
+        return self._compute_logits(states)
 
     def _with_trunk(self, prompts: Sequence[PackablePrompt]) -> tuple[Trunk | None, list[PackablePrompt]]:
         """Read the shared prefixes, if that saves enough; return the prompts with the places of these."""
@@ -197,9 +197,9 @@ class CausalScorer(PromptScorer):
             return None, list(prompts)
         trunk = Trunk()
         slots: list[Ids] = [NO_IDS] * len(paths)
-        for batch in self._passes(paths):
+        for batch in self._plan_passes(paths):
             written = [write_row([paths[index] for index in row]) for row in batch]
-            hidden, layers = self._read(written, None, keep=True)
+            hidden, layers = self._read_rows(written, None, keep=True)
             first, width = trunk.add(layers), hidden.shape[1]
             for line, (row, places) in enumerate(zip(batch, written, strict=True)):
                 fresh = [own + first + line * width for own in places.own]
@@ -210,14 +210,14 @@ class CausalScorer(PromptScorer):
             for one, path, known in zip(prompts, shared.of, shared.known, strict=True)
         ]
 
-    def _passes(self, prompts: Sequence[PackablePrompt]) -> Iterator[list[list[int]]]:
+    def _plan_passes(self, prompts: Sequence[PackablePrompt]) -> Iterator[list[list[int]]]:
         """Yield for each pass its rows, as indices of prompts."""
         rows = sorted_rows(prompts, self.row_tokens)
         lengths = [sum(len(prompts[i].tokens) + len(prompts[i].tree.tokens) for i in row) for row in rows]
         for batch in batches(by_length(lengths), lengths, self.batch_tokens):
             yield [rows[number] for number in batch]
 
-    def _read(
+    def _read_rows(
         self, rows: Sequence[PackedRow], past: PrefixCache | Trunk | None, *, keep: bool
     ) -> tuple[torch.Tensor, Layers]:
         """Run one pass; return the last hidden states ``[rows, tokens, width]`` and, if ``keep``, keys and values.
@@ -269,19 +269,19 @@ class CausalScorer(PromptScorer):
             return hidden, []
         return hidden, [(layer.keys[:, :, before:], layer.values[:, :, before:]) for layer in key_values.layers]
 
-    def _states(self, texts: Sequence[Sequence[int]]) -> list[torch.Tensor]:
+    def _compute_states(self, texts: Sequence[Sequence[int]]) -> list[torch.Tensor]:
         """Return for each text of a packed row the last hidden states of its tokens not shared with earlier ones."""
         end = AnswerTree.of([[0]])
         row = write_row([PackablePrompt(np.asarray(text, dtype=np.int64), end) for text in texts])
         counted = self.tokens_read
-        hidden, _ = self._read([row], None, keep=False)
+        hidden, _ = self._read_rows([row], None, keep=False)
         self.tokens_read = counted  # trials do not count
         return [hidden[0, own.tolist()] for own in row.own]
 
     # -- one by one ---------------------------------------------------------------------------------------------
 
-    def _padded(self, prompts: Sequence[Prompted]) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """Like :meth:`_packed`, but each prompt with each of its longest answer prefixes is a right-padded row."""
+    def _score_padded(self, prompts: Sequence[Prompted]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """Like :meth:`_score_packed`, but each prompt with each longest answer prefix is a right-padded row."""
         import torch
         from torch.nn.utils.rnn import pad_sequence
 
@@ -308,7 +308,7 @@ class CausalScorer(PromptScorer):
             logits = self.model(input_ids=ids.to(device), attention_mask=mask.to(device), use_cache=False).logits
             yield chosen, logits.flatten(0, 1)[torch.tensor(looks, device=logits.device)]
 
-    def _logits(self, states: torch.Tensor) -> torch.Tensor:
+    def _compute_logits(self, states: torch.Tensor) -> torch.Tensor:
         logits = self.model.get_output_embeddings()(states)
         if scale := self._scaling["logit_scale"]:  # Cohere's
             logits = logits * scale

@@ -86,15 +86,15 @@ class _EncoderScorer(Scorer):
         import torch
 
         texts = [self.texts(question) for question in questions]
-        values = self._values(texts)
+        values = self._value_options(texts)
         counts = [len(options) for _, options in texts]
         return [torch.log_softmax(part.float(), dim=0) for part in values.split(counts)]
 
     @abstractmethod
-    def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> torch.Tensor:
+    def _value_options(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> torch.Tensor:
         """Return a number for each option of each question, in order: the higher, the better it fits the question."""
 
-    def _tokens(
+    def _tokenize_batches(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None
     ) -> Iterator[tuple[list[int], BatchEncoding]]:
         """Yield the texts in batches of similar length: the indices and the tensors of each batch."""
@@ -138,7 +138,7 @@ class BiEncoderScorer(_EncoderScorer):
         super().forget()
         self._vectors.clear()
 
-    def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> torch.Tensor:
+    def _value_options(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> torch.Tensor:
         import torch
 
         wanted = list(dict.fromkeys(text for asked, options in texts for text in (asked, *options)))
@@ -154,20 +154,20 @@ class BiEncoderScorer(_EncoderScorer):
         import torch
 
         if torch.is_grad_enabled():
-            return torch.stack(self._embedded(texts))
+            return torch.stack(self._embed_texts(texts))
         new = [text for text in texts if text not in self._vectors]
         if new:
-            self._vectors.update(zip(new, self._embedded(new), strict=True))
+            self._vectors.update(zip(new, self._embed_texts(new), strict=True))
         found = torch.stack([self._vectors[text] for text in texts])
         while len(self._vectors) > _KEPT:
             self._vectors.popitem(last=False)
         return found
 
-    def _embedded(self, texts: Sequence[str]) -> list[torch.Tensor]:
+    def _embed_texts(self, texts: Sequence[str]) -> list[torch.Tensor]:
         import torch
 
         found: dict[int, torch.Tensor] = {}
-        for places, states, inside in self._states(texts):
+        for places, states, inside in self._compute_states(texts):
             means = (states * inside[..., None]).sum(dim=1) / inside[..., None].sum(dim=1)
             found.update(zip(places, torch.nn.functional.normalize(means, dim=-1), strict=True))
         return [found[place] for place in range(len(texts))]
@@ -175,13 +175,13 @@ class BiEncoderScorer(_EncoderScorer):
     def token_states(self, texts: Sequence[str]) -> list[torch.Tensor]:
         """Compute the last hidden states ``[tokens, width]`` of each text, in float32."""
         found: dict[int, torch.Tensor] = {}
-        for places, states, inside in self._states(texts):
+        for places, states, inside in self._compute_states(texts):
             found.update((place, states[row][inside[row].bool()]) for row, place in enumerate(places))
         return [found[place] for place in range(len(texts))]
 
-    def _states(self, texts: Sequence[str]) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
+    def _compute_states(self, texts: Sequence[str]) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
         """Yield the last hidden states in batches, each with the places of its texts and 1 for each token inside."""
-        for places, tensors in self._tokens(texts):
+        for places, tensors in self._tokenize_batches(texts):
             states = self.model(**tensors).last_hidden_state.float()  # a mean in bfloat16 would have only two digits
             yield places, states, tensors["attention_mask"].to(states)
 
@@ -202,12 +202,12 @@ class CrossEncoderScorer(_EncoderScorer):
         if model.config.num_labels != 1:
             raise ModelError(f"a cross-encoder has one label, this model has {model.config.num_labels}")
 
-    def _values(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> torch.Tensor:
+    def _value_options(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> torch.Tensor:
         import torch
 
         pairs = list(dict.fromkeys((asked, option) for asked, options in texts for option in options))
         found: dict[int, torch.Tensor] = {}
-        for places, tensors in self._tokens([asked for asked, _ in pairs], [option for _, option in pairs]):
+        for places, tensors in self._tokenize_batches([asked for asked, _ in pairs], [option for _, option in pairs]):
             found.update(zip(places, self.model(**tensors).logits[:, 0], strict=True))
         place_of = {pair: number for number, pair in enumerate(pairs)}
         wanted = [place_of[asked, option] for asked, options in texts for option in options]

@@ -65,7 +65,7 @@ class LocalLLM:
         spent = dict.fromkeys(asking, TokenUsage())
         with self._lock:
             plain = [number for number, question in enumerate(questions) if not question.several]
-            for number, outcome in zip(plain, self._answers([questions[n] for n in plain]), strict=True):
+            for number, outcome in zip(plain, self._answer_all([questions[n] for n in plain]), strict=True):
                 found[number] = outcome
             waiting: dict[int, Question] = {}
             for number, steps in asking.items():
@@ -79,7 +79,7 @@ class LocalLLM:
                     found[number] = Answer(end.value)
             while waiting:  # selections, one option at a time, all of them together
                 numbers = list(waiting)
-                for number, outcome in zip(numbers, self._answers([waiting[n] for n in numbers]), strict=True):
+                for number, outcome in zip(numbers, self._answer_all([waiting[n] for n in numbers]), strict=True):
                     del waiting[number]
                     if isinstance(outcome, LLMError):
                         found[number] = outcome
@@ -100,9 +100,9 @@ class LocalLLM:
                 odds = self.scorer.weigh_selection(question)
         except LLMError as error:
             return error
-        return None if odds is None else read_log_odds(question, odds, TokenUsage(1, self._length(question)))
+        return None if odds is None else read_log_odds(question, odds, TokenUsage(1, self._measure_length(question)))
 
-    def _answers(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
+    def _answer_all(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         """Answer questions of exactly one option."""
         import torch
 
@@ -116,10 +116,10 @@ class LocalLLM:
             if len(questions) == 1:
                 return [error]
             half = len(questions) // 2  # the valid ones stay together as far as possible
-            return self._answers(questions[:half]) + self._answers(questions[half:])
-        return [self._answer(question, row) for question, row in zip(questions, table, strict=True)]
+            return self._answer_all(questions[:half]) + self._answer_all(questions[half:])
+        return [self._answer_row(question, row) for question, row in zip(questions, table, strict=True)]
 
-    def _answer(self, question: Question, row: Sequence[float]) -> Answer | LLMError:
+    def _answer_row(self, question: Question, row: Sequence[float]) -> Answer | LLMError:
         likely = row[: len(question.options)]
         if not all(map(math.isfinite, likely)):
             return ModelError(
@@ -127,8 +127,8 @@ class LocalLLM:
                 "numbers overflow; try dtype float32"
             )
         best = max(range(len(likely)), key=likely.__getitem__)
-        return Answer((best + 1,), dict(enumerate(likely, 1)), usage=TokenUsage(1, self._length(question)))
+        return Answer((best + 1,), dict(enumerate(likely, 1)), usage=TokenUsage(1, self._measure_length(question)))
 
-    def _length(self, question: Question) -> int:  # noqa: ARG002
+    def _measure_length(self, question: Question) -> int:  # noqa: ARG002
         """Return the number of tokens of a question if it is known without effort, else 0."""
         return 0

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import shutil
-from pathlib import Path
-from typing import TYPE_CHECKING
-from uuid import uuid4
-
-from formal_llm.authored.caches import user_cache
-from formal_llm.errors import MissingDependency, ModelError
-
-if TYPE_CHECKING:
-    import torch
-
-import json
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from uuid import uuid4
 
-from formal_llm.errors import ResourceNotFound
+from formal_llm.authored.caches import user_cache
+from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.packaged import MINILM, SMOLLM2, find_minilm, find_smollm2
 
 if TYPE_CHECKING:
@@ -143,7 +136,7 @@ def load(
     placement = placement or Placement()
     if (base := base_of(name)) is not None:
         model, tokenizer = load(base, kind, placement)
-        return _adapted(model, Path(name).expanduser()), tokenizer
+        return _apply_adapters(model, Path(name).expanduser()), tokenizer
     try:
         import torch  # noqa: F401  # checked here, together with transformers, which needs it
         import transformers
@@ -173,7 +166,7 @@ def load(
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **files)
         model, loading_info = classes[kind].from_pretrained(name, config=config, output_loading_info=True, **settings)
     except Exception as error:  # the readers of configs, weights and tokenizers have their own exceptions
-        raise ModelError(f"the model {name} cannot be loaded: {_first_line(error)}{_hint(name)}") from error
+        raise ModelError(f"the model {name} cannot be loaded: {_first_line(error)}{_describe_remedy(name)}") from error
     _check_weights(name, kind, config, loading_info["missing_keys"])
     if placement.device_map is None:
         try:
@@ -257,7 +250,7 @@ def quiet_peft() -> Iterator[None]:
         yield
 
 
-def _adapted(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
+def _apply_adapters(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
     """Apply trained adapters to a model."""
     try:
         from peft import PeftModel
@@ -327,7 +320,7 @@ def _first_line(error: BaseException) -> str:
     return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0].rstrip(".")
 
 
-def _hint(name: str) -> str:
+def _describe_remedy(name: str) -> str:
     if Path(name).is_dir():
         return (
             "; a folder has to hold config.json, model.safetensors (other kinds of weights can run code, and are not "

@@ -39,7 +39,7 @@ def fitted(work: Callable[[], T], smaller: Callable[[], str]) -> T:
             if not out_of_memory(error) or not (now := smaller()):
                 raise
         # Only here, since the frames of the error hold the memory while the error is being handled.
-        _freed()
+        _free_memory()
         logging.getLogger("formal_llm").warning("memory ran out; going on with %s", now)
 
 
@@ -53,7 +53,7 @@ def fewer_tokens(scorer: object) -> str:
     return f"{tokens // 2:,} tokens in a pass"
 
 
-def _freed() -> None:
+def _free_memory() -> None:
     """Free the memory that is not used any more."""
     import torch
 

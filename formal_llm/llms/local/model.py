@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-from typing import TYPE_CHECKING, TypeAlias, Unpack
-
-from formal_llm.errors import LLMError
+from formal_llm.errors import LLMError, ModelError, ResourceNotFound
 from formal_llm.llms.generation import CUT_OFF, Generated, Messages, Stream, chat
+from formal_llm.llms.llm import LLM, resolve
 from formal_llm.llms.local.llm import LocalLLM
-from formal_llm.llms.local.loading import DeviceMap, Placement, load, model_and_settings, scoring_of
+from formal_llm.llms.local.loading import DeviceMap, Placement, base_of, load, model_and_settings, scoring_of
 from formal_llm.llms.local.rendering import Renderer
 from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.text_scorer import TextSettings, answered_by, text_scorer
+from formal_llm.llms.packaged import find_minilm, find_smollm2
 from formal_llm.llms.question import Question
 from formal_llm.llms.scoring import BY_TEXT, UNLISTED
 from formal_llm.llms.stops import Cutter, cut, first_stop
@@ -27,7 +26,6 @@ from formal_llm.llms.usage import TokenUsage
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
 
 #: The placeholder for the bytes of an incomplete character.
 _NOT_WHOLE = "\ufffd"
@@ -238,9 +236,9 @@ class TransformersLLM(LocalLLM):
             LLMError: the chat is too long for the model.
         """
         ids = self.renderer.tokens(chat(messages))
-        _, new = self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
+        _, new = self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
         text = self.scorer.tokenizer.decode(new, skip_special_tokens=True)
-        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._ended(new, text, stop))
+        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
 
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -251,9 +249,9 @@ class TransformersLLM(LocalLLM):
             LLMError: the text is too long for the model, or the model is an encoder-decoder, which continues no texts.
         """
         ids = self._prompt_ids(prompt)
-        _, new = self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
+        _, new = self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
         text = after(self.scorer.tokenizer, ids, new)
-        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._ended(new, text, stop))
+        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
 
     def stream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -261,20 +259,20 @@ class TransformersLLM(LocalLLM):
         """Like :meth:`generate`, piece by piece; closing the stream stops the writing."""
         ids = self.renderer.tokens(chat(messages))
         before = [] if self.renderer.style == "seq2seq" else ids
-        yield from self._stream(ids, before, max_tokens, stop, temperature)
+        yield from self._stream_tokens(ids, before, max_tokens, stop, temperature)
 
     def stream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
         """Like :meth:`continue_text`, piece by piece; closing the stream stops the writing."""
         ids = self._prompt_ids(prompt)
-        yield from self._stream(ids, ids, max_tokens, stop, temperature)
+        yield from self._stream_tokens(ids, ids, max_tokens, stop, temperature)
 
-    def _stream(
+    def _stream_tokens(
         self, ids: Sequence[int], before: Sequence[int], max_tokens: int, stop: Sequence[str], temperature: float
     ) -> Stream:
         def write(streamer: TokenStream) -> None:
-            self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature, streamer=streamer)
+            self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature, streamer=streamer)
 
         new: list[int] = []
         pieces, cutter = written_pieces(write, self.scorer.tokenizer, before, new), Cutter(stop)
@@ -288,7 +286,7 @@ class TransformersLLM(LocalLLM):
             pieces.close()
         if rest := cutter.close():
             yield rest
-        ended = self._ended(new, "", ()) if cutter.ended is None else cutter.ended
+        ended = self._find_end(new, "", ()) if cutter.ended is None else cutter.ended
         yield _as_generated(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
 
     def _prompt_ids(self, prompt: str) -> list[int]:
@@ -296,7 +294,7 @@ class TransformersLLM(LocalLLM):
             raise LLMError(f"{self.name or 'the model'} is an encoder-decoder, which does not go on with a text")
         return open_tokens(self.scorer.tokenizer, prompt)
 
-    def _ended(self, new: Sequence[int], text: str, stop: Sequence[str]) -> str | None:
+    def _find_end(self, new: Sequence[int], text: str, stop: Sequence[str]) -> str | None:
         """Return what ended a text, see :class:`~formal_llm.llms.generation.Generated`."""
         found = first_stop(text, stop)
         if found is not None:
@@ -328,12 +326,12 @@ class TransformersLLM(LocalLLM):
         Raises:
             LLMError: the chat is too long for the model, or the processor raised the error.
         """
-        return self._write(
+        return self._write_ids(
             self.renderer.tokens(chat(messages)), max_tokens=max_tokens, stop=stop, temperature=temperature,
             processor=processor, beams=beams,
         )  # fmt: skip
 
-    def _write(
+    def _write_ids(
         self,
         ids: Sequence[int],
         *,
@@ -383,7 +381,7 @@ class TransformersLLM(LocalLLM):
             LLMError: both together are too long for the model.
             ValueError: the continuation has no token.
         """
-        return self._scored(messages, continuation)[0]
+        return self._score_continuation(messages, continuation)[0]
 
     def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
         """Like :meth:`score`, for several texts, each with its number of tokens.
@@ -391,9 +389,9 @@ class TransformersLLM(LocalLLM):
         Raises:
             LLMError, ValueError: see :meth:`score`.
         """
-        return [self._scored(messages, text) for text in texts]
+        return [self._score_continuation(messages, text) for text in texts]
 
-    def _scored(self, messages: Messages, continuation: str) -> tuple[float, int]:
+    def _score_continuation(self, messages: Messages, continuation: str) -> tuple[float, int]:
         import torch
 
         model, renderer = self.scorer.model, self.renderer
@@ -415,5 +413,46 @@ class TransformersLLM(LocalLLM):
             logs = torch.log_softmax(logits.float(), dim=-1)
             return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum()), len(ids)
 
-    def _length(self, question: Question) -> int:
+    def _measure_length(self, question: Question) -> int:
         return len(self.renderer.prompt(question).tokens)
+
+
+def with_adapter(llm: str, folder: Path) -> LLM:
+    """Load the model of a provider string with adapters that were trained on it.
+
+    Args:
+        llm: ``minilm``, ``encoder:MODEL``, ``smollm2``, ``transformers:MODEL``, the last two with settings.
+        folder: the folder of the adapters, such as ``RUN/best``.
+
+    Raises:
+        ResourceNotFound: there are no adapters in the folder.
+        ModelError: the LLM is no local model, or the adapters were trained on another one.
+    """
+    base = base_of(str(folder))
+    if base is None:
+        raise ResourceNotFound("folder of adapters", str(folder), [])
+    provider, _, rest = llm.partition(":")
+    model, question, settings = rest.partition("?")
+    if provider == "smollm2":
+        model, question, settings = "", "?" if rest else "", rest
+    if provider not in ("minilm", "encoder", "smollm2", "transformers"):
+        raise ModelError(
+            f"{llm} takes no adapters: they are for a model that runs here (minilm, smollm2, transformers:)"
+        )
+    own = {"minilm": find_minilm, "smollm2": find_smollm2}.get(provider, lambda: Path(model))()
+    if str(own) != base and not (own.exists() and Path(base).exists() and own.samefile(base)):
+        raise ModelError(f"the adapters in {folder} were trained on {base}, not on {llm}")
+    kind = "encoder" if provider in ("minilm", "encoder") else "transformers"
+    return resolve(f"{kind}:{folder}{question}{settings}")
+
+
+def fingerprint(folder: Path) -> str:
+    """Return six digits that identify the adapters in a folder.
+
+    Raises:
+        ResourceNotFound: there are no adapters.
+    """
+    file = folder / "adapter_model.safetensors"
+    if not file.is_file():
+        raise ResourceNotFound("adapter file", str(file), [])
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:6]

@@ -68,13 +68,17 @@ class SimilarWords:
         import torch
 
         found = equal_stems(words, terms)
-        term_words = [_common(content_words(term.label.casefold()) + content_words(term.description)) for term in terms]
+        term_words = [
+            _drop_names(content_words(term.label.casefold()) + content_words(term.description)) for term in terms
+        ]
         known = list(dict.fromkeys(word for some in term_words for word in some))
         if not words or not known:
             return found
         place = {word: number for number, word in enumerate(known)}
         matched = {number for some in found for number in some}
-        unmatched = {number: word for number, word in enumerate(words) if number not in matched and _common((word,))}
+        unmatched = {
+            number: word for number, word in enumerate(words) if number not in matched and _drop_names((word,))
+        }
         asked = list(dict.fromkeys(unmatched.values()))
         if not asked:
             return found
@@ -89,7 +93,7 @@ class SimilarWords:
         return found
 
 
-def _common(words: tuple[str, ...]) -> tuple[str, ...]:
+def _drop_names(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words that are no names: to an encoder English and German are similar, but not the same."""
     return tuple(word for word in words if word == word.casefold())
 
@@ -119,9 +123,9 @@ class SentenceScorer:
         self.head = head
         self.encoder = encoder or load_encoder()
         self._lock = threading.Lock()
-        self.score = lru_cache(maxsize=_KEPT)(self._score)
+        self.score = lru_cache(maxsize=_KEPT)(self._score_sentence)
 
-    def _score(self, sentence: str) -> Mapping[str, float]:
+    def _score_sentence(self, sentence: str) -> Mapping[str, float]:
         import torch
 
         with self._lock, torch.inference_mode():

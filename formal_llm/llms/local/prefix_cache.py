@@ -123,7 +123,7 @@ class PrefixCache:
         """Forget prompts if necessary to keep ``many`` more tokens, which makes slots found earlier invalid."""
         most = self._most
         if self._taken + many > most:
-            self._forget(min(most // 2, most - many))
+            self._forget_others(min(most // 2, most - many))
 
     def keep(
         self, rows: Sequence[PackedRow], prompts: Sequence[Sequence[PackablePrompt]], layers: Layers
@@ -167,7 +167,8 @@ class PrefixCache:
         if self._taken + many > size:
             larger = max(min(max(2 * size, _FIRST), self._most), self._taken + many)
             self._tables = [
-                (_enlarged(k, larger, self._taken), _enlarged(v, larger, self._taken)) for k, v in self._tables
+                (_enlarge_table(k, larger, self._taken), _enlarge_table(v, larger, self._taken))
+                for k, v in self._tables
             ]
         slots = np.arange(self._taken, self._taken + many)
         self._taken += many
@@ -193,7 +194,7 @@ class PrefixCache:
         self._slots[text] = slots
         self._used[text] = self._time
 
-    def _forget(self, keep: int) -> None:
+    def _forget_others(self, keep: int) -> None:
         """Keep only the most recently used prompts that have at most ``keep`` tokens together."""
         import torch
 
@@ -211,21 +212,21 @@ class PrefixCache:
         moved = np.zeros(len(marked), dtype=np.int64)
         moved[slots] = np.arange(len(slots))
         old = torch.from_numpy(slots)
-        self._tables = [(_compacted(keys, old), _compacted(values, old)) for keys, values in self._tables]
+        self._tables = [(_compact_table(keys, old), _compact_table(values, old)) for keys, values in self._tables]
         self._texts = sorted(kept)
         self._slots = {text: moved[self._slots[text]] for text in kept}
         self._used = {text: self._used[text] for text in kept}
         self._taken = len(slots)
 
 
-def _enlarged(table: torch.Tensor, size: int, taken: int) -> torch.Tensor:
+def _enlarge_table(table: torch.Tensor, size: int, taken: int) -> torch.Tensor:
     """Create a larger table with the used part of a smaller one, without touching unused memory."""
     larger = table.new_empty(size, *table.shape[1:])
     larger[:taken] = table[:taken]
     return larger
 
 
-def _compacted(table: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+def _compact_table(table: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
     table[: len(slots)] = table[slots.to(table.device)]
     return table
 

@@ -14,7 +14,10 @@ If a trial fails, every prompt is read by itself, which takes more time and does
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from formal_llm.llms.local.answer_tree import AnswerTree
@@ -27,16 +30,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     Passes: TypeAlias = Iterator[tuple[list[int], torch.Tensor]]
-
-import re
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers import PreTrainedConfig
 
     #: Reads sorted texts in one packed row; returns for each the last hidden states of tokens not in earlier ones.
     ReadsPacked: TypeAlias = Callable[[Sequence[Sequence[int]]], list[torch.Tensor]]
@@ -60,26 +55,28 @@ def declared_window(config: PreTrainedConfig) -> int | None:
     """Return the smallest window in a config, whether or not a layer uses it; None if there is none."""
     text = config.get_text_config()
     own = {name: getattr(text, name, None) for name in dir(type(text)) if isinstance(name, str) and _is_window(name)}
-    return min((*_sizes(text.to_dict()), *(size for value in own.values() for size in _numbers(value))), default=None)
+    return min(
+        (*_list_sizes(text.to_dict()), *(size for value in own.values() for size in _list_numbers(value))), default=None
+    )
 
 
-def _sizes(settings: Mapping[object, object]) -> Iterator[int]:
+def _list_sizes(settings: Mapping[object, object]) -> Iterator[int]:
     for name, value in settings.items():
         if isinstance(value, Mapping):
             if "model_type" not in value:  # settings of layers, not of another model
-                yield from _sizes(value)
+                yield from _list_sizes(value)
         elif isinstance(name, str) and _is_window(name):
-            yield from _numbers(value)
+            yield from _list_numbers(value)
 
 
 def _is_window(name: str) -> bool:
     return bool(_WINDOW.search(name)) and not _OTHER.search(name)
 
 
-def _numbers(value: object) -> Iterator[int]:
+def _list_numbers(value: object) -> Iterator[int]:
     if isinstance(value, (list, tuple)):  # one for each layer
         for one in value:
-            yield from _numbers(one)
+            yield from _list_numbers(one)
     elif isinstance(value, int) and not isinstance(value, bool) and value > 0:
         yield value
 
@@ -122,7 +119,7 @@ class Reach:
         while self._trials and length > self._tried and not self._ended:
             # The steps do not depend on the first length, since a resumed run must pack as before.
             size = min([2 * self._tried, *(most for most in (self.window, longest) if most and most >= length)])
-            self._ended = not self._same(size)
+            self._ended = not self._has_same_states(size)
             if self._ended:
                 self._tried = 0
                 warnings.warn(
@@ -135,7 +132,7 @@ class Reach:
                 self._tried = size
         return length <= self._tried or not self._trials
 
-    def _same(self, size: int) -> bool:
+    def _has_same_states(self, size: int) -> bool:
         """Return whether two texts of this length give the same states in one packed row and alone."""
         import torch
 
@@ -146,7 +143,7 @@ class Reach:
         half, (low, middle, high) = size // 2, sorted({token % len(table) for token in (7, 11, 13)})
         texts = [[low] * half + [other] * (size - half) for other in (middle, high)]
         read = torch.tensor(texts, device=table.device)
-        with _evaluated(self._model), torch.no_grad(), torch.autocast(table.device.type, enabled=False):
+        with _disable_dropout(self._model), torch.no_grad(), torch.autocast(table.device.type, enabled=False):
             alone = self._model.base_model(
                 input_ids=read, attention_mask=torch.ones_like(read), use_cache=False
             ).last_hidden_state
@@ -161,7 +158,7 @@ class Reach:
 
 
 @contextmanager
-def _evaluated(model: PreTrainedModel) -> Iterator[None]:
+def _disable_dropout(model: PreTrainedModel) -> Iterator[None]:
     """Disable dropout within the block and restore each module, since a policy trains only some of them."""
     training = [module for module in model.modules() if module.training]
     model.eval()

@@ -68,7 +68,7 @@ class Renderer:
         self._ids: OrderedDict[str, tuple[int, ...]] = OrderedDict()
         self._trees: OrderedDict[tuple[str, ...], AnswerTree] = OrderedDict()
         self._check_settings()
-        self._tail, self._opening, self._separator, self._ending = self._surroundings()
+        self._tail, self._opening, self._separator, self._ending = self._find_surroundings()
         self.tree(("1", "2"))  # reports an unusable tokenizer now instead of at the first question
 
     # -- texts --------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ class Renderer:
     def text(self, messages: Sequence[Message]) -> str:
         """Return the whole prompt for a chat whose last message is the question."""
         if self.style == "chat":
-            pieces = self._around(tuple(message.role for message in messages))
+            pieces = self._render_surroundings(tuple(message.role for message in messages))
             parts = [pieces[0]]
             for message, piece in zip(messages, pieces[1:], strict=True):
                 parts += (message.content.strip(), piece)
@@ -89,7 +89,7 @@ class Renderer:
         )  # fmt: skip
         return plain.removesuffix(f"\n{self.cue}") if self.style == "seq2seq" and len(messages) == 1 else plain
 
-    def _around(self, roles: tuple[str, ...]) -> list[str]:
+    def _render_surroundings(self, roles: tuple[str, ...]) -> list[str]:
         """Return the pieces of a chat template before, between and after messages of these roles.
 
         A template takes as much time as a small model, so it is rendered once for each sequence of roles.
@@ -98,9 +98,11 @@ class Renderer:
             marks = [_MARK.format(place) for place in range(len(roles))]
             placeholders = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
             prompts = roles[-1] != "assistant"
-            pieces = _split(self._template(placeholders, add_generation_prompt=prompts), marks)
+            pieces = _split_at_marks(self._apply_template(placeholders, add_generation_prompt=prompts), marks)
             if pieces is None and roles[0] == "system" and len(roles) > 1:
-                pieces = _split(self._template(_merged(placeholders), add_generation_prompt=prompts), marks)
+                pieces = _split_at_marks(
+                    self._apply_template(_merge_system(placeholders), add_generation_prompt=prompts), marks
+                )
             if pieces is None:
                 raise ModelError(
                     f"the chat template of {self._name} leaves out, repeats or changes a message; use style='plain'"
@@ -108,13 +110,13 @@ class Renderer:
             self._pieces[roles] = pieces
         return self._pieces[roles]
 
-    def _template(self, said: list[dict[str, str]], *, add_generation_prompt: bool) -> str:
+    def _apply_template(self, said: list[dict[str, str]], *, add_generation_prompt: bool) -> str:
         settings: dict[str, Any] = {"add_generation_prompt": add_generation_prompt, **self.template_settings}
         try:
             return str(self.tokenizer.apply_chat_template(said, tokenize=False, **settings))
         except Exception as error:  # a template is a program, which may raise anything
             if said[0]["role"] == "system" and len(said) > 1:  # many templates support no system message
-                return self._template(_merged(said), add_generation_prompt=add_generation_prompt)
+                return self._apply_template(_merge_system(said), add_generation_prompt=add_generation_prompt)
             raise ModelError(
                 f"the chat template of {self._name} cannot be used ({error}); use style='plain'"
             ) from error
@@ -137,7 +139,7 @@ class Renderer:
             ModelError: two of the answers have the same tokens.
         """
         tree = self.tree(answers)
-        tokens = self._tokens(self.text(messages) + self._opening)
+        tokens = self._tokenize_text(self.text(messages) + self._opening)
         length = len(tokens) + (max(tree.depths, default=0) if self.style != "seq2seq" else 0)
         if self.longest is not None and length > self.longest:
             raise LLMError(
@@ -148,12 +150,12 @@ class Renderer:
 
     def tokens(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the tokens of a chat up to where the model continues."""
-        return self._tokens(self.text(messages))
+        return self._tokenize_text(self.text(messages))
 
-    def _tokens(self, text: str) -> tuple[int, ...]:
+    def _tokenize_text(self, text: str) -> tuple[int, ...]:
         known = self._ids.get(text)
         if known is None:
-            ids = self._encode(text, special=self.style != "chat")
+            ids = self._encode_text(text, special=self.style != "chat")
             if self.style == "plain" and ids and ids[-1] == self.tokenizer.eos_token_id:
                 del ids[-1]  # some tokenizers end every text, but this one continues
             known = self._ids[text] = tuple(ids)
@@ -190,17 +192,17 @@ class Renderer:
     def continuation_tokens(self, text: str, *, answering: bool = False) -> tuple[int, ...]:
         """Return the tokens of a text after the prompt; with ``answering`` after a template's opening of an answer."""
         if self.style == "seq2seq":  # in the form of the training targets: BART's begin with a special token
-            ids = self._encode(text, special=True)
+            ids = self._encode_text(text, special=True)
             return tuple(ids[:-1] if ids and ids[-1] == self.tokenizer.eos_token_id else ids)
         opened = self._tail + (self._opening if answering else "")
-        before = self._encode(opened, special=False)
-        whole = self._encode(f"{opened}{self._separator}{text}", special=False)
+        before = self._encode_text(opened, special=False)
+        whole = self._encode_text(f"{opened}{self._separator}{text}", special=False)
         if whole[: len(before)] == before:
             return tuple(whole[len(before) :])
         # The tokenizer merges the end of the prompt with the answer, so the model reads them separately.
-        return tuple(self._encode(f"{self._separator}{text}", special=False))
+        return tuple(self._encode_text(f"{self._separator}{text}", special=False))
 
-    def _surroundings(self) -> tuple[str, str, str, str]:
+    def _find_surroundings(self) -> tuple[str, str, str, str]:
         """Return the texts around an answer.
 
         Returns:
@@ -211,14 +213,14 @@ class Renderer:
             return "", "", "", ""
         if self.style == "plain":
             return f"\n{self.cue}", "", " ", "\n"
-        tail = self._around(("user",))[-1]
-        _, between, after = self._around(("user", "assistant"))
+        tail = self._render_surroundings(("user",))[-1]
+        _, between, after = self._render_surroundings(("user", "assistant"))
         # Some templates begin an answer with more than the end of a prompt: LLaMA 2 with a space, which is part of the
         # number's tokens; Qwen 3 with an (empty) thought; gpt-oss with the channel that people read.
         gap = between.removeprefix(tail) if between.startswith(tail) else ""
         opening = "" if gap.isspace() else gap.rstrip(" ")
         blank = gap.removeprefix(opening)
-        ids = self._encode(after, special=False)
+        ids = self._encode_text(after, special=False)
         end = self.tokenizer.eos_token
         if ids and ids[0] in self.tokenizer.all_special_ids:
             # The template, not the model, writes what follows the end of the message (usually a line feed).
@@ -237,7 +239,7 @@ class Renderer:
                 hint = f"; did you mean {near}?" if near else ""
                 raise ModelError(f"the chat template of {self._name} does not read {name}{hint}")
 
-    def _encode(self, text: str, *, special: bool) -> list[int]:
+    def _encode_text(self, text: str, *, special: bool) -> list[int]:
         return list(self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"])
 
     @property
@@ -245,13 +247,13 @@ class Renderer:
         return str(getattr(self.tokenizer, "name_or_path", "") or type(self.tokenizer).__name__)
 
 
-def _merged(said: list[dict[str, str]]) -> list[dict[str, str]]:
+def _merge_system(said: list[dict[str, str]]) -> list[dict[str, str]]:
     """Move the system message of a chat to the beginning of the next message."""
     first = {"role": said[1]["role"], "content": f"{said[0]['content']}\n\n{said[1]['content']}"}
     return [first, *said[2:]]
 
 
-def _split(text: str, marks: Sequence[str]) -> list[str] | None:
+def _split_at_marks(text: str, marks: Sequence[str]) -> list[str] | None:
     """Split a text at its marks; return None unless each occurs exactly once, in this order."""
     places = [text.find(mark) for mark in marks]
     if any(text.count(mark) != 1 for mark in marks) or places != sorted(places):

@@ -46,7 +46,7 @@ class Selecting:
             may_end = bool(chosen) and not question.problem(chosen)
             if len(left) + may_end > 1:
                 texts = [question.options[number - 1].text for number in left] + [NO_MORE] * may_end
-                return cls(question, chosen, left, _next(question, chosen, texts))
+                return cls(question, chosen, left, _build_next_question(question, chosen, texts))
             if not left:
                 return cls(question, chosen, (), None)
             chosen = (*chosen, *left)
@@ -72,7 +72,7 @@ def one_by_one(question: Question) -> Generator[Question, int, tuple[int, ...]]:
     return state.chosen
 
 
-def _next(question: Question, chosen: tuple[int, ...], texts: list[str]) -> Question:
+def _build_next_question(question: Question, chosen: tuple[int, ...], texts: list[str]) -> Question:
     """Create the question for one more option."""
 
     def prompt() -> str:

@@ -35,7 +35,7 @@ def answer_to_data(answer: Answer) -> dict[str, object]:
 
 def answer_from_data(data: object) -> Answer:
     """Read an answer from JSON data; raise ``ValueError`` if the data is not valid."""
-    parts = _mapping(data, "an answer")
+    parts = _check_mapping(data, "an answer")
     numbers = parts.get("numbers")
     if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
         raise ValueError("the numbers of the answer are missing")
@@ -51,11 +51,11 @@ def answer_from_data(data: object) -> Answer:
     stopped = parts.get("stopped", "")
     if not isinstance(stopped, str):
         raise ValueError("what stopped the answer is no text")
-    likely, usage = _probabilities(parts.get("probabilities")), usage_from_data(parts.get("usage"))
-    return Answer(tuple(numbers), likely, text, usage, ended, mass, stopped, _calls(parts.get("calls", [])))
+    likely, usage = _read_probabilities(parts.get("probabilities")), usage_from_data(parts.get("usage"))
+    return Answer(tuple(numbers), likely, text, usage, ended, mass, stopped, _read_calls(parts.get("calls", [])))
 
 
-def _calls(data: object) -> tuple[CallRequest, ...]:
+def _read_calls(data: object) -> tuple[CallRequest, ...]:
     if not isinstance(data, list):
         raise ValueError("the calls of the answer are no list")
     for call in data:
@@ -71,16 +71,16 @@ def usage_to_data(usage: TokenUsage | None) -> dict[str, int]:
 
 def usage_from_data(data: object) -> TokenUsage:
     """Read the usage of answers from JSON data; None is no usage; raise ``ValueError`` for anything else."""
-    counts = _mapping({} if data is None else data, "the usage")
+    counts = _check_mapping({} if data is None else data, "the usage")
     if not _COSTS.issuperset(counts) or not all(type(count) is int and count >= 0 for count in counts.values()):
         raise ValueError(f"the usage is not made of {', '.join(sorted(_COSTS))}")
     return TokenUsage(**counts)
 
 
-def _probabilities(data: object) -> dict[int, float] | None:
+def _read_probabilities(data: object) -> dict[int, float] | None:
     if data is None:
         return None
-    likely = _mapping(data, "the probabilities")
+    likely = _check_mapping(data, "the probabilities")
     try:
         if all(type(p) in (int, float) for p in likely.values()) and all(map(_NUMBER.fullmatch, likely)):
             return {int(number): float(p) for number, p in likely.items()}
@@ -89,7 +89,7 @@ def _probabilities(data: object) -> dict[int, float] | None:
     raise ValueError("a probability is no number")
 
 
-def _mapping(data: object, what: str) -> Mapping[str, Any]:
+def _check_mapping(data: object, what: str) -> Mapping[str, Any]:
     if not isinstance(data, dict):
         raise ValueError(f"{what} is no JSON object")
     return data

@@ -59,23 +59,23 @@ class AnswerStore:
             check_plain(self.path)  # SQLite would wait for what comes out of a pipe
         except OSError as error:
             raise AnswerFileError(str(path), f"the file cannot be opened: {error.strerror}") from None
-        self._open()
+        self._open_connection()
 
     def get(self, key: str) -> bytes | None:
         """Return the text under ``key``, or None if there is none."""
-        with self._using() as connection:
+        with self._lend_connection() as connection:
             row = connection.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
         # Another program may have written anything: a number, a blob, nothing.
         return row[0] if row is not None and isinstance(row[0], bytes) else None
 
     def put(self, rows: Iterable[tuple[str, str, str]]) -> None:
         """Store rows of key, name of the LLM, and text, all of them or none; earlier texts are replaced."""
-        with self._using() as connection, connection:
+        with self._lend_connection() as connection, connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany("INSERT OR REPLACE INTO answers (key, llm, answer) VALUES (?, ?, ?)", rows)
 
     def __len__(self) -> int:
-        with self._using() as connection:
+        with self._lend_connection() as connection:
             count: int = connection.execute("SELECT count(*) FROM answers").fetchone()[0]
         return count
 
@@ -90,30 +90,30 @@ class AnswerStore:
     # -- the connection -----------------------------------------------------------------------------------------
 
     @contextmanager
-    def _using(self) -> Iterator[sqlite3.Connection]:
+    def _lend_connection(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection to this thread alone."""
         if not self._closing.alive:
             raise AnswerFileError(str(self.path), "the cache is closed")
         if self._process != os.getpid():
             self._leave_to_parent()
-            self._open()
-        with self._lock, self._errors_told():
+            self._open_connection()
+        with self._lock, self._convert_errors():
             yield self._connection
 
-    def _open(self) -> None:
+    def _open_connection(self) -> None:
         self._process = os.getpid()
         self._lock = threading.Lock()
-        with self._errors_told():
-            self._connection = _connect(self.path)
+        with self._convert_errors():
+            self._connection = _connect_database(self.path)
         # Also closed when the store is garbage-collected, and at the end of the program.
-        self._closing = weakref.finalize(self, _close, self._connection, self._process)
+        self._closing = weakref.finalize(self, _close_connection, self._connection, self._process)
 
     def _leave_to_parent(self) -> None:
         _inherited.append(self._connection)
         self._closing.detach()
 
     @contextmanager
-    def _errors_told(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
         """Convert errors of SQLite to errors that explain what to do."""
         import sqlite3
 
@@ -124,7 +124,7 @@ class AnswerStore:
             raise AnswerFileError(str(self.path), _PROBLEMS.get(code, f"SQLite failed: {error}")) from error
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect_database(path: Path) -> sqlite3.Connection:
     import sqlite3
 
     # Without an isolation level no transaction is begun implicitly: a read is a transaction of its own.
@@ -176,7 +176,7 @@ def _use_log(connection: sqlite3.Connection) -> None:
             return
 
 
-def _close(connection: sqlite3.Connection, process: int) -> None:
+def _close_connection(connection: sqlite3.Connection, process: int) -> None:
     if process == os.getpid():
         connection.close()
     else:

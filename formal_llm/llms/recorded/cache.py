@@ -103,40 +103,40 @@ class CachedLLM(WrapperLLM):
             InvalidAnswer: the LLM gave no legal answer.
             AnswerFileError: the file cannot be read or written any more.
         """
-        key = self._key(question)
+        key = self._make_key(question)
         # A child process does not wait for a question that its parent has sent.
         place = (os.getpid(), key)
         while True:
             mine = _Flight(threading.Event())
             flight = self._flights.setdefault(place, mine)
             if flight is mine:
-                with self._leading(place, flight):
-                    known = self._known(key, question, flight)
-                    return known or self._new(key, question, flight, answered(self.llm, question))
+                with self._ask_for_all(place, flight):
+                    known = self._find_known(key, question, flight)
+                    return known or self._store_new(key, question, flight, answered(self.llm, question))
             flight.landed.wait()
             if flight.outcome is not None:
-                return self._shared(question, flight.outcome)
+                return self._share_outcome(question, flight.outcome)
 
     async def _achoose(self, question: Question) -> Answer:
         import asyncio
 
-        key = self._key(question)
+        key = self._make_key(question)
         # Each event loop only waits for its own questions, since a loop must not block another one.
         place = (asyncio.get_running_loop(), key)
         while True:
             mine = _Flight(asyncio.Event())
             flight = self._flights.setdefault(place, mine)
             if flight is mine:
-                with self._leading(place, flight):
-                    known = self._known(key, question, flight)
-                    return known or self._new(key, question, flight, await aanswered(self._awaited, question))
+                with self._ask_for_all(place, flight):
+                    known = self._find_known(key, question, flight)
+                    return known or self._store_new(key, question, flight, await aanswered(self._awaited, question))
             await flight.landed.wait()
             if flight.outcome is not None:
-                return self._shared(question, flight.outcome)
+                return self._share_outcome(question, flight.outcome)
 
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        keys = [self._key(question) for question in questions]
-        found = [self._find(key, question) for key, question in zip(keys, questions, strict=True)]
+        keys = [self._make_key(question) for question in questions]
+        found = [self._find_answer(key, question) for key, question in zip(keys, questions, strict=True)]
         first: dict[str, int] = {}  # the first index of each question that must be asked
         for number, key in enumerate(keys):
             if found[number] is None:
@@ -144,18 +144,18 @@ class CachedLLM(WrapperLLM):
         outcomes: dict[str, Answer | LLMError] = {}
         if first:
             asked = [questions[number] for number in first.values()]
-            self._missed(len(asked))
+            self._count_misses(len(asked))
             answers = all_answered(self._batched, asked)
             outcomes = {key: checked(q, outcome) for key, q, outcome in zip(first, asked, answers, strict=True)}
-            self._keep([(key, answer) for key, answer in outcomes.items() if isinstance(answer, Answer)])
+            self._keep_answers([(key, answer) for key, answer in outcomes.items() if isinstance(answer, Answer)])
 
         def outcome(number: int, key: str, answer: Answer | None) -> Answer | LLMError:
             if answer is not None:
-                return self._hit(answer)
+                return self._count_hit(answer)
             if first[key] == number:
                 return outcomes[key]
             try:
-                return self._shared(questions[number], outcomes[key])
+                return self._share_outcome(questions[number], outcomes[key])
             except LLMError as error:
                 return error
 
@@ -164,7 +164,7 @@ class CachedLLM(WrapperLLM):
     # -- concurrent equal questions -----------------------------------------------------------------------------
 
     @contextmanager
-    def _leading(self, place: tuple[Any, str], flight: _Flight) -> Iterator[None]:
+    def _ask_for_all(self, place: tuple[Any, str], flight: _Flight) -> Iterator[None]:
         """Ask for all that wait. They receive an error too; if the request is cancelled, one of them asks again."""
         try:
             yield
@@ -176,35 +176,35 @@ class CachedLLM(WrapperLLM):
             del self._flights[place]
             flight.landed.set()
 
-    def _known(self, key: str, question: Question, flight: _Flight) -> Answer | None:
+    def _find_known(self, key: str, question: Question, flight: _Flight) -> Answer | None:
         """Return the answer in the file, also to all that wait; None if the LLM has to be asked."""
-        flight.outcome = self._find(key, question)
+        flight.outcome = self._find_answer(key, question)
         if flight.outcome is not None:
-            return self._hit(flight.outcome)
-        self._missed(1)
+            return self._count_hit(flight.outcome)
+        self._count_misses(1)
         return None
 
-    def _new(self, key: str, question: Question, flight: _Flight, answer: Answer) -> Answer:
+    def _store_new(self, key: str, question: Question, flight: _Flight, answer: Answer) -> Answer:
         """Return the answer of the LLM, also to all that wait, and store it."""
         flight.outcome = answer = question.check(answer)
-        self._keep([(key, answer)])
+        self._keep_answers([(key, answer)])
         return answer
 
-    def _shared(self, question: Question, outcome: Answer | Exception) -> Answer:
+    def _share_outcome(self, question: Question, outcome: Answer | Exception) -> Answer:
         """Return the outcome of an equal question, whose usage was counted there."""
         if isinstance(outcome, InvalidAnswer):
             raise InvalidAnswer(outcome.problem, outcome.transcript)
         if isinstance(outcome, Exception):
             raise outcome
-        return question.check(self._hit(outcome))
+        return question.check(self._count_hit(outcome))
 
     # -- entries ------------------------------------------------------------------------------------------------
 
-    def _key(self, question: Question) -> str:
+    def _make_key(self, question: Question) -> str:
         text = json.dumps([self.identity, question.content], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def _find(self, key: str, question: Question) -> Answer | None:
+    def _find_answer(self, key: str, question: Question) -> Answer | None:
         """Return the answer under a key with its original usage; None if there is no valid one."""
         text = self._store.get(key)
         if text is None:
@@ -215,17 +215,17 @@ class CachedLLM(WrapperLLM):
             return None
         return answer if _are_probabilities(answer, question) else None
 
-    def _keep(self, answers: Sequence[tuple[str, Answer]]) -> None:
+    def _keep_answers(self, answers: Sequence[tuple[str, Answer]]) -> None:
         self._store.put((key, self.name, json.dumps(answer_to_data(answer))) for key, answer in answers)
 
-    def _hit(self, answer: Answer) -> Answer:
+    def _count_hit(self, answer: Answer) -> Answer:
         """Count a hit and return the answer without its usage."""
         with self._counting:
             hits, saved = self._stats.hits + 1, self._stats.saved + answer.usage
             self._stats = replace(self._stats, hits=hits, saved=saved)
         return replace(answer, usage=TokenUsage())
 
-    def _missed(self, count: int) -> None:
+    def _count_misses(self, count: int) -> None:
         with self._counting:
             self._stats = replace(self._stats, misses=self._stats.misses + count)
 

@@ -60,7 +60,7 @@ class RecordingLLM(WrapperLLM):
         super().__init__(llm)
         self.path = Path(path)
         self._writing = threading.Lock()
-        with self._errors_told():
+        with self._convert_errors():
             self._file = _open_to_append(self.path)
         # Also closed when the object is garbage-collected, and at the end of the program.
         self._closing = weakref.finalize(self, self._file.close)
@@ -74,20 +74,20 @@ class RecordingLLM(WrapperLLM):
         """
         with self._bad_recorded(question):
             answer = question.check(answered(self.llm, question))
-        self._record([(question, answer)])
+        self._record_outcomes([(question, answer)])
         return answer
 
     async def _achoose(self, question: Question) -> Answer:
         with self._bad_recorded(question):
             answer = question.check(await aanswered(self._awaited, question))
-        self._record([(question, answer)])
+        self._record_outcomes([(question, answer)])
         return answer
 
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         answers = all_answered(self._batched, questions)
         outcomes = [checked(question, outcome) for question, outcome in zip(questions, answers, strict=True)]
         pairs = zip(questions, outcomes, strict=True)
-        self._record([(q, outcome) for q, outcome in pairs if isinstance(outcome, (Answer, InvalidAnswer))])
+        self._record_outcomes([(q, outcome) for q, outcome in pairs if isinstance(outcome, (Answer, InvalidAnswer))])
         return outcomes
 
     def close(self) -> None:
@@ -100,12 +100,12 @@ class RecordingLLM(WrapperLLM):
         try:
             yield
         except InvalidAnswer as error:
-            self._record([(question, error)])
+            self._record_outcomes([(question, error)])
             raise
 
-    def _record(self, outcomes: Sequence[tuple[Question, Answer | InvalidAnswer]]) -> None:
-        lines = [_line(self.name, question, outcome) for question, outcome in outcomes]
-        with self._writing, self._errors_told():
+    def _record_outcomes(self, outcomes: Sequence[tuple[Question, Answer | InvalidAnswer]]) -> None:
+        lines = [_write_line(self.name, question, outcome) for question, outcome in outcomes]
+        with self._writing, self._convert_errors():
             if self._file.closed:
                 raise AnswerFileError(str(self.path), "the transcript is closed")
             for line in lines:
@@ -116,7 +116,7 @@ class RecordingLLM(WrapperLLM):
                     raise AnswerFileError(str(self.path), "the disk is full; the last answer is not in the transcript")
 
     @contextmanager
-    def _errors_told(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -157,7 +157,7 @@ class ReplayLLM:
             with open_file(self.path) as file:
                 for number, line in enumerate(file, 1):
                     self._digest.update(line)
-                    self._read(line, number)
+                    self._read_line(line, number)
         except OSError as error:
             raise AnswerFileError(str(path), f"it cannot be read: {error.strerror or error}") from error
 
@@ -183,7 +183,9 @@ class ReplayLLM:
         """
         content = _digest(question.content)
         with self._taking:
-            recording = _next(self._by_walk.get((question.walk, content))) or _next(self._by_content.get(content))
+            recording = _find_unused(self._by_walk.get((question.walk, content))) or _find_unused(
+                self._by_content.get(content)
+            )
             if recording is None:
                 raise NotRecorded(str(self.path), question, self._counts.get(content, 0))
             recording.used = True
@@ -193,9 +195,9 @@ class ReplayLLM:
             return question.check(outcome)
         raise InvalidAnswer(outcome.problem, [(question.prompt, text) for text in outcome.texts], outcome.usage)
 
-    def _read(self, line: bytes, number: int) -> None:
+    def _read_line(self, line: bytes, number: int) -> None:
         try:
-            walk, content, outcome = _recorded(line)
+            walk, content, outcome = _parse_line(line)
         except ValueError as error:
             if not line.endswith(b"\n") and (number > 1 or _is_beginning(line)):
                 return  # the recording was interrupted while it was written
@@ -224,7 +226,7 @@ class _Recording:
     used: bool = False
 
 
-def _next(queue: deque[_Recording] | None) -> _Recording | None:
+def _find_unused(queue: deque[_Recording] | None) -> _Recording | None:
     """Remove the used recordings from the front and return the first unused one."""
     while queue and queue[0].used:
         queue.popleft()
@@ -234,7 +236,7 @@ def _next(queue: deque[_Recording] | None) -> _Recording | None:
 # -- lines -------------------------------------------------------------------------------------------------------------
 
 
-def _line(llm: str, question: Question, outcome: Answer | InvalidAnswer) -> bytes:
+def _write_line(llm: str, question: Question, outcome: Answer | InvalidAnswer) -> bytes:
     """Return the line for a question and its outcome."""
     record: dict[str, Any] = {
         "format": _FORMAT,
@@ -256,7 +258,7 @@ def _line(llm: str, question: Question, outcome: Answer | InvalidAnswer) -> byte
         return json.dumps(record).encode() + b"\n"
 
 
-def _recorded(line: bytes) -> tuple[str, bytes, Answer | _Invalid]:
+def _parse_line(line: bytes) -> tuple[str, bytes, Answer | _Invalid]:
     """Read the walk, the digest of the content and the outcome from a line; raise ``ValueError`` if it is invalid."""
     record = parse_json(line)
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
@@ -298,7 +300,7 @@ def _open_to_append(path: Path) -> Any:
         end, tail = _last_line(file)
         if tail:
             try:
-                _recorded(tail)
+                _parse_line(tail)
             except ValueError:
                 if not _is_beginning(tail):
                     number = _count_lines(file) + 1

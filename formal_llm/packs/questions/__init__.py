@@ -1,7 +1,7 @@
 """Questions for agents: published files, a small set of our own, and the scoring of answers."""
 
+from formal_llm.packs.questions.benchmark import PublishedTable, published_tables
 from formal_llm.packs.questions.loading import FORMATS, ContextArticles, QuizQuestion, read_questions, shipped_questions
-from formal_llm.packs.questions.published import PublishedTable, published_tables
 from formal_llm.packs.questions.scoring import AnswerScore, mean_score, score_answer
 
 __all__ = [

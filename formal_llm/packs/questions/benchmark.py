@@ -6,19 +6,67 @@ Every run is a line in a results file in the folder of the benchmark, so that an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from formal_llm import authored
 from formal_llm.agents.agent import Agent, Tools
 from formal_llm.agents.many import AgentOutcome
 from formal_llm.agents.transcript import Transcript
 from formal_llm.agents.voting import SelfConsistency
+from formal_llm.authored.tables import Items, Keys, NamedEntries, read_toml
 from formal_llm.llms.llm import LLM
 from formal_llm.packs.questions.loading import QuizQuestion
-from formal_llm.packs.questions.published import PublishedTable
 from formal_llm.packs.questions.scoring import mean_score, score_answer
 from formal_llm.planning.plans.usage import Usage
+
+_SHAPE = Keys(
+    {
+        "tables": Items(
+            Keys(
+                {
+                    "source": str,
+                    "model": str,
+                    "measures": NamedEntries(str),
+                    "notes": Items(str),
+                    "rows": NamedEntries(NamedEntries(float)),
+                },
+                needed=("source", "model", "measures", "rows"),
+            )
+        )
+    },
+    needed=("tables",),
+)
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table of a paper.
+
+    Attributes:
+        source: the paper and the number of the table.
+        model: the model.
+        measures: for each data set, the measure of its figures, in percent.
+        rows: for each method, its figure on each data set.
+        notes: the differences from our own figures.
+    """
+
+    source: str
+    model: str
+    measures: Mapping[str, str]
+    rows: Mapping[str, Mapping[str, float]]
+    notes: tuple[str, ...] = ()
+
+
+def published_tables() -> list[PublishedTable]:
+    """Return the tables shipped with the library."""
+    data = read_toml(authored.find("tasks", "questions") / "published.toml", _SHAPE)
+    return [
+        PublishedTable(one["source"], one["model"], one["measures"], one["rows"], tuple(one.get("notes", ())))
+        for one in data["tables"]
+    ]
+
 
 #: The methods that consist of several runs: the agent to vote, and the agent to use if no answer occurs twice.
 VOTES: dict[str, tuple[str, str | None]] = {

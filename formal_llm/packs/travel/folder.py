@@ -331,7 +331,7 @@ def _find_file(root: Path, place: str) -> Path | None:
     return None
 
 
-def _number_rows(path: Path, table: Table[R], told: list[RowProblem]) -> Iterator[tuple[int, R]]:
+def _number_rows(path: Path, table: Table[R], problems: list[RowProblem]) -> Iterator[tuple[int, R]]:
     """Iterate over the rows of a file with their line numbers."""
     at = [0]
 
@@ -339,36 +339,36 @@ def _number_rows(path: Path, table: Table[R], told: list[RowProblem]) -> Iterato
         for at[0], cells in csv_lines(path, table):
             yield at[0], cells
 
-    for row in table.read_rows(track_lines(), str(path), told):
+    for row in table.read_rows(track_lines(), str(path), problems):
         yield at[0], row
 
 
-def _read_roads(path: Path, told: list[RowProblem]) -> list[Road]:
+def _read_roads(path: Path, problems: list[RowProblem]) -> list[Road]:
     """Read the roads of a table, and record duplicates with different values; the first counts."""
     first: dict[tuple[str, str], Road] = {}
-    for line, road in _number_rows(path, ROADS, told):
+    for line, road in _number_rows(path, ROADS, problems):
         same = first.setdefault((road.origin, road.destination), road)
         if same != road:
             problem = (
                 f"the way from {road.origin} to {road.destination} is there twice, and the first one counts: "
                 f"{same.distance} and not {road.distance}, {same.duration} and not {road.duration}"
             )
-            told.append(RowProblem(str(path), line, None, problem))
+            problems.append(RowProblem(str(path), line, None, problem))
     return list(first.values())
 
 
-def _read_places(path: Path, table: Table[P], told: list[RowProblem]) -> list[P]:
+def _read_places(path: Path, table: Table[P], problems: list[RowProblem]) -> list[P]:
     """Read the places of a table, and record those that plans cannot name, or name only in part; they are kept."""
     found: list[P] = []
     first: dict[tuple[str, str], int] = {}
-    for line, place in _number_rows(path, table, told):
+    for line, place in _number_rows(path, table, problems):
         found.append(place)
         same = first.setdefault((place.city, place.name), line)
         if same != line:
             problem = f"{place.name!r} in {place.city} is in line {same}, too: a plan that names it means that one"
-            told.append(RowProblem(str(path), line, None, problem, kept=True))
+            problems.append(RowProblem(str(path), line, None, problem, kept=True))
         elif place.name != " ".join(place.name.split("\n")).strip():
-            told.append(
+            problems.append(
                 RowProblem(str(path), line, None, f"the name {place.name!r} has blanks or line ends", kept=True)
             )
     return found

@@ -125,9 +125,6 @@ class _OfficialEvaluation:
     def _find_restaurants(self, text: str) -> list[Restaurant]:
         return find_named(self._world.restaurants(name_city(text)[1]), text)
 
-    def _find_sights(self, text: str) -> list[Attraction]:
-        return find_named(self._world.attractions(name_city(text)[1]), text)
-
     def _list_meals(self) -> Iterator[tuple[int, str, str]]:
         for number, day in self._days:
             for field, text in day.meals:
@@ -171,7 +168,7 @@ class _OfficialEvaluation:
                 yield TripFinding("Within Sandbox", f"there is no restaurant {text!r}", number, field)
         for number, day in self._days:
             for text in day.attraction.split(";")[:-1] if said(day.attraction) else ():
-                if not self._find_sights(text):
+                if not find_named(self._world.attractions(name_city(text)[1]), text):
                     yield TripFinding("Within Sandbox", f"there is no attraction {text!r}", number, "attraction")
         for number, text in self._list_nights():
             if not self._find_beds(text):

@@ -321,7 +321,7 @@ def _render_days(days: Sequence[ResolvedDay], lines: Sequence[Expense], query: T
             parts.append(f'<div class="sights">{picture}</div>')
         rows = [_render_row(CALLED[line.field], line.text, format_money(line.total)) for line in items]
         rows += [
-            _render_row("Sight" if number == 1 else "", _render_sight(number, stop), "") for number, stop in numbered
+            _render_row("Sight" if number == 1 else "", f"{number}. {stop.named.text}", "") for number, stop in numbered
         ]
         if items:
             rows.append(
@@ -331,10 +331,6 @@ def _render_days(days: Sequence[ResolvedDay], lines: Sequence[Expense], query: T
             )
         parts.append(f"<table>{''.join(rows)}</table></section>")
     return parts
-
-
-def _render_sight(number: int, stop: Stop) -> str:
-    return f"{number}. {stop.named.text}"
 
 
 def _render_row(name: str, text: str, cost: str) -> str:

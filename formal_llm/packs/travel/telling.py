@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import date
 from decimal import Decimal
 
 from formal_llm.automata.models.symbols import Symbol
@@ -136,7 +135,7 @@ def summarize_query(query: TravelQuery) -> str:
     """Describe a query in one line."""
     wishes = query.constraints
     parts = [
-        f"{query.days} days from {_format_date(query.dates[0])}" if query.dates else f"{query.days} days",
+        f"{query.days} days from {query.dates[0].day} {query.dates[0]:%B %Y}" if query.dates else f"{query.days} days",
         _format_count(query.people, "traveller"),
         *([] if query.budget is None else [f"${query.budget:,} for all"]),
         *([wishes.room_type] if wishes.room_type else []),
@@ -150,10 +149,6 @@ def summarize_query(query: TravelQuery) -> str:
 def _list_numbers(cost: int, rating: float | None) -> dict[str, Decimal | float]:
     """Return the numbers by which options can be grouped and ordered."""
     return {"cost": Decimal(cost) / 100, **({} if rating is None else {"rating": rating})}
-
-
-def _format_date(day: date) -> str:
-    return f"{day.day} {day:%B %Y}"
 
 
 def _format_stars(rating: float | None) -> str:

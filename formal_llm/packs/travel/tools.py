@@ -71,7 +71,7 @@ def printed_flights(flights: Sequence[Flight]) -> str:
 def printed_accommodations(beds: Sequence[Accommodation]) -> str:
     """Print the output of AccommodationSearch; prices and nights have a decimal, as in the published table."""
     rows = [
-        (one.name, _convert_price(one.price), one.room_type, " & ".join(one.house_rules), float(one.minimum_nights),
+        (one.name, float(one.price), one.room_type, " & ".join(one.house_rules), float(one.minimum_nights),
          one.maximum_occupancy, one.rating, one.city)
         for one in beds
     ]  # fmt: skip
@@ -88,10 +88,6 @@ def printed_attractions(sights: Sequence[Attraction]) -> str:
     """Print the output of AttractionSearch."""
     rows = [(one.name, one.latitude, one.longitude, one.address, one.phone, one.website, one.city) for one in sights]
     return printed_table(ATTRACTIONS.columns, rows)
-
-
-def _convert_price(price: int | Decimal) -> float:
-    return float(price)
 
 
 def _format_text(cell: Cell) -> str:

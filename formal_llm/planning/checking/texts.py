@@ -247,8 +247,8 @@ class _InvalidText:
             found = self._locate_in_lines(found, word)
         return self._add_repair(found) if repair else found
 
-    def _is_possible(self, told: CandidateWords) -> bool:
-        return told.find_word(self._rules, self._max_states) is not None
+    def _is_possible(self, candidates: CandidateWords) -> bool:
+        return candidates.find_word(self._rules, self._max_states) is not None
 
     def _add_reason(
         self, found: TextVerification, wrong: ReadingProblem, blamed: Verification | None
@@ -266,7 +266,7 @@ class _InvalidText:
 
     def _locate_in_lines(self, found: TextVerification, word: Word) -> TextVerification:
         """The verification of a word that lines stand for, reported with its line."""
-        matching = next((one for one in self._reading.told if one.pda.accepts(word)), None)
+        matching = next((one for one in self._reading.candidates if one.pda.accepts(word)), None)
         if matching is None or found.position is None:
             return found
         reads = [move for move in find_run(matching.pda, word) if move.read is not None]

@@ -112,7 +112,7 @@ def certificate(
     return {
         **write_claim_head(pda, "plan"),
         "word": list(word),
-        "run": _number_run(pda, base, made),
+        "run": RunNumbers(pda, base).number_moves(made),
         "constraints": [_find_constraint_run(constraint, word) for constraint in constraints],
         "sums": [
             _write_exact(sum(weights.get(step, Fraction(0)) for step in word)) for _, weights, _, _ in _list_limits(pda)
@@ -219,11 +219,6 @@ def _write_exact(amount: Fraction | int) -> JSON:
 
 
 # -- runs -------------------------------------------------------------------------------------------------------------
-
-
-def _number_run(pda: PDA, base: PDA, moves: Iterable[Move]) -> list[int]:
-    """The numbers of the productions, or of the transitions of the base, that a run of all together takes."""
-    return RunNumbers(pda, base).number_moves(moves)
 
 
 class RunNumbers:

@@ -53,9 +53,9 @@ def _keeps_rules(rules: PDA, word: Word) -> bool:
     )
 
 
-def has_word(told: CandidateWords) -> bool:
+def has_word(candidates: CandidateWords) -> bool:
     """Whether there is a word at all."""
-    return told.sample is not None or Lookahead(told.pda).completable().value != "no"
+    return candidates.sample is not None or Lookahead(candidates.pda).completable().value != "no"
 
 
 def write_step(transition: Transition, label: str) -> str | None:

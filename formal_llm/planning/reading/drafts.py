@@ -120,7 +120,7 @@ class _DraftReader:
     def _convert_reading(self, reading: Reading) -> tuple[DraftStep, ...] | None:
         """The steps of what could be read; None where that describes no word."""
         if self._moves is not None and reading.lines:
-            if not reading.told:
+            if not reading.candidates:
                 return None
             lines = [self._read_step(line.text) for line in reading.lines]
             return tuple(lines[::-1] if self._order == "backward" else lines)

@@ -35,12 +35,12 @@ class LinePart(NamedTuple):
 class PartBody(NamedTuple):
     """What a part may become: terminals that are in the word and in no line (plain), and other parts.
 
-    It is ``told`` where it begins on a line of its own.
+    It ``starts_line`` where it begins on a line of its own.
     """
 
     items: tuple[str | LinePart, ...]
     parts: tuple[LinePart, ...]
-    told: bool = False
+    starts_line: bool = False
 
     def list_terminals_before(self, passed: int) -> Word:
         """The terminals before the part with this index, and after the one before it."""
@@ -211,7 +211,7 @@ class _Forest:
         return self._names[key]
 
     def _name_leaves(self, state: _ChartState, passed: int) -> Word:
-        line = state.origin if state.body.told else -1
+        line = state.origin if state.body.starts_line else -1
         return tuple(
             self._leaves.setdefault((name, line), f"\0{name}\0{line}")
             for name in state.body.list_terminals_before(passed)

@@ -72,7 +72,7 @@ class LineGrammar:
         self._numbers = {line.number: index for index, line in enumerate(lines)}
         printed = manner == "printed"
         self._result = _RESULT if printed else _RESULT_LIKE
-        self._told_forms = [(line.text,) if printed else line.forms for line in lines]
+        self._written_forms = [(line.text,) if printed else line.forms for line in lines]
         self._form = one_line if printed else fold_text
         self._forms = {name: [self._form(cfg.label(name))] for name in cfg.terminals}
         self._uses = {name: [f"Use {label}" for label in labels] for name, labels in self._forms.items()}
@@ -240,7 +240,7 @@ class LineGrammar:
         if text:
             forms = [self._form(text)] + ([] if self._manner == "printed" else [fold_text(text).rstrip(STOPS)])
             for index in self._list_line_indices(way):
-                for rest in _strip_forms(self._told_forms[index], dict.fromkeys(forms), ": "):
+                for rest in _strip_forms(self._written_forms[index], dict.fromkeys(forms), ": "):
                     for items, heads in self._match_body(body, rest, _CHOSEN):
                         yield (
                             (_StepItem(index), *items),
@@ -261,7 +261,7 @@ class LineGrammar:
         return (way,) if way >= 0 else range(len(self._lines))
 
     def _match_use(self, index: int, terminal: str) -> Iterator[str]:
-        return _strip_forms(self._told_forms[index], self._uses[terminal], " on ")
+        return _strip_forms(self._written_forms[index], self._uses[terminal], " on ")
 
     # -- what is written with a step ----------------------------------------------------------------------------
 
@@ -411,7 +411,7 @@ class GrammarLines:
         strict: whether only what is printed is understood.
 
     Attributes:
-        told: the words; empty where there are none.
+        candidates: the words; empty where there are none.
 
     Raises:
         Undecided: there are too many ways to read the lines.
@@ -431,7 +431,7 @@ class GrammarLines:
         elif not found and not strict and not inputs and order == "backward":
             elided = LineGrammar(cfg, lines[::-1], nested=True, manner="elided").chart.build_candidates()
             found = [elided] if elided is not None else []
-        self.told = tuple(self._restore_line_order(told) for told in found)
+        self.candidates = tuple(self._restore_line_order(one) for one in found)
 
     def _find_candidates(self, manner: Manner, *, strict: bool) -> list[CandidateWords]:
         self._readings = list(self._list_readings(manner, strict=strict))
@@ -446,11 +446,11 @@ class GrammarLines:
         bent = strict or manner == "printed"
         yield LineGrammar(self._cfg, self._lines[::-1], nested=False, manner=manner, bent=bent)
 
-    def _restore_line_order(self, told: CandidateWords) -> CandidateWords:
+    def _restore_line_order(self, candidates: CandidateWords) -> CandidateWords:
         """What was read, with the lines counted as they stand."""
         if self._order == "forward":
-            return told
-        return replace(told, lines={move: len(self._lines) - 1 - line for move, line in told.lines.items()})
+            return candidates
+        return replace(candidates, lines={move: len(self._lines) - 1 - line for move, line in candidates.lines.items()})
 
     def explain_failure(self) -> ReadingProblem:
         """Why there are no words: the first line that cannot follow, in the order of the derivation."""

@@ -253,11 +253,11 @@ def _check_remark(place: int, line: str, remark: str, phrases: StepPhrases) -> N
     )  # fmt: skip
 
 
-def _check_hidden(text: str, place: int, line: str, phrases: StepPhrases, told: str) -> None:
+def _check_hidden(text: str, place: int, line: str, phrases: StepPhrases, message: str) -> None:
     """Raise where a text that would be left out names a step."""
     hidden = phrases.find_hidden_step(text)
     if hidden is not None:
-        raise NotationError(told.format(hidden), file="<plan>", line=place, source_line=line)
+        raise NotationError(message.format(hidden), file="<plan>", line=place, source_line=line)
 
 
 def unknown_step(text: str, known: Iterable[str], place: int, line: str) -> NotationError:

@@ -76,7 +76,7 @@ class AutomatonLines:
         strict: whether only what is printed is understood.
 
     Attributes:
-        told: the words; there may be none.
+        candidates: the words; there may be none.
 
     Raises:
         NotationError: a line describes nothing of the automaton.
@@ -88,7 +88,7 @@ class AutomatonLines:
         for line, match in zip(lines, self._matches, strict=True):
             if not match:
                 raise unknown_step(line.text, self._moves.printed, line.place, line.source)
-        self.told = self._find_candidates(self._matches)
+        self.candidates = self._find_candidates(self._matches)
 
     def is_decision(self, at: int) -> bool:
         """Whether a line describes a decision, and so no step."""
@@ -215,7 +215,7 @@ class Reading:
 
     Attributes:
         words: the words that it contains.
-        told: the languages of the words that it stands for.
+        candidates: the languages of the words that it stands for.
         lines: its steps, where it is a list of steps.
         skipped: what was left out.
         guess: where it describes nothing, a word that has its steps and is none of the language; None where there is
@@ -225,7 +225,7 @@ class Reading:
     """
 
     words: tuple[Word, ...] = ()
-    told: tuple[CandidateWords, ...] = ()
+    candidates: tuple[CandidateWords, ...] = ()
     lines: tuple[StepLine, ...] = ()
     skipped: tuple[SkippedText, ...] = ()
     guess: Word | None = None
@@ -244,7 +244,7 @@ class Reading:
             Undecided: the budget ran out before that was known.
         """
         outright = (word for word in self.words if rules is None or rules.accepts(word))
-        found = (one.find_word(rules or _NO_RULES, max_states) for one in self.told)
+        found = (one.find_word(rules or _NO_RULES, max_states) for one in self.candidates)
         return next((word for word in chain(outright, found) if word is not None), None)
 
 
@@ -345,7 +345,9 @@ class _PlanReader:
         if found is not None and (self._strict or not self._phrases.whole(core[0][1].strip())):
             return found
         lines = self._read_listed_steps(listed) if listed else self._read_lines(text, rows)
-        return lines if found is None else replace(lines, words=found.words + lines.words, told=found.told + lines.told)
+        if found is None:
+            return lines
+        return replace(lines, words=found.words + lines.words, candidates=found.candidates + lines.candidates)
 
     def _read_lines(self, text: str, rows: Sequence[tuple[int, str]]) -> Reading:
         """Steps on lines; a name that stands alone may be a word as well."""
@@ -401,7 +403,7 @@ class _PlanReader:
             if candidates is not None and has_word(candidates)
             else ReadingProblem("the automaton has no such steps, one after the other")
         )
-        return Reading(told=(candidates,) if candidates is not None and wrong is None else (), wrong=wrong)
+        return Reading(candidates=(candidates,) if candidates is not None and wrong is None else (), wrong=wrong)
 
     def _read_call(self, rows: Sequence[tuple[int, str]], skipped: tuple[SkippedText, ...]) -> Reading | None:
         """Nested calls."""
@@ -420,7 +422,7 @@ class _PlanReader:
             return Reading(wrong=ReadingProblem("plans of these rules are not printed as such a call", line))
         candidates = find_call_candidates(self.cfg, result, tokens)
         if candidates is not None:
-            return Reading(told=(candidates,), skipped=skipped)
+            return Reading(candidates=(candidates,), skipped=skipped)
         guess = tuple(names)
         return Reading(
             guess=None if self.cfg.accepts(guess) else guess, skipped=skipped,
@@ -470,32 +472,28 @@ class _PlanReader:
         guess = None
         decisions = [False] * len(lines)
         moved: AutomatonLines | None = None
-        retold: GrammarLines | None = None
+        parsed: GrammarLines | None = None
         if self.cfg is not None:
-            retold = GrammarLines(self.cfg, lines, self._order, strict=self._strict)
-            candidates = retold.told
+            parsed = GrammarLines(self.cfg, lines, self._order, strict=self._strict)
+            candidates = parsed.candidates
         elif self.base is not None:
             moved = AutomatonLines(self.base, lines, self._order, strict=self._strict)
-            candidates = (moved.told,) if has_word(moved.told) else ()
+            candidates = (moved.candidates,) if has_word(moved.candidates) else ()
             decisions = [moved.is_decision(at) for at in range(len(lines))]
         else:
-            words = (
-                tuple(self._resolve_terminal(line.text, line.place, line.source) for line in self._order_lines(lines)),
-            )
+            ordered = lines[::-1] if self._order == "backward" else lines
+            words = (tuple(self._resolve_terminal(line.text, line.place, line.source) for line in ordered),)
         wrong = find_wrong_number(lines, decisions)
         if wrong is not None:
             candidates, words = (), ()
         if not (candidates or words):
-            guess = retold.guess_word() if retold is not None else moved.guess_word() if moved is not None else None
+            guess = parsed.guess_word() if parsed is not None else moved.guess_word() if moved is not None else None
             wrong = wrong or (
-                retold.explain_failure() if retold is not None else ReadingProblem("no plan is told like this")
+                parsed.explain_failure() if parsed is not None else ReadingProblem("no plan is told like this")
             )
         # Numbers that are wrong are reported as they are; else an automaton is asked what could have stood there.
         moved = None if wrong is not None and wrong.line is not None else moved
         return Reading(words, candidates, tuple(lines), tuple(skipped), guess, wrong, moved)
-
-    def _order_lines(self, lines: Sequence[StepLine]) -> Sequence[StepLine]:
-        return lines[::-1] if self._order == "backward" else lines
 
 
 def _check_shared(word: Word, reading: Reading, rules: PDA) -> None:
@@ -503,7 +501,7 @@ def _check_shared(word: Word, reading: Reading, rules: PDA) -> None:
     labels = {name: rules.label(name) for name in rules.terminals}
     if len(set(labels.values())) == len(labels) or any(move.decision for move in rules.transitions):
         return
-    for candidates in reading.told:
+    for candidates in reading.candidates:
         for other in islice(words(candidates.pda, len(word)), _OTHERS):
             if other != word and [*map(labels.get, other)] == [*map(labels.get, word)] and rules.accepts(other):
                 one, two = next((a, b) for a, b in zip(word, other, strict=True) if a != b)

@@ -33,7 +33,7 @@ def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
     def forget() -> None:
         transport.has_aiohttp.cache_clear()
-        transport._classes.cache_clear()
+        transport._create_classes.cache_clear()
 
     if request.param == "no aiohttp":
         monkeypatch.setitem(sys.modules, "aiohttp", None)

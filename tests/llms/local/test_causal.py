@@ -326,7 +326,7 @@ def test_logits_of_padded_prompts_are_those_of_each_text_alone(
     scorer = text_scorer(llama, spoken(), batch_tokens=batch_tokens, packing="off")
     looked: dict[int, torch.Tensor] = {}
     with torch.no_grad():
-        for chosen, logits in scorer._padded(PROMPTS):
+        for chosen, logits in scorer._score_padded(PROMPTS):
             counts = [1 + len(PROMPTS[index].tree.tokens) for index in chosen]
             looked.update(zip(chosen, logits.split(counts), strict=True))
         assert looked.keys() == {0, 1, 2}
@@ -338,4 +338,4 @@ def test_logits_of_padded_prompts_are_those_of_each_text_alone(
 
 
 def test_no_padded_prompts(llama: Any, spoken: Callable[..., Any]) -> None:
-    assert list(text_scorer(llama, spoken())._padded([])) == []
+    assert list(text_scorer(llama, spoken())._score_padded([])) == []

@@ -10,13 +10,22 @@ from typing import Any
 import pytest
 import torch
 
-from formal_llm.errors import LLMError
+from formal_llm.errors import LLMError, ModelError, ResourceNotFound
 from formal_llm.llms.generation import ScoringLLM, TextLLM
 from formal_llm.llms.llm import LLM, BatchLLM
-from formal_llm.llms.local.model import TokenStream, TransformersLLM, after, open_tokens, written_pieces
+from formal_llm.llms.local.model import (
+    TokenStream,
+    TransformersLLM,
+    after,
+    fingerprint,
+    open_tokens,
+    with_adapter,
+    written_pieces,
+)
 from formal_llm.llms.question import Message
 from formal_llm.llms.recorded.cache import CachedLLM
 from formal_llm.llms.usage import TokenUsage
+from formal_llm.rltf.policy import LoRA, Policy
 from tests import tiny_models
 from tests.llms.local import token_by_token
 
@@ -279,3 +288,32 @@ def test_an_open_text(spoken: Callable[..., Any]) -> None:
     plain, ended = spoken(), spoken(end_after=True)
     assert open_tokens(ended, "restore") == open_tokens(plain, "restore") == plain("restore")["input_ids"]
     assert open_tokens(plain, "") == [plain.bos_token_id]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A tiny decoder, and the folder of adapters for it."""
+    spoken = tiny_models.tokenizer()
+    folder = tmp_path_factory.mktemp("tiny")
+    base = Path(tiny_models.save(folder / "base", tiny_models.causal(vocabulary=len(spoken)), spoken))
+    Policy(str(base), LoRA(2)).save(folder / "run" / "best")
+    return base, folder / "run" / "best"
+
+
+def test_adapters_of_a_run(trained: tuple[Path, Path]) -> None:
+    base, adapter = trained
+    made = with_adapter(f"transformers:{base}?dtype=float32", adapter)
+    assert made.settings["dtype"] == "torch.float32"  # type: ignore[attr-defined]
+    assert any("lora_" in name for name, _ in made.scorer.model.named_modules())  # type: ignore[attr-defined]
+
+
+def test_adapters_for_another_model_are_refused(trained: tuple[Path, Path], tmp_path: Path) -> None:
+    _, adapter = trained
+    with pytest.raises(ModelError, match=r"were trained on .*base, not on transformers:other"):
+        with_adapter("transformers:other", adapter)
+    with pytest.raises(ModelError, match="takes no adapters"):
+        with_adapter("openai:some", adapter)
+    with pytest.raises(ResourceNotFound, match="folder of adapters"):
+        with_adapter("minilm", tmp_path)
+    with pytest.raises(ResourceNotFound, match="adapter file"):
+        fingerprint(tmp_path)

@@ -197,13 +197,13 @@ def test_keys_and_values_come_back_by_their_slots() -> None:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
     """For each pass the tokens that it reads, and whether it has a past."""
     found = []
-    read = CausalScorer._read
+    read = CausalScorer._read_rows
 
     def noted(self: CausalScorer, rows: Any, past: Any, *, keep: bool) -> Any:
         found.append((sum(len(row.ids) for row in rows), past is not None))
         return read(self, rows, past, keep=keep)
 
-    monkeypatch.setattr(CausalScorer, "_read", noted)
+    monkeypatch.setattr(CausalScorer, "_read_rows", noted)
     return found
 
 

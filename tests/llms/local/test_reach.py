@@ -234,14 +234,14 @@ def alone(model: Any) -> Any:
 
 def test_what_a_model_refuses_is_told() -> None:
     model = refusing(ValueError("no such mask"))
-    packed = CausalScorer(model, NOT_LOOKED_AT, packing="on")._packed
+    packed = CausalScorer(model, NOT_LOOKED_AT, packing="on")._score_packed
     assert why_not_packed(model, packed, alone(model)) == "it refuses to (no such mask)"
 
 
 @pytest.mark.parametrize("kind", [AttributeError, TypeError, RuntimeError, IndexError])
 def test_a_fault_is_not_taken_for_a_model_that_cannot(kind: type[Exception]) -> None:
     model = refusing(kind("a fault"))
-    packed = CausalScorer(model, NOT_LOOKED_AT, packing="on")._packed
+    packed = CausalScorer(model, NOT_LOOKED_AT, packing="on")._score_packed
     with pytest.raises(kind, match="a fault"):
         why_not_packed(model, packed, alone(model))
     assert not model.training
@@ -251,10 +251,10 @@ def test_other_logits_are_told_with_how_far_they_are_off(llama: Any) -> None:
     scorer = CausalScorer(llama, NOT_LOOKED_AT, packing="on")
 
     def doubled(prompts: Any, cache: Any) -> Any:
-        return ((chosen, 2 * logits) for chosen, logits in scorer._packed(prompts, cache))
+        return ((chosen, 2 * logits) for chosen, logits in scorer._score_packed(prompts, cache))
 
-    assert why_not_packed(llama, scorer._packed, scorer._padded) == ""
-    assert why_not_packed(llama, doubled, scorer._padded).startswith("its logits are off by")
+    assert why_not_packed(llama, scorer._score_packed, scorer._score_padded) == ""
+    assert why_not_packed(llama, doubled, scorer._score_padded).startswith("its logits are off by")
 
 
 def test_what_can_be_seen_of_a_model() -> None:
@@ -265,7 +265,7 @@ def test_what_can_be_seen_of_a_model() -> None:
     def why(kind: str, **more: Any) -> str:
         model = AutoModelForCausalLM.from_config(config(kind, **more)).eval()
         scorer = CausalScorer(model, NOT_LOOKED_AT, packing="on")
-        return why_not_packed(model, scorer._packed, scorer._padded)
+        return why_not_packed(model, scorer._score_packed, scorer._score_padded)
 
     assert why("qwen3") == ""
     linear = {"layer_types": ["linear_attention", "full_attention"], "num_experts": 0, "mlp_only_layers": [0, 1]}

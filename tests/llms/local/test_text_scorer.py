@@ -6,11 +6,110 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
+from formal_llm.errors import LLMError, ModelError
 from formal_llm.llms.local.causal import CausalScorer
-from formal_llm.llms.local.seq2seq import Seq2SeqScorer
-from formal_llm.llms.local.text_scorer import answered_by, text_scorer
+from formal_llm.llms.local.text_scorer import Seq2SeqScorer, answered_by, text_scorer
+from formal_llm.llms.question import Question
 from tests import tiny_models
+from tests.llms.local import token_by_token
+
+
+@pytest.mark.parametrize("joined", [False, True], ids=["split", "joined"])
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+def test_probabilities_are_those_of_the_brute_force(
+    kind: str, joined: bool, network: Callable[..., Any], spoken: Callable[..., Any]
+) -> None:
+    model = network(kind)
+    for end_after in (True, False):
+        tokenizer = spoken(joined_digits=joined, end_after=end_after)
+        asked = token_by_token.batch((2, 9, 12, 110) if end_after else (2, 9, 12))
+        with torch.no_grad():
+            wanted = [token_by_token.seq2seq_probabilities(model, tokenizer, one) for one in asked]
+            for batch, batch_tokens in ((16, 8_192), (1, 8_192), (16, 120)):
+                scorer = text_scorer(model, tokenizer, batch_tokens=batch_tokens)
+                for begin in range(0, 16, batch):
+                    table = scorer.log_probabilities(asked[begin : begin + batch]).exp()
+                    assert not table.isnan().any()
+                    for row, probabilities in zip(table, wanted[begin : begin + batch], strict=True):
+                        many = len(probabilities)
+                        far = row[:many].double() - torch.tensor(probabilities, dtype=torch.float64)
+                        assert float(far.abs().max()) < 1e-5
+                        assert row[many:].sum() == 0
+        assert sum(max(row) > 1.2 / len(row) for row in wanted) >= len(wanted) / 2
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_gradients_are_those_of_the_brute_force(checkpointing: bool, spoken: Callable[..., Any]) -> None:
+    model = tiny_models.seq2seq("t5")
+    if checkpointing:  # which models do in training only
+        for module in model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+            elif isinstance(getattr(module, "dropout", None), float):
+                module.dropout = 0.0
+        model.train()
+        model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
+    tokenizer = spoken(end_after=True)
+    asked = [token_by_token.question(12), token_by_token.question(3, "translate")]
+    table = text_scorer(model, tokenizer).log_probabilities(asked)
+    found = []
+    theirs = []
+    for row, one in enumerate(asked):
+        sums = [
+            token_by_token.seq2seq_sum(model, tokenizer, one.prompt, str(n), ends=True)
+            for n in range(1, len(one.options) + 1)
+        ]
+        theirs.append(torch.log_softmax(torch.stack(sums), dim=0)[2])
+        found.append(table[row, 2])
+    gradients = []
+    for loss in (sum(found), sum(theirs)):
+        model.zero_grad()
+        loss.backward()
+        gradients.append([p.grad.clone() for p in model.parameters() if p.grad is not None])
+    scale = max(float(gradient.abs().max()) for gradient in gradients[1])
+    assert len(gradients[0]) == len(gradients[1]) > 10
+    for one_gradient, other in zip(*gradients, strict=True):
+        assert float((one_gradient - other).abs().max()) <= 1e-4 * scale
+
+
+def test_targets_begin_as_the_tokenizer_writes_them(network: Callable[..., Any]) -> None:
+    """BART was trained on targets with a token before their text; where a tokenizer writes one, it is scored too."""
+    from tokenizers import processors
+
+    tokenizer = tiny_models.tokenizer()
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
+    model = network("bart")
+    asked = [token_by_token.question(12), token_by_token.question(2)]
+    with torch.no_grad():
+        table = text_scorer(model, tokenizer).log_probabilities(asked).exp()
+        for row, one in zip(table, asked, strict=True):
+            wanted = token_by_token.seq2seq_probabilities(model, tokenizer, one)
+            assert torch.allclose(row[: len(wanted)].double(), torch.tensor(wanted, dtype=torch.float64), atol=1e-5)
+
+
+def test_questions_with_one_and_with_few_options(network: Callable[..., Any], spoken: Callable[..., Any]) -> None:
+    scorer = text_scorer(network("t5"), spoken(joined_digits=True, end_after=True))
+    with torch.no_grad():
+        table = scorer.log_probabilities([Question("which", ["a"]), Question("which", ["a", "b"])])
+    assert table[0].tolist() == [0.0, -torch.inf]
+    assert table[1].exp().sum().item() == pytest.approx(1)
+
+
+def test_a_question_too_long(spoken: Callable[..., Any]) -> None:
+    scorer = text_scorer(tiny_models.seq2seq("bart"), spoken(end_after=True))
+    with pytest.raises(LLMError, match="1,024"), torch.no_grad():
+        scorer.log_probabilities([Question("restore " * 2_000, ["a", "b"])])
+
+
+def test_a_decoder_without_a_beginning(spoken: Callable[..., Any]) -> None:
+    model = tiny_models.seq2seq("t5")
+    model.config.decoder_start_token_id = None
+    with pytest.raises(ModelError, match="decoder_start_token_id"):
+        text_scorer(model, spoken())
 
 
 @pytest.mark.parametrize(("chat", "style"), [(False, "plain"), (True, "chat")])

@@ -64,7 +64,7 @@ def test_what_is_printed_is_read_back(cfg: CFG, seed: int, order: Order) -> None
     assume(plan.steps)
     # Several derivations may print so; that of the plan is one of them.
     reading = read_plan(str(plan), cfg, order=order)
-    assert any(told.pda.accepts(plan.word) for told in reading.told)
+    assert any(told.pda.accepts(plan.word) for told in reading.candidates)
     assert cfg.accepts(reading.within())
 
 
@@ -75,7 +75,7 @@ def test_recipes_are_read_back() -> None:
         plan = one.plan(pack.task(""))
         assert read_plan_text(str(plan), pack.cfg, order=plan.order) == plan.word
         assert read_plan_text(str(plan), pack.cfg) == plan.word  # a grammar's order
-        assert not read_plan("\n".join(reversed(lines_of(plan, "backward"))), pack.cfg).told
+        assert not read_plan("\n".join(reversed(lines_of(plan, "backward"))), pack.cfg).candidates
 
 
 @pytest.mark.parametrize(
@@ -165,11 +165,11 @@ PRINTED = ("Use fold on y", "Use cut on x", "Use join on the result of step 2 an
 
 
 def test_a_printed_plan_and_its_results() -> None:
-    assert [told.sample for told in retold(*PRINTED, strict=True).told] == [("join", "cut", "x", "fold", "y")]
+    assert [told.sample for told in retold(*PRINTED, strict=True).candidates] == [("join", "cut", "x", "fold", "y")]
     turned = (*PRINTED[:2], "Use join on the result of step 1 and the result of step 2")
     # It is printed with its last argument first, so this is none.
-    assert not retold(*turned, strict=True).told
-    assert not retold(PRINTED[1], PRINTED[0], PRINTED[2], strict=False).told[:0]
+    assert not retold(*turned, strict=True).candidates
+    assert not retold(PRINTED[1], PRINTED[0], PRINTED[2], strict=False).candidates[:0]
 
 
 @pytest.mark.parametrize(
@@ -183,14 +183,14 @@ def test_a_printed_plan_and_its_results() -> None:
     ],
 )
 def test_other_lines_are_no_plan(texts: tuple[str, ...]) -> None:
-    assert not retold(*texts).told
-    assert not retold(*texts, strict=True).told
+    assert not retold(*texts).candidates
+    assert not retold(*texts, strict=True).candidates
 
 
 def test_what_steps_are_applied_to_may_be_left_out_of_all_of_them_but_not_by_a_machine() -> None:
-    assert [told.sample for told in retold("fold", "cut", "join").told] == [("join", "cut", "x", "fold", "y")]
-    assert not retold("Use fold", "Use cut", "Use join", strict=True).told
-    assert not retold("join", "cut", "fold").told
+    assert [told.sample for told in retold("fold", "cut", "join").candidates] == [("join", "cut", "x", "fold", "y")]
+    assert not retold("Use fold", "Use cut", "Use join", strict=True).candidates
+    assert not retold("join", "cut", "fold").candidates
 
 
 def test_why_there_is_none() -> None:
@@ -205,4 +205,4 @@ def test_a_label_with_on_in_it_is_not_what_a_step_is_applied_to() -> None:
     texts = ("Use rinse on and on", "Wash: rinse on and on")
     for order, rows in (("forward", texts), ("backward", texts[::-1])):
         lines = [StepLine(n, n, text, text, n, printed=True) for n, text in enumerate(rows, 1)]
-        assert not GrammarLines(cfg, lines, order, strict=False).told
+        assert not GrammarLines(cfg, lines, order, strict=False).candidates

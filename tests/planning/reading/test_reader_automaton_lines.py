@@ -71,12 +71,12 @@ DAY = PDA.from_string("""
 
 def test_the_text_of_a_step_tells_which_one_it_is() -> None:
     day = AutomatonLines(DAY, lines("0:00: Eat", "1:00: Read", "2:00: Eat"), "backward", strict=True)
-    assert day.told.find_word(DAY, 100) == ("eat", "read", "eat")
+    assert day.candidates.find_word(DAY, 100) == ("eat", "read", "eat")
     assert not has_word(
-        AutomatonLines(DAY, lines("0:00: Eat", "0:00: Read", "2:00: Eat"), "backward", strict=True).told
+        AutomatonLines(DAY, lines("0:00: Eat", "0:00: Read", "2:00: Eat"), "backward", strict=True).candidates
     )
     # By name they may be any.
-    assert has_word(AutomatonLines(DAY, lines("eat", "read", "eat"), "backward", strict=False).told)
+    assert has_word(AutomatonLines(DAY, lines("eat", "read", "eat"), "backward", strict=False).candidates)
     with pytest.raises(NotationError, match="unknown step: eat"):
         AutomatonLines(DAY, lines("eat"), "backward", strict=True)
 

@@ -9,16 +9,48 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+import numpy as np
 
 from formal_llm import authored
 from formal_llm.authored.tables import Items, Keys, NamedEntries, read_toml
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Method
-from formal_llm.packs.openagi.benchmark.intervals import Interval, compute_interval
 from formal_llm.packs.openagi.benchmark.records import ScoredPlan
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+#: The number of sets of tasks to draw, and the seed, which makes them always the same.
+DRAWS, SEED = 10_000, 0
+
+
+class Interval(NamedTuple):
+    """An interval between two values."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:.2f} to {self.high:.2f}"
+
+
+def compute_interval(values: Sequence[float]) -> Interval | None:
+    """Compute the middle 95 % of the means of sets of tasks drawn from these, each as large as this one.
+
+    Args:
+        values: one value for each task.
+
+    Returns:
+        None for less than two tasks, which allow no conclusion about others.
+    """
+    if len(values) < 2:
+        return None
+    drawn = np.random.default_rng(SEED).integers(len(values), size=(DRAWS, len(values)))
+    low, high = np.quantile(np.asarray(values, dtype=float)[drawn].mean(axis=1), [0.025, 0.975])
+    return Interval(float(low), float(high))
+
 
 #: The groups of tasks, in the order of the paper's tables.
 GROUPS = ("Task 1", "Task 2", "Task 3", "Task X")

@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Unpack
 
 from formal_llm.packs.openagi.benchmark.conditions import Method
-from formal_llm.packs.openagi.benchmark.intervals import Interval, compute_interval
 from formal_llm.packs.openagi.benchmark.plans import AskingSettings, Plans
 from formal_llm.packs.openagi.benchmark.records import ScoredPlan
+from formal_llm.packs.openagi.benchmark.tables import Interval, compute_interval
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.planning import Task, TaskPack
 from formal_llm.rltf.reference_tools import compute_f1

@@ -165,8 +165,8 @@ def experts(
     return toolkit
 
 
-def _make_expert(name: str, told: ExpertSettings, device: str, offline: bool) -> Expert:
-    table, loader = told.tools[name], told.get_loader(name)
+def _make_expert(name: str, settings: ExpertSettings, device: str, offline: bool) -> Expert:
+    table, loader = settings.tools[name], settings.get_loader(name)
     dtype = table["dtype"]
     if dtype == "float16" and device == "cpu":
         dtype = "float32"  # half precision is for GPUs: CPUs are slow with it, and lack some of its operations

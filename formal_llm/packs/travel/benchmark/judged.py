@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from formal_llm.errors import InputError
 from formal_llm.packs.travel.benchmark.cases import TravelCase
-from formal_llm.packs.travel.benchmark.rates import rates
-from formal_llm.packs.travel.benchmark.tables import RatesRow
+from formal_llm.packs.travel.benchmark.tables import RatesRow, rates
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.official import official
 from formal_llm.packs.travel.plan_days import Day, Submission

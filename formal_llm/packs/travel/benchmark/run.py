@@ -140,7 +140,7 @@ class _LookupSearch:
             limits=Limits(uses, at_least=uses),
             times=None,
             contents={"Act-Inp": self._list_inputs, "Ans": OneOf("This is enough.")},
-            writer=lambda llm, behaviour, told: ChattingWriter(llm, behaviour, instructions=told),
+            writer=lambda llm, behaviour, instructions: ChattingWriter(llm, behaviour, instructions=instructions),
         )
         self.transcripts.append(agent.run(_TOLD.format(text=self._text, so_far=so_far)))
         assert self._named is not None

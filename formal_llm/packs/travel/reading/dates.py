@@ -59,13 +59,13 @@ def read_dates(passage: Passage, draft: QueryDraft, today: date) -> None:
         draft: the draft of the query.
         today: a date without a year is the next such day from this one on.
     """
-    written = sorted(_find_dates(passage), key=lambda one: (one.begin, one.end))
+    dates = sorted(_find_dates(passage), key=lambda one: (one.begin, one.end))
     passage.mark_spans(*[found.span() for found in re.finditer(rf"\b{_WEEKDAY_NAME}s?\b", passage.text, re.IGNORECASE)])
-    days = list(_complete_days(written, draft, today))
+    days = list(_complete_days(dates, draft, today))
     if days and not any(role == "dates" for role, _, _ in draft.problems):
         if len(set(days)) > 1:
             draft.first, draft.last = days[0], days[-1]  # more than two days are a list of all days
-        elif _ENDS.search(passage.text[: written[0].begin]):
+        elif _ENDS.search(passage.text[: dates[0].begin]):
             draft.last = days[0]
         else:
             draft.first = days[0]
@@ -112,16 +112,16 @@ def _find_dates(passage: Passage) -> Iterator[_WrittenDate]:
             yield _WrittenDate(int(digits.group()), None, year, found.start(), found.end(), found.group())
 
 
-def _complete_days(told: list[_WrittenDate], draft: QueryDraft, today: date) -> Iterator[date]:
+def _complete_days(dates: list[_WrittenDate], draft: QueryDraft, today: date) -> Iterator[date]:
     """Complete the dates: missing years and months are inferred from their neighbours."""
-    years = [one.year for one in told if one.year is not None]
-    for place, one in enumerate(told):
-        nearest = sorted((abs(place - at), other.month) for at, other in enumerate(told) if other.month is not None)
+    years = [one.year for one in dates if one.year is not None]
+    for place, one in enumerate(dates):
+        nearest = sorted((abs(place - at), other.month) for at, other in enumerate(dates) if other.month is not None)
         if one.month is None and not nearest:
             continue  # "the 2nd" of something else
         month = one.month if one.month is not None else nearest[0][1]
         assert month is not None
-        year = one.year or (years[0] if len(set(years)) == 1 else next((o.year for o in told[place:] if o.year), None))
+        year = one.year or (years[0] if len(set(years)) == 1 else next((o.year for o in dates[place:] if o.year), None))
         try:
             if year is None:
                 year = next(y for y in range(today.year, today.year + 9) if _is_day(y, month, one.day, today))

@@ -1,20 +1,24 @@
-"""Read a query by rules, without any model.
+"""Read a query by rules, without any model, or with a model that fills in a form.
 
 Each kind of fact has its own rules: places by the words before them, dates and amounts by their forms, wishes by their
 words and negations. Rules mark the text that they have read; clauses without any marked text, and unmarked numbers,
 are reported as not understood. Nothing is guessed silently: assumptions about missing facts are reported, too, and
-contradictions are errors.
+contradictions are errors. What a model fills in is checked like the results of the rules.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from formal_llm.errors import QueryError
+from formal_llm.llms.objects import Writer, generate_object
+from formal_llm.llms.schemas import closed
 from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.query import CUISINES, HOUSE_RULES, ROOM_TYPES, TRANSPORTATION, dollars
 from formal_llm.packs.travel.reading.dates import read_dates
-from formal_llm.packs.travel.reading.draft import QueryDraft, QueryReading
+from formal_llm.packs.travel.reading.draft import MOST_DAYS, MOST_PEOPLE, QueryDraft, QueryReading
 from formal_llm.packs.travel.reading.passages import Passage
 from formal_llm.packs.travel.reading.people import read_budget, read_people
 from formal_llm.packs.travel.reading.places import read_kinds, read_places
@@ -76,3 +80,117 @@ def _check_text(text: str) -> None:
             text,
             [("text", f"this looks like {best}; the rules read English", "write it in English, or let a model read")],
         )
+
+
+_NULL = {"type": "null"}
+
+
+def _or_null(schema: Mapping[str, object], description: str) -> dict[str, object]:
+    return {"anyOf": [schema, _NULL], "description": description}
+
+
+#: The form; facts missing in the text are null.
+FORM = closed(
+    {
+        "org": _or_null({"type": "string"}, "The city where the trip begins and ends, as it is written."),
+        "dest": _or_null({"type": "string"}, "The city that is visited; where several are, their state."),
+        "days": _or_null({"type": "integer", "minimum": 1, "maximum": MOST_DAYS}, "How many days the trip takes."),
+        "first_day": _or_null({"type": "string"}, "The first day, as YYYY-MM-DD."),
+        "last_day": _or_null({"type": "string"}, "The last day, as YYYY-MM-DD."),
+        "cities": _or_null({"type": "integer", "minimum": 1}, "How many cities are visited, the first not counted."),
+        "people": _or_null({"type": "integer", "minimum": 0, "maximum": MOST_PEOPLE}, "How many travel."),
+        "budget": _or_null({"type": "number", "minimum": 0}, "The most that all spend together, in dollars."),
+        "house_rule": _or_null({"enum": list(HOUSE_RULES)}, "What the bed must allow."),
+        "cuisines": {"type": "array", "items": {"type": "string"}, "description": "Cuisines that are wished for."},
+        "room_type": _or_null({"enum": list(ROOM_TYPES)}, "The room that is wished for."),
+        "transportation": _or_null({"enum": list(TRANSPORTATION)}, "The transport that is ruled out."),
+        "not_understood": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Parts of the text that tell a wish for which this form has no place, word by word.",
+        },
+    }
+)
+_ASKED = """Fill in the form from what a traveller wrote. Copy names as they are written. What is not told is null; \
+guess nothing. Today is {today}; a date without a year is the next such day. Cuisines are for example {cuisines}.
+
+What the traveller wrote:
+{text}"""
+
+
+def read_query_with(llm: Writer, text: str, world: World, today: date | None = None) -> QueryReading:
+    """Read a query with a model, in any language that it understands.
+
+    Args:
+        llm: a model that writes objects or text.
+        text: the traveller's text.
+        world: its cities, states and cuisines are the known names.
+        today: the date from which the years of incomplete dates are inferred; by default today.
+
+    Returns:
+        The query, with the assumptions and the parts that were not understood.
+
+    Raises:
+        QueryError: a required fact is missing, unknown or contradictory; the error lists all problems.
+        InvalidAnswer: the model did not fill in the form, twice.
+        WritesNoText: the model does not write text.
+    """
+    if not text.strip():
+        raise QueryError(text, [("text", "there is no text", "write what is wanted: a trip from CITY to CITY ...")])
+    prompt = _ASKED.format(today=today or date.today(), cuisines=", ".join(CUISINES), text=text)
+    fields = generate_object(llm, prompt, FORM, max_tokens=1024, check=_check_days).value
+    draft = QueryDraft(
+        org=_match_name(fields["org"], world.cities()),
+        dest=_match_name(fields["dest"], [*world.cities(), *world.states]),
+        days=_read_whole(fields["days"]),
+        first=_read_day(fields["first_day"]),
+        last=_read_day(fields["last_day"]),
+        cities=_read_whole(fields["cities"]),
+        people=_read_whole(fields["people"]),
+        budget=None if fields["budget"] is None else dollars(fields["budget"]),
+        house_rule=_read_text(fields["house_rule"]),
+        room_type=_read_text(fields["room_type"]),
+        transportation=_read_text(fields["transportation"]),
+        not_understood=_read_texts(fields["not_understood"]),
+    )
+    known = {name.casefold(): name for name in [*world.cuisines, *CUISINES]}
+    wanted = _read_texts(fields["cuisines"])
+    draft.cuisines = tuple(dict.fromkeys(known[one.casefold()] for one in wanted if one.casefold() in known))
+    draft.not_understood += [
+        f"{one}: no restaurant of this world has it" for one in wanted if one.casefold() not in known
+    ]
+    return draft.make_reading(text, world)
+
+
+def _check_days(made: Mapping[str, object]) -> str | None:
+    """Return the error in the days, for the model; None if there is none."""
+    for name in ("first_day", "last_day"):
+        try:
+            _read_day(made[name])
+        except ValueError:
+            return f"{name} is {made[name]!r}, which is no day of the calendar as YYYY-MM-DD"
+    return None
+
+
+def _match_name(value: object, known: Sequence[str]) -> str | None:
+    """Return a name in the spelling of the world if only the letter case differs."""
+    if value is None:
+        return None
+    plain = str(value).strip()
+    return next((name for name in known if name.casefold() == plain.casefold()), plain)
+
+
+def _read_whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _read_day(value: object) -> date | None:
+    return None if value is None else date.fromisoformat(str(value))
+
+
+def _read_text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _read_texts(value: object) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []

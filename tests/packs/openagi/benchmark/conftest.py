@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from formal_llm.packs.openagi.benchmark.plans import Benchmark
 from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, tool_texts
-from formal_llm.packs.openagi.benchmark.run import Benchmark
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.openagi.scores.choice import Scores
 from formal_llm.packs.openagi.scores.images import SSIM

@@ -9,8 +9,7 @@ from PIL import Image
 
 from formal_llm.packs.openagi.classical import colouring
 from formal_llm.packs.openagi.classical.colouring import colorization, same_picture
-from formal_llm.packs.openagi.data.degradation import Degradation
-from formal_llm.packs.openagi.data.making import _make_view
+from formal_llm.packs.openagi.data.making import Degradation, _make_view
 from formal_llm.packs.openagi.data.pixels import Pixels
 from formal_llm.packs.openagi.data.sources import load_pictures
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM

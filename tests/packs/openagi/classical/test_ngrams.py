@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from formal_llm.packs.openagi.classical import ngrams
 from formal_llm.packs.openagi.classical.ngrams import GAP, NGrams, fill_mask, split_tokens, text_generation
-from formal_llm.packs.openagi.data.degradation import MASK, mask_word
+from formal_llm.packs.openagi.data.making import MASK, mask_word
 from formal_llm.packs.openagi.data.sources import load_passages, load_prose
 
 TEXTS = st.lists(

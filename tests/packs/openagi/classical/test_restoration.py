@@ -13,7 +13,7 @@ from scipy.ndimage import gaussian_filter
 from formal_llm.packs.openagi.classical import restoration
 from formal_llm.packs.openagi.classical.restoration import blur_width, deblurring, denoising, super_resolution
 from formal_llm.packs.openagi.data import pixels
-from formal_llm.packs.openagi.data.degradation import Degradation
+from formal_llm.packs.openagi.data.making import Degradation
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from tests.packs.openagi.any_images import images, photograph
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from PIL import Image
 
-from formal_llm.packs.openagi.data.degradation import Degradation
+from formal_llm.packs.openagi.data.making import Degradation
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from formal_llm.packs.openagi.scores.score import Score
 from tests.packs.openagi.any_images import images, photograph

@@ -14,7 +14,6 @@ from PIL import Image
 
 from formal_llm import Plan, Task, TaskPack
 from formal_llm.errors import CheckpointError, ResourceNotFound
-from formal_llm.packs.openagi.classical.toolkit import CLASSICAL
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.openagi.data.samples import Sample, TaskData
 from formal_llm.packs.openagi.scores.choice import Scores
@@ -22,7 +21,7 @@ from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from formal_llm.packs.openagi.scores.judging import Judgement, PlanJudge, data_reward, expected_of, inputs_of, plan_of
 from formal_llm.packs.openagi.scores.score import Score
 from formal_llm.packs.openagi.scores.text import BERTScore, ChrF
-from formal_llm.packs.openagi.toolkits import classical
+from formal_llm.packs.openagi.toolkits import CLASSICAL, classical
 from formal_llm.rltf.rewards import Judged
 from formal_llm.tools import Executor, Toolkit, tool
 
