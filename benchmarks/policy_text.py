@@ -1,0 +1,183 @@
+"""How much of a policy's text ``read_policy`` reads, on the texts of SOPBench, without a model.
+
+    python benchmarks/policy_text.py FOLDER [--domain NAME]... [--form structured|tree] [--show]
+
+FOLDER is your copy of the benchmark; nothing of it is here. Each case brings the needs of its goal as a tree, which is
+the oracle, and the benchmark's own code writes them as the text that its agents get. The reader gets that text, and our
+procedure of the domain without the goal's needs. A tree is right if it has the same groups. A leaf is understood if it
+is the same fact about the same values; it is misread if it is another one, or the opposite; else it is a hole.
+
+The second table is harder: every sentence of a case turned into its opposite, as the benchmark words it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from formal_llm.guard.rules.expressions import BinaryOperation, Expression, Negation
+from formal_llm.packs.sop.benchmark import DOMAINS, SopBench, SopCase, build_procedure, load_domain, read_tree
+from formal_llm.procedures.policy import read_policy
+from formal_llm.procedures.procedure import (
+    NO_NEED,
+    ConditionNeed,
+    FactNeed,
+    Hole,
+    Need,
+    NeedGroup,
+    NotNeed,
+    Procedure,
+    walk_need,
+)  # fmt: skip
+
+#: What "not" makes of a comparison.
+_OPPOSITES = {"==": "!=", "!=": "=="}
+
+
+@dataclass
+class Score:
+    """What was counted: trees and leaves, each sentence once and as often as it occurs, and the sentences behind it."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    seen: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+
+    def add(self, text: str, expected: Need, found: Need, procedure: Procedure) -> None:
+        """Count one text."""
+        self.counts["trees"] += 1
+        same = get_shape(expected) == get_shape(found)
+        self.counts["trees right"] += same
+        wanted, read = list_leaves(expected), list_leaves(found)
+        if not same:
+            wanted += [Hole("nothing")] * (len(read) - len(wanted))
+            read += [Hole(text)] * (len(wanted) - len(read))
+        for one, other in zip(wanted, read, strict=True):
+            right = str(simplify(one, procedure)) == str(simplify(other, procedure))
+            verdict = "hole" if isinstance(other, Hole) else "understood" if right else "misread"
+            self.counts["leaves"] += 1
+            self.counts[verdict] += 1
+            self.seen[(str(one), text if not same else "")] = (verdict, str(other))
+
+
+def get_shape(need: Need) -> object:
+    """Return the groups of a need without what its leaves are."""
+    return (need.grouping, tuple(map(get_shape, need.items))) if isinstance(need, NeedGroup) else None
+
+
+def list_leaves(need: Need) -> list[Need]:
+    """Return the leaves of a need, in order."""
+    return [leaf for item in need.items for leaf in list_leaves(item)] if isinstance(need, NeedGroup) else [need]
+
+
+def simplify(need: Need, procedure: Procedure) -> Need:
+    """Replace "not" of a fact by the fact that means exactly that, where there is one."""
+    if not (isinstance(need, NotNeed) and isinstance(need.inner, FactNeed)):
+        return need
+    inner = need.inner
+    wanted = [str(negate(one)) for one in list_leaves(procedure.facts[inner.fact].body)]
+    for name, fact in procedure.facts.items():
+        if fact.parameters == procedure.facts[inner.fact].parameters and wanted == list(
+            map(str, list_leaves(fact.body))
+        ):
+            return replace(inner, fact=name)
+    return need
+
+
+def negate(need: Need) -> Need:
+    """Return the opposite of a condition, if one operator makes it."""
+    match need:
+        case NotNeed(inner):
+            return inner
+        case ConditionNeed(condition):
+            return _negate_condition(condition)
+    return NotNeed(need)
+
+
+def _negate_condition(condition: Expression) -> Need:
+    match condition:
+        case Negation(inner):
+            return ConditionNeed(inner)
+        case BinaryOperation(sign, left, right) if sign in _OPPOSITES:
+            return ConditionNeed(BinaryOperation(_OPPOSITES[sign], left, right))
+    return NotNeed(ConditionNeed(condition))
+
+
+def write_text(task: Any, case: SopCase, tree: Any, form: str) -> str:
+    """Write a tree as the benchmark does."""
+    return str(task.get_dep_verb(case.domain, tree, case.data["constraint_parameters"], form))
+
+
+def find_singles(tree: Any) -> list[Any]:
+    """Return the leaves of a tree of the benchmark."""
+    return [] if not tree else [tree] if tree[0] == "single" else [one for part in tree[1] for one in find_singles(part)]
+
+
+def measure_domain(bench: SopBench, domain: str, form: str) -> tuple[Score, Score]:
+    """Read the texts of a domain; return the scores of the texts, and of the opposite of each sentence."""
+    task = import_module("env.task")
+    declared = load_domain(domain)
+    texts, opposites = Score(), Score()
+    done: set[tuple[str, str]] = set()
+    for case in bench.read_cases(domain):
+        tree = case.data["constraints_original"]
+        whole = build_procedure(declared, case)
+        bare = replace(whole.tools[case.goal], need=NO_NEED)
+        procedure = replace(whole, tools={**whole.tools, case.goal: bare})
+        if tree:
+            text = write_text(task, case, tree, form)
+            found = read_policy(procedure, text, tool=case.goal).needs[case.goal]
+            texts.add(text, read_tree(declared, tree), found, declared)
+        for single in find_singles(tree):
+            name = single[1].removeprefix("not ") if single[1].startswith("not ") else f"not {single[1]}"
+            turned = ["single", name, *single[2:]]
+            text = write_text(task, case, turned, form)
+            if (case.goal, text) not in done:
+                done.add((case.goal, text))
+                found = read_policy(procedure, text, tool=case.goal).needs[case.goal]
+                opposites.add(text, read_tree(declared, turned), found, declared)
+    return texts, opposites
+
+
+def print_scores(title: str, scores: dict[str, Score], console: Console) -> None:
+    """Print a table."""
+    table = Table("domain", "trees", "right %", "leaves", "understood %", "holes", "misread", title=title)
+    for domain, score in scores.items():
+        counts = score.counts
+        table.add_row(
+            domain, str(counts["trees"]), f"{100 * counts['trees right'] / max(1, counts['trees']):.1f}",
+            str(counts["leaves"]), f"{100 * counts['understood'] / max(1, counts['leaves']):.1f}",
+            str(counts["hole"]), str(counts["misread"]),
+        )  # fmt: skip
+    console.print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="your copy of the benchmark")
+    parser.add_argument("--domain", action="append", choices=DOMAINS, help="only this domain; several times for several")
+    parser.add_argument("--form", default="structured", choices=("structured", "tree"), help="how the texts are written")
+    parser.add_argument("--show", action="store_true", help="list the leaves that were not understood")
+    args = parser.parse_args()
+    bench, console = SopBench(args.folder), Console()
+    sys.path.insert(0, str(args.folder))
+    both = {domain: measure_domain(bench, domain, args.form) for domain in args.domain or DOMAINS}
+    print_scores("The texts", {domain: one for domain, (one, _) in both.items()}, console)
+    print_scores("The opposite of each sentence", {domain: one for domain, (_, one) in both.items()}, console)
+    if args.show:
+        for domain, scores in both.items():
+            for score in scores:
+                for (expected, _), (verdict, found) in sorted(score.seen.items()):
+                    if verdict != "understood":
+                        console.print(f"{domain}: {verdict}: {expected} <- {found}", markup=False, highlight=False)
+    sys.exit(any(score.counts["misread"] for scores in both.values() for score in scores))
+
+
+if __name__ == "__main__":
+    main()
