@@ -118,7 +118,7 @@ def _is_connective(text: str) -> bool:
 
 _NUMBER_WORDS = "zero two three four five six seven eight nine ten eleven twelve".split()  # "one" is often no number
 _NUMBER = rf"(?:\d[\d,]*(?:\.\d+)?|\b(?:{'|'.join(_NUMBER_WORDS)})\b)"
-_QUOTED = re.compile(r"[\"“'‘`]([^\"“”'‘’`]+)[\"”'’`]|\b([a-z]+(?:_[a-z]+)+)\b")
+_QUOTED = re.compile(r"[\"“`]([^\"“”`]+)[\"”`]|(?<!\w)['‘]([^'’]+)['’](?!\w)|\b([a-z]+(?:_[a-z]+)+)\b")
 _NEGATIVE = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|lacks?|lacking|fails?|cannot)\b|n['’]t\b"
 )
@@ -240,7 +240,7 @@ def _to_numbers(value: object) -> tuple[float, ...]:
 
 def _find_numbers(text: str) -> frozenset[float]:
     """Return the numbers in a text, without those that are part of a name: "ISO 8601"."""
-    found = re.findall(rf"(?<![A-Z] ){_NUMBER}", text)
+    found = re.findall(rf"(?<![A-Z] )(?<![\w.]){_NUMBER}", text)
     return frozenset(
         float(_NUMBER_WORDS.index(one) + (one != "zero")) if one.isalpha() else float(one.replace(",", "")) for one in found
     )
@@ -290,7 +290,9 @@ class _SentenceReader:
 
     def __init__(self, procedure: Procedure) -> None:
         self.statements = _list_statements(procedure)
-        counts = Counter(word for one in self.statements for word in one.words)
+        counts = Counter(
+            word for one in self.statements for word in (*one.words, *(f"{number:g}" for number in one.numbers))
+        )
         self.rarity = {word: math.log(1 + len(self.statements) / count) for word, count in counts.items()}
         #: The names of values; a field may be called like one.
         self.values = procedure.names
@@ -300,7 +302,7 @@ class _SentenceReader:
         """Return the need that a sentence states; a hole if that is not clear."""
         first, *rest = re.split(r"(?<=[.!?])[*\"']*\s+(?=[A-Z\"'])", text)
         plain = first.casefold()
-        if _CONDITIONAL.search(plain) or _SECOND_CLAUSE.search(plain) or ":" in first[:-1]:
+        if _CONDITIONAL.search(plain) or _SECOND_CLAUSE.search(plain) or find_grouping(first.partition(":")[0]):
             return Hole(text)
         ranked = self.rank_statements(text, tool)
         if not ranked or (len(ranked) > 1 and ranked[0][0] < MARGIN * ranked[1][0]):
@@ -319,7 +321,7 @@ class _SentenceReader:
         """Return what a sentence may state, with how well it fits, the best first."""
         first, _, rest = text.partition(". ")
         words = {**dict.fromkeys(_find_stems(rest), 0.5), **dict.fromkeys(_find_stems(first), 1.0)}
-        fits = [(self._rate(one, words), one) for one in self.statements if self._may_state(one, text, words)]
+        fits = [(self._rate(one, words, _find_numbers(text)), one) for one in self.statements if self._may_state(one, text, words)]
         return sorted(((rate, one) for rate, one in fits if rate > 0), key=lambda pair: -pair[0])
 
     def _may_state(self, one: _Statement, text: str, words: Mapping[str, float]) -> bool:
@@ -333,13 +335,14 @@ class _SentenceReader:
             return False
         if not _find_numbers(text) <= one.numbers:
             return False
-        name = sum(self.rarity[word] for word in one.name_words)
-        found = sum(self.rarity[word] * _match_word(word, words) for word in one.name_words)
-        return found >= LEAST * name
+        return _find_polarity(one, text.partition(". ")[0]) is not None or not _find_comparison(text, False)
 
-    def _rate(self, one: _Statement, words: Mapping[str, float]) -> float:
+    def _rate(self, one: _Statement, words: Mapping[str, float], numbers: frozenset[float]) -> float:
         worth = {word: weight * self.rarity[word] for word, weight in one.words.items()}
         found = sum(value * _match_word(word, words) for word, value in worth.items())
+        found += sum(self.rarity[f"{number:g}"] for number in numbers)
+        if found < LEAST * sum(self.rarity[word] for word in one.name_words):
+            return 0
         return found / math.sqrt(sum(value**2 for value in worth.values()))
 
 
@@ -352,11 +355,11 @@ def _match_word(word: str, words: Mapping[str, float]) -> float:
 
 def _are_alike(one: str, other: str) -> bool:
     same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return same >= 5 and same >= 0.7 * max(len(one), len(other))
+    return same >= 4 and (same == min(len(one), len(other)) or same >= 0.7 * max(len(one), len(other)))
 
 
 def _list_quotes(text: str) -> list[str]:
-    return [quoted or name for quoted, name in _QUOTED.findall(text)]
+    return ["".join(found) for found in _QUOTED.findall(text)]
 
 
 def _find_given(need: Need) -> tuple[Expression, ...]:
