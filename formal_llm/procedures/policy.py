@@ -39,7 +39,7 @@ from formal_llm.procedures.procedure import (
 from formal_llm.procedures.terms import CallValue
 
 #: How much better than the second the best fact has to fit, and which share of its name the sentence has to mention.
-MARGIN, LEAST = 1.2, 0.5
+MARGIN, LEAST = 1.1, 0.65
 
 # -- groups ------------------------------------------------------------------------------------------------------------
 
@@ -291,7 +291,7 @@ class _SentenceReader:
     def __init__(self, procedure: Procedure) -> None:
         self.statements = _list_statements(procedure)
         counts = Counter(
-            word for one in self.statements for word in (*one.words, *(f"{number:g}" for number in one.numbers))
+            word for one in self.statements for word in (*one.words, *(f"{number:g}" for number in one.numbers), *["<"] * bool(one.orders))
         )
         self.rarity = {word: math.log(1 + len(self.statements) / count) for word, count in counts.items()}
         #: The names of values; a field may be called like one.
@@ -321,14 +321,17 @@ class _SentenceReader:
         """Return what a sentence may state, with how well it fits, the best first."""
         first, _, rest = text.partition(". ")
         words = {**dict.fromkeys(_find_stems(rest), 0.5), **dict.fromkeys(_find_stems(first), 1.0)}
-        fits = [(self._rate(one, words, _find_numbers(text)), one) for one in self.statements if self._may_state(one, text, words)]
+        fits = [(self._rate(one, words, text), one) for one in self.statements if self._may_state(one, text, words, tool)]
         return sorted(((rate, one) for rate, one in fits if rate > 0), key=lambda pair: -pair[0])
 
-    def _may_state(self, one: _Statement, text: str, words: Mapping[str, float]) -> bool:
+    def _may_state(self, one: _Statement, text: str, words: Mapping[str, float], tool: ProcedureTool) -> bool:
         quotes = _list_quotes(text)
         known = [name for name in quotes if name in self.names]
         given = [str(value) for value in _find_given(one.make_need(self.find_names(text), True))]
         if not all(name in one.names or name in given for name in known):
+            return False
+        owned = {parameter.name for parameter in tool.parameters}
+        if not all(name in owned or name in known or all(_match_word(word, words) for word in _find_stems(name)) for name in given):
             return False
         texts = [quote for quote in quotes if quote not in self.names]
         if not all(quote.casefold() in one.texts or one.words.keys() >= {*_find_stems(quote)} for quote in texts):
@@ -337,11 +340,15 @@ class _SentenceReader:
             return False
         return _find_polarity(one, text.partition(". ")[0]) is not None or not _find_comparison(text, False)
 
-    def _rate(self, one: _Statement, words: Mapping[str, float], numbers: frozenset[float]) -> float:
+    def _rate(self, one: _Statement, words: Mapping[str, float], text: str) -> float:
         worth = {word: weight * self.rarity[word] for word, weight in one.words.items()}
         found = sum(value * _match_word(word, words) for word, value in worth.items())
-        found += sum(self.rarity[f"{number:g}"] for number in numbers)
-        if found < LEAST * sum(self.rarity[word] for word in one.name_words):
+        found += sum(self.rarity[f"{number:g}"] for number in _find_numbers(text))
+        found += self.rarity["<"] * bool(one.orders and _find_comparison(text, False))
+        known = {word for word, weight in words.items() if weight == 1 and _match_word(word, self.rarity)}
+        covered = sum(self.rarity.get(word, 1) for word in known if _match_word(word, one.words))
+        covered /= sum(self.rarity.get(word, 1) for word in known) or 1
+        if found * covered < LEAST * sum(self.rarity[word] for word in one.name_words):
             return 0
         return found / math.sqrt(sum(value**2 for value in worth.values()))
 
@@ -392,7 +399,9 @@ def _find_polarity(one: _Statement, sentence: str) -> bool | None:
     }  # fmt: skip
     if signs:
         return None if len(signs) > 1 else signs.pop() != negative
-    if {prefix + word for word in one.name_words for prefix in _PREFIXES} & {*_find_stems(sentence)}:
+    said = {*_find_stems(sentence)} - one.name_words
+    if any(word == prefix + other for prefix in _PREFIXES for one_side, far in ((said, one.name_words),
+            (one.name_words, said)) for word in one_side for other in far):
         return None
     return bool(re.search(r"(?:^|_)(?:no|not|never|without)_", one.name)) == negative
 
