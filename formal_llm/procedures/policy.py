@@ -116,8 +116,10 @@ def _is_connective(text: str) -> bool:
 
 # -- facts -------------------------------------------------------------------------------------------------------------
 
-_NUMBER_WORDS = "zero two three four five six seven eight nine ten eleven twelve".split()  # "one" is often no number
-_NUMBER = rf"(?:\d[\d,]*(?:\.\d+)?|\b(?:{'|'.join(_NUMBER_WORDS)})\b)"
+_NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
+#: A number in digits or as a word; "one" is a number only before a unit.
+_NUMBER = rf"(?:\d[\d,]*(?:\.\d+)?|\b(?!one (?!{'|'.join(_SECONDS)}))(?:{'|'.join(_NUMBER_WORDS)})\b)"
 _QUOTED = re.compile(r"[\"“`]([^\"“”`]+)[\"”`]|(?<!\w)['‘]([^'’]+)['’](?!\w)|\b([a-z]+(?:_[a-z]+)+)\b")
 _NEGATIVE = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|lacks?|lacking|fails?|cannot)\b|n['’]t\b"
@@ -138,6 +140,12 @@ _SECOND_CLAUSE = re.compile(
     r"\b(?:and|or|but) (?=(?:the|an?|their|its|his|her|it|they|he|she|you|no|all|every|each|there)\b"
     r"[^.]*\b(?:is|are|was|were|has|have|had|must|may|can|does|do|did|be)\b)"
 )
+#: A sentence behind the first that requires something, too.
+_REQUIRING = re.compile(r"\b(?:must|shall|should|may|can|cannot|needs?|ha[sv]e? to|only|required)\b|\bnot enough\b")
+#: A clause that narrows what is before it.
+_NARROWING = re.compile(r"\b(?:that|which|who|whose|whom|where)\b ([^,.;)]*)")
+#: Stems in the names of facts that a comparison in a sentence states.
+_COMPARATIVES = frozenset(map(stem, "minimum minimal min maximum maximal max limit enough sufficient".split()))
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "dis")
 _TESTS = ("==", "!=", "contains", "in")
 
@@ -152,6 +160,7 @@ class _Statement:
         description: what it means, in words.
         tests: the conditions in it, each with whether it is negated.
         is_fact: whether it is a fact.
+        action: the action that establishes it, if one does.
         constants: the constants of the procedure.
     """
 
@@ -162,6 +171,7 @@ class _Statement:
     body: tuple[Expression, ...]
     is_fact: bool
     constants: Mapping[str, object]
+    action: str = ""
 
     @cached_property
     def name_words(self) -> frozenset[str]:
@@ -173,7 +183,7 @@ class _Statement:
         """The stems of the words that it may be stated with, each with its weight."""
         return {
             **dict.fromkeys(_find_stems(" ".join(self.names | self.texts)), 0.5),
-            **dict.fromkeys(_find_stems(self.description), 0.8), **dict.fromkeys(self.name_words, 1.0),
+            **dict.fromkeys(_find_stems(f"{self.description} {self.action}"), 0.8), **dict.fromkeys(self.name_words, 1.0),
         }  # fmt: skip
 
     @cached_property
@@ -187,11 +197,11 @@ class _Statement:
         return frozenset(str(one.value).casefold() for one in self.body if isinstance(one, Constant))
 
     @cached_property
-    def numbers(self) -> frozenset[float]:
-        """The numbers that it compares with, and its constants."""
+    def numbers(self) -> frozenset[str]:
+        """The numbers that it compares with, and its constants; a duration with its unit."""
         return frozenset(n for test, _ in self.tests for side in test.parts for n in self.list_numbers(side))
 
-    def list_numbers(self, side: Expression) -> Iterator[float]:
+    def list_numbers(self, side: Expression) -> Iterator[str]:
         """Yield the numbers that one side of a comparison may be called by: a constant, or one that it is made of."""
         if isinstance(side, Constant):
             yield from _to_numbers(side.value)
@@ -207,7 +217,7 @@ class _Statement:
     def find_tokens(self, side: Expression) -> frozenset[str]:
         """Return the stems and numbers that one side of a comparison may be called by."""
         names = [name for one in side.walk() for name in _list_names(one)]
-        return frozenset(_find_stems(" ".join(names))) | {f"{number:g}" for number in self.list_numbers(side)}
+        return frozenset(_find_stems(" ".join(names))).union(self.list_numbers(side))
 
     def make_need(self, names: Sequence[str], positive: bool) -> Need:
         """Make the need, about the values that a sentence names."""
@@ -232,18 +242,19 @@ def _list_names(one: Expression) -> tuple[str, ...]:
     return (one.tool, *(step for step in one.steps if isinstance(step, str))) if isinstance(one, CallValue) else ()
 
 
-def _to_numbers(value: object) -> tuple[float, ...]:
+def _to_numbers(value: object) -> tuple[str, ...]:
     if isinstance(value, timedelta):
-        return tuple(value.total_seconds() / unit for unit in (1, 60, 3600, 86400, 7 * 86400))
-    return (float(value),) if isinstance(value, int | float | Fraction) and not isinstance(value, bool) else ()
+        return tuple(f"{value.total_seconds() / seconds:g} {unit}" for unit, seconds in _SECONDS.items())
+    return (f"{float(value):g}",) if isinstance(value, int | float | Fraction) and not isinstance(value, bool) else ()
 
 
-def _find_numbers(text: str) -> frozenset[float]:
-    """Return the numbers in a text, without those that are part of a name: "ISO 8601"."""
-    found = re.findall(rf"(?<![A-Z] )(?<![\w.]){_NUMBER}", text)
-    return frozenset(
-        float(_NUMBER_WORDS.index(one) + (one != "zero")) if one.isalpha() else float(one.replace(",", "")) for one in found
-    )
+def _find_numbers(text: str) -> list[frozenset[str]]:
+    """Return the numbers in a text, each without and with its unit; not those that are part of a name: "ISO 8601"."""
+    found = []
+    for one, unit in re.findall(rf"(?<![A-Z] )(?<![\w.])({_NUMBER})(?: ({'|'.join(_SECONDS)})s?\b)?", text):
+        number = _NUMBER_WORDS.index(one) if one.isalpha() else float(one.replace(",", ""))
+        found.append(frozenset({f"{number:g}", f"{number:g} {unit}"}))
+    return found
 
 
 def _list_tests(procedure: Procedure, need: Need, negated: bool, seen: frozenset[str]) -> Iterator[tuple[Expression, bool]]:
@@ -272,9 +283,11 @@ def _list_statements(procedure: Procedure) -> list[_Statement]:
             if isinstance(term, BinaryOperation) and term.sign in (*_TESTS, "<", "<=", ">", ">=")
         )  # fmt: skip
         used |= {term.tool for term in body if isinstance(term, CallValue)}
-        statements.append(
-            _Statement(fact.name, fact.parameters, fact.description, tests, body, True, procedure.constants)
-        )
+        action = procedure.find_action(fact)
+        statements.append(_Statement(
+            fact.name, fact.parameters, fact.description, tests, body, True, procedure.constants,
+            action.tool if action else "",
+        ))  # fmt: skip
     for tool in procedure.tools.values():
         if not tool.acts and tool.name not in used and tool.description.casefold().startswith("whether"):
             names = tuple(parameter.name for parameter in tool.parameters)
@@ -291,7 +304,7 @@ class _SentenceReader:
     def __init__(self, procedure: Procedure) -> None:
         self.statements = _list_statements(procedure)
         counts = Counter(
-            word for one in self.statements for word in (*one.words, *(f"{number:g}" for number in one.numbers), *["<"] * bool(one.orders))
+            word for one in self.statements for word in (*one.words, *one.numbers, *["<"] * bool(one.orders))
         )
         self.rarity = {word: math.log(1 + len(self.statements) / count) for word, count in counts.items()}
         #: The names of values; a field may be called like one.
@@ -299,7 +312,7 @@ class _SentenceReader:
         self.names = frozenset(name for one in self.statements for name in one.names) | self.values
 
     def read_sentence(self, text: str, tool: ProcedureTool) -> Need:
-        """Return the need that a sentence states; a hole if that is not clear."""
+        """Return the need that a sentence states; a hole if that is not clear. Others behind it may explain it."""
         first, *rest = re.split(r"(?<=[.!?])[*\"']*\s+(?=[A-Z\"'])", text)
         plain = first.casefold()
         if _CONDITIONAL.search(plain) or _SECOND_CLAUSE.search(plain) or find_grouping(first.partition(":")[0]):
@@ -307,9 +320,11 @@ class _SentenceReader:
         ranked = self.rank_statements(text, tool)
         if not ranked or (len(ranked) > 1 and ranked[0][0] < MARGIN * ranked[1][0]):
             return Hole(text)
-        best = ranked[0][1]
-        positive = _find_polarity(best, first)
-        if positive is None:
+        best, positive = ranked[0][1], _find_polarity(ranked[0][1], first)
+        if positive is None or not all(
+            self._rate(best, _weigh_words(one), one) and _find_polarity(best, one) == positive
+            for one in rest if _REQUIRING.search(one.casefold())
+        ):  # fmt: skip
             return Hole(text)
         return best.make_need(self.find_names(text), positive)
 
@@ -319,8 +334,7 @@ class _SentenceReader:
 
     def rank_statements(self, text: str, tool: ProcedureTool) -> list[tuple[float, _Statement]]:
         """Return what a sentence may state, with how well it fits, the best first."""
-        first, _, rest = text.partition(". ")
-        words = {**dict.fromkeys(_find_stems(rest), 0.5), **dict.fromkeys(_find_stems(first), 1.0)}
+        words = _weigh_words(text)
         fits = [(self._rate(one, words, text), one) for one in self.statements if self._may_state(one, text, words, tool)]
         return sorted(((rate, one) for rate, one in fits if rate > 0), key=lambda pair: -pair[0])
 
@@ -330,27 +344,48 @@ class _SentenceReader:
         given = [str(value) for value in _find_given(one.make_need(self.find_names(text), True))]
         if not all(name in one.names or name in given for name in known):
             return False
-        owned = {parameter.name for parameter in tool.parameters}
-        if not all(name in owned or name in known or all(_match_word(word, words) for word in _find_stems(name)) for name in given):
+        if not all(name in known or _is_meant(name, words, tool) for name in given):
             return False
         texts = [quote for quote in quotes if quote not in self.names]
         if not all(quote.casefold() in one.texts or one.words.keys() >= {*_find_stems(quote)} for quote in texts):
             return False
-        if not _find_numbers(text) <= one.numbers:
+        if not all(number & one.numbers for number in _find_numbers(text)):
             return False
+        for clause in _NARROWING.findall(text.partition(". ")[0].casefold()):
+            if not any(_match_word(word, one.words) for word in _find_stems(clause)):
+                return False
         return _find_polarity(one, text.partition(". ")[0]) is not None or not _find_comparison(text, False)
 
     def _rate(self, one: _Statement, words: Mapping[str, float], text: str) -> float:
         worth = {word: weight * self.rarity[word] for word, weight in one.words.items()}
-        found = sum(value * _match_word(word, words) for word, value in worth.items())
-        found += sum(self.rarity[f"{number:g}"] for number in _find_numbers(text))
-        found += self.rarity["<"] * bool(one.orders and _find_comparison(text, False))
+        compares = bool(one.orders and _find_comparison(text, False))
+        found = sum(value * _match_word(word, words) for word, value in worth.items()) + compares * self.rarity["<"]
+        found += sum(self.rarity[token] for number in _find_numbers(text) for token in number & one.numbers)
         known = {word for word, weight in words.items() if weight == 1 and _match_word(word, self.rarity)}
         covered = sum(self.rarity.get(word, 1) for word in known if _match_word(word, one.words))
         covered /= sum(self.rarity.get(word, 1) for word in known) or 1
-        if found * covered < LEAST * sum(self.rarity[word] for word in one.name_words):
+        named = any(weight > 0.5 and _match_word(word, words) for word, weight in one.words.items())
+        if not named or found * covered < LEAST * sum(
+            self.rarity[word] for word in one.name_words if not (compares and word in _COMPARATIVES)
+        ):  # fmt: skip
             return 0
         return found / math.sqrt(sum(value**2 for value in worth.values()))
+
+
+def _is_meant(name: str, words: Mapping[str, float], tool: ProcedureTool) -> bool:
+    """Return whether a value that is not quoted is meant: words name it, or it is the only such value of the tool."""
+    stems = {*_find_stems(name)}
+    found = [_match_word(word, words) > 0 for word in stems]
+    owned = [parameter.name for parameter in tool.parameters]
+    if name not in owned:
+        return all(found)
+    return any(found) or not any(stems & {*_find_stems(other)} for other in owned if other != name)
+
+
+def _weigh_words(text: str) -> Mapping[str, float]:
+    """Return the stems of a text; those that are only behind its first sentence count half."""
+    first, _, rest = text.partition(". ")
+    return {**dict.fromkeys(_find_stems(rest), 0.5), **dict.fromkeys(_find_stems(first), 1.0)}
 
 
 def _match_word(word: str, words: Mapping[str, float]) -> float:
@@ -390,12 +425,12 @@ def _find_polarity(one: _Statement, sentence: str) -> bool | None:
         agrees = _compare_sides(one, *compared)
         return None if agrees is None else agrees != negative
     words = {*re.findall(r"\w+", sentence.casefold())}
-    numbers = {f"{number:g}" for number in _find_numbers(sentence)}
+    numbers = frozenset[str]().union(*_find_numbers(sentence))
     signs = {
         (test.sign != "!=") != negated
         for test, negated in one.tests if test.sign in _TESTS
         for term in test.walk() if isinstance(term, Constant)
-        and (str(term.value).casefold() in words or numbers & {f"{n:g}" for n in _to_numbers(term.value)})
+        and (str(term.value).casefold() in words or numbers.intersection(_to_numbers(term.value)))
     }  # fmt: skip
     if signs:
         return None if len(signs) > 1 else signs.pop() != negative
@@ -422,7 +457,7 @@ def _find_comparison(sentence: str, weakly: bool) -> tuple[str, str, str] | None
 def _compare_sides(one: _Statement, left: str, sign: str, right: str) -> bool | None:
     """Return whether a comparison in words agrees with those of a fact."""
     before, after = (
-        {*_find_stems(text), *(f"{number:g}" for number in _find_numbers(text))} for text in (left, right)
+        frozenset(_find_stems(text)).union(*_find_numbers(text)) for text in (left, right)
     )
     agree: set[bool | None] = set()
     for test, negated in one.orders:
