@@ -134,7 +134,7 @@ _COMPARING: Sequence[tuple[str, str]] = (
      r"|\bmaximum of\b|\bbelow\b", "<"),
 )  # fmt: skip
 #: These compare only if the fact does.
-_WEAKLY: Sequence[tuple[str, str]] = ((r"\b(?:after|beyond|outside)\b", ">"), (r"\b(?:before|within)\b", "<"))
+_WEAKLY: Sequence[tuple[str, str]] = ((r"\b(?:after|beyond|outside|over)\b", ">"), (r"\b(?:before|within|under)\b", "<"))
 _CONDITIONAL = re.compile(r"\b(?:if|unless|except|otherwise|either|depending)\b")
 _SECOND_CLAUSE = re.compile(
     r"\b(?:and|or|but) (?=(?:the|an?|their|its|his|her|it|they|he|she|you|no|all|every|each|there)\b"
@@ -143,9 +143,9 @@ _SECOND_CLAUSE = re.compile(
 #: A sentence behind the first that requires something, too.
 _REQUIRING = re.compile(r"\b(?:must|shall|should|may|can|cannot|needs?|ha[sv]e? to|only|required)\b|\bnot enough\b")
 #: A clause that narrows what is before it.
-_NARROWING = re.compile(r"\b(?:that|which|who|whose|whom|where)\b ([^,.;)]*)")
+_NARROWING = re.compile(r"\b(?:that|which|who|whose|whom|where|by|during|until|since|while)\b ([^,.;)]*)")
 #: Stems in the names of facts that a comparison in a sentence states.
-_COMPARATIVES = frozenset(map(stem, "minimum minimal min maximum maximal max limit enough sufficient".split()))
+_COMPARATIVES = frozenset(map(stem, "minimum minimal min maximum maximal max limit enough sufficient few many".split()))
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "dis")
 _TESTS = ("==", "!=", "contains", "in")
 
@@ -161,6 +161,7 @@ class _Statement:
         tests: the conditions in it, each with whether it is negated.
         is_fact: whether it is a fact.
         action: the action that establishes it, if one does.
+        source: what the tools that it looks at do, in words.
         constants: the constants of the procedure.
     """
 
@@ -172,6 +173,7 @@ class _Statement:
     is_fact: bool
     constants: Mapping[str, object]
     action: str = ""
+    source: str = ""
 
     @cached_property
     def name_words(self) -> frozenset[str]:
@@ -182,6 +184,7 @@ class _Statement:
     def words(self) -> Mapping[str, float]:
         """The stems of the words that it may be stated with, each with its weight."""
         return {
+            **dict.fromkeys(_find_stems(self.source), 0.3),
             **dict.fromkeys(_find_stems(" ".join(self.names | self.texts)), 0.5),
             **dict.fromkeys(_find_stems(f"{self.description} {self.action}"), 0.8), **dict.fromkeys(self.name_words, 1.0),
         }  # fmt: skip
@@ -233,7 +236,7 @@ class _Statement:
 
 
 def _find_stems(text: str) -> tuple[str, ...]:
-    return tuple(map(stem, content_words(text)))
+    return tuple(stem(word) for word in content_words(text) if not word.isdigit())
 
 
 def _list_names(one: Expression) -> tuple[str, ...]:
@@ -282,11 +285,12 @@ def _list_statements(procedure: Procedure) -> list[_Statement]:
             (term, negated) for condition, negated in conditions for term in condition.walk()
             if isinstance(term, BinaryOperation) and term.sign in (*_TESTS, "<", "<=", ">", ">=")
         )  # fmt: skip
-        used |= {term.tool for term in body if isinstance(term, CallValue)}
+        called = {term.tool for term in body if isinstance(term, CallValue)}
+        used |= called
         action = procedure.find_action(fact)
         statements.append(_Statement(
             fact.name, fact.parameters, fact.description, tests, body, True, procedure.constants,
-            action.tool if action else "",
+            action.tool if action else "", " ".join(procedure.tools[one].description for one in sorted(called)),
         ))  # fmt: skip
     for tool in procedure.tools.values():
         if not tool.acts and tool.name not in used and tool.description.casefold().startswith("whether"):
@@ -352,7 +356,8 @@ class _SentenceReader:
         if not all(number & one.numbers for number in _find_numbers(text)):
             return False
         for clause in _NARROWING.findall(text.partition(". ")[0].casefold()):
-            if not any(_match_word(word, one.words) for word in _find_stems(clause)):
+            named = {**one.words, **dict.fromkeys(_find_stems(" ".join(parameter.name for parameter in tool.parameters)), 1)}
+            if not any(_match_word(word, named) for word in _find_stems(clause)):
                 return False
         return _find_polarity(one, text.partition(". ")[0]) is not None or not _find_comparison(text, False)
 
@@ -364,12 +369,22 @@ class _SentenceReader:
         known = {word for word, weight in words.items() if weight == 1 and _match_word(word, self.rarity)}
         covered = sum(self.rarity.get(word, 1) for word in known if _match_word(word, one.words))
         covered /= sum(self.rarity.get(word, 1) for word in known) or 1
-        named = any(weight > 0.5 and _match_word(word, words) for word, weight in one.words.items())
-        if not named or found * covered < LEAST * sum(
+        if not self._is_named(one, words, text) or found * covered < LEAST * sum(
             self.rarity[word] for word in one.name_words if not (compares and word in _COMPARATIVES)
         ):  # fmt: skip
             return 0
         return found / math.sqrt(sum(value**2 for value in worth.values()))
+
+
+    def _is_named(self, one: _Statement, words: Mapping[str, float], text: str) -> bool:
+        """Return whether a text names a statement: a word of its name, most of its description, or what it compares."""
+        named = [word for word in one.name_words.union(_find_stems(one.action)) if _match_word(word, words)]
+        if not one.orders or _find_comparison(text, True):
+            described = {*_find_stems(one.description)}
+            found = sum(self.rarity[word] for word in described if _match_word(word, words))
+            numbers = any(number & one.numbers for number in _find_numbers(text))
+            return bool(named or (numbers and one.orders)) or found > 0.75 * sum(self.rarity[word] for word in described) > 0
+        return len(named) == len(one.name_words.union(_find_stems(one.action)))
 
 
 def _is_meant(name: str, words: Mapping[str, float], tool: ProcedureTool) -> bool:
@@ -383,8 +398,10 @@ def _is_meant(name: str, words: Mapping[str, float], tool: ProcedureTool) -> boo
 
 
 def _weigh_words(text: str) -> Mapping[str, float]:
-    """Return the stems of a text; those that are only behind its first sentence count half."""
+    """Return the stems of a text without words that compare; those that are only behind its first sentence count half."""
     first, _, rest = text.partition(". ")
+    for pattern, _ in _COMPARING:
+        first = re.sub(pattern, lambda found: re.sub(r"^\w+|\w+$", "", found[0]), first)
     return {**dict.fromkeys(_find_stems(rest), 0.5), **dict.fromkeys(_find_stems(first), 1.0)}
 
 
@@ -449,24 +466,32 @@ def _find_comparison(sentence: str, weakly: bool) -> tuple[str, str, str] | None
         if found:
             signs = {sign for _, sign in found}
             match = found[0][0]
-            inside = plain[: match.end()]
-            return inside, signs.pop() if len(signs) == 1 else "?", plain[match.end() :]
+            inside = re.sub(r"^\w+|\w+$", "", match[0])
+            return plain[: match.start()] + inside, signs.pop() if len(signs) == 1 else "?", plain[match.end() :]
     return None
 
 
 def _compare_sides(one: _Statement, left: str, sign: str, right: str) -> bool | None:
-    """Return whether a comparison in words agrees with those of a fact."""
-    before, after = (
-        frozenset(_find_stems(text)).union(*_find_numbers(text)) for text in (left, right)
-    )
+    """Return whether a comparison in words agrees with those of a fact; None if a side is not the fact's."""
+    before, after = (frozenset(_find_stems(text)).union(*_find_numbers(text)) for text in (left, right))
+    number = re.match(rf"\W*(?:the |an? |to |of )?({_NUMBER}(?: (?!percent)\w+)?)\b(?! ?%| percent)", right)
+    if number:  # "fewer than 3 returns": what is counted stands behind the number
+        after = frozenset().union(*_find_numbers(number[1]))
+        before |= {*_find_stems(right[number.end(1) :])} | {*_find_stems(number[1])} - after
     agree: set[bool | None] = set()
     for test, negated in one.orders:
         first, second = one.find_tokens(test.left), one.find_tokens(test.right)
         first, second = first - second, second - first
-        straight = len(before & first) + len(after & second)
-        turned = len(before & second) + len(after & first)
+        straight = _count_shared((before, first), (after, second))
+        turned = _count_shared((before, second), (after, first))
         agree.add(None if straight == turned or sign == "?" else (sign == test.sign[0]) == (straight > turned) != negated)
     return agree.pop() if len(agree) == 1 else None
+
+
+def _count_shared(*sides: tuple[frozenset[str], frozenset[str]]) -> int:
+    """Return how many words the sides of two comparisons share; 0 if one side shares none."""
+    counts = [sum(_match_word(word, dict.fromkeys(said, 1.0)) > 0 for word in known) for said, known in sides]
+    return sum(counts) if all(count or not known for count, (_, known) in zip(counts, sides, strict=True)) else 0
 
 
 # -- policies ----------------------------------------------------------------------------------------------------------
