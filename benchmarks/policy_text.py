@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -35,7 +36,6 @@ from formal_llm.procedures.procedure import (
     NeedGroup,
     NotNeed,
     Procedure,
-    walk_need,
 )  # fmt: skip
 
 #: What "not" makes of a comparison.
@@ -51,24 +51,36 @@ class Score:
 
     def add(self, text: str, expected: Need, found: Need, procedure: Procedure) -> None:
         """Count one text."""
+        pairs = list(pair_leaves(expected, found))
         self.counts["trees"] += 1
-        same = get_shape(expected) == get_shape(found)
-        self.counts["trees right"] += same
-        wanted, read = list_leaves(expected), list_leaves(found)
-        if not same:
-            wanted += [Hole("nothing")] * (len(read) - len(wanted))
-            read += [Hole(text)] * (len(wanted) - len(read))
-        for one, other in zip(wanted, read, strict=True):
-            right = str(simplify(one, procedure)) == str(simplify(other, procedure))
+        wrong = any(other is None for _, other in pairs)
+        holes = not wrong and any(isinstance(one, NeedGroup) for one, _ in pairs)
+        self.counts["tree wrong" if wrong else "tree with a hole" if holes else "tree right"] += 1
+        for one, other in pairs:
+            leaves = list_leaves(one)
+            right = other is not None and str(simplify(one, procedure)) == str(simplify(other, procedure))
             verdict = "hole" if isinstance(other, Hole) else "understood" if right else "misread"
-            self.counts["leaves"] += 1
-            self.counts[verdict] += 1
-            self.seen[(str(one), text if not same else "")] = (verdict, str(other))
+            self.counts["leaves"] += len(leaves)
+            self.counts[verdict] += len(leaves)
+            self.seen.update({(str(leaf), text): (verdict, str(other)) for leaf in leaves})
 
 
-def get_shape(need: Need) -> object:
-    """Return the groups of a need without what its leaves are."""
-    return (need.grouping, tuple(map(get_shape, need.items))) if isinstance(need, NeedGroup) else None
+def pair_leaves(expected: Need, found: Need) -> Iterator[tuple[Need, Need | None]]:
+    """Yield each leaf with what was read instead; a group with the hole in its place, and with None if it is another."""
+    if not isinstance(expected, NeedGroup) or isinstance(found, Hole):
+        yield expected, found
+    elif isinstance(found, NeedGroup) and (found.grouping, len(found.items)) == (
+        expected.grouping,
+        len(expected.items),
+    ):
+        for one, other in zip(expected.items, found.items, strict=True):
+            yield from pair_leaves(one, other)
+    elif (
+        isinstance(found, NeedGroup) and found.grouping == expected.grouping and isinstance(found.items[-1], Hole)
+    ):  # items that are one hole
+        yield expected, found.items[-1]
+    else:
+        yield expected, None
 
 
 def list_leaves(need: Need) -> list[Need]:
@@ -116,7 +128,9 @@ def write_text(task: Any, case: SopCase, tree: Any, form: str) -> str:
 
 def find_singles(tree: Any) -> list[Any]:
     """Return the leaves of a tree of the benchmark."""
-    return [] if not tree else [tree] if tree[0] == "single" else [one for part in tree[1] for one in find_singles(part)]
+    return (
+        [] if not tree else [tree] if tree[0] == "single" else [one for part in tree[1] for one in find_singles(part)]
+    )
 
 
 def measure_domain(bench: SopBench, domain: str, form: str) -> tuple[Score, Score]:
@@ -147,22 +161,29 @@ def measure_domain(bench: SopBench, domain: str, form: str) -> tuple[Score, Scor
 
 def print_scores(title: str, scores: dict[str, Score], console: Console) -> None:
     """Print a table."""
-    table = Table("domain", "trees", "right %", "leaves", "understood %", "holes", "misread", title=title)
+    table = Table(
+        "domain", "trees", "right %", "holes", "wrong", "leaves", "understood %", "holes", "misread", title=title
+    )
     for domain, score in scores.items():
-        counts = score.counts
-        table.add_row(
-            domain, str(counts["trees"]), f"{100 * counts['trees right'] / max(1, counts['trees']):.1f}",
-            str(counts["leaves"]), f"{100 * counts['understood'] / max(1, counts['leaves']):.1f}",
-            str(counts["hole"]), str(counts["misread"]),
-        )  # fmt: skip
+        of = score.counts
+        rates = [
+            f"{100 * of[part] / max(1, of[whole]):.1f}"
+            for part, whole in (("tree right", "trees"), ("understood", "leaves"))
+        ]
+        counts = [str(of[name]) for name in ("tree with a hole", "tree wrong", "leaves", "hole", "misread")]
+        table.add_row(domain, str(of["trees"]), rates[0], *counts[:3], rates[1], *counts[3:])
     console.print(table)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="your copy of the benchmark")
-    parser.add_argument("--domain", action="append", choices=DOMAINS, help="only this domain; several times for several")
-    parser.add_argument("--form", default="structured", choices=("structured", "tree"), help="how the texts are written")
+    parser.add_argument(
+        "--domain", action="append", choices=DOMAINS, help="only this domain; several times for several"
+    )
+    parser.add_argument(
+        "--form", default="structured", choices=("structured", "tree"), help="how the texts are written"
+    )
     parser.add_argument("--show", action="store_true", help="list the leaves that were not understood")
     args = parser.parse_args()
     bench, console = SopBench(args.folder), Console()
