@@ -44,7 +44,7 @@ _OPPOSITES = {"==": "!=", "!=": "=="}
 
 @dataclass
 class Score:
-    """What was counted: trees and leaves, each sentence once and as often as it occurs, and the sentences behind it."""
+    """What was counted, and each leaf with its text, the verdict, and what was read."""
 
     counts: Counter[str] = field(default_factory=Counter)
     seen: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)

@@ -28,7 +28,8 @@ from formal_llm.procedures.procedure import (
 from formal_llm.procedures.sentences import SentenceReader
 
 _MARK = re.compile(r"(?:[-*–—•◦‣]|\(?(?:\d+|[a-zA-Z]|[ivx]+)[.)])\s+")
-_TITLE = re.compile(r"\s*(?:[#*•-]+\s*)?[`*]*([A-Za-z][\w ]*?)[`*]*(?:\s*:[`*]*\s*(.*)|\s*)$")
+#: The name of a tool above its conditions: "refund:", "* refund: ...", "## Refund".
+_TITLE = re.compile(r"\s*(?:(#+)\s*|[*•-]\s+)?[`*]*([A-Za-z][\w ]*?)[`*]*(?:\s*:[`*]*\s*(.*)|\s*(?(1)$|(?!)))$")
 #: How the parts below a heading count, by its words; the first that fits decides.
 _GROUPS: Sequence[tuple[str, Grouping]] = (
     (r"\b(?:order|sequence)\b", "in order"), (r"\b(?:none|neither)\b", "none of"), (r"\bfirst\b", "first of"),
@@ -82,22 +83,21 @@ def _read_items(text: str) -> list[_Item]:
     for line in text.expandtabs(4).splitlines():
         bare = line.strip()
         mark = _MARK.match(bare)
-        item = _Item(
-            1000 * depth + 2 * (len(line) - len(line.lstrip())) + bool(mark), bare[mark.end() :] if mark else bare
-        )
-        plain = not mark and bare not in ("(", ")") and item.connective is None
-        if bare and plain and goes_on and (
-            not re.search(r"[.:;!?)\"']$", above[-1].text) or (item.level > above[-1].level and not above[-1].is_heading)
+        level = 1000 * depth + 2 * (len(line) - len(line.lstrip())) + bool(mark)
+        item = _Item(level, bare[mark.end() :] if mark else bare)
+        plain = bare and not mark and bare not in ("(", ")") and item.connective is None
+        if plain and goes_on and (
+            not re.search(r"[.:;!?)\"']$", above[-1].text) or (level > above[-1].level and not above[-1].is_heading)
         ):  # fmt: skip
             above[-1].text += f" {bare}"
         elif bare and bare != ")":
-            while above and above[-1].level >= item.level:
+            while above and above[-1].level >= level:
                 above.pop()
             item.text = "" if bare == "(" else item.text
             (above[-1].children if above else top).append(item)
             above.append(item)
         depth += (bare == "(") - (bare == ")")
-        goes_on = bool(bare and above and above[-1].text) and bare != ")"
+        goes_on = bool(bare and above and above[-1].text and above[-1].connective is None) and bare != ")"
     return top
 
 
@@ -122,6 +122,11 @@ class PolicySentence:
     by_model: bool = False
     doubt: str = ""
 
+    @property
+    def is_understood(self) -> bool:
+        """Whether it is no hole."""
+        return not isinstance(self.need, Hole)
+
 
 @dataclass(frozen=True)
 class PolicyReading:
@@ -129,18 +134,15 @@ class PolicyReading:
 
     Attributes:
         procedure: the procedure with the needs that were read.
+        needs: these needs, by tool.
         sentences: the sentences, in order.
         unread: the lines that belong to no tool.
     """
 
     procedure: Procedure
+    needs: Mapping[str, Need]
     sentences: tuple[PolicySentence, ...]
     unread: tuple[str, ...] = ()
-
-    @property
-    def needs(self) -> Mapping[str, Need]:
-        """The needs that were read, by tool."""
-        return {one.tool: self.procedure.tools[one.tool].need for one in self.sentences}
 
     def write(self, declared: str | None = None) -> str:
         """Return the text of a ``.procedure`` file, with the sentence above each need that was read from it.
@@ -165,14 +167,10 @@ class PolicyReading:
         sentences = (one for one in self.sentences if one.tool == tool.name)
         for line in format_tool(tool).splitlines()[len(head) :]:
             if line.strip() not in GROUPINGS:
-                one, indent = next(sentences), line[: -len(line.lstrip())]
-                notes = [
-                    *(["a model chose this:"] if one.by_model else []),
-                    one.text,
-                    *([f"({one.doubt})"] if one.doubt else []),
-                ]
-                if not isinstance(one.need, Hole):
-                    yield f"{indent}# {' '.join(notes)}"
+                one = next(sentences)
+                before, after = "a model chose this: " if one.by_model else "", f" ({one.doubt})" if one.doubt else ""
+                if one.is_understood:
+                    yield f"{line[: -len(line.lstrip())]}# {before}{one.text}{after}"
             yield line
 
 
@@ -203,7 +201,7 @@ def read_policy(
     reader = _PolicyReader(procedure, llm)
     needs = {name: reader.read_section(procedure.tools[name], part) for name, part in sections.items()}
     tools = {name: replace(one, need=needs.get(name, one.need)) for name, one in procedure.tools.items()}
-    return PolicyReading(replace(procedure, tools=tools), tuple(reader.sentences), tuple(unread))
+    return PolicyReading(replace(procedure, tools=tools), needs, tuple(reader.sentences), tuple(unread))
 
 
 def _find_sections(procedure: Procedure, text: str) -> tuple[dict[str, str], list[str]]:
@@ -214,9 +212,9 @@ def _find_sections(procedure: Procedure, text: str) -> tuple[dict[str, str], lis
     name: str | None = None
     for line in text.splitlines():
         found = _TITLE.match(line)
-        title = known.get(re.sub(r"\W|_", "", found[1].casefold())) if found else None
+        title = known.get(re.sub(r"\W|_", "", found[2].casefold())) if found else None
         if found and title is not None:
-            name, line = title, found[2] or ""
+            name, line = title, found[3] or ""
         elif line.startswith("#"):
             name = None
         if name is not None:
@@ -265,7 +263,7 @@ class _PolicyReader:
         if isinstance(need, Hole) and self.model is not None:
             options = self.reader.list_options(text)
             question = Question(
-                f"A policy says what must hold before {tool.name}:\n{text}\n\nWhich of these facts does this sentence state?",
+                f"Before {tool.name} this must hold:\n{text}\n\nWhich of these facts does the sentence state?",
                 [*(option for option, _ in options), "none of these"],
             )  # fmt: skip
             number = answered(self.model, question).number

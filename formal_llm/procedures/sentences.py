@@ -1,8 +1,8 @@
 """Which fact of a procedure a sentence of a policy states, by its words.
 
 A fact is known by the words of its name, its description, and the values, fields, constants and texts in its condition.
-A rare word counts more. The sentence must quote, count and narrow nothing that the fact does not know, and no other fact
-may fit almost as well; otherwise nothing is read.
+A rare word counts more. The sentence must quote, count and narrow nothing that the fact does not know, and no other
+fact may fit almost as well; otherwise nothing is read.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class _Sentence:
 
     @cached_property
     def words(self) -> Mapping[str, float]:
-        """The stems of its words, without those that compare; those that are only behind the first sentence count half."""
+        """The stems of its words, without those that compare; those only behind the first sentence count half."""
         first = self.plain
         for pattern, _ in _COMPARING:
             first = re.sub(pattern, _strip_comparing, first)
@@ -255,11 +255,13 @@ class _Statement:
     @cached_property
     def words(self) -> Mapping[str, float]:
         """The stems of the words that it may be stated with, each with its weight."""
-        sources = " ".join(tool.description for tool in self.calls)
-        return {
-            **dict.fromkeys(_find_stems(sources), 0.3), **dict.fromkeys(_find_stems(" ".join(self.names | self.texts)), 0.5),
-            **dict.fromkeys(self.action_words.union(_find_stems(self.description)), 0.8), **dict.fromkeys(self.name_words, 1.0),
-        }  # fmt: skip
+        by_weight = {
+            0.3: _find_stems(" ".join(tool.description for tool in self.calls)),
+            0.5: _find_stems(" ".join(self.names | self.texts)),
+            0.8: self.action_words.union(_find_stems(self.description)),
+            1.0: self.name_words,
+        }
+        return {word: weight for weight, words in by_weight.items() for word in words}
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -301,8 +303,10 @@ class _Statement:
         """Return the values: those of its parameters' names, or others that a sentence quotes for them."""
         quoted = [name for name in sentence.quotes if name in self.procedure.names]
         others = [name for name in quoted if name not in self.names]
-        values = [one if one in quoted else next((name for name in others if {*one.split("_")} <= {*name.split("_")}), one)
-                  for one in self.parameters]  # fmt: skip
+        values = []
+        for one in self.parameters:
+            longer = (name for name in others if {*one.split("_")} <= {*name.split("_")})
+            values.append(one if one in quoted else next(longer, one))
         if len(values) == 1 and len({*quoted}) == len({*others}) == 1:
             values = others[:1]
         return tuple(FieldPath((value,)) for value in values)
@@ -431,7 +435,7 @@ class SentenceReader:
         return sum(self.rarity.get(word, 1.0) for word in words)
 
     def _is_named(self, one: _Statement, sentence: _Sentence) -> bool:
-        """Return whether a sentence names a statement: a word of its name, most of its description, or what it compares."""
+        """Return whether a sentence has a word of the name, most of the description, or what is compared."""
         names = one.name_words | one.action_words
         named = [word for word in names if _match_word(word, sentence.words)]
         if one.orders and not sentence.find_comparison(weakly=True):
@@ -513,9 +517,6 @@ def _find_doubt(one: _Statement, sentence: _Sentence, positive: bool) -> str:
     """Return what is doubtful: whether the boundary itself is allowed."""
     inclusive = (_INCLUSIVE.search(sentence.plain) is not None) != sentence.negative
     signs = {(test.sign in ("<=", ">=")) == positive for test, negated in one.orders if not negated}
-    doubtful = sentence.find_comparison() and signs and inclusive not in signs
-    return (
-        f"the sentence {'includes' if inclusive else 'excludes'} the boundary, {one.name} does not agree"
-        if doubtful
-        else ""
-    )
+    if sentence.find_comparison() is None or not signs or inclusive in signs:
+        return ""
+    return f"the sentence {'includes' if inclusive else 'excludes'} the boundary, {one.name} does the opposite"
