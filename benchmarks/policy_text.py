@@ -66,7 +66,7 @@ class Score:
 
 
 def pair_leaves(expected: Need, found: Need) -> Iterator[tuple[Need, Need | None]]:
-    """Yield each leaf with what was read instead; a group with the hole in its place, and with None if it is another."""
+    """Yield each leaf with what was read instead; a group with the hole that replaces it, or None if it is another."""
     if not isinstance(expected, NeedGroup) or isinstance(found, Hole):
         yield expected, found
     elif isinstance(found, NeedGroup) and (found.grouping, len(found.items)) == (

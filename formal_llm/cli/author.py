@@ -119,7 +119,7 @@ def _write_procedure(words: str, declared: Path, out: Path, llm: str | None, goa
         if one.doubt:
             err().print(f"warning: {one.tool}: {one.doubt}: {one.text}", style="yellow", markup=False)
     if reading.unread:
-        err().print(f"{counted(len(reading.unread), 'line')} above or between the tools not read", style="yellow")
+        err().print(f"{counted(len(reading.unread), 'line')} that belong to no tool were not read", style="yellow")
     print_text(f"written        {out}")
     print_text(f"understood     {sum(one.is_understood for one in reading.sentences)} of {len(reading.sentences)}")
     if llm is not None:

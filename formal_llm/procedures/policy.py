@@ -85,6 +85,8 @@ def _read_items(text: str) -> list[_Item]:
         mark = _MARK.match(bare)
         level = 1000 * depth + 2 * (len(line) - len(line.lstrip())) + bool(mark)
         item = _Item(level, bare[mark.end() :] if mark else bare)
+        if item.connective:  # it is beside items with a mark, too
+            level = item.level = next((one.level for one in reversed(above) if one.level in (level, level + 1)), level)
         plain = bare and not mark and bare not in ("(", ")") and item.connective is None
         if plain and goes_on and (
             not re.search(r"[.:;!?)\"']$", above[-1].text) or (level > above[-1].level and not above[-1].is_heading)

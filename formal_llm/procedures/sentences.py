@@ -65,7 +65,8 @@ _USUAL = (
     (r"\bat least one\b", "some"), (r"\b(?:sufficient|adequate)(?:ly)?\b", "enough"),
     (r"\b(\w+ not) (?:and|or) \w+ not\b", r"\1"),
 )  # fmt: skip
-_IGNORED = ("not", "no", "must", "may", "shall", "check", "internal", "call")
+#: Words that are no content of a sentence or a name.
+_IGNORED = ("not", "no", "must", "may", "shall", "check", "internal", "call", "present")
 _NEGATIVE = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|lacks?|lacking|fails?|cannot)\b|n['’]t\b"
 )
@@ -156,7 +157,8 @@ class _Sentence:
     @property
     def clauses(self) -> list[tuple[str, ...]]:
         """The first stems of each clause that narrows the sentence or adds to it."""
-        return [_find_stems(clause)[:3] for clause in _NARROWING.findall(self.plain)]
+        found = (_find_stems(clause)[:3] for clause in _NARROWING.findall(self.plain))
+        return [clause for clause in found if clause]
 
     def find_comparison(self, weakly: bool = False) -> tuple[str, str, str] | None:
         """Return what it compares: the left side, the sign ("?" for both signs), and the right side."""
