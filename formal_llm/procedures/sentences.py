@@ -250,17 +250,12 @@ class _Statement:
         return frozenset(_find_stems(" ".join(initials.get(word, word) for word in self.name.split("_"))))
 
     @cached_property
-    def action_words(self) -> frozenset[str]:
-        """The stems of the name of the action that establishes it."""
-        return frozenset(_find_stems(" ".join(tool.name for tool in self.calls if tool.acts)))
-
-    @cached_property
     def words(self) -> Mapping[str, float]:
         """The stems of the words that it may be stated with, each with its weight."""
         by_weight = {
             0.3: _find_stems(" ".join(tool.description for tool in self.calls)),
             0.5: _find_stems(" ".join(self.names | self.texts)),
-            0.8: self.action_words.union(_find_stems(self.description)),
+            0.8: _find_stems(self.description),
             1.0: self.name_words,
         }
         return {word: weight for weight, words in by_weight.items() for word in words}
@@ -438,10 +433,9 @@ class SentenceReader:
 
     def _is_named(self, one: _Statement, sentence: _Sentence) -> bool:
         """Return whether a sentence has a word of the name, most of the description, or what is compared."""
-        names = one.name_words | one.action_words
-        named = [word for word in names if _match_word(word, sentence.words)]
+        named = [word for word in one.name_words if _match_word(word, sentence.words)]
         if one.orders and not sentence.find_comparison(weakly=True):
-            return len(named) == len(names)
+            return len(named) == len(one.name_words)
         described = _find_stems(one.description)
         found = self._sum_rarity(word for word in described if _match_word(word, sentence.words))
         counted = one.orders and any(number & one.numbers for number in sentence.numbers)

@@ -134,8 +134,9 @@ def test_a_model_may_choose_from_the_likeliest_facts_and_their_opposites() -> No
 @pytest.mark.parametrize(
     ("text", "tool", "need"),
     [
-        ("The employee has proved who they are with their PIN.", "grant_access", "verified(employee_id)"),
-        ("The person who asks has proved who they are with their PIN.", "revoke_access", "?"),
+        ("The employee has been verified with their PIN.", "grant_access", "verified(employee_id)"),
+        ("The employee has proved who they are with their PIN.", "grant_access", "?"),
+        ("The person who asks has been verified with their PIN.", "revoke_access", "?"),
         ("The employee has no access to the system yet.", "grant_access", "not has_access(employee_id, system)"),
         ("The employee has access to a system that conflicts with the new one.", "grant_access", "?"),
         ("The employee had the security training at most 730 days ago.", "extend_access", "trained(employee_id)"),
