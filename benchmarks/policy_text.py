@@ -7,7 +7,8 @@ the oracle, and the benchmark's own code writes them as the text that its agents
 procedure of the domain without the goal's needs. A tree is right if it has the same groups. A leaf is understood if it
 is the same fact about the same values; it is misread if it is another one, or the opposite; else it is a hole.
 
-The second table is harder: every sentence of a case turned into its opposite, as the benchmark words it.
+The second table is harder: every sentence of a case turned into its opposite, as the benchmark words it. In the third
+the fact of each sentence and of its opposite is not declared: what is understood then is a fact of the same meaning.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from formal_llm.procedures.procedure import (
     NotNeed,
     Procedure,
 )  # fmt: skip
+from formal_llm.procedures.sentences import SentenceReader
 
 #: What "not" makes of a comparison.
 _OPPOSITES = {"==": "!=", "!=": "=="}
@@ -133,12 +135,12 @@ def find_singles(tree: Any) -> list[Any]:
     )
 
 
-def measure_domain(bench: SopBench, domain: str, form: str) -> tuple[Score, Score]:
-    """Read the texts of a domain; return the scores of the texts, and of the opposite of each sentence."""
+def measure_domain(bench: SopBench, domain: str, form: str) -> tuple[Score, Score, Score]:
+    """Return the scores of the texts of a domain, of the opposites of its sentences, and without their facts."""
     task = import_module("env.task")
     declared = load_domain(domain)
-    texts, opposites = Score(), Score()
-    done: set[tuple[str, str]] = set()
+    texts, opposites, without = Score(), Score(), Score()
+    done: set[tuple[str, str, str]] = set()
     for case in bench.read_cases(domain):
         tree = case.data["constraints_original"]
         whole = build_procedure(declared, case)
@@ -150,13 +152,19 @@ def measure_domain(bench: SopBench, domain: str, form: str) -> tuple[Score, Scor
             texts.add(text, read_tree(declared, tree), found, declared)
         for single in find_singles(tree):
             name = single[1].removeprefix("not ") if single[1].startswith("not ") else f"not {single[1]}"
-            turned = ["single", name, *single[2:]]
-            text = write_text(task, case, turned, form)
-            if (case.goal, text) not in done:
-                done.add((case.goal, text))
-                found = read_policy(procedure, text, tool=case.goal).needs[case.goal]
-                opposites.add(text, read_tree(declared, turned), found, declared)
-    return texts, opposites
+            for one in (single, ["single", name, *single[2:]]):
+                text, need = write_text(task, case, one, form), read_tree(declared, one)
+                if (case.goal, str(need), name) in done:
+                    continue
+                done.add((case.goal, str(need), name))
+                reader, tool = SentenceReader(procedure), procedure.tools[case.goal]
+                if one is not single:
+                    opposites.add(text, need, reader.read_sentence(text, tool)[0], declared)
+                reader.statements = [
+                    each for each in reader.statements if each.name not in str(need).split("(")[0].split()
+                ]
+                without.add(text, need, reader.read_sentence(text, tool)[0], declared)
+    return texts, opposites, without
 
 
 def print_scores(title: str, scores: dict[str, Score], console: Console) -> None:
@@ -189,15 +197,17 @@ def main() -> None:
     bench, console = SopBench(args.folder), Console()
     sys.path.insert(0, str(args.folder))
     both = {domain: measure_domain(bench, domain, args.form) for domain in args.domain or DOMAINS}
-    print_scores("The texts", {domain: one for domain, (one, _) in both.items()}, console)
-    print_scores("The opposite of each sentence", {domain: one for domain, (_, one) in both.items()}, console)
+    for place, title in enumerate(
+        ("The texts", "The opposite of each sentence", "The fact of each sentence taken away")
+    ):
+        print_scores(title, {domain: scores[place] for domain, scores in both.items()}, console)
     if args.show:
         for domain, scores in both.items():
             for score in scores:
                 for (expected, _), (verdict, found) in sorted(score.seen.items()):
                     if verdict != "understood":
                         console.print(f"{domain}: {verdict}: {expected} <- {found}", markup=False, highlight=False)
-    sys.exit(any(score.counts["misread"] for scores in both.values() for score in scores))
+    sys.exit(any(score.counts["misread"] for scores in both.values() for score in scores[:2]))
 
 
 if __name__ == "__main__":

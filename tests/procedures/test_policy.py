@@ -41,7 +41,11 @@ SENTENCES = {
 }
 HEADINGS = {
     "all of": ["ALL of these conditions must be met:", "All of the following must hold:", "Each of these is required:"],
-    "any of": ["ANY ONE of these conditions must be met:", "At least one of the following applies:", "Either of these:"],
+    "any of": [
+        "ANY ONE of these conditions must be met:",
+        "At least one of the following applies:",
+        "Either of these:",
+    ],
     "in order": ["These steps must be completed in order:", "In this order:"],
     "none of": ["NONE of these may hold:", "None of the following conditions may apply:"],
     "first of": ["The first of these that can be determined decides:"],
@@ -65,7 +69,9 @@ def make_text(rng: random.Random, depth: int, mark: str, indent: str) -> tuple[l
     grouping = rng.choice(GROUPINGS)
     lines, needs = [f"{mark}{rng.choice(HEADINGS[grouping])}"], []
     for number in range(1, rng.randint(2, 4)):
-        inner, need = make_text(rng, depth - 1, rng.choice(["• ", "- ", f"{number}. ", f"({'abc'[number - 1]}) "]), indent)
+        inner, need = make_text(
+            rng, depth - 1, rng.choice(["• ", "- ", f"{number}. ", f"({'abc'[number - 1]}) "]), indent
+        )
         lines += [f"{indent}{line}" for line in inner]
         needs.append(need)
     return lines, f"{grouping}({', '.join(needs)})"
@@ -81,20 +87,30 @@ def test_groups_are_read_as_they_were_written(seed: int) -> None:
 def test_parentheses_and_words_between_the_parts() -> None:
     text = "(\nThe customer is logged in.\nAND\n(\nThe order is sent.\nOR\nThe customer is a gold member.\n)\n)"
     assert read(text) == "all of(logged_in(email), any of(sent(order_id), gold_member(email)))"
-    assert read("- The order is sent.\nTHEN\n- The customer is logged in.") == "in order(sent(order_id), logged_in(email))"
+    assert (
+        read("- The order is sent.\nTHEN\n- The customer is logged in.") == "in order(sent(order_id), logged_in(email))"
+    )
     mixed = "The order is sent.\nAND\nThe customer is logged in.\nOR\nThe customer is a gold member."
     assert read(mixed).startswith('? "The order is sent. AND')
 
 
 def test_lines_go_on_and_lists_need_no_heading() -> None:
-    assert read("1. The order\n   is sent.\n2. The customer is a gold\n   member.") == "all of(sent(order_id), gold_member(email))"
+    assert (
+        read("1. The order\n   is sent.\n2. The customer is a gold\n   member.")
+        == "all of(sent(order_id), gold_member(email))"
+    )
     assert read("The order is sent.") == "sent(order_id)"
     assert read("None.") == "all of()"
 
 
 @pytest.mark.parametrize(
     "heading",
-    ["At least two of these hold:", "If the order is late, all of these hold:", "Not all of these hold:", "Conditions:"],
+    [
+        "At least two of these hold:",
+        "If the order is late, all of these hold:",
+        "Not all of these hold:",
+        "Conditions:",
+    ],
 )
 def test_a_heading_that_says_more_makes_a_hole(heading: str) -> None:
     text = f"{heading}\n- The order is sent.\n- The customer is logged in."
@@ -102,7 +118,9 @@ def test_a_heading_that_says_more_makes_a_hole(heading: str) -> None:
 
 
 def test_parts_whose_heading_is_not_clear_are_a_hole() -> None:
-    text = "All of these:\n• The order is sent.\n• Any of these:\n• The customer is logged in.\n• The customer is blocked."
+    text = (
+        "All of these:\n• The order is sent.\n• Any of these:\n• The customer is logged in.\n• The customer is blocked."
+    )
     assert read(text).startswith('? "The order is sent. Any of these:')
     assert read("Any of these: the order is sent; the customer is logged in.").startswith("?")
 
@@ -143,7 +161,7 @@ def test_the_written_file_is_the_procedure_with_the_sentences() -> None:
     text = reading.write(TOOLS)
     assert Procedure.from_string(text) == reading.procedure == Procedure.from_string(reading.write())
     assert "        # The customer is logged in.\n        logged_in(email)\n" in text
-    assert "            ? \"The moon is full.\"\ngoal action send_card" in text
+    assert '            ? "The moon is full."\ngoal action send_card' in text
     assert "# What a shop can do.\n" in text
     assert "\n\n# What is true of orders and customers.\n" in text
     assert "this need is replaced" not in text
@@ -184,7 +202,7 @@ def test_the_texts_of_sopbench_are_not_misread(
     from formal_llm.packs.sop.benchmark import SopBench
 
     monkeypatch.syspath_prepend(str(COPY))
-    texts, opposites = measure_domain(SopBench(COPY), domain, form)
+    texts, opposites, _ = measure_domain(SopBench(COPY), domain, form)
     for score in (texts, opposites):
         assert score.counts["misread"] == score.counts["tree wrong"] == 0
     # Lists of three levels have lost their indentation in the other form: what belongs where is not clear.
