@@ -46,12 +46,12 @@ _CONNECTIVES: Mapping[str, Grouping] = {"and": "all of", "or": "any of", "then":
 
 
 @dataclass
-class _Item:
+class _PolicyLine:
     """A line of a policy with those below it; ``text`` is empty for a pair of parentheses."""
 
     level: int
     text: str
-    children: list[_Item] = field(default_factory=list)
+    children: list[_PolicyLine] = field(default_factory=list)
 
     def join_texts(self) -> str:
         """Return the text with that of the items below."""
@@ -76,15 +76,15 @@ def _find_grouping(heading: str) -> Grouping | None:
     return next((grouping for pattern, grouping in _GROUPS if re.search(pattern, plain)), None)
 
 
-def _read_items(text: str) -> list[_Item]:
-    top: list[_Item] = []
-    above: list[_Item] = []
+def _read_items(text: str) -> list[_PolicyLine]:
+    top: list[_PolicyLine] = []
+    above: list[_PolicyLine] = []
     depth, goes_on = 0, False
     for line in text.expandtabs(4).splitlines():
         bare = line.strip()
         mark = _MARK.match(bare)
         level = 1000 * depth + 2 * (len(line) - len(line.lstrip())) + bool(mark)
-        item = _Item(level, bare[mark.end() :] if mark else bare)
+        item = _PolicyLine(level, bare[mark.end() :] if mark else bare)
         if item.connective:  # it is beside items with a mark, too
             level = item.level = next((one.level for one in reversed(above) if one.level in (level, level + 1)), level)
         plain = bare and not mark and bare not in ("(", ")") and item.connective is None
@@ -241,7 +241,7 @@ class _PolicyReader:
             return NO_NEED
         return self._read_item(items[0], tool) if len(items) == 1 else self._read_group(None, items, tool)
 
-    def _read_item(self, item: _Item, tool: ProcedureTool) -> Need:
+    def _read_item(self, item: _PolicyLine, tool: ProcedureTool) -> Need:
         grouping = _find_grouping(item.text)
         if not item.children and not item.is_heading and _find_grouping(item.text.partition(":")[0]) is None:
             return self._read_leaf(item.text, tool)
@@ -249,7 +249,7 @@ class _PolicyReader:
             return self._add_hole([item], tool)
         return self._read_group(grouping, item.children, tool)
 
-    def _read_group(self, grouping: Grouping | None, items: Sequence[_Item], tool: ProcedureTool) -> Need:
+    def _read_group(self, grouping: Grouping | None, items: Sequence[_PolicyLine], tool: ProcedureTool) -> Need:
         """Read items as a group; as one hole if they contradict each other, or may belong to a heading among them."""
         joined = {one.connective for one in items if one.connective}
         parts = [one for one in items if not one.connective]
@@ -274,7 +274,7 @@ class _PolicyReader:
         self.sentences.append(PolicySentence(tool.name, text, need, by_model, doubt))
         return need
 
-    def _add_hole(self, items: Sequence[_Item], tool: ProcedureTool) -> Hole:
+    def _add_hole(self, items: Sequence[_PolicyLine], tool: ProcedureTool) -> Hole:
         hole = Hole(" ".join(one.join_texts() for one in items))
         self.sentences.append(PolicySentence(tool.name, hole.text, hole))
         return hole

@@ -108,7 +108,7 @@ _INDEFINITE = re.compile(r"\b(?:one|any|some|another|other|no) (\w+)")
 
 
 @dataclass(frozen=True)
-class _Sentence:
+class _SentenceWords:
     """A sentence of a policy, perhaps with others that explain it."""
 
     text: str
@@ -126,9 +126,9 @@ class _Sentence:
         return re.split(r"(?<=[a-z\d\")][.!?])[\"']*\s*(?=[\"']?[A-Z])", self.text.replace("*", ""))
 
     @property
-    def rest(self) -> list[_Sentence]:
+    def rest(self) -> list[_SentenceWords]:
         """The sentences behind the first that require something."""
-        return [_Sentence(part) for part in self._parts[1:] if _REQUIRING.search(part.casefold())]
+        return [_SentenceWords(part) for part in self._parts[1:] if _REQUIRING.search(part.casefold())]
 
     @cached_property
     def words(self) -> Mapping[str, float]:
@@ -288,7 +288,7 @@ class _Statement:
         names = [name for one in side.walk() for name in _list_names(one)]
         return frozenset(_find_stems(" ".join(names))).union(self._list_numbers(side))
 
-    def make_need(self, sentence: _Sentence, positive: bool) -> Need:
+    def make_need(self, sentence: _SentenceWords, positive: bool) -> Need:
         """Make the need, about the values that a sentence quotes."""
         need: Need = (
             FactNeed(self.name, self.find_values(sentence)) if self.is_fact
@@ -296,7 +296,7 @@ class _Statement:
         )  # fmt: skip
         return need if positive else NotNeed(need)
 
-    def find_values(self, sentence: _Sentence) -> tuple[FieldPath, ...]:
+    def find_values(self, sentence: _SentenceWords) -> tuple[FieldPath, ...]:
         """Return the values: those of its parameters' names, or others that a sentence quotes for them."""
         quoted = [name for name in sentence.quotes if name in self.procedure.names]
         others = [name for name in quoted if name not in self.names]
@@ -368,7 +368,7 @@ class SentenceReader:
 
     def read_sentence(self, text: str, tool: ProcedureTool) -> tuple[Need, str]:
         """Return the need that a sentence states, and what is doubtful; a hole if it is not clear."""
-        sentence = _Sentence(text)
+        sentence = _SentenceWords(text)
         if _CONDITIONAL.search(sentence.plain) or _SECOND_CLAUSE.search(sentence.plain):
             return Hole(text), ""
         fitting = [(self._rate(one, sentence), one) for one in self.statements if self._may_state(one, sentence, tool)]
@@ -385,14 +385,14 @@ class SentenceReader:
 
     def list_options(self, text: str) -> list[tuple[str, Need]]:
         """Return what a sentence may state, for a model to choose from, what is most like it first."""
-        sentence = _Sentence(text)
+        sentence = _SentenceWords(text)
         ranked = sorted(self.statements, key=lambda one: -self._sum_found(one, sentence) / self._sum_squares(one))[
             :_MOST_OPTIONS
         ]
         needs = [(one, one.make_need(sentence, positive)) for one in ranked for positive in (True, False)]
         return [(f"{need}: {one.description}" if one.description else str(need), need) for one, need in needs]
 
-    def _may_state(self, one: _Statement, sentence: _Sentence, tool: ProcedureTool) -> bool:
+    def _may_state(self, one: _Statement, sentence: _SentenceWords, tool: ProcedureTool) -> bool:
         """Return whether a statement accounts for all that a sentence quotes, counts and narrows."""
         values = [str(value) for value in one.find_values(sentence)]
         owned = {**one.words, **dict.fromkeys(_find_stems(" ".join(each.name for each in tool.parameters)), 1.0)}
@@ -408,7 +408,7 @@ class SentenceReader:
             and (_find_polarity(one, sentence) is not None or not sentence.find_comparison())
         )  # fmt: skip
 
-    def _rate(self, one: _Statement, sentence: _Sentence) -> float:
+    def _rate(self, one: _Statement, sentence: _SentenceWords) -> float:
         """Return how well a statement fits; 0 if too little of it is in the sentence, or too little of that in it."""
         compares = bool(one.orders and sentence.find_comparison())
         known = [word for word, weight in sentence.words.items() if weight == 1 and _match_word(word, self.rarity)]
@@ -419,7 +419,7 @@ class SentenceReader:
             return 0
         return found / self._sum_squares(one)
 
-    def _sum_found(self, one: _Statement, sentence: _Sentence) -> float:
+    def _sum_found(self, one: _Statement, sentence: _SentenceWords) -> float:
         words = sum(
             weight * self.rarity[word] * _match_word(word, sentence.words) for word, weight in one.words.items()
         )
@@ -431,7 +431,7 @@ class SentenceReader:
     def _sum_rarity(self, words: Iterable[str]) -> float:
         return sum(self.rarity.get(word, 1.0) for word in words)
 
-    def _is_named(self, one: _Statement, sentence: _Sentence) -> bool:
+    def _is_named(self, one: _Statement, sentence: _SentenceWords) -> bool:
         """Return whether a sentence has a word of the name, most of the description, or what is compared."""
         named = [word for word in one.name_words if _match_word(word, sentence.words)]
         if one.orders and not sentence.find_comparison(weakly=True):
@@ -442,7 +442,7 @@ class SentenceReader:
         return bool(named or counted) or found > 0.75 * self._sum_rarity(described) > 0
 
 
-def _is_meant(name: str, sentence: _Sentence, tool: ProcedureTool) -> bool:
+def _is_meant(name: str, sentence: _SentenceWords, tool: ProcedureTool) -> bool:
     """Return whether a value that is not quoted is meant: words name it, or it is the only such value of the tool."""
     stems = {*_find_stems(name)}
     found = [word for word in stems if _match_word(word, sentence.words)]
@@ -454,7 +454,7 @@ def _is_meant(name: str, sentence: _Sentence, tool: ProcedureTool) -> bool:
     return bool(found) or not any(stems & {*_find_stems(other)} for other in owned if other != name)
 
 
-def _find_polarity(one: _Statement, sentence: _Sentence) -> bool | None:
+def _find_polarity(one: _Statement, sentence: _SentenceWords) -> bool | None:
     """Return whether a sentence states a fact or its opposite; None if that is not clear."""
     compared = sentence.find_comparison(weakly=bool(one.orders))
     if compared is not None:
@@ -465,7 +465,7 @@ def _find_polarity(one: _Statement, sentence: _Sentence) -> bool | None:
     return None if stated is None or sentence.negative is None else stated != sentence.negative
 
 
-def _find_signs(one: _Statement, sentence: _Sentence) -> set[bool]:
+def _find_signs(one: _Statement, sentence: _SentenceWords) -> set[bool]:
     """Return how a fact compares what a sentence mentions: a text, a number, or that two values are the same."""
     words = {*re.findall(r"\w+", sentence.plain), *("".join(found) for found in _QUOTED.findall(sentence.plain))}
     numbers = frozenset[str]().union(*sentence.numbers)
@@ -509,7 +509,7 @@ def _count_shared(*sides: tuple[frozenset[str], frozenset[str]]) -> int:
     return sum(counts) if all(count or not known for count, (_, known) in zip(counts, sides, strict=True)) else 0
 
 
-def _find_doubt(one: _Statement, sentence: _Sentence, positive: bool) -> str:
+def _find_doubt(one: _Statement, sentence: _SentenceWords, positive: bool) -> str:
     """Return what is doubtful: whether the boundary itself is allowed."""
     inclusive = (_INCLUSIVE.search(sentence.plain) is not None) != sentence.negative
     signs = {(test.sign in ("<=", ">=")) == positive for test, negated in one.orders if not negated}

@@ -1,4 +1,4 @@
-"""Policies in usual words: their groups, their sections, what is written, and the texts of SOPBench where there are any."""
+"""Policies in usual words: groups, parts, what is written, and the texts of SOPBench where there is a copy."""
 
 from __future__ import annotations
 
