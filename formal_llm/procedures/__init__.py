@@ -1,14 +1,15 @@
 """Procedures: what must be established before which action, carried out by any model, and not to be talked out of.
 
 :class:`Procedure` is what people write (``.procedure`` files), :func:`run_procedure` carries it out,
-:func:`compile_guard_rules` makes rules for the guard of an agent that exists already, and :func:`check_evidence` checks
-a run by itself.
+:func:`read_policy` reads the usual text of a policy, :func:`compile_guard_rules` makes rules for the guard of an agent
+that exists already, and :func:`check_evidence` checks a run by itself.
 """
 
 from formal_llm.procedures.assessing import Assessment, Assessor, NeedFinding
 from formal_llm.procedures.checker import check_evidence
 from formal_llm.procedures.evidence import write_evidence
 from formal_llm.procedures.guarding import compile_guard_rules
+from formal_llm.procedures.policy import PolicyReading, PolicySentence, read_policy
 from formal_llm.procedures.procedure import (
     ConditionNeed,
     Fact,
@@ -38,6 +39,8 @@ __all__ = [
     "NeedFinding",
     "NeedGroup",
     "NotNeed",
+    "PolicyReading",
+    "PolicySentence",
     "Procedure",
     "ProcedureOutcome",
     "ProcedureRun",
@@ -49,6 +52,7 @@ __all__ = [
     "arun_procedure",
     "check_evidence",
     "compile_guard_rules",
+    "read_policy",
     "run_procedure",
     "write_evidence",
 ]

@@ -285,12 +285,13 @@ class Procedure:
 
     def __str__(self) -> str:
         parts = [f"constant {name} = {write_constant(value)}" for name, value in self.constants.items()]
-        parts += [_format_tool(tool) for tool in self.tools.values()]
+        parts += [format_tool(tool) for tool in self.tools.values()]
         parts += [_format_fact(fact) for fact in self.facts.values()]
         return "\n".join(parts) + "\n"
 
 
-def _format_tool(tool: ProcedureTool) -> str:
+def format_tool(tool: ProcedureTool) -> str:
+    """Write the declaration of a tool."""
     words = ["goal"] * tool.is_goal + ["action" if tool.acts else "check"]
     description = f" {quote_text(tool.description)}" if tool.description else ""
     lines = [f"{' '.join(words)} {tool.name}({', '.join(map(str, tool.parameters))}){description}"]

@@ -606,12 +606,12 @@ def name_tool(tool: Body) -> str:
     return str(name or kind.removesuffix("_preview"))
 
 
-def add_usage(answer: Body, before: Mapping[str, Any]) -> Body:
+def add_usage(answer: Body, before: Body) -> Body:
     """Return an answer whose usage includes that of earlier attempts."""
     return {**answer, "usage": _add_numbers(answer.get("usage") or {}, before)} if before else answer
 
 
-def _add_numbers(one: Mapping[str, Any], other: Mapping[str, Any]) -> Body:
+def _add_numbers(one: Body, other: Body) -> Body:
     added = dict(one)
     for key, value in other.items():
         if isinstance(value, Mapping):

@@ -163,7 +163,7 @@ class Endpoint:
         async def handle(request: Request) -> Response:
             try:
                 body = await self._read_request(request)
-                exchange = _Exchange(self, dialect, body, request)
+                exchange = _GuardedExchange(self, dialect, body, request)
                 return await exchange.respond()
             except _Refused as error:
                 return JSONResponse(dialect.write_error(str(error)), error.status)
@@ -301,14 +301,14 @@ def judge_answer(state: GuardState, dialect: Dialect, answer: Body) -> _Verdict:
 
 
 @dataclass
-class _Exchange:
+class _GuardedExchange:
     """A request with its answer, for which the model may be asked several times."""
 
     endpoint: Endpoint
     dialect: Dialect
     asked: Body
     request: Request
-    usage: Mapping[str, Any] = field(default_factory=dict)
+    usage: Body = field(default_factory=dict)
     attempts: int = 0
     rules: list[str] = field(default_factory=list)
     begun: float = field(default_factory=time.perf_counter)
@@ -514,7 +514,7 @@ class EndpointTelemetry:
         self._attempts = meter.create_counter("formal_llm.guard.attempts", description="Requests to the API")
         self._overhead = meter.create_histogram("formal_llm.guard.overhead", "s", "Seconds besides waiting for the API")
 
-    def record(self, exchange: _Exchange) -> None:
+    def record(self, exchange: _GuardedExchange) -> None:
         """Record an exchange that has ended."""
         if self._tracer is None:
             return
