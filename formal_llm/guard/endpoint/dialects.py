@@ -614,7 +614,7 @@ def add_usage(answer: Body, before: Body) -> Body:
 def _add_numbers(one: Body, other: Body) -> Body:
     added = dict(one)
     for key, value in other.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             added[key] = _add_numbers(added.get(key) or {}, value)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             added[key] = (added.get(key) or 0) + value
