@@ -2,7 +2,7 @@
 
 ``react.examples`` lies beside ``react.agent``::
 
-    # What stands before the first line of dashes is a comment.
+    # What comes before the first line of dashes is a comment.
     --- a sum
     [Question] What is 2 + 2?
     [Thought] ...

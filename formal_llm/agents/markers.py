@@ -4,10 +4,10 @@ A text is split at its markers, the leftmost first, of several at one place the 
 as it comes: what may be the beginning of a marker is held back until more is known (:class:`Splitter`).
 
 What comes from outside, the result of a tool for instance, may hold markers, by chance or by malice. It is shown with a
-backslash after the first sign of each: ``[\Answer] 42``. So no marker stands in it, and what was there can be restored
+backslash after the first sign of each: ``[\Answer] 42``. So no marker occurs in it, and what was there can be restored
 exactly.
 
-Why that can be undone: take a text without its backslashes. Where a marker stands in *that*, however many backslashes
+Why that can be undone: take a text without its backslashes. Where a marker occurs in *that*, however many backslashes
 stood inside, there is a gap after its first sign. Escaping puts one more backslash into each of these gaps, restoring
 takes one out, and neither changes where the gaps are.
 """
@@ -88,11 +88,11 @@ class Markers:
         return join_pieces((*splitter.feed(text), *splitter.close()))
 
     def holds(self, text: str) -> bool:
-        """Whether a marker stands in a text."""
+        """Whether a marker occurs in a text."""
         return self._marker.search(text) is not None
 
     def escape(self, text: str) -> str:
-        """A text from outside, as it is shown: no marker stands in it."""
+        """A text from outside, as it is shown: no marker occurs in it."""
         return self._change_gaps(text, lambda count: count + 1)
 
     def restore(self, text: str) -> str:

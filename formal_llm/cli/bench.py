@@ -392,7 +392,7 @@ def bench(
         str, typer.Option(metavar="FILE", help="With --methods: tasks in other words; none: no second table.")
     ] = SENTENCES,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="At most so many tasks, and so many sentences, spread evenly.")
+        int | None, typer.Option(min=1, help="At most this many tasks, and this many sentences, spread evenly.")
     ] = None,
     tasks: Annotated[str, typer.Option(metavar="SPLIT|NUMBERS", help="A split, all, or numbers: 2,3,10.")] = "test",
     toolkit: Annotated[str, typer.Option(help="Which tools.")] = "classical",

@@ -57,7 +57,7 @@ def bench_agents(
     ] = "direct,chain-of-thought,react",
     data: Annotated[Path | None, typer.Option(metavar="FILE", help="Questions; the shipped ones if left out.")] = None,
     form: Annotated[FormName, typer.Option(help="Whose file --data is.")] = FormName.own,
-    most: Annotated[int | None, typer.Option(min=1, help="Only the first so many questions.")] = None,
+    most: Annotated[int | None, typer.Option(min=1, help="At most this many questions, the first ones.")] = None,
     corpus: CorpusOption = None,
     tools: ToolsOption = None,
     samples: Annotated[int, typer.Option(min=1, help="How often cot-sc asks.")] = 5,

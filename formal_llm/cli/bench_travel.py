@@ -61,7 +61,7 @@ def bench_travelplanner(
     cases: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file of cases, where it is not the first of --data.")
     ] = None,
-    most: Annotated[int | None, typer.Option(min=1, help="Only the first so many cases.")] = None,
+    most: Annotated[int | None, typer.Option(min=1, help="At most this many cases, the first ones.")] = None,
     published: Annotated[bool, typer.Option(help="Show the published figures, too.")] = True,
 ) -> None:
     """Run a benchmark of trips and print its tables."""

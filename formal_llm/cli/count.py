@@ -26,7 +26,7 @@ class Of(StrEnum):
     derivations = "derivations"
 
 
-_MaxLength = Annotated[int | None, typer.Option(min=0, help="Only plans of at most so many terminals.")]
+_MaxLength = Annotated[int | None, typer.Option(min=0, help="Only plans of at most this many terminals.")]
 # A lookahead never counts with a smaller budget than this.
 _MaxStates = Annotated[int, typer.Option(min=100_000, help="How many states the count may visit.")]
 
@@ -126,7 +126,7 @@ Examples:
 def diff(
     one: Annotated[str, typer.Argument(metavar="A", help="A task pack, or rules: name or path.")],
     other: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
-    max_length: Annotated[int | None, typer.Option(min=0, help="Compare plans of at most so many terminals.")] = None,
+    max_length: Annotated[int | None, typer.Option(min=0, help="Compare plans of at most this many terminals.")] = None,
     max_states: Annotated[int, typer.Option(min=1, help="How far plans are followed: the budget.")] = 5_000,
     process: options.ProcessOption = None,
     final: options.FinalOption = None,

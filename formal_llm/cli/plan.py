@@ -203,19 +203,19 @@ def plan(
         int | None, typer.Option("--page-size", min=2, help="Ask larger questions page by page, so many options each.")
     ] = None,
     max_questions: Annotated[
-        int, typer.Option(min=0, help="Stop after so many questions for one plan; 0 for no bound.")
+        int, typer.Option(min=0, help="Stop after this many questions for one plan; 0 for no bound.")
     ] = QUESTIONS,
     max_steps: Annotated[int, typer.Option(min=1, help="The most moves of the automaton in a plan.")] = 10_000,
-    max_backtracks: Annotated[int | None, typer.Option(min=1, help="Stop after so many dead ends.")] = None,
+    max_backtracks: Annotated[int | None, typer.Option(min=1, help="Stop after this many dead ends.")] = None,
     max_states: options.MaxStatesOption = 20_000,
     search_time: options.SearchTimeOption = SEARCH_TIME,
     max_requests: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many requests, all plans together.")
+        int | None, typer.Option(min=1, help="Stop after this many requests, all plans together.")
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many tokens, all plans together.")
+        int | None, typer.Option(min=1, help="Stop after this many tokens, all plans together.")
     ] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop after so much money (see --prices).")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop after this much money (see --prices).")] = None,
     prices: Annotated[
         str | None,
         typer.Option(metavar="IN,OUT[,CACHED[,WRITTEN]]", help="Prices per million tokens: read, written, from cache."),

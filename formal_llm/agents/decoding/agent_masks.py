@@ -53,7 +53,7 @@ class AgentMasks:
         return AgentMatcher(self, (self.build_part(what, None),))
 
     def build_part(self, monitor: Monitor, state: str | None) -> _RunPart:
-        """What is written from a marker to the next one; ``state``: whose text; None where no text stands before it."""
+        """What is written from a marker to the next one; ``state``: whose text; None where no text comes before it."""
         if state in self.given:
             return _RunPart(monitor, state, {}, None)
         legal: dict[str, str] = {}

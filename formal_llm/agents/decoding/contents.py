@@ -162,7 +162,7 @@ def cfg_to_ebnf(cfg: CFG, separator: str = "\n", texts: Mapping[str, str] | None
 
     Args:
         cfg: the grammar, without limits.
-        separator: what stands between the texts of two terminals.
+        separator: what comes between the texts of two terminals.
         texts: the texts of terminals that are not written as their labels.
 
     Raises:
@@ -179,9 +179,9 @@ def cfg_to_ebnf(cfg: CFG, separator: str = "\n", texts: Mapping[str, str] | None
 
 
 class _EbnfBuilder:
-    """Writes a grammar twice over, so that separators stand between terminals and nowhere else.
+    """Writes a grammar twice over, so that separators come between terminals and nowhere else.
 
-    ``h3`` is what nonterminal 3 derives where nothing stands before it, at least one terminal; ``t3`` what it derives
+    ``h3`` is what nonterminal 3 derives where nothing comes before it, at least one terminal; ``t3`` what it derives
     behind something, each terminal with a separator before it, or nothing at all.
     """
 

@@ -114,8 +114,8 @@ class PlanTexts:
     Args:
         source: rules, or an automaton of one's own; with their limits.
         limits: more limits.
-        separator: what stands between the texts of two terminals.
-        begin, end: what stands before the first and after the last one, also in the text of a plan without a step.
+        separator: what comes between the texts of two terminals.
+        begin, end: what comes before the first and after the last one, also in the text of a plan without a step.
         texts: the texts of terminals that are not written as their labels.
         max_states: the budget of states of the lookahead.
 

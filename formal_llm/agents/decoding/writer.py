@@ -136,7 +136,7 @@ class Writer(ABC):
 
         Args:
             transcript: what was written so far.
-            monitor: where the rules stand behind it.
+            monitor: the state of the rules after it.
             until: the states that the world writes: right before such a state is written, it is reported as due, and
                 that is the end. Their texts are appended by the caller (who keeps them from being taken for markers by
                 :meth:`Transcript.to_text`).
@@ -300,7 +300,7 @@ class Phrases:
     Attributes:
         next: which state comes next.
         end: the option that nothing comes.
-        among: which of several texts stands behind ``{marker}``.
+        among: which of several texts comes after ``{marker}``.
         again: why a text behind ``{marker}`` could not be used: ``{problem}``.
         refused: why what was written could not be used: ``{problem}``.
         go_on: how to continue: with one of ``{legal}``.
@@ -401,7 +401,7 @@ class WriterRun(ABC):
     Attributes:
         writer: the writer, which says how the model is asked.
         transcript: what stands there so far.
-        monitor: where the rules stand behind it.
+        monitor: the state of the rules after it.
         until: the states that the world writes.
     """
 

@@ -303,7 +303,7 @@ def can_overlap(markers: Iterable[str]) -> bool:
 
 
 def _is_clear_of(content: Content, markers: Iterable[str]) -> bool:
-    """Whether no marker stands in a content, or xgrammar itself keeps them out."""
+    """Whether no marker occurs in a content, or xgrammar itself keeps them out."""
     match content:
         case FreeText():
             return True

@@ -4,7 +4,7 @@ It reads with a small operator-precedence parser (Pratt, 1973) and calculates as
 From loose to tight: sums; products, ``mod``, ``//`` and factors written side by side, from left to right; ``x% of y``;
 the sign; powers, from right to left (``-2^2`` is -4, ``2^3^2`` is 512); ``!``, ``%`` and ``²``; the sign ``√``.
 
-A percentage behind ``+`` or ``-`` is one of what stands before it, as on pocket calculators: ``80 + 10%`` is 88. In
+A percentage behind ``+`` or ``-`` is one of what comes before it, as on pocket calculators: ``80 + 10%`` is 88. In
 brackets it is a number: ``80 + (10%)`` is 80.1. Elsewhere ``%`` divides by 100; it is no remainder: that is ``mod``.
 """
 
@@ -422,7 +422,7 @@ class _ExpressionReader:
         return self.reject_token(token)
 
     def apply_next_operator(self, left: _Operand, least: int) -> _Operand | None:
-        """What the next operator makes of what stands before it; None where it does not bind tightly enough."""
+        """What the next operator makes of what comes before it; None where it does not bind tightly enough."""
         token = self.token
         sign = _WORDS.get(token.text, token.text)
         if token.kind == "raised" and least < _BEHIND:

@@ -183,7 +183,7 @@ def run_agent(
 
 
 def find_answer(text: str) -> str:
-    """Return what stands behind ``[Answer]`` in a text; all of it where no such marker is there.
+    """Return what comes after ``[Answer]`` in a text; all of it where no such marker is there.
 
     An agent such as ``react-ablated`` writes the answer into its final thought.
     """

@@ -170,7 +170,7 @@ class _DraftReader:
 
 
 def is_silent(move: Move, *, loose: bool) -> bool:
-    """Whether a move may stand between the steps of a draft: it reads nothing, or only answers a question."""
+    """Whether a move may come between the steps of a draft: it reads nothing, or only answers a question."""
     if not loose or not isinstance(move, Transition):
         return move.read is None
     return move.decision or write_step(move, "") is None

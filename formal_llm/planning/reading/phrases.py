@@ -21,7 +21,7 @@ def strip_use(text: str) -> str:
 
 
 def list_spellings(text: str) -> tuple[str, ...]:
-    """A text as it is compared, with and without what may stand at its end."""
+    """A text as it is compared, with and without what may come at its end."""
     return tuple(dict.fromkeys((fold_text(text), fold_text(text).rstrip(STOPS))))
 
 

@@ -44,7 +44,7 @@ class StepLine(NamedTuple):
         number: the place of the step in the list, from 1.
         place: the line of the text, from 1.
         source: the line.
-        text: the step, without what stands before and behind it.
+        text: the step, without what comes before and after it.
         given: the number that it carries; None for none.
         printed: whether it begins as a step is printed, "Step 1: ".
     """
@@ -58,7 +58,7 @@ class StepLine(NamedTuple):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Its possible readings, folded: with and without what stands at its end."""
+        """Its possible readings, folded: with and without what comes at its end."""
         text = fold_text(self.text)
         return tuple(dict.fromkeys((text, text.rstrip(STOPS))))
 
@@ -182,7 +182,7 @@ def _strip_markers(line: str) -> Iterator[tuple[int | None, str]]:
         if number is not None:
             given, rest = int(number[1] or number[2]), text[number.end() :]
             yield given, rest.strip()
-            # A check box may stand behind the number.
+            # A check box may come after the number.
             yield given, rest[_measure_prefix(_BULLET, rest) :].strip()
 
 

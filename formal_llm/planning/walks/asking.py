@@ -250,7 +250,7 @@ class QuestionBuilder:
 
     def _make_outlook(self, entry: JournalEntry, moves: Sequence[Move]) -> Outlook:
         lookahead = self._table.lookahead
-        # What stands behind "more" is as good as the best of it, which comes first.
+        # What comes after "more" is as good as the best of it, which comes first.
         more = entry.fork.more
         offered = [
             next(choice.iter_choices())

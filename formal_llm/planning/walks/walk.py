@@ -295,7 +295,7 @@ class Walk(DraftFollower):
         self._advance_walk()
 
     def bound_moves(self, most: float) -> None:
-        """Allow at most so many more moves; the question offers what leads to an end within them."""
+        """Allow at most this many more moves; the question offers what leads to an end within them."""
         steps = len(self._trail.moves) + most
         if steps < (INFINITE if self.budget.steps is None else self.budget.steps):
             self.budget = replace(self.budget, steps=int(steps))
