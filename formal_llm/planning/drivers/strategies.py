@@ -58,9 +58,10 @@ class StrategyNode:
     """A decision, or the end of a plan.
 
     Attributes:
-        question: what is decided.
+        question: what is decided; at the end, how it ends, or nothing.
         is_world: whether the world decides.
-        branches: one for each answer of the world; one for a decision that was made; none at the end.
+        branches: one for each answer of the world; one for a decision that was made, or one for each that a model may
+            make; none at the end.
     """
 
     question: str
@@ -75,11 +76,13 @@ class StrategyPlan(NamedTuple):
         answers: the answers of the world that lead to it, each with its question.
         steps: the texts of its steps.
         word: its word.
+        ending: how it ends, where that has a text.
     """
 
     answers: tuple[tuple[str, str], ...]
     steps: tuple[str, ...]
     word: Word
+    ending: str = ""
 
 
 class StrategyVerification(NamedTuple):
@@ -133,7 +136,7 @@ class Strategy(Drawable):
             answers, steps, word, number = todo.pop()
             node = self.nodes[number]
             if not node.branches:
-                yield StrategyPlan(answers, steps, word)
+                yield StrategyPlan(answers, steps, word, node.question)
             for branch in reversed(node.branches):
                 given = (*answers, (node.question, branch.text)) if node.is_world else answers
                 todo.append((given, (*steps, *branch.steps), (*word, *branch.word), branch.node))  # type: ignore[arg-type]
@@ -206,12 +209,13 @@ class Strategy(Drawable):
             lines += [answer] if answer else []
             lines += [inside + step for step in branch.steps]
             node = self.nodes[branch.node]
-            while node.branches and not node.is_world:
+            while len(node.branches) == 1 and not node.is_world:
                 [branch] = node.branches
                 lines.append(inside + " ".join(filter(None, (node.question, "→", branch.text))))
                 lines += [inside + step for step in branch.steps]
                 node = self.nodes[branch.node]
             if not node.branches:
+                lines += [inside + node.question] if node.question else []
                 continue
             if branch.node in numbers:
                 lines.append(f"{inside}{node.question} (as at {numbers[branch.node]})")
@@ -220,7 +224,8 @@ class Strategy(Drawable):
             if shared[branch.node] > 1:
                 numbers[branch.node] = len(numbers) + 1
                 mark = f" [{numbers[branch.node]}]"
-            lines.append(f"{inside}{node.question} (the world decides){mark}")
+            who = "world" if node.is_world else "model"
+            lines.append(f"{inside}{node.question} (the {who} decides){mark}")
             last = len(node.branches) - 1
             todo += [
                 (f"{inside}{'└─ ' if at == last else '├─ '}{one.text}", inside + ("   " if at == last else "│  "), one)

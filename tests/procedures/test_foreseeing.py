@@ -1,0 +1,138 @@
+"""Strategies of procedures: real runs follow them, whatever the world answers, and each of their ways is a real run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formal_llm.errors import InputError, ResourceNotFound, Undecided
+from formal_llm.planning.drivers.strategies import Strategy
+from formal_llm.procedures import Procedure, ProcedureOutcome, run_procedure
+from formal_llm.procedures.foreseeing import describe_ending
+from formal_llm.procedures.procedure import ConditionNeed, FactNeed, Need, NeedGroup, NotNeed
+from formal_llm.procedures.terms import CallValue
+from tests.procedures.procedures_at_random import World, worlds
+
+def describe(outcome: ProcedureOutcome) -> str:
+    return describe_ending(outcome).replace("x=1", "x=x")
+
+
+def without_reasons(ending: str) -> str:
+    return re.sub(r" \(.*?\)(?=; |$)", "", ending)
+
+
+#: Conditions on what a check returns, as they are written, and as Python decides them.
+CONDITIONS: Mapping[str, Callable[[object], bool]] = {
+    'v == "a"': lambda v: v == "a", 'v != "a"': lambda v: v != "a", 'v == "b"': lambda v: v == "b",
+    'v in {"a", "b"}': lambda v: v in ("a", "b"), "v == null": lambda v: v is None, "v != null": lambda v: v is not None,
+}  # fmt: skip
+NUMBERS: Mapping[str, Callable[[object], bool]] = {
+    "v < 2": lambda v: v < 2, "v >= 2": lambda v: v >= 2, "v <= 3.5": lambda v: v <= 3.5, "v == 3": lambda v: v == 3,
+    "v in 2..3": lambda v: 2 <= v <= 3,
+}  # fmt: skip
+
+
+@st.composite
+def valued_worlds(draw: st.DrawFn) -> tuple[Procedure, Mapping[str, list[object]]]:
+    """A procedure with conditions on the same values, actions that make some results obsolete, and values to return."""
+    world = draw(worlds())
+    checks = [name for name in world.procedure.tools if name.startswith("check")]
+    tables = {name: draw(st.sampled_from([CONDITIONS, NUMBERS])) for name in checks}
+
+    def rewrite(need: Need) -> Need:
+        match need:
+            case NeedGroup(grouping, items):
+                return NeedGroup(grouping, tuple(map(rewrite, items)))
+            case NotNeed(inner):
+                return NotNeed(rewrite(inner))
+            case FactNeed(name) if name.startswith("fact_check"):
+                return draw_condition(name.removeprefix("fact_"))
+            case ConditionNeed(CallValue(tool)) if tool in tables:
+                return draw_condition(tool)
+        return need
+
+    def draw_condition(tool: str) -> Need:
+        text = draw(st.sampled_from([*tables[tool]]))
+        procedure = Procedure.from_string(f"check {tool}(x)\ngoal action g(x)\n    {tool}(x).{text}")
+        return procedure.tools["g"].need
+
+    changes = st.lists(st.sampled_from(checks), unique=True).map(tuple) if checks else st.just(())
+    tools = {
+        name: replace(tool, need=rewrite(tool.need), changes=draw(changes) if tool.acts else None)
+        for name, tool in world.procedure.tools.items()
+    }
+    values = {name: ["a", "b", "c", None, "missing", "fails"] if tables[name] is CONDITIONS else [1, 2, 2.5, 3, 4, "fails"] for name in checks}
+    return replace(world.procedure, tools=tools), values
+
+
+@settings(max_examples=400, deadline=None)
+@given(valued_worlds(), st.data())
+def test_a_run_follows_the_strategy_whatever_values_it_gets(
+    drawn: tuple[Procedure, Mapping[str, list[object]]], data: st.DataObject
+) -> None:
+    procedure, values = drawn
+    strategy = procedure.strategy("goal", ["x"])
+    assert Strategy.from_json(strategy.to_json()) == strategy
+    for _ in range(5):
+        returned: dict[str, list[object]] = {name: [] for name in procedure.tools}
+
+        def make(name: str, returned: dict[str, list[object]] = returned) -> Callable[..., object]:
+            def work(x: object) -> object:
+                value = data.draw(st.sampled_from(values.get(name, [True, True, False, "fails"])))
+                returned[name].append(value)
+                if value == "fails":
+                    raise ValueError
+                return {} if value == "missing" else {"v": value} if name in values else value
+
+            return work
+
+        tools = {name: make(name) for name in procedure.tools}
+        outcome = run_procedure(procedure, "", None, tools, goal="goal", known={"x": 1})
+        branch, word = strategy.start, [*strategy.start.word]
+        while (node := strategy.nodes[branch.node]).branches:
+            answer = answer_in(node.question, returned[node.question.partition("(")[0]], word)
+            [branch] = [one for one in node.branches if answer in one.text.split(" or ")]
+            word += branch.word
+        assert word == [made.call.tool for made in outcome.calls]
+        assert without_reasons(node.question) == without_reasons(describe(outcome))
+
+
+def answer_in(question: str, returned: list[object], word: list[str]) -> str:
+    """What the world has answered: by the last result of the tool, as it was at that place of the run."""
+    value = returned[word.count(question.partition("(")[0]) - 1]
+    if question.startswith("goal("):
+        return "it fails" if value == "fails" else "yes" if value else "no"
+    if question.endswith(" is ok"):
+        return "yes" if value is True else "no"
+    if value in ("fails", "missing"):
+        return "unclear"
+    return "yes" if {**CONDITIONS, **NUMBERS}[question.partition(").")[2]](value) else "no"
+
+
+@settings(max_examples=200, deadline=None)
+@given(worlds())
+def test_each_way_of_a_strategy_is_a_run(world: World) -> None:
+    strategy = world.procedure.strategy("goal", ["x"])
+    plans = list(strategy.plans())
+    assert len(plans) == strategy.count()
+    for plan in plans[:50]:
+        replies = dict.fromkeys(world.procedure.tools, "yes")
+        replies |= {question.partition("(")[0]: texts.split(" or ")[0] for question, texts in plan.answers}
+        tools = {name: make_tool(reply) for name, reply in replies.items()}
+        outcome = run_procedure(world.procedure, "", None, tools, goal="goal", known={"x": 1})
+        assert [made.call.tool for made in outcome.calls] == list(plan.word)
+        assert without_reasons(plan.ending) == without_reasons(describe(outcome))
+
+
+def make_tool(reply: str) -> Callable[..., object]:
+    def work(x: object) -> object:
+        if reply in ("unclear", "it fails"):
+            raise ValueError
+        return reply == "yes"
+
+    return work
