@@ -47,6 +47,7 @@ from formal_llm.procedures.terms import CallSucceeds, CallValue, bind_names
 
 #: The answers of the world: of a condition that it holds, does not hold, or cannot be determined.
 YES, NO, UNCLEAR = "yes", "no", "unclear"
+UNCLEAR_REASON = "a value is missing or cannot be compared"
 #: The signs that :meth:`_Foresight._list_answers` understands.
 _SIGNS = ("==", "!=", "<", "<=", ">", ">=", "in")
 
@@ -315,7 +316,7 @@ class _Foresight(Assessor):
             answers = (YES, NO) if condition in allows_absence else self._list_answers(condition, calls)
             answer = self._run.decide(Decision(key, key[0], answers, subject=condition))
         if answer == UNCLEAR:
-            raise absent or Undetermined("a call failed, or its result lacks this")
+            raise absent or Undetermined(UNCLEAR_REASON)
         return answer == YES
 
     def _has_worked(self, made: MadeCall) -> bool:
@@ -374,14 +375,16 @@ class _TracingForesight(_Foresight):
         self.trace: list[Hashable] = []
         self.needs: list[Need] = []
         self.tools: set[str] = set()
+        self._undecided = 0
 
     def assess(self, need: Need, owned: Mapping[str, Value], *, negated: bool = False) -> Assessment:
-        before = len(self.trace)
+        before, undecided = len(self.trace), self._undecided
         try:
             found = super().assess(need, owned, negated=negated)
         except _Undecided:
             found = Assessment("open", (ValueStep(""),))
-        if found.state != "open":
+            self._undecided += 1
+        if found.state != "open" and undecided == self._undecided:
             shown = () if found.state == "holds" else tuple((one.leaf, one.absent) for one in found.findings)
             self.trace[before:] = [(found.state, shown)]
         elif isinstance(need, NeedGroup):
@@ -447,7 +450,8 @@ def describe_ending(outcome: ProcedureOutcome) -> str:
     """Describe how a run ends, and why: what failed, or the first that cannot be established."""
     if outcome.ending == "done":
         return f"done: {outcome.goal}"
-    failed = [one for one in outcome.why if one.state == "refuted"] or outcome.why[:1]
+    failed = [one for one in outcome.why if one.state == "refuted" and outcome.ending == "declined"]
+    failed = failed or [one for one in outcome.why if one.state != "refuted"][:1]
     why = dict.fromkeys(str(replace(one, values={}, calls=())) for one in failed)
     return f"{outcome.ending}: {'; '.join(why)}"
 
@@ -459,13 +463,102 @@ def build_strategy(
     procedure: Procedure, goal: str, known: Collection[str], has_model: bool = False, most: int = 10_000
 ) -> Strategy:
     """Build the strategy of a goal; see :meth:`Procedure.strategy`."""
-    builder = _StrategyBuilder(most)
+    builder = _WayFollower(most)
     start = builder.follow(ForeseenRun(procedure, goal, known, has_model=has_model), "")
     given = f" (known: {', '.join(known)})" if known else ""
     return Strategy(f"{goal}{given}", tuple(builder.nodes), start)
 
 
-class _StrategyBuilder:
+def measure_strategy(procedure: Procedure, strategy: Strategy) -> tuple[int, float]:
+    """Return the most calls of a way of a strategy, and the greatest cost of one."""
+    calls: list[int] = []
+    costs: list[float] = []
+    for node in (*strategy.nodes, StrategyNode("", False, (strategy.start,))):
+        words = [[procedure.tools[name].cost for name in branch.word] for branch in node.branches]
+        ends = [branch.node for branch in node.branches]
+        calls.append(max((len(word) + calls[end] for word, end in zip(words, ends, strict=True)), default=0))
+        costs.append(max((sum(word) + costs[end] for word, end in zip(words, ends, strict=True)), default=0))
+    return calls[-1], costs[-1]
+
+
+@dataclass(frozen=True)
+class FollowedRun:
+    """Where a run is in a strategy.
+
+    Attributes:
+        answers: what was decided, with the answer and the numbers of the calls that showed it.
+        taken: the branches taken, each as the number of its node and its place there.
+        node: the node that was reached.
+    """
+
+    answers: tuple[tuple[str, str, tuple[int, ...]], ...]
+    taken: tuple[tuple[int, int], ...]
+    node: int
+
+
+def follow_run(
+    procedure: Procedure, strategy: Strategy, outcome: ProcedureOutcome, known: Collection[str], *, has_model: bool = False
+) -> FollowedRun:
+    """Find the way of a run through the strategy of its goal, as far as its calls reach.
+
+    Args:
+        procedure: the procedure.
+        strategy: its strategy for the goal, with these ``known`` and ``has_model``.
+        outcome: the run.
+        known: the names of the values that were known from its start.
+        has_model: whether a model chose between ways.
+    """
+    run = ForeseenRun(procedure, outcome.goal, known, has_model=has_model)
+    answers, branch, taken = [], strategy.start, []
+    while isinstance(decision := _find_decision(run), Decision):
+        answer = _answer_decision(run, decision, outcome)
+        if answer is None:
+            break
+        made = [run.identify(one) for one in run.history.calls]
+        answers.append((decision.question, answer, tuple(made.index(one) for one in decision.key[1] if one in made)))
+        run = run.fork(decision, answer)
+        node = strategy.nodes[branch.node]
+        if node.question == decision.question:  # else the answer does not matter
+            place = next(at for at, one in enumerate(node.branches) if answer in one.text.split(" or "))
+            taken.append((branch.node, place))
+            branch = node.branches[place]
+    return FollowedRun(tuple(answers), tuple(taken), branch.node)
+
+
+def _find_decision(run: ForeseenRun) -> Decision | ProcedureOutcome:
+    advancing = run.advance()
+    while True:
+        try:
+            next(advancing)
+        except StopIteration as stopped:
+            found: Decision | ProcedureOutcome = stopped.value
+            return found
+
+
+def _answer_decision(run: ForeseenRun, decision: Decision, outcome: ProcedureOutcome) -> str | None:
+    """Answer a decision as a run did; None if it had not come so far."""
+    place, kind = len(run.history.calls), decision.key[0]
+    made = outcome.calls[place] if place < len(outcome.calls) else None
+    if isinstance(decision.subject, Expression):
+        history = CallHistory(run.procedure.tools, list(outcome.calls[:place]))
+        assessor = Assessor(run.procedure, history, outcome.known, run.procedure.names - outcome.known.keys())
+        found = assessor.assess(ConditionNeed(decision.subject), {})
+        return {"holds": YES, "refuted": NO, "stuck": UNCLEAR}.get(found.state)
+    if kind == "ok":
+        at = next(at for at, one in enumerate(run.history.calls) if run.identify(one) == decision.key[1][0])
+        return None if at >= len(outcome.calls) else YES if outcome.calls[at].succeeded else NO
+    if kind == "value":
+        return YES if decision.subject in outcome.known else NO
+    if kind == "approved":
+        return YES if made is not None else NO
+    if made is None:
+        return None
+    if kind == "way":
+        return next((one for one in decision.answers if one.partition("(")[0] == made.call.tool), None)
+    return YES if made.succeeded else "it fails" if made.error else NO
+
+
+class _WayFollower:
     def __init__(self, most: int) -> None:
         self.nodes: list[StrategyNode] = []
         self._most = most

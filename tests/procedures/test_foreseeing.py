@@ -99,7 +99,7 @@ def test_a_run_follows_the_strategy_whatever_values_it_gets(
             [branch] = [one for one in node.branches if answer in one.text.split(" or ")]
             word += branch.word
         assert word == [made.call.tool for made in outcome.calls]
-        assert without_reasons(node.question) == without_reasons(describe(outcome))
+        assert without_reasons(node.question) == without_reasons(describe(outcome)), f"{procedure}\n{strategy}\n{outcome}"
 
 
 def answer_in(question: str, returned: list[object], word: list[str]) -> str:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from formal_llm.authored.files import parse_json
@@ -23,6 +23,7 @@ from formal_llm.errors import Undecided
 from formal_llm.llms.llm import Asking
 from formal_llm.llms.question import Answer, Question
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.parts import cut_around, mark_boxes
 from formal_llm.pictures.picture import Arrow, Box, Picture
 from formal_llm.planning.checking.strategy_checker import NotProved, check
 from formal_llm.planning.json_data import JSON
@@ -198,8 +199,12 @@ class Strategy(Drawable):
     def __str__(self) -> str:
         return self.draw()
 
-    def draw(self) -> str:
-        """The strategy as a tree of text; what several branches share is written out once, and numbered."""
+    def draw(self, taken: Collection[tuple[int, int]] = ()) -> str:
+        """The strategy as a tree of text; what several branches share is written out once, and numbered.
+
+        Args:
+            taken: branches to mark, each as the number of its node and its place there.
+        """
         shared = Counter(branch.node for node in self.nodes for branch in node.branches)
         numbers: dict[int, int] = {}
         lines: list[str] = []
@@ -228,7 +233,7 @@ class Strategy(Drawable):
             lines.append(f"{inside}{node.question} (the {who} decides){mark}")
             last = len(node.branches) - 1
             todo += [
-                (f"{inside}{'└─ ' if at == last else '├─ '}{one.text}", inside + ("   " if at == last else "│  "), one)
+                (f"{inside}{'└─ ' if at == last else '├─ '}{one.text}{' ◀' * ((branch.node, at) in taken)}", inside + ("   " if at == last else "│  "), one)
                 for at, one in reversed(list(enumerate(node.branches)))
             ]
         return "\n".join(lines)
@@ -283,6 +288,22 @@ def strategy_picture(strategy: Strategy) -> Picture:
             draw_branch(f"node {number}", branch, f"steps {number} {at}")
     draw_branch(None, strategy.start, "start")
     return Picture(tuple(boxes), tuple(arrows), "TB", strategy.task or None)
+
+
+def mark_way(strategy: Strategy, taken: Collection[tuple[int, int]], most: int) -> Picture:
+    """A strategy with a way through it marked; of a large one, ``most`` boxes around the way.
+
+    Args:
+        strategy: the strategy.
+        taken: the branches of the way, each as the number of its node and its place there.
+        most: the most boxes.
+    """
+    ends = (strategy.start, *(strategy.nodes[node].branches[place] for node, place in taken))
+    marked = {"start", *(f"steps {node} {place}" for node, place in taken), *(f"node {branch.node}" for branch in ends)}
+    picture = cut_around(mark_boxes(strategy_picture(strategy), marked), sorted(marked), most)
+    return replace(picture, edges=tuple(
+        replace(arrow, tone="marked") if marked >= {arrow.source, arrow.target} else arrow for arrow in picture.edges
+    ))  # fmt: skip
 
 
 # -- making one -------------------------------------------------------------------------------------------------------
