@@ -36,8 +36,8 @@ Examples:
   formal-llm act access.procedure --guard access.guard
 
 With --journal FILE the run goes on where it was interrupted: nothing that was done is done again. --evidence FILE keeps
-what formal_llm.procedures.checker checks by itself. --page FILE writes the run as a web page. --guard FILE writes the procedure as rules for the guard of an
-agent that you have, and does nothing else.
+what formal_llm.procedures.checker checks by itself. --page FILE writes the run as a web page. --guard FILE writes the
+procedure as rules for the guard of an agent that you have, and does nothing else.
 """
 
 

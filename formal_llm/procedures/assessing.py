@@ -155,6 +155,7 @@ class NeedScope(CallScope):
     owned: Mapping[str, Value] = field(default_factory=dict)
 
     def look_up(self, name: str) -> Value:
+        """Look up a value."""
         assert self.assessor is not None
         return self.assessor.look_up(name, self.owned)
 

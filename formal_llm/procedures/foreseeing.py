@@ -8,23 +8,21 @@ different values: that two of them happen to be the same is not foreseen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Hashable, Mapping, Sequence
+from collections.abc import Collection, Generator, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from formal_llm.errors import ResourceNotFound, Undecided
-from formal_llm.guard.rules.data import Undetermined, Value, to_number, write_constant
+from formal_llm.guard.rules.data import Undetermined, Value, to_number
 from formal_llm.guard.rules.expressions import BinaryOperation, Constant, Expression, FieldPath, FunctionCall, Scope
 from formal_llm.llms.question import Question
 from formal_llm.planning.drivers.strategies import Strategy, StrategyBranch, StrategyNode
-from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.assessing import AbsentValue, Assessment, Assessor, NeedScope, ValueStep
 from formal_llm.procedures.procedure import (
     ConditionNeed,
-    Fact,
     FactNeed,
     Need,
     NeedGroup,
@@ -62,7 +60,7 @@ _GOAL: _Key = ("goal", ())
 class ForeseenValue(str):
     """A value that is not known yet: an expression of the values that a user gives and of the results of calls."""
 
-    def __new__(cls, expression: Expression, calls: Sequence[_CallKey] = ()) -> ForeseenValue:
+    def __new__(cls, expression: Expression, calls: Sequence[_CallKey] = ()) -> Self:
         """Foresee a value that may depend on the results of calls."""
         self = super().__new__(cls, f"‹{expression}›{sorted(one for one in calls if one[2] > 1) or ''}")
         self.expression = expression
@@ -164,7 +162,8 @@ class ForeseenRun(ProcedureRun):
         ends = {
             one.tool
             for fact in self.procedure.facts.values()
-            if (action := self.procedure.find_action(fact)) and any(made.call.tool == action.tool for made in self.history.calls)
+            if (action := self.procedure.find_action(fact))
+            and any(made.call.tool == action.tool for made in self.history.calls)
             for one in fact.until
         }
         return any(one.acts and (one.changes != () or one.name in ends) for one in tools)
@@ -224,8 +223,8 @@ class ForeseenRun(ProcedureRun):
     def _choose(self, question: Question) -> Generator[Request, Any, int]:
         texts = tuple(option.text for option in question.options)
         answer = self.decide(Decision(("way", (texts,)), "the model chooses", texts, is_world=False))
+        yield from ()  # it asks nobody
         return texts.index(answer) + 1
-        yield  # it asks nobody
 
 
 class _Foresight(Assessor):
@@ -352,10 +351,14 @@ class _Foresight(Assessor):
         for one in conditions:
             if isinstance(one, BinaryOperation):
                 leaves = [term for term in one.right.walk() if not term.parts]
-                if one.sign not in _SIGNS or not all(isinstance(term, Constant) or self._is_constant(term) for term in leaves):
+                if one.sign not in _SIGNS or not all(
+                    isinstance(term, Constant) or self._is_constant(term) for term in leaves
+                ):
                     return None
                 found += [term.evaluate_in(self._make_scope({})) for term in leaves]
-        return found if all(map(_is_plain, found)) and len({type(one) for one in found if one is not None}) < 2 else None
+        return (
+            found if all(map(_is_plain, found)) and len({type(one) for one in found if one is not None}) < 2 else None
+        )
 
     def _try_value(self, condition: Expression, value: Value) -> str:
         """Answer a condition as if its left side had a value."""
@@ -424,7 +427,7 @@ def _spread_values(values: Sequence[Value]) -> list[Value]:
     """Return values, and for those that have an order values before, between and after them."""
     steps: dict[type, Any] = {Fraction: 1, timedelta: timedelta(microseconds=1), date: timedelta(days=1)}
     found = list(values)
-    ordered: list[Any] = sorted({one for one in values if type(one) in steps})  # type: ignore[type-var]  # all of one type
+    ordered: list[Any] = sorted({one for one in values if type(one) in steps})
     for place, one in enumerate(ordered):
         step = steps[type(one)]
         if isinstance(one, Fraction) and place + 1 < len(ordered):
@@ -497,7 +500,12 @@ class FollowedRun:
 
 
 def follow_run(
-    procedure: Procedure, strategy: Strategy, outcome: ProcedureOutcome, known: Collection[str], *, has_model: bool = False
+    procedure: Procedure,
+    strategy: Strategy,
+    outcome: ProcedureOutcome,
+    known: Collection[str],
+    *,
+    has_model: bool = False,
 ) -> FollowedRun:
     """Find the way of a run through the strategy of its goal, as far as its calls reach.
 

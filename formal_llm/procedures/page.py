@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from formal_llm.agents.page import STYLE, render_table
 from formal_llm.errors import FormalLLMError
 from formal_llm.pictures.page import escape_text, html_page
-from formal_llm.planning.drivers.strategies import Strategy, mark_way
+from formal_llm.planning.drivers.strategies import Strategy
 from formal_llm.procedures.foreseeing import FollowedRun, follow_run
 from formal_llm.procedures.procedure import Procedure
 from formal_llm.procedures.record import Call, MadeCall
@@ -19,10 +20,8 @@ _STYLE = f"""{STYLE}
 h1 {{ font-size: 2rem; margin-bottom: 0; }} .done h1 {{ color: var(--model); }} .declined h1 {{ color: var(--bad); }}
 .over h1 {{ color: var(--world); }} header pre {{ font-size: 1.15rem; }} li {{ overflow-wrap: anywhere; }}
 .call p {{ margin: .2rem 0; }} figure {{ margin: 1rem 0; overflow-x: auto; }} figure pre {{ white-space: pre;
-  font: .8rem/1.4 ui-monospace, monospace; }} figure svg {{ background: #fff; border-radius: 6px; }}
+  font: .8rem/1.4 ui-monospace, monospace; color: var(--soft); }} figure strong {{ color: var(--user); }}
 """
-#: The most boxes of the picture.
-_BOXES = 60
 
 
 def outcome_page(
@@ -51,9 +50,12 @@ def outcome_page(
         problem = str(error)
     call = escape_text(str(Call(outcome.goal, outcome.arguments))) if outcome.goal else ""
     result = f"<pre>{_write(outcome.result)}</pre>" if outcome.ending == "done" else ""
+    why = "".join(f"<li>{escape_text(str(replace(one, calls=())))}</li>" for one in outcome.why)
     about = {
         "Request": request,
-        "Known": ", ".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in outcome.known.items()),
+        "Known": ", ".join(
+            f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in outcome.known.items()
+        ),
         "Calls": f"{len(outcome.calls):,}",
         "Cost": f"{sum(procedure.tools[made.call.tool].cost for made in outcome.calls):g}",
         "Requests": f"{outcome.usage.requests:,}",
@@ -61,7 +63,7 @@ def outcome_page(
     parts = [
         f'<header class="{outcome.ending.split()[-1]}"><p class="meta">{escape_text(request)}</p>'
         f"<h1>{outcome.ending.capitalize()}</h1><pre>{call}</pre>{result}</header>",
-        "<h2>Why</h2><ul>" + "".join(f"<li>{escape_text(str(one))}</li>" for one in outcome.why) + "</ul>",
+        f"<h2>Why</h2><ul>{why}</ul>",
         "<h2>Calls</h2>", *_render_calls(outcome.calls, followed),
         "<h2>What could have happened <small>the way of this run is marked</small></h2>",
         f"<p>{escape_text(problem)}</p>" if strategy is None else _render_strategy(strategy, followed),
@@ -85,11 +87,10 @@ def _render_calls(calls: Sequence[MadeCall], followed: FollowedRun) -> list[str]
 
 
 def _render_strategy(strategy: Strategy, followed: FollowedRun) -> str:
-    """Render a strategy with a way marked: as a picture where Graphviz is installed, else as text."""
-    try:
-        return f"<figure>{mark_way(strategy, followed.taken, _BOXES).to_svg()}</figure>"
-    except FormalLLMError:
-        return f"<figure><pre>{escape_text(strategy.draw(followed.taken))}</pre></figure>"
+    """Render a strategy as a tree with the way of a run marked."""
+    lines = map(escape_text, strategy.draw(followed.taken).splitlines())
+    marked = (f"<strong>{line}</strong>" if line.endswith("◀") else line for line in lines)
+    return f"<figure><pre>{chr(10).join(marked)}</pre></figure>"
 
 
 def _write(value: object) -> str:

@@ -87,6 +87,20 @@ class ProcedureOutcome:
             "known": dict(self.known),
         }  # fmt: skip
 
+    @classmethod
+    def from_data(cls, data: Any) -> ProcedureOutcome:
+        """Read an outcome, or that in evidence, without its reasons.
+
+        Raises:
+            LookupError, TypeError, AttributeError: it is not what :meth:`to_data` returns.
+        """
+        data = data.get("outcome", data)
+        calls = [
+            MadeCall(Call(one["tool"], one["arguments"]), one.get("value"), one.get("error", ""))
+            for one in data["calls"]
+        ]
+        return cls(data["ending"], data["goal"], data["arguments"], data["result"], (), tuple(calls), data["known"])
+
     def __str__(self) -> str:
         lines = [f"{self.ending}: {Call(self.goal, self.arguments)}" if self.goal else self.ending]
         if self.ending == "done" and self.result is not None:

@@ -119,5 +119,11 @@ def bind_names(expression: Expression, own: Bindings) -> Expression:
             if not steps:
                 return value
             if isinstance(value, FieldPath | LastValue | CallValue):
-                return replace(value, steps=(*value.steps, *(one if not isinstance(one, Expression) else bind_names(one, own) for one in steps)))
+                return replace(
+                    value,
+                    steps=(
+                        *value.steps,
+                        *(one if not isinstance(one, Expression) else bind_names(one, own) for one in steps),
+                    ),
+                )
     return map_parts(expression, lambda part: bind_names(part, own))

@@ -14,6 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from textwrap import fill
 from typing import Any, NamedTuple
 
 from formal_llm.authored.files import parse_json
@@ -31,6 +32,8 @@ from formal_llm.planning.plans.certificates import RunNumbers, compiled_rules, p
 from formal_llm.planning.walks.walk import Walk
 
 _FORMAT = "formal_llm.strategy/1"
+#: The most letters of a line in a picture.
+_WIDTH = 36
 #: The most decisions of a strategy.
 _MOST = 100_000
 
@@ -233,7 +236,11 @@ class Strategy(Drawable):
             lines.append(f"{inside}{node.question} (the {who} decides){mark}")
             last = len(node.branches) - 1
             todo += [
-                (f"{inside}{'└─ ' if at == last else '├─ '}{one.text}{' ◀' * ((branch.node, at) in taken)}", inside + ("   " if at == last else "│  "), one)
+                (
+                    f"{inside}{'└─ ' if at == last else '├─ '}{one.text}{' ◀' * ((branch.node, at) in taken)}",
+                    inside + ("   " if at == last else "│  "),
+                    one,
+                )
                 for at, one in reversed(list(enumerate(node.branches)))
             ]
         return "\n".join(lines)
@@ -283,7 +290,8 @@ def strategy_picture(strategy: Strategy) -> Picture:
 
     for number, node in enumerate(strategy.nodes):
         kind = "decision" if node.is_world else "nonterminal" if node.branches else "result"
-        boxes.append(Box(f"node {number}", node.question or ("choice" if node.branches else "end"), kind))  # type: ignore[arg-type]
+        label = fill(node.question or ("choice" if node.branches else "end"), _WIDTH)
+        boxes.append(Box(f"node {number}", label, kind))  # type: ignore[arg-type]
         for at, branch in enumerate(node.branches):
             draw_branch(f"node {number}", branch, f"steps {number} {at}")
     draw_branch(None, strategy.start, "start")
