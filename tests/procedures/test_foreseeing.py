@@ -185,6 +185,29 @@ def test_an_action_makes_results_obsolete_and_people_decide() -> None:
     assert "declined: close(order, code) cannot be established (code is not known)" in {plan.ending for plan in plans}
 
 
+def test_what_an_action_will_make_obsolete_is_not_forgotten() -> None:
+    text = """
+check a(x)
+check b(x)
+    cost 2
+check c(x)
+    cost 9
+action act(x)
+    changes b
+goal action g(x)
+    all of
+        any of
+            a(x)
+            b(x)
+        c(x)
+        acted(x)
+fact acted(x): act(x) is ok
+"""
+    plans = Procedure.from_string(text).strategy("g", ["x"]).plans()
+    words = {plan.word for plan in plans if plan.ending == "done: g"}
+    assert words == {("a", "c", "act", "g"), ("a", "b", "c", "act", "b", "g")}
+
+
 def test_conditions_on_one_value_do_not_contradict_each_other() -> None:
     strategy = Procedure.from_string(DESK).strategy("never", ["order"])
     assert not any(plan.ending.startswith("done") for plan in strategy.plans())
