@@ -88,18 +88,18 @@ class ProcedureOutcome:
         }  # fmt: skip
 
     @classmethod
-    def from_data(cls, data: Any) -> ProcedureOutcome:
+    def from_data(cls, data: Mapping[str, object]) -> ProcedureOutcome:
         """Read an outcome, or that in evidence, without its reasons.
 
         Raises:
             LookupError, TypeError, AttributeError: it is not what :meth:`to_data` returns.
         """
-        data = data.get("outcome", data)
+        plain: Any = data.get("outcome", data)
         calls = [
             MadeCall(Call(one["tool"], one["arguments"]), one.get("value"), one.get("error", ""))
-            for one in data["calls"]
+            for one in plain["calls"]
         ]
-        return cls(data["ending"], data["goal"], data["arguments"], data["result"], (), tuple(calls), data["known"])
+        return cls(plain["ending"], plain["goal"], plain["arguments"], plain["result"], (), tuple(calls), plain["known"])
 
     def __str__(self) -> str:
         lines = [f"{self.ending}: {Call(self.goal, self.arguments)}" if self.goal else self.ending]
