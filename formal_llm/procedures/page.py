@@ -41,6 +41,7 @@ def outcome_page(
         known: the names of the values that were known from its start.
         has_model: whether a model chose between ways that cost the same.
     """
+    known = [name for name in known if name in procedure.names]  # others do not matter
     strategy, followed, problem = None, FollowedRun((), (), 0), "no goal was chosen"
     try:
         if outcome.goal:

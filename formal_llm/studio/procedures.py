@@ -65,8 +65,9 @@ def judge_run(asked: Asked) -> Parts:
     procedure = asked_procedure(asked)
     try:
         outcome = ProcedureOutcome.from_data(json.loads(text_of(asked, "plan")))
-        strategy = procedure.strategy(outcome.goal, sorted(outcome.known), most=_DECISIONS)
-        followed = follow_run(procedure, strategy, outcome, sorted(outcome.known))
+        known = sorted(outcome.known.keys() & procedure.names)
+        strategy = procedure.strategy(outcome.goal, known, most=_DECISIONS)
+        followed = follow_run(procedure, strategy, outcome, known)
     except (FormalLLMError, ValueError, LookupError, TypeError, AttributeError) as error:
         shown = (
             error
