@@ -99,7 +99,9 @@ class ProcedureOutcome:
             MadeCall(Call(one["tool"], one["arguments"]), one.get("value"), one.get("error", ""))
             for one in plain["calls"]
         ]
-        return cls(plain["ending"], plain["goal"], plain["arguments"], plain["result"], (), tuple(calls), plain["known"])
+        return cls(
+            plain["ending"], plain["goal"], plain["arguments"], plain["result"], (), tuple(calls), plain["known"]
+        )
 
     def __str__(self) -> str:
         lines = [f"{self.ending}: {Call(self.goal, self.arguments)}" if self.goal else self.ending]

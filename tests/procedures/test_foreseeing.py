@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -28,19 +29,19 @@ def without_reasons(ending: str) -> str:
 
 
 #: Conditions on what a check returns, as they are written, and as Python decides them.
-CONDITIONS: Mapping[str, Callable[[object], bool]] = {
+CONDITIONS: Mapping[str, Callable[[Any], bool]] = {
     'v == "a"': lambda v: v == "a", 'v != "a"': lambda v: v != "a", 'v == "b"': lambda v: v == "b",
     'v in {"a", "b"}': lambda v: v in ("a", "b"), "v == null": lambda v: v is None,
     "v != null": lambda v: v is not None,
 }  # fmt: skip
-NUMBERS: Mapping[str, Callable[[object], bool]] = {
+NUMBERS: Mapping[str, Callable[[Any], bool]] = {
     "v < 2": lambda v: v < 2, "v >= 2": lambda v: v >= 2, "v <= 3.5": lambda v: v <= 3.5, "v == 3": lambda v: v == 3,
     "v in 2..3": lambda v: 2 <= v <= 3,
 }  # fmt: skip
 
 
 @st.composite
-def valued_worlds(draw: st.DrawFn) -> tuple[Procedure, Mapping[str, list[object]]]:
+def valued_worlds(draw: st.DrawFn) -> tuple[Procedure, Mapping[str, list[Any]]]:
     """A procedure with conditions on the same values, actions that make some results obsolete, and values to return."""
     world = draw(worlds())
     checks = [name for name in world.procedure.tools if name.startswith("check")]
@@ -78,7 +79,7 @@ def valued_worlds(draw: st.DrawFn) -> tuple[Procedure, Mapping[str, list[object]
 @settings(max_examples=400, deadline=None)
 @given(valued_worlds(), st.data())
 def test_a_run_follows_the_strategy_whatever_values_it_gets(
-    drawn: tuple[Procedure, Mapping[str, list[object]]], data: st.DataObject
+    drawn: tuple[Procedure, Mapping[str, list[Any]]], data: st.DataObject
 ) -> None:
     procedure, values = drawn
     strategy = procedure.strategy("goal", ["x"])
@@ -233,7 +234,8 @@ def test_the_most_calls_and_the_greatest_cost() -> None:
 
 def test_a_run_is_found_in_its_strategy() -> None:
     procedure = Procedure.from_string(DESK)
-    tools = {"find": lambda order: {"state": "new", "total": 5}, "slow": lambda order: [], "pay": lambda **_: True,
+    tools: dict[str, Callable[..., object]] = {
+             "find": lambda order: {"state": "new", "total": 5}, "slow": lambda order: [], "pay": lambda **_: True,
              "sign": lambda order: True, "close": lambda order, code: True, "never": lambda order: True}  # fmt: skip
     known = {"order": 1, "amount": 7, "code": 3}
     outcome = run_procedure(procedure, "", None, tools, goal="pay", known=known, approve=lambda _: True)

@@ -30,7 +30,7 @@ class Reader(HTMLParser):
         self.text += data
 
 
-def make_page(size: object, **known: object) -> tuple[str, Reader]:
+def make_page(size: object, **known: int) -> tuple[str, Reader]:
     procedure = Procedure.from_string(TEXT)
     tools = {"look": lambda x: {"size": size}, "act": lambda x: "<b>done</b>"}
     outcome = run_procedure(procedure, "", None, tools, goal="act", known=known)
