@@ -18,7 +18,8 @@ from formal_llm.automata import Behaviour
 from formal_llm.pictures.page import escape_text, html_page
 from formal_llm.planning.plans.usage import Usage
 
-_STYLE = """
+#: The style sheet, which the pages of procedures use, too.
+STYLE = """
 :root { color-scheme: light dark; --line: #c8c8c8; --soft: #666; --user: #0a58ca; --model: #2e7d32;
   --world: #8a5a00; --bad: #b00020; --box: #f6f6f6; }
 @media (prefers-color-scheme: dark) { :root { --line: #444; --soft: #aaa; --user: #7ab0ff; --model: #7fd183;
@@ -73,11 +74,14 @@ def run_page(
         **_list_usage_rows(transcript.usage),
         "Corrections": f"{len(transcript.corrections):,}",
     }
-    table_rows = "".join(
-        f"<tr><th>{escape_text(name)}</th><td>{escape_text(text)}</td></tr>" for name, text in rows.items()
-    )
-    parts.append(f"<h2>About this run</h2><table>{table_rows}</table>{_render_state_table(transcript)}")
-    return html_page(title[:80], _STYLE, "\n".join(parts))
+    parts.append(f"<h2>About this run</h2>{render_table(rows)}{_render_state_table(transcript)}")
+    return html_page(title[:80], STYLE, "\n".join(parts))
+
+
+def render_table(rows: Mapping[str, str]) -> str:
+    """Render a table of names and texts."""
+    inside = (f"<tr><th>{escape_text(name)}</th><td>{escape_text(text)}</td></tr>" for name, text in rows.items())
+    return f"<table>{''.join(inside)}</table>"
 
 
 def _group_by_position(found: Iterable[ToolCall | Correction]) -> dict[int, tuple[ToolCall | Correction, ...]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import random
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from warnings import catch_warnings
 
 import typer
@@ -24,21 +24,24 @@ from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.notation.files import DIAGRAMS
 from formal_llm.cli import options
-from formal_llm.cli.console import command, err, print_text, said_of
+from formal_llm.cli.console import command, counted, err, print_text, said_of
 from formal_llm.cli.sources import LoadedRules, load
 from formal_llm.control.world import WhateverLookahead, find_dead_ends
 from formal_llm.errors import InputError, Undecided
 from formal_llm.planning.reading.one_line import PlanLine
+
+if TYPE_CHECKING:
+    from formal_llm.procedures import Procedure
 
 HELP = """Check rules: errors with their place, warnings, and what they describe.
 
 Rules are a task pack, or a file: a grammar (.cfg), a flowchart or state diagram in Mermaid (.mmd), an automaton (.pda),
 a behaviour (.agent), BPMN (.bpmn), SCXML (.scxml), XState (.xstate), a procedure (.procedure, or a flowchart or BPMN
 that declares tools), or rules for tool calls (.guard). Of the last, conflicts and dead ends are reported, each with the
-shortest trace that shows it; of a behaviour, the dead ends that a run without lookahead can enter; of rules in which
-the world decides (%world), whether a plan can be finished whatever it answers, and where it can force a dead end. The
-examples in the file beside the rules (NAME.examples) are checked: plans and traces that must be allowed, those that
-must not, and the runs of an agent.
+shortest trace that shows it; of a procedure, for each goal the ways to its ends, and why it may be handed over; of a
+behaviour, the dead ends that a run without lookahead can enter; of rules in which the world decides (%world), whether a
+plan can be finished whatever it answers, and where it can force a dead end. The examples in the file beside the rules
+(NAME.examples) are checked: plans and traces that must be allowed, those that must not, and the runs of an agent.
 
 Examples:
 
@@ -49,6 +52,8 @@ Examples:
 
 #: Where the shortest plan has more terminals, the longest is not looked for: that takes a count for each length tried.
 _LONG = 1_000
+#: The most decisions of the strategy of a goal that is described, and the most of its ends that are listed.
+_DECISIONS, _ENDS = 1_000, 4
 
 
 @command
@@ -126,7 +131,7 @@ def _show_rules_of_calls(source: str, strict: bool, as_json: bool, process: str 
     """Print what the check of a guard's rules or of a procedure finds; raise Exit as :func:`show` does."""
     found = _guard(source) if source.endswith(".guard") else _describe_procedure(source, process)
     _tell(found, [], as_json)
-    if "not kept" in found or (strict and found.keys() & {"conflicts", "never", "not understood"}):
+    if "not kept" in found or (strict and found.keys() & {"conflicts", "never", "never done", "not understood"}):
         raise typer.Exit(1)
 
 
@@ -150,7 +155,38 @@ def _describe_procedure(source: str, process: str | None) -> dict[str, object]:
     }
     if procedure.holes:
         found["not understood"] = [f"{name}: {text}" for name, text in procedure.holes]
-    return found
+    lines: dict[str, list[str]] = {}
+    for goal in procedure.goals:
+        for title, line in _describe_goal(procedure, goal.name):
+            lines.setdefault(title, []).append(f"{goal.name}: {line}")
+    used = {one.name for one in procedure.walk_owners(*(tool.name for tool in procedure.goals))}
+    used |= {one.tool for fact in procedure.facts.values() if fact.name in used for one in fact.until}
+    if unused := [name for name in (*procedure.tools, *procedure.facts) if name not in used]:
+        lines["never used"] = [", ".join(unused)]
+    return {**found, **lines}
+
+
+def _describe_goal(procedure: Procedure, goal: str) -> Iterator[tuple[str, str]]:
+    """Yield titled lines about what a goal can come to, where the user gives all values."""
+    from formal_llm.procedures.foreseeing import UNCLEAR_REASON, measure_strategy
+
+    try:
+        strategy = procedure.strategy(goal, sorted(procedure.names), most=_DECISIONS)
+    except Undecided as error:
+        yield "not decided", said_of(error)
+        return
+    calls, cost = measure_strategy(procedure, strategy)
+    yield "ways", f"{strategy.count():,}; at most {counted(calls, 'call')}, cost {cost:g}"
+    ends = [node.question for node in strategy.nodes if not node.branches]
+    if not any(end.startswith("done") for end in ends):
+        yield "never done", "; ".join(ends[:_ENDS])
+    handed = [end.removeprefix("handed over: ") for end in ends if end.startswith("handed over: ")]
+    unclear = sum(end.endswith(f"({UNCLEAR_REASON})") for end in handed)
+    others = [end for end in handed if not end.endswith((f"({UNCLEAR_REASON})", "(it fails)"))]
+    reasons = [f"{counted(unclear, 'condition')} may not be determined"] * bool(unclear) + others[:_ENDS]
+    if reasons:
+        more = f"; and {len(others) - _ENDS} more" if len(others) > _ENDS else ""
+        yield "handed over", "; ".join(reasons) + more
 
 
 def _examples(loaded: LoadedRules) -> tuple[str, list[str]]:

@@ -39,8 +39,8 @@ Examples:
   formal-llm act access.procedure --guard access.guard
 
 With --journal FILE the run goes on where it was interrupted: nothing that was done is done again. --evidence FILE keeps
-what formal_llm.procedures.checker checks by itself. --guard FILE writes the procedure as rules for the guard of an
-agent that you have, and does nothing else.
+what formal_llm.procedures.checker checks by itself. --page FILE writes the run as a web page. --guard FILE writes the
+procedure as rules for the guard of an agent that you have, and does nothing else.
 """
 
 
@@ -59,6 +59,7 @@ def act(
     ] = False,
     journal: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the run, and go on with it.")] = None,
     evidence: Annotated[Path | None, typer.Option(metavar="FILE", help="Write what shows that it was right.")] = None,
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the run as a web page.")] = None,
     guard: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the rules of a guard; - prints them.")
     ] = None,
@@ -70,6 +71,7 @@ def act(
     from formal_llm.procedures.checker import check_evidence
     from formal_llm.procedures.evidence import write_evidence
     from formal_llm.procedures.guarding import compile_guard_rules
+    from formal_llm.procedures.page import outcome_page
     from formal_llm.procedures.procedure import Procedure
     from formal_llm.procedures.running import run_procedure
 
@@ -82,16 +84,18 @@ def act(
         raise InputError("there are no tools; name them: --tools MODULE:NAME")
     if goal is None and llm is None:
         raise InputError("nobody chooses the goal; name a model or the goal: --llm, --goal")
+    values = read_known(rules, known or (), goal)
     outcome = run_procedure(
-        rules, request, llm, load_tools(tools), known=read_known(rules, known or (), goal), goal=goal,
-        user=partial(_ask_user, rules), approve=_ask_approval, clarify=_ask_result, journal=journal, timeout=timeout,
-        native=native,
+        rules, request, llm, load_tools(tools), known=values, goal=goal, user=partial(_ask_user, rules),
+        approve=_ask_approval, clarify=_ask_result, journal=journal, timeout=timeout, native=native,
     )  # fmt: skip
     if evidence is not None:
         written = write_evidence(rules, outcome)
         problems = check_evidence(cast("dict[str, object]", json.loads(json.dumps(written))))
         write_to(evidence, json.dumps(written, ensure_ascii=False))
         err().print(f"evidence: {'; '.join(problems) or 'checked'}")
+    if page is not None:
+        write_to(page, outcome_page(rules, outcome, request=request, known=values, has_model=llm is not None))
     print_text(json.dumps(outcome.to_data(), ensure_ascii=False, indent=2) if as_json else str(outcome))
     raise typer.Exit({"done": 0, "declined": 1, "handed over": 5}[outcome.ending])
 

@@ -9,6 +9,7 @@ from formal_llm.procedures.assessing import Assessment, Assessor, NeedFinding
 from formal_llm.procedures.checker import check_evidence
 from formal_llm.procedures.evidence import write_evidence
 from formal_llm.procedures.guarding import compile_guard_rules
+from formal_llm.procedures.page import outcome_page
 from formal_llm.procedures.policy import PolicyReading, PolicySentence, read_policy
 from formal_llm.procedures.procedure import (
     ConditionNeed,
@@ -52,6 +53,7 @@ __all__ = [
     "arun_procedure",
     "check_evidence",
     "compile_guard_rules",
+    "outcome_page",
     "read_policy",
     "run_procedure",
     "write_evidence",

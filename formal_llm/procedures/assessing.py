@@ -132,7 +132,7 @@ class Assessment:
     findings: tuple[NeedFinding, ...] = ()
 
 
-class _AbsentValue(Undetermined):
+class AbsentValue(Undetermined):
     """A value that the user does not have."""
 
     def __init__(self, name: str) -> None:
@@ -148,13 +148,14 @@ class _Pending(Exception):
 
 
 @dataclass(slots=True)
-class _NeedScope(CallScope):
+class NeedScope(CallScope):
     """The values that a condition refers to: those of its owner, constants, and what the user has provided."""
 
     assessor: Assessor | None = None
     owned: Mapping[str, Value] = field(default_factory=dict)
 
     def look_up(self, name: str) -> Value:
+        """Look up a value."""
         assert self.assessor is not None
         return self.assessor.look_up(name, self.owned)
 
@@ -232,7 +233,7 @@ class Assessor:
                 arguments[parameter.name] = as_json(self.look_up(parameter.name, owned))
             except _Pending as pending:
                 open_parts.append(Assessment("open", (pending.step,), ASKING))
-            except _AbsentValue as error:
+            except AbsentValue as error:
                 return _stuck(parameter.name, str(error), absent=error.name)
         return _join_unfinished(open_parts) if open_parts else Call(tool.name, arguments)
 
@@ -253,7 +254,7 @@ class Assessor:
             self._names[name] = self.known[name]
             return self.known[name]
         if name in self.absent:
-            raise _AbsentValue(name)
+            raise AbsentValue(name)
         raise _Pending(ValueStep(name))
 
     # -- needs ------------------------------------------------------------------------------------------------------
@@ -288,18 +289,17 @@ class Assessor:
             return self.assess(NotNeed(inner), owned, negated=negated)
         if group.grouping == "first of":
             return self._assess_sources(group, owned, negated)
-        found = []
-        for item in group.items:
-            one = self.assess(item, owned, negated=negated)
-            found.append(one)
-            if group.grouping == "in order" and one.state != "holds":
-                break
         # What decides a conjunction is a part that is refuted; of a disjunction one that holds.
         conjunction = group.grouping != "any of"
         decisive: State = "refuted" if conjunction else "holds"
-        for one in found:
+        found = []
+        for item in group.items:
+            one = self.assess(item, owned, negated=negated)
             if one.state == decisive:
                 return one
+            found.append(one)
+            if group.grouping == "in order" and one.state != "holds":
+                break
         stuck = [one for one in found if one.state == "stuck"]
         open_parts = [one for one in found if one.state == "open"]
         # A stuck part keeps a conjunction from holding, and a negated disjunction from being refuted.
@@ -365,7 +365,7 @@ class Assessor:
             is_it = made.call.tool == tool.name and matches_arguments(made.call, wanted)
             if is_it and self._is_shown_by(fact.body.condition, values, made):
                 return Assessment("holds", findings=(NeedFinding(leaf, "holds", shown, (made,)),))
-            if made.succeeded and self._ends(fact, made, values):
+            if self._ends(fact, made, values) and self._has_worked(made):
                 break
         if negated:
             return Assessment(
@@ -427,7 +427,7 @@ class Assessor:
                 except _Pending as pending:
                     steps.setdefault(str(pending.step), pending.step)
                 except Undetermined as error:  # a function may allow for that: has(x), missing(x)
-                    absent = error.name if isinstance(error, _AbsentValue) else absent
+                    absent = error.name if isinstance(error, AbsentValue) else absent
         if steps:
             parts = [
                 self.assess_call(step.call) if isinstance(step, CallStep) else Assessment("open", (step,), ASKING)
@@ -435,7 +435,7 @@ class Assessor:
             ]
             return None, _join_unfinished(parts)
         try:
-            return expression.evaluate_in(scope), None
+            return self._compute(expression, scope), None
         except Undetermined as error:
             used = tuple(dict.fromkeys(self._used))
             return None, _stuck(str(expression), str(error), dict(self._names), used, absent)
@@ -447,15 +447,15 @@ class Assessor:
             parts = [found for one in call.given if (found := self._evaluate(one, owned)[1]) is not None]
             return None, _join_unfinished(parts)
         except Undetermined as error:
-            absent = error.name if isinstance(error, _AbsentValue) else ""
+            absent = error.name if isinstance(error, AbsentValue) else ""
             return None, _stuck(str(call), str(error), absent=absent)
 
-    def _make_scope(self, owned: Mapping[str, Value]) -> _NeedScope:
-        return _NeedScope({}, {}, results=self, assessor=self, owned=owned)
+    def _make_scope(self, owned: Mapping[str, Value]) -> NeedScope:
+        return NeedScope({}, {}, results=self, assessor=self, owned=owned)
 
     def _build_call(self, call: CallValue, scope: Scope) -> Call:
         tool = self.procedure.tools[call.tool]
-        values = [as_json(one.evaluate_in(scope)) for one in call.given]
+        values = [as_json(self._compute(one, scope)) for one in call.given]
         arguments = dict(zip((parameter.name for parameter in tool.parameters), values, strict=False))
         for parameter in tool.parameters[len(values) :]:
             arguments[parameter.name] = parameter.default
@@ -478,7 +478,16 @@ class Assessor:
 
     def has_succeeded(self, call: CallValue, scope: Scope) -> bool:
         """Return whether a call succeeded; see :class:`ResultSource`."""
-        return self._find_made(call, scope).succeeded
+        return self._has_worked(self._find_made(call, scope))
+
+    # -- what is different where results are foreseen (formal_llm.procedures.foreseeing) ----------------------------
+
+    def _compute(self, expression: Expression, scope: Scope) -> Value:
+        """Compute a value all of whose parts are there."""
+        return expression.evaluate_in(scope)
+
+    def _has_worked(self, made: MadeCall) -> bool:
+        return made.succeeded
 
 
 def _inner_first(expression: Expression) -> Iterator[Expression]:

@@ -7,9 +7,7 @@ refuses what the procedure does not allow; it makes no checks by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Sequence
 
 from formal_llm.guard.core import GuardRules
 from formal_llm.guard.rules.expressions import (
@@ -21,7 +19,6 @@ from formal_llm.guard.rules.expressions import (
     LastValue,
     Negation,
     PastLetter,
-    Steps,
     join_conditions,
 )  # fmt: skip
 from formal_llm.guard.rules.rule_set import EventPattern, GuardRule, GuardRuleSet, Letter, NeverBody
@@ -37,7 +34,7 @@ from formal_llm.procedures.procedure import (
     Procedure,
     ProcedureTool,
 )
-from formal_llm.procedures.terms import CallSucceeds, CallValue
+from formal_llm.procedures.terms import Bindings, CallSucceeds, CallValue, bind_names, map_parts
 
 #: The fields of the letters of results: what a call returned, and whether it did not fail.
 _VALUE, _WORKED = "returned", "worked"
@@ -45,7 +42,6 @@ _VALUE, _WORKED = "returned", "worked"
 _ARGUMENTS = "called_with"
 _FAILED = FieldPath(("failed",))
 _NEVER = BinaryOperation("==", Constant("never"), Constant("ever"))
-Bindings = Mapping[str, Expression]
 
 
 def compile_guard_rules(procedure: Procedure) -> GuardRules:
@@ -129,12 +125,8 @@ class _GuardCompiler:
     def _bind(self, expression: Expression, own: Bindings) -> Expression:
         """Replace names by what they stand for, and calls by their last results."""
         match expression:
-            case FieldPath((str(name), *steps)) if name in own:
-                value = own[name]
-                if not steps:
-                    return value
-                if isinstance(value, FieldPath | LastValue):
-                    return replace(value, steps=(*value.steps, *self._bind_steps(tuple(steps), own)))
+            case FieldPath((str(name), *_)) if name in own:
+                return bind_names(expression, own, lambda part: self._bind(part, own))
             case FieldPath((str(name),)) if name in self.procedure.constants:
                 return Constant(self.procedure.constants[name])
             case CallSucceeds(call):
@@ -143,14 +135,11 @@ class _GuardCompiler:
                 return self._find_result(expression, own)
         return map_parts(expression, lambda part: self._bind(part, own))
 
-    def _bind_steps(self, steps: Steps, own: Bindings) -> Steps:
-        return tuple(self._bind(step, own) if isinstance(step, Expression) else step for step in steps)
-
     def _find_result(self, call: CallValue, own: Bindings, field: str = _VALUE) -> LastValue:
         names = [one.name for one in self.procedure.tools[call.tool].parameters]
         given = {name: one for name, one in zip(names, call.given, strict=False) if self._is_bound(one, own)}
         letter = self._declare_result(self.procedure.tools[call.tool], tuple(given))
-        steps = self._bind_steps(call.steps, own)
+        steps = tuple(self._bind(step, own) if isinstance(step, Expression) else step for step in call.steps)
         keys = tuple(self._bind(one, own) for one in given.values())
         return LastValue(letter, field, keys, steps if field == _VALUE else ())
 
@@ -244,19 +233,6 @@ def _join(word: str, parts: tuple[Expression, ...]) -> Expression:
     if not parts:  # of no conditions all hold, and none does
         return Negation(_NEVER) if word == "and" else _NEVER
     return join_conditions(word, parts) if len(parts) > 1 else parts[0]
-
-
-def map_parts(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """Return an expression with each of its direct parts changed."""
-    whole: Any = expression  # each kind of expression is a dataclass
-    new: dict[str, object] = {}
-    for one in fields(whole):
-        value = getattr(whole, one.name)
-        if isinstance(value, Expression):
-            new[one.name] = change(value)
-        elif isinstance(value, tuple):
-            new[one.name] = tuple(change(part) if isinstance(part, Expression) else part for part in value)
-    return cast("Expression", replace(whole, **new))
 
 
 def _list_needs(tool: ProcedureTool) -> str:

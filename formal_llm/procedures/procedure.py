@@ -13,10 +13,10 @@ Printing a procedure and reading it again gives the same procedure.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, TypeAlias, Union, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, Union, cast
 
 from formal_llm.automata.models.symbols import quote_text
 from formal_llm.automata.notation.files import DIAGRAMS
@@ -26,6 +26,9 @@ from formal_llm.guard.rules.data import Value, write_constant
 from formal_llm.guard.rules.expressions import Expression, FieldPath, PastLetter
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.terms import CallValue
+
+if TYPE_CHECKING:
+    from formal_llm.planning.drivers.strategies import Strategy
 
 #: How the parts of a group count: all must hold, one must, all must and are established in this order, none may, or the
 #: first that can be determined decides, as with several sources of the same information.
@@ -95,8 +98,9 @@ class Hole:
         return f"? {quote_text(self.text)}"
 
 
-#: The readers, which know the classes of this module.
+#: The readers and what builds strategies, which know the classes of this module.
 _READ_TEXT = LazyFunction("formal_llm.procedures.reading:read_procedure")
+_BUILD_STRATEGY = LazyFunction("formal_llm.procedures.foreseeing:build_strategy")
 _READ_FILE = LazyFunction("formal_llm.procedures.reading:read_procedure_file")
 _READ_DIAGRAM = LazyFunction("formal_llm.procedures.diagrams:read_diagram_file")
 
@@ -118,6 +122,13 @@ def walk_terms(need: Need) -> Iterator[Expression]:
         expressions = (one.condition,) if isinstance(one, ConditionNeed) else getattr(one, "given", ())
         for expression in expressions:
             yield from expression.walk()
+
+
+def list_owners(need: Need) -> set[str]:
+    """Return the names of the tools and facts in a need."""
+    return {one.fact for one in walk_need(need) if isinstance(one, FactNeed)} | {
+        term.tool for term in walk_terms(need) if isinstance(term, CallValue)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +221,11 @@ class Fact:
     until: tuple[Retraction, ...] = ()
     description: str = ""
 
+    @property
+    def need(self) -> Need:
+        """What it means, as the need of a tool."""
+        return self.body
+
 
 @dataclass(frozen=True)
 class Procedure:
@@ -269,12 +285,42 @@ class Procedure:
             names |= {str(term.steps[0]) for term in walk_terms(fact.body) if isinstance(term, FieldPath)}
         return frozenset(names - self.constants.keys())
 
+    def walk_owners(self, *names: str) -> Iterator[ProcedureTool | Fact]:
+        """Yield the tools and facts of these names, and all that their needs lead to, each once."""
+        todo, seen = list(names), set(names)
+        while todo:
+            name = todo.pop()
+            owner = self.tools[name] if name in self.tools else self.facts[name]
+            yield owner
+            computed = [ConditionNeed(one) for _, one in owner.computed] if isinstance(owner, ProcedureTool) else []
+            found = {one for need in (owner.need, *computed) for one in list_owners(need)} - seen
+            seen |= found
+            todo += sorted(found)
+
     def find_action(self, fact: Fact) -> CallValue | None:
         """Return the call of an action that establishes a fact; None if checks show it."""
         for term in walk_terms(fact.body):
             if isinstance(term, CallValue) and self.tools[term.tool].acts:
                 return term
         return None
+
+    def strategy(
+        self, goal: str, known: Collection[str] = (), *, has_model: bool = False, most: int = 10_000
+    ) -> Strategy:
+        """Return what a run with a goal does, whatever calls return and whatever people answer.
+
+        Args:
+            goal: the goal.
+            known: the names of the values that are known from the start; the others the user is asked for.
+            has_model: whether a model chooses between ways that cost the same; else the first is taken.
+            most: the most decisions.
+
+        Raises:
+            InputError: there is no such goal.
+            ResourceNotFound: the procedure has no value of that name.
+            Undecided: there are more decisions.
+        """
+        return cast("Strategy", _BUILD_STRATEGY(self, goal, tuple(dict.fromkeys(known)), has_model, most))
 
     @property
     def holes(self) -> tuple[tuple[str, str], ...]:

@@ -25,17 +25,8 @@ from formal_llm.llms.schemas import close_schema, open_value
 from formal_llm.llms.usage import NO_TOKENS, TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.assessing import Assessment, Assessor, CallStep, NeedFinding, ValueStep, WayStep
-from formal_llm.procedures.procedure import (
-    FactNeed,
-    Need,
-    Procedure,
-    ProcedureTool,
-    ToolParameter,
-    walk_need,
-    walk_terms,
-)
+from formal_llm.procedures.procedure import Procedure, ProcedureTool, ToolParameter, walk_terms
 from formal_llm.procedures.record import Call, CallHistory, MadeCall
-from formal_llm.procedures.terms import CallValue
 
 Ending = Literal["done", "declined", "handed over"]
 #: What a model is told that calls a goal.
@@ -115,6 +106,22 @@ class ProcedureOutcome:
             "why": [finding.to_data() for finding in self.why], "calls": [made.to_data() for made in self.calls],
             "known": dict(self.known), "dropped": list(self.dropped),
         }  # fmt: skip
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, object]) -> ProcedureOutcome:
+        """Read an outcome, or that in evidence, without its reasons.
+
+        Raises:
+            LookupError, TypeError, AttributeError: it is not what :meth:`to_data` returns.
+        """
+        plain: Any = data.get("outcome", data)
+        calls = [
+            MadeCall(Call(one["tool"], one["arguments"]), one.get("value"), one.get("error", ""))
+            for one in plain["calls"]
+        ]
+        return cls(
+            plain["ending"], plain["goal"], plain["arguments"], plain["result"], (), tuple(calls), plain["known"]
+        )
 
     def __str__(self) -> str:
         lines = [f"{self.ending}: {Call(self.goal, self.arguments)}" if self.goal else self.ending]
@@ -355,23 +362,10 @@ class ProcedureRun:
         """List the values that a run with this goal may need from the user."""
         computed = {name for name, _ in goal.computed}
         names = {one.name for one in goal.parameters if not one.optional and one.name not in computed}
-        seen: set[str] = set()
-        todo: list[tuple[str, Need, set[str]]] = [(goal.name, goal.need, {one.name for one in goal.parameters})]
-        while todo:
-            owner, need, own = todo.pop()
-            if owner in seen:
-                continue
-            seen.add(owner)
-            for term in walk_terms(need):
-                if isinstance(term, FieldPath) and term.steps[0] not in own | self.procedure.constants.keys():
-                    names.add(str(term.steps[0]))
-                if isinstance(term, CallValue):
-                    tool = self.procedure.tools[term.tool]
-                    todo.append((tool.name, tool.need, {one.name for one in tool.parameters}))
-            for one in walk_need(need):
-                if isinstance(one, FactNeed):
-                    fact = self.procedure.facts[one.fact]
-                    todo.append((fact.name, fact.body, set(fact.parameters)))
+        for owner in self.procedure.walk_owners(goal.name):
+            own = {getattr(one, "name", one) for one in owner.parameters} | self.procedure.constants.keys()
+            paths = (term for term in walk_terms(owner.need) if isinstance(term, FieldPath))
+            names |= {str(term.steps[0]) for term in paths if term.steps[0] not in own}
         return names
 
 

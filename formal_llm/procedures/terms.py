@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol, TypeAlias, cast
 
 from formal_llm.guard.rules.data import Undetermined, Value
-from formal_llm.guard.rules.expressions import Expression, Scope, Steps, follow_path, format_steps
+from formal_llm.guard.rules.expressions import Expression, FieldPath, LastValue, Scope, Steps, follow_path, format_steps
 from formal_llm.planning.json_data import JSON
+
+#: What names stand for.
+Bindings: TypeAlias = Mapping[str, Expression]
 
 
 class ResultSource(Protocol):
@@ -92,3 +96,32 @@ class CallSucceeds(Expression):
 
     def __str__(self) -> str:
         return f"{self.call} is ok"
+
+
+def map_parts(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """Return an expression with each of its direct parts changed."""
+    whole: Any = expression  # each kind of expression is a dataclass
+    new: dict[str, object] = {}
+    for one in fields(whole):
+        value = getattr(whole, one.name)
+        if isinstance(value, Expression):
+            new[one.name] = change(value)
+        elif isinstance(value, tuple):
+            new[one.name] = tuple(change(part) if isinstance(part, Expression) else part for part in value)
+    return cast("Expression", replace(whole, **new))
+
+
+def bind_names(
+    expression: Expression, own: Bindings, change: Callable[[Expression], Expression] | None = None
+) -> Expression:
+    """Return an expression with names replaced by what they stand for; its other parts by ``change``, or likewise."""
+    change = change or (lambda part: bind_names(part, own))
+    match expression:
+        case FieldPath((str(name), *steps)) if name in own:
+            value = own[name]
+            if not steps:
+                return value
+            if isinstance(value, FieldPath | LastValue | CallValue):
+                bound = (change(one) if isinstance(one, Expression) else one for one in steps)
+                return replace(value, steps=(*value.steps, *bound))
+    return map_parts(expression, change)

@@ -17,13 +17,17 @@ from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.overlay import way_picture
 from formal_llm.studio.drawn import drawn
 from formal_llm.studio.parts import Asked, Part, Parts, text_of
-from formal_llm.studio.rules import MAX_STATES, ReadRules, asked_rules, problem
+from formal_llm.studio.procedures import judge_run
+from formal_llm.studio.rules import MAX_STATES, ReadRules, asked_rules, is_procedure, problem
 
 _RECORDING = "formal_llm.transcript/1"
 
 
 def judge(asked: Asked) -> Parts:
     """A plan or recording that was dropped on the page: whether it follows the rules, and where it leaves them."""
+    if is_procedure(asked):
+        yield from judge_run(asked)
+        return
     written, plan_text = asked_rules(asked), text_of(asked, "plan")
     try:
         recorded = _recording(plan_text)

@@ -12,7 +12,8 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.errors import FormalLLMError, Undecided
 from formal_llm.studio.drawn import drawn, rules_picture
 from formal_llm.studio.parts import Asked, Part, Parts, text_of
-from formal_llm.studio.rules import MAX_STATES, ReadRules, asked_rules, problem
+from formal_llm.studio.procedures import check_procedure, picture_procedure
+from formal_llm.studio.rules import MAX_STATES, ReadRules, asked_rules, is_procedure, problem
 
 #: How many plans are drawn at random.
 _SAMPLES = 5
@@ -22,6 +23,9 @@ _NAMES = 20
 
 def check(asked: Asked) -> Parts:
     """The problems, the picture and the language of rules, in this order, each as soon as it is known."""
+    if is_procedure(asked):
+        yield from check_procedure(asked)
+        return
     try:
         written = asked_rules(asked)
     except FormalLLMError as error:
@@ -34,7 +38,10 @@ def check(asked: Asked) -> Parts:
 
 def picture(asked: Asked) -> Parts:
     """The picture of rules, near the symbol that is named."""
-    yield drawn(rules_picture(asked_rules(asked), text_of(asked, "near", "")))
+    if is_procedure(asked):
+        yield from picture_procedure(asked)
+    else:
+        yield drawn(rules_picture(asked_rules(asked), text_of(asked, "near", "")))
 
 
 def _facts(written: ReadRules) -> list[Part]:

@@ -12,6 +12,7 @@ from formal_llm import authored
 from formal_llm.authored.files import read_bytes, read_text
 from formal_llm.automata.notation.files import ENDINGS, endings
 from formal_llm.errors import FormalLLMError, ResourceNotFound
+from formal_llm.studio.rules import PROCEDURE
 
 _EXAMPLE = """\
 # How to make tea. Change it and see what follows.
@@ -22,6 +23,11 @@ boil_water "Boil water"
 steep      "Steep the leaves"
 pour       "Pour into a cup"
 """
+
+
+def list_endings() -> tuple[str, ...]:
+    """Return the endings of the files that the studio opens."""
+    return (*endings(), PROCEDURE)
 
 
 class Changed(FormalLLMError):
@@ -65,8 +71,8 @@ class Opened:
                     return cls(None, shipped.name, shipped.suffix, read_text(shipped))
             known = [*authored.names("grammars"), *authored.names("agents")]
             raise ResourceNotFound("file or shipped rules", name, known)
-        if path.suffix not in endings():
-            raise FormalLLMError(f"{path}: the ending tells the notation; there are: {', '.join(endings())}")
+        if path.suffix not in list_endings():
+            raise FormalLLMError(f"{path}: the ending tells the notation; there are: {', '.join(list_endings())}")
         if not path.exists():
             if not path.parent.is_dir():
                 raise FormalLLMError(f"{path}: there is no folder {path.parent}")

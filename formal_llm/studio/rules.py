@@ -15,10 +15,13 @@ from formal_llm.automata.notation.files import read_rules_text
 from formal_llm.errors import FormalLLMError, NotationError
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.wording import Wording
+from formal_llm.procedures import Procedure
 from formal_llm.studio.parts import Asked, Part, text_of
 
 #: The budget of states of a question about the rules.
 MAX_STATES = 20_000
+#: The ending of procedures, which are no rules of plans.
+PROCEDURE = ".procedure"
 #: What messages call the text in the editor.
 _NAME = "rules"
 _PLACE = re.compile(rf"{_NAME}(?:\.\w+)?(?::(\d+)(?::(\d+))?)?: ", re.DOTALL)
@@ -86,6 +89,21 @@ def asked_rules(asked: Asked, name: str = "text") -> ReadRules:
         BadQuestion: there are none.
     """
     return read(text_of(asked, name), text_of(asked, "ending", ".cfg"))
+
+
+def asked_procedure(asked: Asked) -> Procedure:
+    """The procedure that is asked about.
+
+    Raises:
+        FormalLLMError: it cannot be read.
+        BadQuestion: there is none.
+    """
+    return Procedure.from_string(text_of(asked, "text"), file=_NAME + PROCEDURE)
+
+
+def is_procedure(asked: Asked) -> bool:
+    """Whether a procedure is asked about."""
+    return text_of(asked, "ending", ".cfg") == PROCEDURE
 
 
 def _warning(message: str) -> Part:

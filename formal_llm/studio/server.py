@@ -14,10 +14,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from formal_llm.automata.notation.files import endings
 from formal_llm.errors import FormalLLMError
 from formal_llm.llms.llm import provider_forms
-from formal_llm.studio.opened import Changed, Opened
+from formal_llm.studio.opened import Changed, Opened, list_endings
 from formal_llm.studio.questions import QUESTIONS
 from formal_llm.studio.worker import Workers
 
@@ -133,7 +132,7 @@ def application(opened: Opened, workers: Workers, token: str, port: int) -> ASGI
         forms = {form: meaning for form, meaning in provider_forms().items() if form != "person"}
         return JSONResponse({
             "name": opened.name, "ending": opened.ending, "text": opened.text, "version": opened.version,
-            "writable": opened.path is not None, "endings": [one for one in endings() if one != ".mermaid"],
+            "writable": opened.path is not None, "endings": [one for one in list_endings() if one != ".mermaid"],
             "llms": forms,
         })  # fmt: skip
 

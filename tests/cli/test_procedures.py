@@ -55,10 +55,12 @@ def run_act(*arguments: str):
 def test_a_goal_is_done_declined_or_handed_over(folder: Path) -> None:
     tools = ("--tools", "act_tools_of_a_test:toolkit", "--goal", "act")
     done = run_act(
-        "my.procedure", "Do it.", *tools, "--known", "x=2", "--evidence", "evidence.json", "--journal", "run.log"
-    )
+        "my.procedure", "Do it.", *tools, "--known", "x=2", "--evidence", "evidence.json", "--journal", "run.log",
+        "--page", "page.html",
+    )  # fmt: skip
     assert (done.exit_code, done.stdout) == (0, "done: act(x=2)\n  result: true\n"), done.output
     assert "evidence: checked" in done.stderr
+    assert "look(x) &gt; 1: <strong>yes</strong>" in (folder / "page.html").read_text()
     assert json.loads((folder / "evidence.json").read_text())["outcome"]["ending"] == "done"
     declined = run_act("my.procedure", *tools, "--known", "x=1", "--json")
     assert declined.exit_code == 1

@@ -6,12 +6,15 @@ import importlib.util
 import sqlite3
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from formal_llm.planning import Strategy
 from formal_llm.procedures import Call, Procedure, check_evidence, run_procedure, write_evidence
+from formal_llm.procedures.foreseeing import follow_run
 
 FOLDER = Path(__file__).parents[2] / "examples" / "access"
 CASES = tomllib.loads((FOLDER / "cases.toml").read_text(encoding="utf-8"))["case"]
@@ -28,6 +31,11 @@ def load_tools() -> Any:
 
 
 TOOLS = load_tools()
+
+
+@cache
+def find_strategy(goal: str, known: tuple[str, ...]) -> Strategy:
+    return PROCEDURE.strategy(goal, known)
 
 
 def content(database: sqlite3.Connection) -> list[str]:
@@ -64,6 +72,10 @@ def test_a_case_ends_as_the_policy_says(case: dict[str, Any]) -> None:
     assert (content(database) != before) == (outcome.ending == "done" and case["goal"] != "report_access")
     assert [call.tool for call in asked] == (["sign_exception"] if "person" in case else [])
     assert check_evidence(write_evidence(PROCEDURE, outcome)) == []
+    names = tuple(sorted(case["known"].keys() & PROCEDURE.names))
+    strategy = find_strategy(case["goal"], names)
+    followed = follow_run(PROCEDURE, strategy, outcome, names)
+    assert strategy.nodes[followed.node].question.partition(":")[0] == outcome.ending
 
 
 def test_the_tools_themselves_would_do_it() -> None:

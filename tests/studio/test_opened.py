@@ -63,3 +63,8 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
     (tmp_path / "b.cfg").write_bytes(b"\xff")
     with pytest.raises(NotationError, match="UTF-8"):
         Opened.of(str(tmp_path / "b.cfg"))
+
+
+def test_a_procedure_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "my.procedure").write_text("check look(x)\n")
+    assert Opened.of(str(tmp_path / "my.procedure")).ending == ".procedure"

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from textwrap import fill
 from typing import Any, NamedTuple
 
 from formal_llm.authored.files import parse_json
@@ -23,6 +24,7 @@ from formal_llm.errors import Undecided
 from formal_llm.llms.llm import Asking
 from formal_llm.llms.question import Answer, Question
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.parts import cut_around, mark_boxes
 from formal_llm.pictures.picture import Arrow, Box, Picture
 from formal_llm.planning.checking.strategy_checker import NotProved, check
 from formal_llm.planning.json_data import JSON
@@ -30,6 +32,8 @@ from formal_llm.planning.plans.certificates import RunNumbers, compiled_rules, p
 from formal_llm.planning.walks.walk import Walk
 
 _FORMAT = "formal_llm.strategy/1"
+#: The most letters of a line in a picture.
+_WIDTH = 36
 #: The most decisions of a strategy.
 _MOST = 100_000
 
@@ -58,9 +62,10 @@ class StrategyNode:
     """A decision, or the end of a plan.
 
     Attributes:
-        question: what is decided.
+        question: what is decided; at the end, how it ends, or nothing.
         is_world: whether the world decides.
-        branches: one for each answer of the world; one for a decision that was made; none at the end.
+        branches: one for each answer of the world; one for a decision that was made, or one for each that a model may
+            make; none at the end.
     """
 
     question: str
@@ -75,11 +80,13 @@ class StrategyPlan(NamedTuple):
         answers: the answers of the world that lead to it, each with its question.
         steps: the texts of its steps.
         word: its word.
+        ending: how it ends, where that has a text.
     """
 
     answers: tuple[tuple[str, str], ...]
     steps: tuple[str, ...]
     word: Word
+    ending: str = ""
 
 
 class StrategyVerification(NamedTuple):
@@ -133,7 +140,7 @@ class Strategy(Drawable):
             answers, steps, word, number = todo.pop()
             node = self.nodes[number]
             if not node.branches:
-                yield StrategyPlan(answers, steps, word)
+                yield StrategyPlan(answers, steps, word, node.question)
             for branch in reversed(node.branches):
                 given = (*answers, (node.question, branch.text)) if node.is_world else answers
                 todo.append((given, (*steps, *branch.steps), (*word, *branch.word), branch.node))  # type: ignore[arg-type]
@@ -195,8 +202,12 @@ class Strategy(Drawable):
     def __str__(self) -> str:
         return self.draw()
 
-    def draw(self) -> str:
-        """The strategy as a tree of text; what several branches share is written out once, and numbered."""
+    def draw(self, taken: Collection[tuple[int, int]] = ()) -> str:
+        """The strategy as a tree of text; what several branches share is written out once, and numbered.
+
+        Args:
+            taken: branches to mark, each as the number of its node and its place there.
+        """
         shared = Counter(branch.node for node in self.nodes for branch in node.branches)
         numbers: dict[int, int] = {}
         lines: list[str] = []
@@ -206,12 +217,13 @@ class Strategy(Drawable):
             lines += [answer] if answer else []
             lines += [inside + step for step in branch.steps]
             node = self.nodes[branch.node]
-            while node.branches and not node.is_world:
+            while len(node.branches) == 1 and not node.is_world:
                 [branch] = node.branches
                 lines.append(inside + " ".join(filter(None, (node.question, "→", branch.text))))
                 lines += [inside + step for step in branch.steps]
                 node = self.nodes[branch.node]
             if not node.branches:
+                lines += [inside + node.question] if node.question else []
                 continue
             if branch.node in numbers:
                 lines.append(f"{inside}{node.question} (as at {numbers[branch.node]})")
@@ -220,10 +232,15 @@ class Strategy(Drawable):
             if shared[branch.node] > 1:
                 numbers[branch.node] = len(numbers) + 1
                 mark = f" [{numbers[branch.node]}]"
-            lines.append(f"{inside}{node.question} (the world decides){mark}")
+            who = "world" if node.is_world else "model"
+            lines.append(f"{inside}{node.question} (the {who} decides){mark}")
             last = len(node.branches) - 1
             todo += [
-                (f"{inside}{'└─ ' if at == last else '├─ '}{one.text}", inside + ("   " if at == last else "│  "), one)
+                (
+                    f"{inside}{'└─ ' if at == last else '├─ '}{one.text}{' ◀' * ((branch.node, at) in taken)}",
+                    inside + ("   " if at == last else "│  "),
+                    one,
+                )
                 for at, one in reversed(list(enumerate(node.branches)))
             ]
         return "\n".join(lines)
@@ -273,11 +290,28 @@ def strategy_picture(strategy: Strategy) -> Picture:
 
     for number, node in enumerate(strategy.nodes):
         kind = "decision" if node.is_world else "nonterminal" if node.branches else "result"
-        boxes.append(Box(f"node {number}", node.question or ("choice" if node.branches else "end"), kind))  # type: ignore[arg-type]
+        label = fill(node.question or ("choice" if node.branches else "end"), _WIDTH)
+        boxes.append(Box(f"node {number}", label, kind))  # type: ignore[arg-type]
         for at, branch in enumerate(node.branches):
             draw_branch(f"node {number}", branch, f"steps {number} {at}")
     draw_branch(None, strategy.start, "start")
     return Picture(tuple(boxes), tuple(arrows), "TB", strategy.task or None)
+
+
+def mark_way(strategy: Strategy, taken: Collection[tuple[int, int]], most: int) -> Picture:
+    """A strategy with a way through it marked; of a large one, ``most`` boxes around the way.
+
+    Args:
+        strategy: the strategy.
+        taken: the branches of the way, each as the number of its node and its place there.
+        most: the most boxes.
+    """
+    ends = (strategy.start, *(strategy.nodes[node].branches[place] for node, place in taken))
+    marked = {"start", *(f"steps {node} {place}" for node, place in taken), *(f"node {branch.node}" for branch in ends)}
+    picture = cut_around(mark_boxes(strategy_picture(strategy), marked), sorted(marked), most)
+    return replace(picture, edges=tuple(
+        replace(arrow, tone="marked") if marked >= {arrow.source, arrow.target} else arrow for arrow in picture.edges
+    ))  # fmt: skip
 
 
 # -- making one -------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ export class Run {
 export class Judge {
   constructor(studio) {
     this.studio = studio;
-    this.area = el("textarea", { class: "drop", id: "plan", "aria-label": "A plan, or a recording", placeholder: "Drop a file here, or type: the steps of a plan, names with blanks between them, a recording of answers (.jsonl), a transcript of an agent." });
+    this.area = el("textarea", { class: "drop", id: "plan", "aria-label": "A plan, or a recording", placeholder: "Drop a file here, or type: the steps of a plan, names with blanks between them, a recording of answers (.jsonl), a transcript of an agent, the outcome of a procedure (act --json)." });
     this.file = el("input", { type: "file", "aria-label": "A file with a plan", onchange: () => this.open(this.file.files[0]) });
     this.result = el("div", { "aria-live": "polite", id: "judged" });
     byId("view-judge").replaceChildren(this.area, el("div", { class: "bar" }, el("button", { type: "button", class: "main", id: "judge", onclick: () => this.judge() }, "Judge"), this.file), this.result);

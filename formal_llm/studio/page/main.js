@@ -42,7 +42,7 @@ class Studio {
 
   bind() {
     const select = byId("ending");
-    const names = { ".cfg": "grammar (.cfg)", ".mmd": "flowchart (.mmd)", ".pda": "automaton (.pda)", ".agent": "behaviour (.agent)" };
+    const names = { ".cfg": "grammar (.cfg)", ".mmd": "flowchart (.mmd)", ".pda": "automaton (.pda)", ".agent": "behaviour (.agent)", ".procedure": "procedure (.procedure)" };
     select.append(...this.start.endings.map((ending) => el("option", { value: ending }, names[ending] ?? ending)));
     select.value = this.ending;
     select.disabled = this.start.writable;
@@ -93,7 +93,7 @@ class Studio {
         if (failed) this.picture.stale();
         else { this.picture.fresh(); this.follow(); }
       } else if (part.part === "problems more") { this.problems = [...this.problems, ...part.problems]; this.showProblems(); }
-      else if (part.part === "picture") { this.large = / of .* boxes/.test(part.mermaid.slice(0, 120)); this.picture.keep("plans", part); }
+      else if (part.part === "picture") { this.large = this.ending === ".procedure" || / of .* boxes/.test(part.mermaid.slice(0, 120)); this.picture.keep("plans", part); }
       else if (part.part === "end") { this.took = part.seconds; byId("status").textContent = `checked in ${part.seconds.toFixed(2)} s`; }
       else if (part.part === "given up" || part.part === "bad question") byId("status").textContent = `not decided: ${part.reason}`;
       this.plans.take(part);
@@ -106,7 +106,7 @@ class Studio {
     if (this.view === "tree") this.tree.refresh();
   }
 
-  /** Of large rules the picture shows what lies around the cursor. */
+  /** Of large rules the picture shows what lies around the cursor, of a procedure the goal that stands there. */
   lookAround() {
     if (!this.large || this.view !== "plans" || !this.editor.near || this.editor.near === this.centre) return;
     this.centre = this.editor.near;
