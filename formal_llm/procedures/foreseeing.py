@@ -20,6 +20,7 @@ from formal_llm.guard.rules.data import Undetermined, Value, to_number
 from formal_llm.guard.rules.expressions import BinaryOperation, Constant, Expression, FieldPath, FunctionCall, Scope
 from formal_llm.llms.question import Question
 from formal_llm.planning.drivers.strategies import Strategy, StrategyBranch, StrategyNode
+from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.assessing import AbsentValue, Assessment, Assessor, NeedScope, ValueStep
 from formal_llm.procedures.procedure import (
     ConditionNeed,
@@ -110,11 +111,15 @@ class ForeseenRun(ProcedureRun):
         for name in known:
             if name not in procedure.names:
                 raise ResourceNotFound("value", name, sorted(procedure.names))
-        values = {name: ForeseenValue(FieldPath((name,))) for name in known}
-        super().__init__(procedure, "", values, goal, has_model=has_model)
+        super().__init__(procedure, "", None, goal, has_model=has_model)
+        self.known.update({name: ForeseenValue(FieldPath((name,))) for name in known})
         self.world: dict[_Key, str] = {}
         self.conditions: dict[_Key, Expression] = {}
         self.asked: frozenset[str] = frozenset()
+
+    def _find_misfit(self, name: str, value: JSON, goal: str | None = None) -> str:
+        # A value that is not known yet is taken to fit.
+        return "" if isinstance(value, ForeseenValue) else super()._find_misfit(name, value, goal)
 
     def fork(self, decision: Decision, answer: str) -> ForeseenRun:
         """Return a copy in which a decision is made."""

@@ -50,7 +50,7 @@ def test_the_result_comes_first_and_the_way_is_marked() -> None:
 
 
 def test_what_failed_is_named() -> None:
-    page, shown = make_page(1, x=1, other=2)
+    page, shown = make_page(1, x=1)
     assert 'class="declined"' in page
     assert "look(x).size > 1 [x=1] does not hold" in shown.text
     page, shown = make_page("large", x=1)
