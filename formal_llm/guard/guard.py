@@ -136,6 +136,10 @@ class GuardState:
         """The events so far."""
         return tuple(EventHistory.list_events(self._past))
 
+    def without_history(self) -> GuardState:
+        """Return the state without its events; its decisions are the same, and it needs less memory."""
+        return GuardState(self.guard, self.position, self._seen, None, self.lost)
+
     @property
     def lost_rules(self) -> tuple[str, ...]:
         """The names of the rules that can no longer be kept, whatever happens."""

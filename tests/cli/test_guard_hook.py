@@ -14,7 +14,7 @@ from formal_llm.cli.guard_hook import run_hook
 
 def answered(monkeypatch: pytest.MonkeyPatch, data: bytes, *arguments: str) -> int:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-    return run_hook(["--hook", *arguments])
+    return run_hook(["--hook", "--alone", *arguments])
 
 
 def test_an_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

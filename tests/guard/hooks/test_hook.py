@@ -75,7 +75,7 @@ class Agent:
         return dict(json.loads(found.out)) if found.out else {}
 
     def rows(self) -> list[Mapping[str, Any]]:
-        reading = read_log(find_session_file(self.folder, self.guard, "../s/1"))
+        reading = read_log(find_session_file(self.folder, "../s/1"))
         assert reading.faults == ()
         return [entry.row for entry in reading.entries[1:]]
 
@@ -174,7 +174,7 @@ def test_events_that_rules_do_not_look_at_pass_with_a_note(tmp_path: Path) -> No
 def test_what_cannot_be_judged_does_not_run(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
     agent.before("Read")
-    path = find_session_file(tmp_path, GUARD, "../s/1")
+    path = find_session_file(tmp_path, "../s/1")
     path.write_bytes(path.read_bytes().replace(b'"call":"Read"', b'"call":"Edit"'))
     assert agent.before("Edit") == "deny"
     assert agent.send("Stop").code == 1
@@ -262,7 +262,7 @@ def test_from_the_command_line(tmp_path: Path) -> None:
         "tool_input": {},
         "tool_use_id": "1",
     }
-    command = [sys.executable, "-m", "formal_llm", "guard", "--hook", str(tmp_path / "rules.guard")]
+    command = [sys.executable, "-m", "formal_llm", "guard", "--hook", "--alone", str(tmp_path / "rules.guard")]
     told = subprocess.run(
         [*command, "--state", str(tmp_path / "state")], input=json.dumps(row).encode(), capture_output=True, timeout=60
     )
