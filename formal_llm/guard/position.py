@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.control.component import Cases, Key, Pending, Position, Times
 from formal_llm.control.machines import State
 from formal_llm.guard.events import Call, GuardEvent, Said
 from formal_llm.guard.rules.compiled import RulePart, TimedRulePart
-from formal_llm.guard.rules.data import Undetermined, to_number
+from formal_llm.guard.rules.data import Undetermined, read_value, to_number, write_value
 from formal_llm.guard.rules.labels import EventLabels, Fields, make_key
+from formal_llm.planning.json_data import JSON
 
 #: The maximum number of pending calls to remember, in case results are not recorded.
 _MOST_CALLS = 63
@@ -145,6 +146,43 @@ class PositionTracker:
         return Movement(
             Position(states, live, times, self._update_pending_calls(position.calls, event, labels)), tuple(refused)
         )
+
+    def write_position(self, position: Position) -> dict[str, JSON]:
+        """Convert a position to plain data for JSON.
+
+        Raises:
+            TypeError: a rule in another notation has states that are none.
+        """
+        return {
+            "states": write_value(position.states),
+            "live": write_value([list(cases.states.items()) for cases in position.live.values()]),
+            "times": write_value([list(times.items()) for times in position.times]),
+            "calls": [[name, tool, sorted(letters)] for name, (tool, letters) in position.calls],
+        }
+
+    def read_position(self, data: Mapping[str, JSON]) -> Position:
+        """Read a position that :meth:`write_position` has converted.
+
+        Raises:
+            KeyError, TypeError, ValueError: the data is no position of these rules.
+        """
+        rows: Mapping[str, Any] = {name: read_value(value) for name, value in data.items()}
+        live = {}
+        for (keys, cases), written in zip(self.start.live.items(), rows["live"], strict=True):
+            states = {tuple(case): self._check_states(cases.numbers, vector) for case, vector in written}
+            live[keys] = cases.with_states(states)
+        return Position(
+            self._check_states(range(len(self.parts)), rows["states"]),
+            FrozenDict(live),
+            tuple(FrozenDict({tuple(case): tuple(at) for case, at in times}) for times in rows["times"]),
+            tuple((name, (tool, frozenset(letters))) for name, tool, letters in rows["calls"]),
+        )
+
+    def _check_states(self, numbers: Sequence[int], states: Sequence[State | None]) -> tuple[State | None, ...]:
+        for number, state in zip(numbers, states, strict=True):
+            if state is not None and type(state) is not type(self.parts[number].machine.start):
+                raise ValueError(f"{state!r} is no state of {self.parts[number].name}")
+        return tuple(states)
 
     def _move_machine(
         self, place: int, states: list[State | None], live: _MovedCases, labels: Mapping[str, Fields]
