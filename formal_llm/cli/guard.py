@@ -76,6 +76,7 @@ class GuardGroup(PlainGroup):
 
 app = typer.Typer(help=HELP, cls=GuardGroup, no_args_is_help=True)
 RulesArgument = Annotated[Path, typer.Argument(metavar="RULES", help="A file of rules (.guard).")]
+KeyOption = Annotated[Path | None, typer.Option(metavar="FILE", help="The key that signs the log (HMAC-SHA256).")]
 GuaranteeOption = Annotated[
     GuaranteeName,
     typer.Option(help="some: some continuation keeps the rules; whatever: there is one whatever tools return."),
@@ -96,21 +97,28 @@ def serve(
     servers: Annotated[
         str | None, typer.Option(metavar="FILE", help='MCP servers as clients keep them: {"mcpServers": {...}}.')
     ] = None,
-    log: Annotated[Path | None, typer.Option(metavar="FILE", help="The audit log; it is added to.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The audit log; the run goes on after what it contains.")
+    ] = None,
+    key: KeyOption = None,
     port: Annotated[int | None, typer.Option(help="Serve over HTTP on this port of this machine.")] = None,
     guarantee: GuaranteeOption = GuaranteeName.some,
     timeout: Annotated[float, typer.Option(help="Seconds that a server may take to start.", min=0.1)] = 60.0,
 ) -> None:
     """Serve."""
     from formal_llm.guard import Guard
-    from formal_llm.guard.audit import AuditLog, make_audit
+    from formal_llm.guard.audit import AuditLog, make_audit, read_key
     from formal_llm.guard.mcp.serving import serve_guard as run
 
     read = _rules(rules)
     behind = _servers(words, server, servers)
     # The fingerprint of the rules alone: which tools there are may change.
-    audit = None if log is None else make_audit(AuditLog(log, Guard(read, guarantee=guarantee.value).fingerprint))
-    run(behind, lambda tools: Guard(read, tools, guarantee.value), audit=audit, port=port, timeout=timeout)
+    signing = read_key(key) if key else b""
+    record = AuditLog(log, Guard(read, guarantee=guarantee.value).fingerprint, signing) if log else None
+    run(
+        behind, lambda tools: Guard(read, tools, guarantee.value), audit=make_audit(record) if record else None,
+        past=record.read_events() if record else (), port=port, timeout=timeout,
+    )  # fmt: skip
 
 
 def _rules(path: Path) -> GuardRules:
@@ -140,12 +148,13 @@ def verify(
     head: Annotated[
         str | None, typer.Option(metavar="HASH", help="The hash that the last line of the log had.")
     ] = None,
+    key: KeyOption = None,
     repair: Annotated[bool, typer.Option(help="Look for a nearest valid trace.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Verify what was recorded."""
     from formal_llm.guard import Guard
-    from formal_llm.guard.audit import is_log, read_log
+    from formal_llm.guard.audit import is_log, read_key, read_log
     from formal_llm.guard.traces import read_traces
     from formal_llm.guard.verifying import count_by_rule, verify_trace
 
@@ -153,7 +162,9 @@ def verify(
     wrong: list[str] = []
     last = ""
     if is_log(trace):
-        reading = read_log(trace)
+        reading = read_log(trace, read_key(key) if key else b"")
+        if reading.signed and key is None:
+            err().print("note: the log is signed; its signatures are checked with --key")
         wrong = [str(fault) for fault in reading.faults]
         last = reading.head
         if head is not None and head not in {entry.hash for entry in reading.entries}:

@@ -21,7 +21,7 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,7 +31,6 @@ from types import TracebackType
 from formal_llm.authored.files import check_plain, read_bytes
 from formal_llm.errors import AuditError
 from formal_llm.guard.events import Decision, GuardEvent, as_row, from_row
-from formal_llm.guard.guard import Guard, GuardState
 from formal_llm.guard.live import Audit, Noted
 from formal_llm.planning.json_data import JSON
 
@@ -144,6 +143,20 @@ class AuditLog:
         """
         with self.held() as held:
             return held.append(row)
+
+    def read_events(self) -> list[GuardEvent]:
+        """Read the events that the state of a guard accepted, so that a run can go on after them.
+
+        Raises:
+            AuditError: the log cannot be read, was changed, or is signed with another key.
+        """
+        with self.held() as held:
+            reading = held.read()
+        if reading.faults:
+            problem = f"the log {self.path} was changed ({reading.faults[0]})"
+            raise AuditError(f"{problem}; keep the file as evidence, and begin another one")
+        events = [read_event(entry) for entry in reading.entries if entry.row.get("told") is True]
+        return [event for event in events if event is not None]
 
     @contextmanager
     def held(self) -> Iterator[HeldLog]:
@@ -407,21 +420,3 @@ def read_event(entry: Entry) -> GuardEvent | None:
         return from_row(row)
     except (KeyError, TypeError, ValueError) as error:
         raise AuditError(f"the event of line {entry.line} cannot be read: {error!r}") from error
-
-
-def list_recorded_events(entries: Iterable[Entry]) -> list[tuple[Entry, GuardEvent]]:
-    """List the events that the state accepted, each with its line."""
-    events = [(entry, read_event(entry)) for entry in entries if entry.row.get("told") is True]
-    return [(entry, event) for entry, event in events if event is not None]
-
-
-def replay_entries(guard: Guard, entries: Iterable[Entry]) -> GuardState:
-    """Compute the state to which a log leads.
-
-    Raises:
-        AuditError: an event of the log cannot be read.
-    """
-    state = guard.start()
-    for _, event in list_recorded_events(entries):
-        state = state.after(event)
-    return state
