@@ -456,7 +456,8 @@ def serve_hooks(place: Path, memory: HookMemory, idle: float = _IDLE) -> None:
     """Answer hooks at a socket until none has come for a while, or the code of this process is not that on disk.
 
     Args:
-        place: the path of the socket, in a folder of which this user alone can read and write the content.
+        place: the path of the socket, in a folder of which this user alone can read and write the content. A file
+            beside it, ``.lock``, has the number of this process.
         memory: what is known from earlier events.
         idle: how long to wait for a hook, in seconds.
 
@@ -472,6 +473,9 @@ def serve_hooks(place: Path, memory: HookMemory, idle: float = _IDLE) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return  # there is such a process
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
         place.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(str(place))
