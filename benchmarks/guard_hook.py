@@ -85,10 +85,10 @@ def main() -> None:
 def measure(rules: Path, events: int, runs: int, folder: Path) -> None:
     """Print what a hook costs with these rules after so many events."""
     state, guard = folder / f"{rules.stem}{events}", Guard(GuardRules.from_file(rules))
-    answer_event(event(-1), lambda: guard, state)
-    with AuditLog(find_session_file(state, "s"), guard.fingerprint).held() as held:
-        line = {"command": "cd x && git status | head -3"}
-        calls = [Call("Bash", add_shell_commands("Bash", line), f"{number}", at=NOW) for number in range(events)]
+    answer_event(event(-1), lambda: guard, state, rules=rules)
+    with AuditLog(find_session_file(state, "s", rules), guard.fingerprint).held() as held:
+        given = {"command": "cd x && git status | head -3"}
+        calls = [Call("Bash", add_shell_commands("Bash", given), f"{number}", at=NOW) for number in range(events)]
         held.append(*map(build_row, calls))
     hook = ["-m", "formal_llm", "guard", "--hook", str(rules), "--state", str(state)]
     alone = [spent([*hook, "--alone"], event(events + number)) for number in range(max(3, runs // 4))]

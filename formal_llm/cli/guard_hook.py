@@ -26,6 +26,14 @@ Answer = tuple[int, bytes, bytes]
 
 def run_hook(arguments: Sequence[str]) -> int:
     """Answer one event; return the exit code."""
+    try:
+        return _answer_event(arguments)
+    except Exception as error:  # whatever goes wrong in a guard must not let a call through
+        sys.stderr.write(f"formal-llm guard: {type(error).__name__}: {error}\n")
+        return _DENIED
+
+
+def _answer_event(arguments: Sequence[str]) -> int:
     data = sys.stdin.buffer.read(_MOST_INPUT + 1)
     base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     head = [str(Path.cwd()), str(base / "formal-llm" / "guard"), *arguments]
@@ -37,13 +45,21 @@ def run_hook(arguments: Sequence[str]) -> int:
 
     memory = HookMemory()
     code = _write_answer(answer_hook(head[2:], (head[0], head[1]), data, memory).encode_lines())
-    if place and not os.fork():
+    if place and not _fork_process():
         try:
             _detach_process(place.parent)
             serve_hooks(place, memory)
         finally:
             os._exit(0)
     return code
+
+
+def _fork_process() -> int:
+    """Fork this process; return 0 in the new one, and another number where there is none, too."""
+    try:
+        return os.fork()
+    except OSError:
+        return -1
 
 
 def _write_answer(answer: Answer) -> int:

@@ -59,6 +59,17 @@ def test_wrong_arguments_are_a_denial(
         assert "formal-llm guard" in told.err
 
 
+def test_whatever_goes_wrong_is_a_denial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert answered(monkeypatch, json.dumps(CALL).encode(), "rules.guard") == 2
+    assert "FileNotFoundError" in capfd.readouterr().err
+
+
 class User:
     """A user with hooks, and at most one process that answers them."""
 

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -133,7 +134,7 @@ def test_a_signed_log_cannot_be_written_anew_without_its_key(tmp_path: Path) -> 
     assert read_log(log.path).signed
     assert [fault.line for fault in read_log(log.path, KEY[::-1]).faults] == list(range(1, 7))
     # Who may write the file can write a chain that holds, and signatures of other lines or keys.
-    rows = [{name: value for name, value in entry.row.items() if name not in ("before", "hash", "mac")}
+    rows: list[Any] = [{name: value for name, value in entry.row.items() if name not in ("before", "hash", "mac")}
             for entry in read_log(log.path).entries]  # fmt: skip
     for other in (b"", KEY[::-1]):
         head, data = NOTHING, b""

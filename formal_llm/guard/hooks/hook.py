@@ -1,8 +1,8 @@
 """One event of a coding agent: the hook reads its session from disk, consults the guard, and adds the event.
 
-A session is a log (:mod:`formal_llm.guard.audit`), whose name depends on nothing but the session. The log is locked
-while an event is judged: concurrent hooks run one after the other, so two calls of one turn cannot both use the last
-call that a limit allows. A list of the sessions shows whether the log of one was removed.
+A session is a log (:mod:`formal_llm.guard.audit`), whose name depends on the session and the path of the rules, not on
+what they say. The log is locked while an event is judged: concurrent hooks run one after the other, so two calls of one
+turn cannot both use the last call that a limit allows. A list of the sessions shows whether the log of one was removed.
 
 If the rules change, what happened so far counts under the new ones, and a person is asked before the next call.
 
@@ -134,7 +134,13 @@ _CHANGED = "The rules have changed since the last call of this session, so a per
 
 
 def answer_event(
-    data: bytes, guarded: Guarded, folder: Path, *, key: bytes = b"", memory: HookMemory | None = None
+    data: bytes,
+    guarded: Guarded,
+    folder: Path,
+    *,
+    rules: Path | None = None,
+    key: bytes = b"",
+    memory: HookMemory | None = None,
 ) -> HookAnswer:
     """Answer an event as a hook.
 
@@ -142,6 +148,7 @@ def answer_event(
         data: the standard input.
         guarded: makes the guard.
         folder: the folder of the sessions.
+        rules: the path of the rules; hooks with different ones do not share a session.
         key: the key that signs their logs; empty for none.
         memory: what is known of them from earlier events.
 
@@ -159,7 +166,8 @@ def answer_event(
         return HookAnswer(err=f"formal-llm guard: the event {name} is not one that rules look at; it passes")
     try:
         guard = guarded()
-        with AuditLog(find_session_file(folder, str(row["session_id"])), guard.fingerprint, key).held() as held:
+        path = find_session_file(folder, str(row["session_id"]), rules)
+        with AuditLog(path, guard.fingerprint, key).held() as held:
             known = HookMemory() if memory is None else memory
             session = known.open_session(held, guard)
             answer = handler(session, row)
@@ -171,9 +179,10 @@ def answer_event(
         return HookAnswer(err=f"formal-llm guard: {error}", code=TOLD)
 
 
-def find_session_file(folder: Path, session: str) -> Path:
-    """Return the file of a session; whatever the session's name, it is in the folder."""
-    return folder / f"{hashlib.sha256(session.encode('utf-8', 'backslashreplace')).hexdigest()[:32]}.jsonl"
+def find_session_file(folder: Path, session: str, rules: Path | None = None) -> Path:
+    """Return the file of a session under the rules at a path; whatever the session's name, it is in the folder."""
+    name = session if rules is None else f"{rules.resolve()}\0{session}"
+    return folder / f"{hashlib.sha256(name.encode('utf-8', 'backslashreplace')).hexdigest()[:32]}.jsonl"
 
 
 class _CallStatus(NamedTuple):
@@ -284,7 +293,7 @@ class HookMemory:
             AuditError: the log was changed or removed, or cannot be read.
         """
         known = self._sessions.pop(held.path, None)
-        if known is not None and known.guard is guard and known.version == held.version:
+        if known is not None and (known.guard, known.held.key, known.version) == (guard, held.key, held.version):
             held.head = known.head
             known.held = held
             return known
@@ -439,10 +448,12 @@ def answer_hook(arguments: Sequence[str], folders: tuple[str, str], data: bytes,
     try:
         given = parser.parse_args(arguments)
         here, state = folders
+        rules = Path(here, given.rules)
         return answer_event(
             data,
-            lambda: memory.get_guard(Path(here, given.rules), given.guarantee),
+            lambda: memory.get_guard(rules, given.guarantee),
             Path(here, given.state or state),
+            rules=rules,
             key=read_key(Path(here, given.key)) if given.key else b"",
             memory=memory,
         )

@@ -26,6 +26,7 @@ from formal_llm.guard.hooks.hook import (
     InvalidHookInput,
     answer_call,
     answer_event,
+    answer_hook,
     find_session_file,
     read_input,
     refuse_stop,
@@ -242,6 +243,30 @@ def test_a_signed_session_goes_on_with_its_key_alone(tmp_path: Path) -> None:
     for key in (b"", b"fedcba9876543210"):
         agent.key = key
         assert agent.before("Read") == "deny"
+
+
+def test_a_signed_session_stays_signed_in_a_process_with_memory(tmp_path: Path) -> None:
+    agent = Agent(tmp_path, memory=HookMemory(), key=b"0123456789abcdef")
+    assert agent.before("Read") == "passes"
+    agent.key = b""
+    assert agent.before("Read") == "deny"
+    agent.key = b"0123456789abcdef"
+    assert agent.before("Read") == "passes"
+    assert len(agent.rows()) == 2
+
+
+def test_hooks_with_different_rules_do_not_share_a_session(tmp_path: Path) -> None:
+    memory = HookMemory()
+    row = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "pay", "tool_input": {}}
+    for name, most in (("a", 1), ("b", 2)):
+        (tmp_path / name).write_text(f"pay: pay\nrule r: at most {most} pay\n")
+    (tmp_path / "c").symlink_to("a")
+    given = [(name, f"{number}") for number, name in enumerate("ababac")]
+    found = [
+        answer_hook([name], (str(tmp_path), "state"), json.dumps({**row, "tool_use_id": id_}).encode(), memory).out
+        for name, id_ in given
+    ]
+    assert ["deny" in out for out in found] == [False, False, True, False, True, True]
 
 
 def test_a_guard_is_built_anew_when_a_file_of_its_rules_changes(tmp_path: Path) -> None:
