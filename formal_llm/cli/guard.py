@@ -23,7 +23,8 @@ HELP = """Guard an agent that exists already: only steps from which the rules ca
 In front of MCP servers: to its client this is one MCP server, on standard input and output or on a port of this
 machine. It lists the tools that the rules allow now, checks each call again, and asks a person where the rules say so.
 
-As a hook of Claude Code or Codex (--hook): one event on standard input, the answer on standard output.
+As a hook of Claude Code or Codex (--hook): one event on standard input, the answer on standard output. It takes --state
+FOLDER for the sessions, --key FILE to sign their logs, --alone to keep no process that answers later hooks.
 
 Over what was recorded (guard verify): where logs and traces break which rule.
 

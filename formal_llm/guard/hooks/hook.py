@@ -128,8 +128,6 @@ def _write_json(data: JSON) -> HookAnswer:
 #: A function that makes the guard; it is called only after the input was recognized as an event.
 Guarded = Callable[[], Guard]
 Input = Mapping[str, JSON]
-#: The list of the sessions, a log in their folder.
-_SESSIONS = "sessions.log"
 _CHANGED = "The rules have changed since the last call of this session, so a person has to approve that they count now."
 
 
@@ -340,10 +338,11 @@ def _read_files(paths: Iterable[Path]) -> dict[Path, bytes | None]:
 def _list_session(held: HeldLog, *, is_new: bool) -> str:
     """Begin the log of a session that is not in the list of sessions, and list it; return what is wrong with it."""
     path = held.path
-    with AuditLog(path.with_name(_SESSIONS), "", held.key).held() as sessions:
+    of_key = f"-{hashlib.sha256(held.key).hexdigest()[:8]}" if held.key else ""
+    with AuditLog(path.with_name(f"sessions{of_key}.log"), "", held.key).held() as sessions:
         reading = sessions.read()
         if reading.faults:
-            return f"{_SESSIONS}: {reading.faults[0]}"
+            return f"{sessions.path.name}: {reading.faults[0]}"
         listed = any(entry.row.get("session") == path.stem for entry in reading.entries)
         if listed and is_new:
             return f"{path.name} was removed"

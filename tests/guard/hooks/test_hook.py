@@ -243,6 +243,12 @@ def test_a_signed_session_goes_on_with_its_key_alone(tmp_path: Path) -> None:
     for key in (b"", b"fedcba9876543210"):
         agent.key = key
         assert agent.before("Read") == "deny"
+        # Each key has a list of sessions of its own, so sessions of other keys, or without one, begin beside this.
+        row = {"session_id": f"other {key.hex()}", "hook_event_name": "Stop"}
+        assert answer_event(json.dumps(row).encode(), lambda: GUARD, tmp_path, key=key) == HookAnswer()
+    agent.key = b"0123456789abcdef"
+    agent.path.unlink()
+    assert agent.before("Read") == "deny"
 
 
 def test_a_signed_session_stays_signed_in_a_process_with_memory(tmp_path: Path) -> None:
