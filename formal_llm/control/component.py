@@ -479,7 +479,7 @@ def project_node(position: Position, component: Component) -> ComponentNode:
         count: Counter[Vector] = Counter()
         for states, number in cases.counts.items():
             vector = tuple(states[place] for place in places)
-            if None not in vector:
+            if None not in vector:  # a rule that allows no new case says nothing about one of other rules
                 count[vector] += number
         copies.append(component.build_copies(machines, None if None in base else base, count))
     return ComponentNode(plain, tuple(copies), count_pending_calls([call for _, call in position.calls], component))

@@ -57,13 +57,11 @@ class _MovedCases:
         states = self._moved[keys].setdefault(case, list(cases.states.get(case, ())))
         states[cases.numbers.index(number)] = state
 
-    def open_case(self, keys: tuple[str, ...], case: Key, states: Sequence[State | None]) -> list[int]:
-        """Add a case if it is new; return the machines for which no new case may come."""
+    def open_case(self, keys: tuple[str, ...], case: Key, states: Sequence[State | None]) -> None:
+        """Add a case if it is new."""
         cases = self._live[keys]
-        if case in cases.states or case in self._moved[keys]:
-            return []
-        self._moved[keys][case] = [states[number] for number in cases.numbers]
-        return [number for number in cases.numbers if states[number] is None]
+        if case not in cases.states:
+            self._moved[keys].setdefault(case, [states[number] for number in cases.numbers])
 
     def move_all(self, keys: tuple[str, ...], number: int, step: Callable[[State], State | None]) -> Key | None:
         """Move a machine in all cases; return the first case in which it breaks, and keeps its state."""
@@ -209,8 +207,7 @@ class PositionTracker:
             state = live.get_state(part.keys, place, case, base)
             after = None if state is None else part.machine.step(state, letters, weight)
             if base is not None:
-                dead = live.open_case(part.keys, case, states)
-                broken_machines += [BrokenMachine(number, said=f"for {', '.join(case)}") for number in dead]
+                live.open_case(part.keys, case, states)
             if after is None:
                 broken_machines.append(BrokenMachine(place, said=explanation or f"for {', '.join(case)}"))
             else:

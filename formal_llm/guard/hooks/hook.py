@@ -437,7 +437,7 @@ def answer_hook(arguments: Sequence[str], folders: tuple[str, str], data: bytes,
         data: its standard input.
         memory: what is known from earlier events.
     """
-    parser = _HookParser(prog="formal-llm guard", add_help=False)
+    parser = _HookParser(prog="formal-llm guard", add_help=False, allow_abbrev=False)
     parser.add_argument("--hook", action="store_true")
     parser.add_argument("rules")
     parser.add_argument("--state")
