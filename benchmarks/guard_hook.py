@@ -1,9 +1,11 @@
-"""What a hook costs: processor time of whole processes, from start to answer, and of what they are made of.
+"""What a hook costs: processor time from start to answer, beside an empty Python in the same run.
 
-What it shows, as medians in seconds of processor time: an empty Python, the import of the library, one event answered
-by ``formal-llm guard --hook``; and inside a process that is warm, one event of a session that already has so many.
+What it shows, as medians in milliseconds: an empty Python; a hook that answers by itself (``--alone``), as the first of
+a user does; a hook that asks the process of the user, and what that process spends on it. All of them for the rule
+files of ``grammars/guard`` and one of a hundred rules, after so many events of the session.
 
-Run: ``python benchmarks/guard_hook.py [--runs N]``
+Run: ``python benchmarks/guard_hook.py [--runs N]``; with ``PYTHONDONTWRITEBYTECODE`` unset, since installed modules are
+compiled.
 """
 
 from __future__ import annotations
@@ -11,17 +13,38 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
-from formal_llm.guard import Guard, GuardRules
-from formal_llm.guard.hooks.hook import answer_event
+from formal_llm.guard import Call, Guard, GuardRules
+from formal_llm.guard.audit import AuditLog, build_row
+from formal_llm.guard.hooks.hook import answer_event, find_session_file
+from formal_llm.guard.shell.commands import add_shell_commands
 
-RULES = 'edit: Edit\npush: Bash[runs(commands, "git push")]\nrule few: at most 3 push\nrule look: edit before push\n'
+ROOT = Path(__file__).parent.parent
+EVENTS, NOW = (0, 300, 3_000), datetime.now(UTC)
+
+
+def hundred_rules() -> str:
+    """A hundred rules over fifty tools, among them conditions, keys, sums and times."""
+    lines = [f"t{number}: T{number} with k = key, cost = cost" for number in range(50)]
+    lines += [f'c{number}: Bash[runs(commands, "program{number}") and not t{number}(cwd)]' for number in range(10)]
+    kinds = (
+        ": {0} before {1}",
+        " for each k: at most 3 {0} since {1}",
+        ": never {0} after {1}",
+        ": {1} after each {0}",
+    )
+    lines += [f"rule r{one}{kinds[one % 4].format(f't{one % 45}', f't{one % 45 + 1}')}" for one in range(90)]
+    lines += [f"rule x{number}: at most 2 c{number} within 1h" for number in range(10)]
+    return "\n".join([*lines, ""])
 
 
 def event(number: int) -> bytes:
@@ -30,38 +53,56 @@ def event(number: int) -> bytes:
 
 
 def spent(command: list[str], data: bytes) -> float:
-    """The processor time of a process, in seconds."""
-    before = os.times()
+    """The processor time of a process, in milliseconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *command], input=data, check=True, capture_output=True)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3
+
+
+def spent_so_far(process: int) -> float:
+    """The processor time of a running process, in milliseconds."""
+    return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e6
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=20)
     runs = parser.parse_args().runs
+    empty = statistics.median(spent(["-c", "pass"], b"") for _ in range(runs))
+    print(f"an empty Python: {empty:.1f} ms\n{'rules':<32}{'events':>8}{'alone':>9}{'asking':>9}{'process':>9}")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "rules.guard").write_text(RULES)
-        hook = ["-m", "formal_llm", "guard", "--hook", str(folder / "rules.guard"), "--state", str(folder / "state")]
-        for called, command in (
-            ("an empty Python", ["-c", "pass"]),
-            ("import formal_llm", ["-c", "import formal_llm"]),
-            ("one hook", hook),
-        ):
-            found = [spent(command, event(number)) for number in range(runs)]
-            print(f"{called:32} {statistics.median(found):8.3f} s")
-        guard = Guard(GuardRules.from_string(RULES))
-        done = 0
-        for length in (10, 100, 1000):
-            while done < length:
-                answer_event(event(done), lambda: guard, folder / "warm")
-                done += 1
-            begun = time.process_time()
-            answer_event(event(done), lambda: guard, folder / "warm")
-            done += 1
-            print(f"the event after {length:5} others, warm {time.process_time() - begun:7.3f} s")
+        os.environ["XDG_RUNTIME_DIR"] = name
+        large = Path(name, "a hundred rules.guard")
+        large.write_text(hundred_rules())
+        for rules in (*sorted((ROOT / "grammars" / "guard").glob("*.guard")), large):
+            for events in EVENTS:
+                measure(rules, events, runs, Path(name))
+        (lock,) = Path(name).rglob("*.lock")
+        os.kill(int(lock.read_text()), signal.SIGTERM)
+
+
+def measure(rules: Path, events: int, runs: int, folder: Path) -> None:
+    """Print what a hook costs with these rules after so many events."""
+    state, guard = folder / f"{rules.stem}{events}", Guard(GuardRules.from_file(rules))
+    answer_event(event(-1), lambda: guard, state, rules=rules)
+    with AuditLog(find_session_file(state, "s", rules), guard.fingerprint).held() as held:
+        given = {"command": "cd x && git status | head -3"}
+        calls = [Call("Bash", add_shell_commands("Bash", given), f"{number}", at=NOW) for number in range(events)]
+        held.append(*map(build_row, calls))
+    hook = ["-m", "formal_llm", "guard", "--hook", str(rules), "--state", str(state)]
+    alone = [spent([*hook, "--alone"], event(events + number)) for number in range(max(3, runs // 4))]
+    spent(hook, event(events + 100))  # this one starts the process, or lets it read the session
+    while not list(folder.rglob("*.sock")):
+        time.sleep(0.05)
+    (lock,) = folder.rglob("*.lock")
+    before = spent_so_far(int(lock.read_text()))
+    asking = [spent(hook, event(events + 200 + number)) for number in range(runs)]
+    process = (spent_so_far(int(lock.read_text())) - before) / runs
+    line = (
+        f"{rules.stem:<32}{events:>8}{statistics.median(alone):>9.1f}{statistics.median(asking):>9.1f}{process:>9.1f}"
+    )
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

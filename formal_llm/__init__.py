@@ -7,12 +7,9 @@ question offers only the choices from which a valid plan can still be finished.
     >>> planner = Planner(CFG.from_string("S -> wash S | dry"), llm="test:first")
 """
 
-import warnings
-from typing import TYPE_CHECKING
-
-from formal_llm import errors
-from formal_llm.errors import FormalLLMError
-from formal_llm.exports import export_lazily
+#: What type checkers take for true. A hook starts for each event of an agent, and to import typing would take half of
+#: its time.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from formal_llm.authoring.author import Authored, aauthor, author
@@ -131,16 +128,20 @@ _HOMES = {
     "verify_text": "planning.checking.texts",
 }
 
-_export = export_lazily(__name__, _HOMES)
-
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
     """The exported names. Errors are imported from :mod:`formal_llm.errors`; for one version also from here."""
+    import warnings
+    from importlib import import_module
+
+    errors = import_module("formal_llm.errors")
+    if name == "errors":
+        return errors
     error = getattr(errors, name, None) if name in errors.__all__ else None
-    if not (isinstance(error, type) and issubclass(error, (FormalLLMError, errors.GrammarWarning))):
-        return _export(name)
+    if not (isinstance(error, type) and issubclass(error, (errors.FormalLLMError, errors.GrammarWarning))):
+        return import_module("formal_llm.exports").export_lazily(__name__, _HOMES)(name)
     warnings.warn(f"import {name} from formal_llm.errors", DeprecationWarning, stacklevel=2)
     return error
 

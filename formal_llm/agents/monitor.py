@@ -21,7 +21,8 @@ from formal_llm.agents.findings import Finding, find_rule_problems
 from formal_llm.agents.refusal import Refusal, explain_refusal
 from formal_llm.authored.tables import AlternativeShape, Keys, NamedEntries
 from formal_llm.automata import Limits, Source, Word
-from formal_llm.automata.languages.fronts import Allowed, ConfigurationSet
+from formal_llm.automata.languages.fronts import Allowed as Allowed
+from formal_llm.automata.languages.fronts import ConfigurationSet
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import NotAllowed, SnapshotError
 from formal_llm.planning.checking.verify import Verification

@@ -28,7 +28,8 @@ In front of the API of a model (--serve): an agent in any language uses this add
 completions, Responses and Anthropic's Messages. It is offered only the tools that may be called now, a refused call is
 asked again with the reason, and the last answer waits until nothing is owed. Keys pass through.
 
-As a hook of Claude Code or Codex (--hook): one event on standard input, the answer on standard output.
+As a hook of Claude Code or Codex (--hook): one event on standard input, the answer on standard output. It takes --state
+FOLDER for the sessions, --key FILE to sign their logs, --alone to keep no process that answers later hooks.
 
 Over what was recorded (guard verify): where logs and traces break which rule.
 
@@ -83,6 +84,7 @@ class GuardGroup(PlainGroup):
 
 app = typer.Typer(help=HELP, cls=GuardGroup, no_args_is_help=True)
 RulesArgument = Annotated[Path, typer.Argument(metavar="RULES", help="A file of rules (.guard).")]
+KeyOption = Annotated[Path | None, typer.Option(metavar="FILE", help="The key that signs the log (HMAC-SHA256).")]
 GuaranteeOption = Annotated[
     GuaranteeName,
     typer.Option(help="some: some continuation keeps the rules; whatever: there is one whatever tools return."),
@@ -103,7 +105,10 @@ def serve(
     servers: Annotated[
         str | None, typer.Option(metavar="FILE", help='MCP servers as clients keep them: {"mcpServers": {...}}.')
     ] = None,
-    log: Annotated[Path | None, typer.Option(metavar="FILE", help="The audit log; it is added to.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The audit log; the run goes on after what it contains.")
+    ] = None,
+    key: KeyOption = None,
     port: Annotated[int | None, typer.Option(help="Serve over HTTP on this port of this machine.")] = None,
     as_endpoint: Annotated[bool, typer.Option("--serve", help="Guard the API of a model instead.")] = False,
     openai: Annotated[
@@ -118,7 +123,7 @@ def serve(
 ) -> None:
     """Serve."""
     from formal_llm.guard import Guard
-    from formal_llm.guard.audit import AuditLog, make_audit
+    from formal_llm.guard.audit import AuditLog, make_audit, read_key
     from formal_llm.guard.mcp.serving import serve_guard as run
 
     read = _rules(rules)
@@ -127,8 +132,12 @@ def serve(
         return
     behind = _servers(words, server, servers)
     # The fingerprint of the rules alone: which tools there are may change.
-    audit = None if log is None else make_audit(AuditLog(log, Guard(read, guarantee=guarantee.value).fingerprint))
-    run(behind, lambda tools: Guard(read, tools, guarantee.value), audit=audit, port=port, timeout=timeout)
+    signing = read_key(key) if key else b""
+    record = AuditLog(log, Guard(read, guarantee=guarantee.value).fingerprint, signing) if log else None
+    run(
+        behind, lambda tools: Guard(read, tools, guarantee.value), audit=make_audit(record) if record else None,
+        past=record.read_events() if record else (), port=port, timeout=timeout,
+    )  # fmt: skip
 
 
 def _serve_endpoint(guard: Guard, openai: str, anthropic: str, sign: Path | None, port: int) -> None:
@@ -136,18 +145,10 @@ def _serve_endpoint(guard: Guard, openai: str, anthropic: str, sign: Path | None
         import uvicorn
 
         from formal_llm.guard.endpoint.serving import Endpoint, EndpointSettings
-    from formal_llm.authored.files import read_bytes
     from formal_llm.errors import InputError
+    from formal_llm.guard.audit import read_key
 
-    key = None
-    if sign is not None:
-        try:
-            key = read_bytes(sign).strip()
-        except OSError as error:
-            raise InputError(f"{sign}: the key cannot be read: {error.strerror or error}") from error
-        if not key:
-            raise InputError(f"{sign}: there is no key in this file")
-    app = Endpoint(guard, EndpointSettings(openai, anthropic, key=key)).build_app()
+    app = Endpoint(guard, EndpointSettings(openai, anthropic, key=read_key(sign) if sign else None)).build_app()
     try:
         listening = socket.create_server(("127.0.0.1", port))
     except OSError as error:
@@ -185,12 +186,13 @@ def verify(
     head: Annotated[
         str | None, typer.Option(metavar="HASH", help="The hash that the last line of the log had.")
     ] = None,
+    key: KeyOption = None,
     repair: Annotated[bool, typer.Option(help="Look for a nearest valid trace.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Verify what was recorded."""
     from formal_llm.guard import Guard
-    from formal_llm.guard.audit import is_log, read_log
+    from formal_llm.guard.audit import is_log, read_key, read_log
     from formal_llm.guard.traces import read_traces
     from formal_llm.guard.verifying import count_by_rule, verify_trace
 
@@ -198,7 +200,9 @@ def verify(
     wrong: list[str] = []
     last = ""
     if is_log(trace):
-        reading = read_log(trace)
+        reading = read_log(trace, read_key(key) if key else b"")
+        if reading.signed and key is None:
+            err().print("note: the log is signed; its signatures are checked with --key")
         wrong = [str(fault) for fault in reading.faults]
         last = reading.head
         if head is not None and head not in {entry.hash for entry in reading.entries}:

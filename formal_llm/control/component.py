@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import product
 from typing import NamedTuple, Protocol
 
+from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.control.machines import Letters, Machine, State
 from formal_llm.control.plant import Plant, PlantSymbol
 
@@ -384,9 +385,9 @@ class Component:
             )
         )
 
-    def build_copies(self, group: Sequence[Machine], base: Vector | None, vectors: Sequence[Vector]) -> Copies:
-        """Build the copies of rules in these states."""
-        return self._drop_idle_copies(group, base, Counter(vectors))
+    def build_copies(self, group: Sequence[Machine], base: Vector | None, count: Counter[Vector]) -> Copies:
+        """Build the copies of rules, so many in each of these states."""
+        return self._drop_idle_copies(group, base, count)
 
     def _move_pending_calls(
         self, pending: tuple[tuple[Pending, int], ...], symbol: PlantSymbol, again: bool
@@ -422,8 +423,33 @@ def _pending_sort_key(item: tuple[Pending, int]) -> tuple[str, list[str]]:
 
 #: The values that distinguish the cases of a rule ``for each``.
 Key = tuple[str, ...]
-Live = Mapping[Key, State]
 Times = tuple[datetime, ...]
+
+
+class Cases(NamedTuple):
+    """The cases of the rules with the same keys.
+
+    Attributes:
+        numbers: the numbers of the machines of these rules.
+        states: for each case seen so far the states of these machines; None for one that no new case may have.
+        counts: how many cases have which states. What can follow depends on nothing else.
+    """
+
+    numbers: tuple[int, ...]
+    states: Mapping[Key, tuple[State | None, ...]]
+    counts: Mapping[tuple[State | None, ...], int]
+
+    def with_states(self, moved: Mapping[Key, Sequence[State | None]]) -> Cases:
+        """Return the cases after some have moved."""
+        states, counts = dict(self.states), Counter(dict(self.counts))
+        for case, vector in moved.items():
+            if case in states:
+                counts[states[case]] -= 1
+            states[case] = tuple(vector)
+            counts[states[case]] += 1
+        return Cases(
+            self.numbers, FrozenDict(states), FrozenDict({one: count for one, count in counts.items() if count})
+        )
 
 
 class Position(NamedTuple):
@@ -431,14 +457,13 @@ class Position(NamedTuple):
 
     Attributes:
         states: the state of each machine; for one ``for each`` that of unseen cases (None: no new case may occur).
-        live: for each machine ``for each`` the state of each case seen so far; all machines with the same keys have
-            the same cases.
+        live: for the keys of machines ``for each`` the cases seen so far.
         times: for each timed machine and each case the times of its events.
         calls: the pending calls: id, tool, letters.
     """
 
     states: tuple[State | None, ...]
-    live: tuple[Live, ...]
+    live: Mapping[tuple[str, ...], Cases]
     times: tuple[Mapping[Key, Times], ...]
     calls: tuple[tuple[str, Pending], ...]
 
@@ -447,9 +472,14 @@ def project_node(position: Position, component: Component) -> ComponentNode:
     """What some rules see of a position."""
     plain: Vector = tuple(position.states[number] for number in component.plain)
     copies = []
-    for group, machines in zip(component.groups, component.machines, strict=True):
+    for keys, group, machines in zip(component.keys, component.groups, component.machines, strict=True):
         base = tuple(position.states[number] for number in group)
-        cases = position.live[group[0]]
-        vectors = [tuple(position.live[number][case] for number in group) for case in cases]
-        copies.append(component.build_copies(machines, None if None in base else base, vectors))
+        cases = position.live[keys]
+        places = [cases.numbers.index(number) for number in group]
+        count: Counter[Vector] = Counter()
+        for states, number in cases.counts.items():
+            vector = tuple(states[place] for place in places)
+            if None not in vector:  # a rule that allows no new case says nothing about one of other rules
+                count[vector] += number
+        copies.append(component.build_copies(machines, None if None in base else base, count))
     return ComponentNode(plain, tuple(copies), count_pending_calls([call for _, call in position.calls], component))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.control.component import Component, ControlledRule, Position, project_node
+from formal_llm.control.machines import State
 from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.control.search import ViabilitySearch
 
@@ -74,8 +75,11 @@ class Supervisor:
         unmet = []
         for number in sorted(self.numbers):
             part = self._rules[number]
-            states = position.live[number].values() if part.keys else (position.states[number],)
-            if not all(part.machine.is_accepting(state) for state in states):
+            states: Collection[State | None] = (position.states[number],)
+            if part.keys:
+                cases = position.live[part.keys]
+                states = {one[cases.numbers.index(number)] for one in cases.counts}
+            if not all(part.machine.is_accepting(state) for state in states if state is not None):
                 unmet.append(number)
         return tuple(unmet)
 

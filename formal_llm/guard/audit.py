@@ -9,25 +9,28 @@ The hash of a line is the SHA-256 of everything before it in the line, including
 is extended under a lock of its file, and a line counts only once it is on the disk. A line that was cut off, because
 the machine or the process died while it was written, never counted: the next line records it.
 
-Removing lines at the end of a log leaves no trace in it. To detect that, keep the last hash somewhere else.
+Anybody who may write the file can write all of it anew. A *signed* log has in each line an HMAC-SHA256 of what is
+before it in the line, under a key that is not in the log: without the key, no line can be made.
+
+Removing lines at the end of a log leaves no trace in it, signed or not. To detect that, keep the last hash elsewhere.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-from formal_llm.authored.files import check_plain
+from formal_llm.authored.files import check_plain, read_bytes
 from formal_llm.errors import AuditError
 from formal_llm.guard.events import Decision, GuardEvent, as_row, from_row
-from formal_llm.guard.guard import Guard, GuardState
 from formal_llm.guard.live import Audit, Noted
 from formal_llm.planning.json_data import JSON
 
@@ -36,6 +39,9 @@ FORMAT = "formal-llm guard log 1"
 NOTHING = "0" * 64
 #: The length of the end of a line, which contains its hash.
 _TAIL = len(',"hash":""}') + 64
+_SIGNATURE = len(',"mac":""') + 64
+#: The least number of bytes of a key.
+_LEAST_KEY = 16
 #: The maximum number of bytes kept of a line that was cut off.
 _MOST_TORN = 2_000
 #: The maximum size in bytes of a line and of a log.
@@ -89,6 +95,28 @@ class LogReading:
         """The hash of the last line; a copy of it reveals later whether lines are missing at the end."""
         return self.entries[-1].hash if self.entries else NOTHING
 
+    @property
+    def signed(self) -> bool:
+        """Whether it has signatures, which are checked if a key was given."""
+        return any("mac" in entry.row for entry in self.entries)
+
+
+def read_key(path: str | os.PathLike[str]) -> bytes:
+    """Read the key of signed logs; white space around it does not count.
+
+    Raises:
+        AuditError: the file cannot be read, or the key is too short.
+    """
+    try:
+        key = read_bytes(path, 10_000).strip()
+    except OSError as error:
+        raise AuditError(f"the key {path} cannot be read: {error.strerror}") from error
+    if len(key) < _LEAST_KEY:
+        raise AuditError(
+            f"the key {path} has fewer than {_LEAST_KEY} bytes; make one: head -c 32 /dev/urandom | base64 > {path}"
+        )
+    return key
+
 
 class AuditLog:
     """A log on disk that several processes may append to.
@@ -96,14 +124,16 @@ class AuditLog:
     Args:
         path: the file; it is created if it is missing.
         rules: the fingerprint of the rules, for the first line.
+        key: the key that signs the lines; empty for a log without signatures.
 
     Raises:
         AuditError: the path is not a regular file, or cannot be written.
     """
 
-    def __init__(self, path: str | os.PathLike[str], rules: str = "") -> None:
+    def __init__(self, path: str | os.PathLike[str], rules: str = "", key: bytes = b"") -> None:
         self.path = Path(path)
         self.rules = rules
+        self.key = key
 
     def append(self, row: Mapping[str, JSON]) -> str:
         """Append a line, wait until it is on the disk, and return its hash.
@@ -113,6 +143,20 @@ class AuditLog:
         """
         with self.held() as held:
             return held.append(row)
+
+    def read_events(self) -> list[GuardEvent]:
+        """Read the events that the state of a guard accepted, so that a run can go on after them.
+
+        Raises:
+            AuditError: the log cannot be read, was changed, or is signed with another key.
+        """
+        with self.held() as held:
+            reading = held.read()
+        if reading.faults:
+            problem = f"the log {self.path} was changed ({reading.faults[0]})"
+            raise AuditError(f"{problem}; keep the file as evidence, and begin another one")
+        events = [read_event(entry) for entry in reading.entries if entry.row.get("told") is True]
+        return [event for event in events if event is not None]
 
     @contextmanager
     def held(self) -> Iterator[HeldLog]:
@@ -128,42 +172,62 @@ class AuditLog:
         except OSError as error:
             raise AuditError(f"the log {self.path} cannot be opened: {error.strerror}") from error
         with _LockedDescriptor(number):
-            yield HeldLog(number, self.path, self.rules)
+            yield HeldLog(number, self)
 
 
 class HeldLog:
-    """A log that is locked against other writers."""
+    """A log that is locked against other writers.
 
-    def __init__(self, number: int, path: Path, rules: str) -> None:
+    Attributes:
+        path: its file.
+        key: the key that signs its lines.
+        head: the hash of its last line; None before anything was read or appended.
+    """
+
+    def __init__(self, number: int, log: AuditLog) -> None:
         self._number = number
-        self._path = path
-        self._rules = rules
-        self._head: str | None = None
+        self.path = log.path
+        self._rules = log.rules
+        self.key = log.key
+        self.head: str | None = None
         self._torn = ""
+
+    @property
+    def version(self) -> tuple[int, int, int, int]:
+        """Which file this is, and when it was last changed: where this is the same, nobody has written to it."""
+        found = os.fstat(self._number)
+        return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
 
     def read(self) -> LogReading:
         """Read the whole log."""
         size = os.fstat(self._number).st_size
         if size > MOST_LOG:
-            raise AuditError(f"the log {self._path} has more than {MOST_LOG:,} bytes; begin another one")
-        reading = read_lines(os.pread(self._number, size, 0))
+            raise AuditError(f"the log {self.path} has more than {MOST_LOG:,} bytes; begin another one")
+        reading = read_lines(os.pread(self._number, size, 0), self.key)
         if not reading.faults:
-            self._head = reading.head
+            self._require_key(reading.signed)
+            self.head = reading.head
         return reading
 
-    def append(self, row: Mapping[str, JSON]) -> str:
-        """Append a line as :meth:`AuditLog.append` does."""
+    def _require_key(self, signed: bool) -> None:
+        if signed and not self.key:
+            raise AuditError(f"the log {self.path} is signed, and goes on only with its key")
+
+    def append(self, *rows: Mapping[str, JSON]) -> str:
+        """Append lines as :meth:`AuditLog.append` does; without any, only the first line of a new log is written."""
         self._cut_torn_line()
-        if self._head is None:
-            self._head = self._read_last_hash()
+        if self.head is None:
+            self.head = self._read_last_hash()
         lines: list[Mapping[str, JSON]] = []
-        if self._head == NOTHING and os.fstat(self._number).st_size == 0:
+        if self.head == NOTHING and os.fstat(self._number).st_size == 0:
             lines.append({"format": FORMAT, "rules": self._rules})
-        lines.append({"at": datetime.now(UTC).isoformat(), **row, **({"torn": self._torn} if self._torn else {})})
+        for row in rows:
+            lines.append({"at": datetime.now(UTC).isoformat(), **row, **({"torn": self._torn} if self._torn else {})})
+            self._torn = ""
         written = b""
-        head = self._head
+        head = self.head
         for line in lines:
-            text, head = seal_line(line, head)
+            text, head = seal_line(line, head, self.key)
             written += text
         if len(written) > MOST_LINE:
             raise AuditError(f"a line of a log has at most {MOST_LINE:,} bytes")
@@ -173,8 +237,8 @@ class HeldLog:
                 count += os.write(self._number, written[count:])
             os.fsync(self._number)
         except OSError as error:
-            raise AuditError(f"the log {self._path} cannot be written: {error.strerror}") from error
-        self._head, self._torn = head, ""
+            raise AuditError(f"the log {self.path} cannot be written: {error.strerror}") from error
+        self.head = head
         return head
 
     def _cut_torn_line(self) -> None:
@@ -185,7 +249,7 @@ class HeldLog:
         start = self._find_line_start(size)
         self._torn = os.pread(self._number, min(size - start, _MOST_TORN), start).decode("utf-8", "replace")
         os.ftruncate(self._number, start)
-        self._head = None
+        self.head = None
 
     def _find_line_start(self, end: int) -> int:
         """Find the start of the line that ends at a position."""
@@ -203,11 +267,13 @@ class HeldLog:
         if not size:
             return NOTHING
         start = self._find_line_start(size - 1)
-        entry, _ = _read_line(os.pread(self._number, size - 1 - start, start), 0)
+        entry, problem = _read_line(os.pread(self._number, size - 1 - start, start), 0, self.key)
         if entry is None:
             raise AuditError(
-                f"the last line of the log {self._path} was changed; keep the file as evidence, and begin another one"
+                f"the last line of the log {self.path} was changed; keep the file as evidence, and begin another one "
+                f"({problem})"
             )
+        self._require_key("mac" in entry.row)
         return entry.hash
 
 
@@ -234,16 +300,22 @@ class _LockedDescriptor:
         os.close(self.number)  # which releases the lock
 
 
-def seal_line(row: Mapping[str, JSON], before: str) -> tuple[bytes, str]:
-    """Write a line of a log, and return it with its hash."""
-    body = json.dumps({**row, "before": before}, ensure_ascii=False, separators=(",", ":"))
-    body = body.encode("utf-8", "backslashreplace").decode("utf-8")  # a lone surrogate is not valid UTF-8
-    digest = hashlib.sha256(body[:-1].encode()).hexdigest()
-    return f'{body[:-1]},"hash":"{digest}"}}\n'.encode(), digest
+def seal_line(row: Mapping[str, JSON], before: str, key: bytes = b"") -> tuple[bytes, str]:
+    """Write a line of a log, signed if there is a key, and return it with its hash."""
+    text = json.dumps({**row, "before": before}, ensure_ascii=False, separators=(",", ":"))
+    body = text.encode("utf-8", "backslashreplace")[:-1]  # a lone surrogate is not valid UTF-8
+    if key:
+        body += _sign_line(body, key)
+    digest = hashlib.sha256(body).hexdigest()
+    return body + f',"hash":"{digest}"}}\n'.encode(), digest
 
 
-def read_log(path: str | os.PathLike[str]) -> LogReading:
-    """Read a log on disk, and check that it is what was written.
+def _sign_line(body: bytes, key: bytes) -> bytes:
+    return f',"mac":"{hmac.digest(key, body, "sha256").hex()}"'.encode()
+
+
+def read_log(path: str | os.PathLike[str], key: bytes = b"") -> LogReading:
+    """Read a log on disk, and check that it is what was written, and signed with the key if one is given.
 
     Raises:
         AuditError: the file cannot be read.
@@ -252,7 +324,7 @@ def read_log(path: str | os.PathLike[str]) -> LogReading:
         check_plain(path)
         if Path(path).stat().st_size > MOST_LOG:
             raise AuditError(f"the log {path} has more than {MOST_LOG:,} bytes")
-        return read_lines(Path(path).read_bytes())
+        return read_lines(Path(path).read_bytes(), key)
     except OSError as error:
         raise AuditError(f"the log {path} cannot be read: {error.strerror}") from error
 
@@ -267,14 +339,14 @@ def is_log(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def read_lines(data: bytes) -> LogReading:
-    """Read the lines of a log, and check that they are what was written."""
+def read_lines(data: bytes, key: bytes = b"") -> LogReading:
+    """Read the lines of a log, and check that they are what was written, and signed with the key if one is given."""
     *lines, last = data.split(b"\n")
     entries: list[Entry] = []
     faults: list[Fault] = []
     before = NOTHING
     for number, line in enumerate(lines, 1):
-        entry, problem = _read_line(line, number)
+        entry, problem = _read_line(line, number, key)
         if entry is None:
             faults.append(Fault(number, problem))
             before = ""
@@ -288,12 +360,15 @@ def read_lines(data: bytes) -> LogReading:
     return LogReading(tuple(entries), tuple(faults), last[:_MOST_TORN].decode("utf-8", "replace"))
 
 
-def _read_line(line: bytes, number: int) -> tuple[Entry | None, str]:
+def _read_line(line: bytes, number: int, key: bytes = b"") -> tuple[Entry | None, str]:
     if len(line) < _TAIL or line[-_TAIL:-66] != b',"hash":"':
         return None, "it is no line of a log: it does not end with its hash"
     digest = hashlib.sha256(line[:-_TAIL]).hexdigest()
     if line[-66:] != f'{digest}"}}'.encode():
         return None, "it was changed: its hash does not fit what it says"
+    signed = line[:-_TAIL]
+    if key and not hmac.compare_digest(signed[-_SIGNATURE:], _sign_line(signed[:-_SIGNATURE], key)):
+        return None, "it is not signed with this key"
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -345,21 +420,3 @@ def read_event(entry: Entry) -> GuardEvent | None:
         return from_row(row)
     except (KeyError, TypeError, ValueError) as error:
         raise AuditError(f"the event of line {entry.line} cannot be read: {error!r}") from error
-
-
-def list_recorded_events(entries: Iterable[Entry]) -> list[tuple[Entry, GuardEvent]]:
-    """List the events that the state accepted, each with its line."""
-    events = [(entry, read_event(entry)) for entry in entries if entry.row.get("told") is True]
-    return [(entry, event) for entry, event in events if event is not None]
-
-
-def replay_entries(guard: Guard, entries: Iterable[Entry]) -> GuardState:
-    """Compute the state to which a log leads.
-
-    Raises:
-        AuditError: an event of the log cannot be read.
-    """
-    state = guard.start()
-    for _, event in list_recorded_events(entries):
-        state = state.after(event)
-    return state

@@ -13,6 +13,7 @@ from formal_llm.agents.findings import Finding
 from formal_llm.authored.files import read_text
 from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.automata.models.automaton import make_fingerprint
+from formal_llm.automata.notation.imports import imported_files
 from formal_llm.control.component import ComponentNode, Position, project_node
 from formal_llm.control.machines import Letters
 from formal_llm.control.plant import Plant, PlantSymbol
@@ -24,7 +25,7 @@ from formal_llm.guard.rules.compiled import compile_rules
 from formal_llm.guard.rules.labels import Labeller
 from formal_llm.guard.rules.possible_events import build_plant
 from formal_llm.guard.rules.reading import read_rules
-from formal_llm.guard.rules.rule_set import SEVERITIES, GuardRuleSet, Letter, Severity
+from formal_llm.guard.rules.rule_set import SEVERITIES, GuardRuleSet, Letter, NotationBody, Severity
 
 Trace = tuple[PlantSymbol, ...]
 
@@ -179,6 +180,13 @@ class GuardRules:
             NotationError: as for :meth:`from_string`, or the file cannot be read.
         """
         return cls.from_string(read_text(path, NotationError), file=str(path), folder=str(Path(path).parent))
+
+    def list_files(self, path: str | Path) -> list[Path]:
+        """List the file that these rules were read from, and the files that it names, directly or indirectly."""
+        named = [rule.body.text for rule in self.rule_set.rules
+                 if isinstance(rule.body, NotationBody) and rule.body.notation == "file"]  # fmt: skip
+        files = [Path(path), *(Path(self.rule_set.folder, name) for name in named)]
+        return [*files, *(imported for file in files for imported in imported_files(file))]
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from formal_llm.agents.event_history import EventHistory, read_snapshot, write_snapshot
 from formal_llm.authored.tables import NamedEntries
+from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.control.component import Position
 from formal_llm.control.supervisor import describe_way
 from formal_llm.errors import SnapshotError
 from formal_llm.guard.core import GuardCore
 from formal_llm.guard.events import ALLOW, UNSURE, Call, Decision, GuardEvent, Said, as_row, from_row
 from formal_llm.guard.position import Movement, select_letters
+from formal_llm.guard.rules.data import read_value, write_value
 from formal_llm.guard.rules.labels import EventLabels, Fields, LetterHistory
 from formal_llm.guard.rules.rule_set import Severity
 from formal_llm.planning.json_data import JSON
@@ -133,8 +135,12 @@ class GuardState:
 
     @property
     def history(self) -> tuple[GuardEvent, ...]:
-        """The events so far."""
+        """The events so far; after a snapshot was resumed, those since then."""
         return tuple(EventHistory.list_events(self._past))
+
+    def without_history(self) -> GuardState:
+        """Return the state without its events; its decisions are the same, and it needs less memory."""
+        return GuardState(self.guard, self.position, self._seen, None, self.lost)
 
     @property
     def lost_rules(self) -> tuple[str, ...]:
@@ -152,8 +158,29 @@ class GuardState:
         return f"<GuardState after {len(self)} events>"
 
     def snapshot(self) -> dict[str, JSON]:
-        """Return the state as plain data for JSON: the events, and a fingerprint of the rules."""
-        return write_snapshot(_FORMAT, self.guard.fingerprint, [as_row(event) for event in self.history])
+        """Return the state as plain data for JSON, with a fingerprint of the rules.
+
+        Its size depends on what the rules remember and not on the number of events. Only rules in another notation,
+        whose states are no plain data, need all events.
+        """
+        try:
+            rows: list[dict[str, JSON]] = [{"state": self._write_state()}]
+        except TypeError:
+            rows = [as_row(event) for event in self.history]
+        return write_snapshot(_FORMAT, self.guard.fingerprint, rows)
+
+    def _write_state(self) -> dict[str, JSON]:
+        """Convert the state to plain data; raises a TypeError where a rule has a state that is none."""
+        seen = {name: list(occurrences.items()) for name, occurrences in self._seen.occurrences.items()}
+        position = self.guard.positions.write_position(self.position)
+        return {"position": position, "seen": write_value(seen), "lost": sorted(self.lost)}
+
+    def _read_state(self, data: Mapping[str, Any]) -> GuardState:
+        seen: Any = read_value(data["seen"])
+        occurrences = {name: FrozenDict({tuple(key): one for key, one in items}) for name, items in seen.items()}
+        letter_history = LetterHistory(FrozenDict(occurrences), self.guard.rules.labeller.asked)
+        position = self.guard.positions.read_position(data["position"])
+        return GuardState(self.guard, position, letter_history, None, frozenset(data["lost"]))
 
     def replayed(self, rows: Sequence[Mapping[str, JSON]]) -> GuardState:
         """Return the state after the events of a snapshot.
@@ -164,6 +191,9 @@ class GuardState:
         state = self
         for place, row in enumerate(rows, 1):
             try:
+                if "state" in row:
+                    state = self._read_state(cast("Mapping[str, Any]", row["state"]))
+                    continue
                 event = from_row(row)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise SnapshotError(f"the snapshot is damaged: event {place} cannot be read ({error})") from error

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from formal_llm.automata.models.frozen import FrozenDict
-from formal_llm.control.component import Key, Live, Pending, Position, Times
+from formal_llm.control.component import Cases, Key, Pending, Position, Times
 from formal_llm.control.machines import State
 from formal_llm.guard.events import Call, GuardEvent, Said
 from formal_llm.guard.rules.compiled import RulePart, TimedRulePart
-from formal_llm.guard.rules.data import Undetermined, to_number
+from formal_llm.guard.rules.data import Undetermined, read_value, to_number, write_value
 from formal_llm.guard.rules.labels import EventLabels, Fields, make_key
+from formal_llm.planning.json_data import JSON
 
 #: The maximum number of pending calls to remember, in case results are not recorded.
 _MOST_CALLS = 63
@@ -33,6 +34,65 @@ class Movement(NamedTuple):
     refused: tuple[BrokenMachine, ...]
 
 
+def _begin_cases(parts: Sequence[RulePart], keys: tuple[str, ...]) -> Cases:
+    return Cases(tuple(place for place, part in enumerate(parts) if part.keys == keys), FrozenDict(), FrozenDict())
+
+
+class _MovedCases:
+    """The cases that one event moves; all others are shared with the position before."""
+
+    def __init__(self, live: Mapping[tuple[str, ...], Cases]) -> None:
+        self._live = live
+        self._moved: dict[tuple[str, ...], dict[Key, list[State | None]]] = {keys: {} for keys in live}
+
+    def get_state(self, keys: tuple[str, ...], number: int, case: Key, base: State | None) -> State | None:
+        """Return the state of a machine in a case; ``base`` if the case is new."""
+        cases = self._live[keys]
+        states = self._moved[keys].get(case) or cases.states.get(case)
+        return base if states is None else states[cases.numbers.index(number)]
+
+    def set_state(self, keys: tuple[str, ...], number: int, case: Key, state: State) -> None:
+        """Set the state of a machine in a case."""
+        cases = self._live[keys]
+        states = self._moved[keys].setdefault(case, list(cases.states.get(case, ())))
+        states[cases.numbers.index(number)] = state
+
+    def open_case(self, keys: tuple[str, ...], case: Key, states: Sequence[State | None]) -> None:
+        """Add a case if it is new."""
+        cases = self._live[keys]
+        if case not in cases.states:
+            self._moved[keys].setdefault(case, [states[number] for number in cases.numbers])
+
+    def move_all(self, keys: tuple[str, ...], number: int, step: Callable[[State], State | None]) -> Key | None:
+        """Move a machine in all cases; return the first case in which it breaks, and keeps its state."""
+        cases, moved = self._live[keys], self._moved[keys]
+        index = cases.numbers.index(number)
+        vectors = (*cases.counts, *moved.values())
+        after = {state: step(state) for state in {one[index] for one in vectors} if state is not None}
+        broken: Key | None = None
+        if all(state == now for state, now in after.items()):
+            return broken
+        for case in dict.fromkeys((*cases.states, *moved)):
+            state = self.get_state(keys, number, case, None)
+            now = None if state is None else after[state]
+            if now is not None and now != state:
+                self.set_state(keys, number, case, now)
+            elif now is None and state is not None:
+                broken = broken or case
+        return broken
+
+    def build_cases(self) -> Mapping[tuple[str, ...], Cases]:
+        """Return all cases after the event."""
+        if not any(self._moved.values()):
+            return self._live
+        return FrozenDict(
+            {
+                keys: cases.with_states(moved) if (moved := self._moved[keys]) else cases
+                for keys, cases in self._live.items()
+            }
+        )
+
+
 class PositionTracker:
     """Computes positions.
 
@@ -48,10 +108,10 @@ class PositionTracker:
         self._answers = answers
         self.parts = tuple(parts)
         self.timed = tuple(timed)
-        none: Live = FrozenDict()
+        keys = dict.fromkeys(part.keys for part in parts if part.keys)
         self.start = Position(
             tuple(part.machine.start for part in parts),
-            tuple(none for _ in parts),
+            FrozenDict({each: _begin_cases(parts, each) for each in keys}),
             tuple(FrozenDict[Key, Times]() for _ in timed),
             (),
         )
@@ -64,10 +124,6 @@ class PositionTracker:
         for place, when in enumerate(self.timed):
             for name in when.machine.letters:
                 self._looking_timed.setdefault(name, []).append(place)
-        self._same_keys = {
-            keys: [place for place, part in enumerate(parts) if part.keys == keys]
-            for keys in {part.keys for part in parts if part.keys}
-        }
 
     def apply_event(self, position: Position, event: GuardEvent, labels: Mapping[str, Fields]) -> Movement:
         """Return where an event with these letters leads."""
@@ -76,10 +132,10 @@ class PositionTracker:
         if labels:
             places = dict.fromkeys(place for name in labels for place in self._looking.get(name, ()))
             if places:
-                changed, cases = list(states), list(live)
+                changed, moved = list(states), _MovedCases(live)
                 for place in places:
-                    refused += self._move_machine(place, changed, cases, labels)
-                states, live = tuple(changed), tuple(cases)
+                    refused += self._move_machine(place, changed, moved, labels)
+                states, live = tuple(changed), moved.build_cases()
         times = (
             self._move_timed_machines(position.times, event, labels, refused)
             if self._looking_timed and labels
@@ -89,8 +145,45 @@ class PositionTracker:
             Position(states, live, times, self._update_pending_calls(position.calls, event, labels)), tuple(refused)
         )
 
+    def write_position(self, position: Position) -> dict[str, JSON]:
+        """Convert a position to plain data for JSON.
+
+        Raises:
+            TypeError: a rule in another notation has states that are none.
+        """
+        return {
+            "states": write_value(position.states),
+            "live": write_value([list(cases.states.items()) for cases in position.live.values()]),
+            "times": write_value([list(times.items()) for times in position.times]),
+            "calls": [[name, tool, sorted(letters)] for name, (tool, letters) in position.calls],
+        }
+
+    def read_position(self, data: Mapping[str, JSON]) -> Position:
+        """Read a position that :meth:`write_position` has converted.
+
+        Raises:
+            KeyError, TypeError, ValueError: the data is no position of these rules.
+        """
+        rows: Mapping[str, Any] = {name: read_value(value) for name, value in data.items()}
+        live = {}
+        for (keys, cases), written in zip(self.start.live.items(), rows["live"], strict=True):
+            states = {tuple(case): self._check_states(cases.numbers, vector) for case, vector in written}
+            live[keys] = cases.with_states(states)
+        return Position(
+            self._check_states(range(len(self.parts)), rows["states"]),
+            FrozenDict(live),
+            tuple(FrozenDict({tuple(case): tuple(at) for case, at in times}) for times in rows["times"]),
+            tuple((name, (tool, frozenset(letters))) for name, tool, letters in rows["calls"]),
+        )
+
+    def _check_states(self, numbers: Sequence[int], states: Sequence[State | None]) -> tuple[State | None, ...]:
+        for number, state in zip(numbers, states, strict=True):
+            if state is not None and type(state) is not type(self.parts[number].machine.start):
+                raise ValueError(f"{state!r} is no state of {self.parts[number].name}")
+        return tuple(states)
+
     def _move_machine(
-        self, place: int, states: list[State | None], live: list[Live], labels: Mapping[str, Fields]
+        self, place: int, states: list[State | None], live: _MovedCases, labels: Mapping[str, Fields]
     ) -> list[BrokenMachine]:
         part = self.parts[place]
         letters = frozenset(name for name in part.machine.letters if name in labels)
@@ -103,33 +196,23 @@ class PositionTracker:
             states[place] = after
             return []
         if not letters & part.keyed:
-            moved = {case: part.machine.step(state, letters, weight) for case, state in live[place].items()}
             states[place] = None if base is None else part.machine.step(base, letters, weight)
-            broken = [case for case, state in moved.items() if state is None]
-            live[place] = FrozenDict(
-                {case: live[place][case] if state is None else state for case, state in moved.items()}
-            )
-            return [BrokenMachine(place, said=f"for {', '.join(broken[0])}")] if broken else []
+            broken = live.move_all(part.keys, place, lambda state: part.machine.step(state, letters, weight))
+            return [BrokenMachine(place, said=f"for {', '.join(broken)}")] if broken else []
         broken_machines = []
         for case in _find_cases(part, letters, labels):
             if case is None:
                 broken_machines.append(BrokenMachine(place, said=f"{' and '.join(part.keys)} cannot be told"))
                 continue
-            state = live[place].get(case, base)
+            state = live.get_state(part.keys, place, case, base)
             after = None if state is None else part.machine.step(state, letters, weight)
-            if case not in live[place] and base is not None:
-                self._open_case(part.keys, case, states, live)
+            if base is not None:
+                live.open_case(part.keys, case, states)
             if after is None:
                 broken_machines.append(BrokenMachine(place, said=explanation or f"for {', '.join(case)}"))
             else:
-                live[place] = FrozenDict({**live[place], case: after})
+                live.set_state(part.keys, place, case, after)
         return broken_machines
-
-    def _open_case(self, keys: tuple[str, ...], case: Key, states: Sequence[State | None], live: list[Live]) -> None:
-        """Add a new case to all machines with these keys."""
-        for place in self._same_keys[keys]:
-            if case not in live[place] and states[place] is not None:
-                live[place] = FrozenDict({**live[place], case: states[place]})
 
     def _move_timed_machines(
         self,

@@ -23,7 +23,7 @@ def run(*arguments: str) -> list[str]:
 
 
 def test_a_hook_loads_no_other_command() -> None:
-    assert run("guard", "--hook", "rules.guard") == ["2", "[]"]
+    assert run("guard", "--hook", "--alone", "rules.guard") == ["2", "[]"]
 
 
 def test_all_else_is_the_command_line() -> None:

@@ -30,7 +30,7 @@ def test_a_plant_needs_no_guard() -> None:
         Rule("a before b", BeforeMachine(("a", "b"), frozenset("a"), frozenset("b"), 1, each=False)),
         Rule("at least 1 b", AtLeastMachine(("b",), 1)),
     )
-    start = Position(tuple(rule.machine.start for rule in rules), ({}, {}), (), ())
+    start = Position(tuple(rule.machine.start for rule in rules), {}, (), ())
     a, b = (PlantSymbol("call", name, frozenset({name}), {}) for name in "ab")
     for symbols, viable in (((a, b), True), ((b,), False), ((a,), False)):
         supervisor = Supervisor(range(2), rules, Plant(symbols, ("a", "b"), frozenset()), "some", 100)

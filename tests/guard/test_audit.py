@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,9 +21,9 @@ from formal_llm.guard.audit import (
     Entry,
     make_audit,
     read_event,
+    read_key,
     read_lines,
     read_log,
-    replay_entries,
     seal_line,
 )
 from formal_llm.guard.live import GuardedRun
@@ -121,6 +122,59 @@ def test_a_last_line_that_was_changed_is_not_built_on(tmp_path: Path) -> None:
         read_log(tmp_path / "none")
 
 
+KEY = b"0123456789abcdef"
+
+
+def test_a_signed_log_cannot_be_written_anew_without_its_key(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path / "log", "rules", KEY)
+    for row in ROWS:
+        log.append(row)  # type: ignore[arg-type]
+    assert read_log(log.path, KEY).faults == ()
+    assert read_log(log.path).faults == ()  # the chain holds for everybody
+    assert read_log(log.path).signed
+    assert [fault.line for fault in read_log(log.path, KEY[::-1]).faults] == list(range(1, 7))
+    # Who may write the file can write a chain that holds, and signatures of other lines or keys.
+    rows: list[Any] = [{name: value for name, value in entry.row.items() if name not in ("before", "hash", "mac")}
+            for entry in read_log(log.path).entries]  # fmt: skip
+    for other in (b"", KEY[::-1]):
+        head, data = NOTHING, b""
+        for row in rows:
+            line, head = seal_line({**row, "told": True}, head, other)
+            data += line
+        assert read_lines(data).faults == ()
+        assert len(read_lines(data, KEY).faults) == 6
+    first, second = (seal_line({"event": name}, NOTHING, KEY)[0] for name in "ab")
+    mac = slice(second.index(b',"mac"'), second.index(b',"hash"'))
+    body = first[: first.index(b',"mac"')] + second[mac]
+    forged = body + f',"hash":"{hashlib.sha256(body).hexdigest()}"}}\n'.encode()
+    assert "not signed with this key" in read_lines(forged, KEY).faults[0].problem
+
+
+def test_a_log_is_signed_from_its_first_line_or_not_at_all(tmp_path: Path) -> None:
+    signed, unsigned = AuditLog(tmp_path / "signed", "", KEY), AuditLog(tmp_path / "unsigned")
+    for log in (signed, unsigned):
+        log.append({"event": None})
+    for reading in (AuditLog(signed.path).read_events, lambda: AuditLog(signed.path).append({"event": None})):
+        with pytest.raises(AuditError, match="goes on only with its key"):
+            reading()
+    for reading in (
+        AuditLog(unsigned.path, "", KEY).read_events,
+        lambda: AuditLog(unsigned.path, "", KEY).append({"event": None}),
+    ):
+        with pytest.raises(AuditError, match="not signed with this key"):
+            reading()
+
+
+def test_keys(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(KEY + b"\n")
+    assert read_key(tmp_path / "key") == KEY
+    (tmp_path / "short").write_bytes(KEY[1:] + b"\n")
+    with pytest.raises(AuditError, match="fewer than 16 bytes; make one"):
+        read_key(tmp_path / "short")
+    with pytest.raises(AuditError, match="cannot be read: No such file"):
+        read_key(tmp_path / "none")
+
+
 WRITER = """
 import sys
 from formal_llm.guard.audit import AuditLog
@@ -174,7 +228,9 @@ def test_the_log_of_a_run_leads_back_to_its_state(tmp_path: Path) -> None:
     reading = read_log(tmp_path / "log")
     assert reading.faults == ()
     assert reading.rules == GUARD.fingerprint
-    state = replay_entries(GUARD, reading.entries)
+    state = GUARD.start()
+    for event in log.read_events():
+        state = state.after(event)
     assert state.history == run.state.history
     assert state.check(Call("pay", {"amount": 1})).action == "block"
     assert [entry.row.get("decision", {}).get("rule") for entry in reading.entries][-2:] == ["few", None]  # type: ignore[union-attr]

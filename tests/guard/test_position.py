@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm.control.component import (
     Position,
@@ -11,6 +16,7 @@ from formal_llm.control.component import (
 )
 from formal_llm.guard import Call, Guard, GuardRules, Result, Said
 from formal_llm.guard.position import BrokenMachine, Movement
+from tests.strategies import examples
 
 
 def test_position() -> None:
@@ -31,20 +37,30 @@ def moved(guard: Guard, position: Position, labels: Labelled, *, at: datetime | 
     return guard.positions.apply_event(position, Call("t", {}, at=at), labels)
 
 
+def live(position: Position) -> tuple[Mapping[tuple[str, ...], object], ...]:
+    """The state of each machine with keys in each case; the cases are counted right."""
+    by_number = {}
+    for cases in position.live.values():
+        assert cases.counts == Counter(cases.states.values())
+        for place, number in enumerate(cases.numbers):
+            by_number[number] = {case: states[place] for case, states in cases.states.items()}
+    return tuple(by_number[number] for number in sorted(by_number))
+
+
 EACH = "a: a with k = k\nb: b with k = k\nx: x\n"
 
 
 def test_each_case_of_a_rule_is_moved_by_itself_and_all_by_what_has_no_key() -> None:
     guard = Guard(GuardRules.from_string(f"{EACH}rule r for each k: at most 2 a since x\n"))
     now = guard.positions.start
-    assert (now.states, now.live) == ((2,), ({},))
-    for key, live in (("1", {("1",): 1}), ("2", {("1",): 1, ("2",): 1}), ("1", {("1",): 0, ("2",): 1})):
+    assert (now.states, live(now)) == ((2,), ({},))
+    for key, cases in (("1", {("1",): 1}), ("2", {("1",): 1, ("2",): 1}), ("1", {("1",): 0, ("2",): 1})):
         now, refused = moved(guard, now, {"a": {"k": key}})
-        assert (now.states, now.live, refused) == ((2,), (live,), ())
+        assert (now.states, live(now), refused) == ((2,), (cases,), ())
     after, refused = moved(guard, now, {"a": {"k": "1"}})
     assert (after, refused) == (now, (BrokenMachine(0, said="for 1"),))
     fresh, refused = moved(guard, now, {"x": {}})
-    assert (fresh.states, fresh.live, refused) == ((2,), ({("1",): 2, ("2",): 2},), ())
+    assert (fresh.states, live(fresh), refused) == ((2,), ({("1",): 2, ("2",): 2},), ())
     missing, refused = moved(guard, now, {"a": {}})
     assert (missing, refused) == (now, (BrokenMachine(0, said="k cannot be told"),))
 
@@ -53,7 +69,7 @@ def test_what_breaks_some_cases_moves_the_others() -> None:
     guard = Guard(GuardRules.from_string(f"{EACH}rule r for each k: never x after a\nrule s for each k: at most 1 b\n"))
     now, _ = moved(guard, guard.positions.start, {"a": {"k": "1"}})
     now, _ = moved(guard, now, {"b": {"k": "2"}})
-    assert now.live == ({("1",): True, ("2",): False}, {("1",): 1, ("2",): 0})
+    assert live(now) == ({("1",): True, ("2",): False}, {("1",): 1, ("2",): 0})
     after, refused = moved(guard, now, {"x": {}})
     assert (after, refused) == (now, (BrokenMachine(0, said="for 1"),))
 
@@ -64,13 +80,50 @@ def test_where_nothing_new_may_come_no_case_begins() -> None:
     )
     now, _ = moved(guard, guard.positions.start, {"a": {"k": "1"}})
     after, refused = moved(guard, now, {"x": {}})
-    assert (after.states, after.live, refused) == ((None, 1), now.live, ())
+    assert (after.states, live(after), refused) == ((None, 1), live(now), ())
     late, refused = moved(guard, after, {"a": {"k": "2"}})
-    assert (late.live[0], refused) == ({("1",): 1}, (BrokenMachine(0, said="for 2"),))
+    assert (live(late)[0], refused) == ({("1",): 1}, (BrokenMachine(0, said="for 2"),))
     ((_, supervisor),) = guard.list_supervisors(frozenset())
     (component,) = (lookout.component for lookout in supervisor.lookouts)
     for position, base in ((now, (0, 1)), (after, None)):
         assert project_node(position, component).copies == ((base, frozenset({((1, 1), 1)})),)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_case_may_begin_for_one_rule_where_another_allows_none(turned: bool) -> None:
+    rules = ["rule r for each k: at most 1 b since x\n", "rule s for each k: a before x\n"]
+    guard = Guard(GuardRules.from_string(EACH + "".join(rules[::-1] if turned else rules)))
+    state = guard.start().after(Call("x"))
+    assert state.check(Call("a", {"k": 1})).rule == "s"
+    assert state.check(Call("b", {"k": 1})).action == "allow"
+    state = state.after(Call("b", {"k": 1}))
+    assert {part.name: cases[("1",)] for part, cases in zip(guard.rules.parts, live(state.position), strict=True)} == {
+        "r": 0,
+        "s": None,
+    }
+    assert state.check(Call("b", {"k": 1})).rules == ("r",)
+    assert state.check(Call("a", {"k": 1})).rule == "s"
+    assert state.may_stop().runs
+
+
+@examples(50)
+@given(st.lists(st.tuples(st.sampled_from("abx"), st.integers(0, 3)), max_size=30))
+def test_cases_are_counted_as_they_move(events: list[tuple[str, int]]) -> None:
+    text = "rule r for each k: at most 2 a since x\nrule s for each k: b after each a\nrule t for each k: never x after b\n"
+    guard = Guard(GuardRules.from_string(EACH + text))
+    now = guard.positions.start
+    for name, key in events:
+        before = now
+        now, refused = moved(guard, now, {name: {} if name == "x" else {"k": f"{key}"}})
+        old, new = live(before), live(now)
+        for number, cases in enumerate(new):
+            step = guard.rules.parts[number].machine.step
+            for case, state in cases.items():
+                start = old[number].get(case, before.states[number])
+                concerned = name in guard.rules.parts[number].machine.letters and (name == "x" or case == (f"{key}",))
+                after = step(start, frozenset(name), None) if concerned else start
+                assert state == (start if after is None else after)
+                assert after is not None or number in [one.place for one in refused]
 
 
 def test_what_a_budget_of_a_case_says() -> None:
@@ -80,10 +133,10 @@ def test_what_a_budget_of_a_case_says() -> None:
         labels = {"a": {"k": "1"} if amount is None else {"k": "1", "c": amount}}
         after, refused = moved(guard, start, labels)
         assert refused == (BrokenMachine(0, said=said),)
-        assert after.live == ({("1",): 5},)
+        assert live(after) == ({("1",): 5},)
     for amount in (0, 1, 5):
         after, refused = moved(guard, start, {"a": {"k": "1", "c": amount}})
-        assert (after.live, refused) == (({("1",): 5 - amount},), ())
+        assert (live(after), refused) == (({("1",): 5 - amount},), ())
     assert moved(guard, after, {"a": {"k": "1", "c": 0.5}})[1] == (BrokenMachine(0, said="for 1"),)
 
 

@@ -1,8 +1,14 @@
 """One event of a coding agent: the hook reads its session from disk, consults the guard, and adds the event.
 
-A session is a log (:mod:`formal_llm.guard.audit`) in a separate folder for each set of rules. The log is locked
-while an event is judged: concurrent hooks run one after the other, so two calls of one turn cannot both use the last
-call that a limit allows.
+A session is a log (:mod:`formal_llm.guard.audit`), whose name depends on the session and the path of the rules, not on
+what they say. The log is locked while an event is judged: concurrent hooks run one after the other, so two calls of one
+turn cannot both use the last call that a limit allows. A list of the sessions shows whether the log of one was removed.
+
+If the rules change, what happened so far counts under the new ones, and a person is asked before the next call.
+
+A process for each event would spend its time with imports, with the rules and with what happened so far. So one process
+answers the hooks of a user (:func:`serve_hooks`), and keeps all that in memory (:class:`HookMemory`). The logs remain
+the only record: whenever one is not as this process left it, it is read and checked anew.
 
 A call counts from the moment it is allowed. A call that requires the approval of a person counts when its result
 arrives, since a hook is not notified of the answer.
@@ -10,17 +16,26 @@ arrives, since a hook is not notified of the answer.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
+from formal_llm.authored.files import read_bytes
+from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.errors import AuditError, FormalLLMError
-from formal_llm.guard.audit import AuditLog, Entry, HeldLog, build_row, read_event, replay_entries
-from formal_llm.guard.events import Call, Decision, GuardEvent, Result, Said
+from formal_llm.guard.audit import AuditLog, HeldLog, build_row, read_event, read_key
+from formal_llm.guard.core import GuardRules
+from formal_llm.guard.events import Call, Decision, GuardEvent, Result, Said, as_row
 from formal_llm.guard.guard import Guard, GuardState
 from formal_llm.guard.shell.commands import add_shell_commands
 from formal_llm.guard.traces.trace import get_text
@@ -41,6 +56,11 @@ class HookAnswer:
     out: str = ""
     err: str = ""
     code: int = 0
+
+    def encode_lines(self) -> tuple[int, bytes, bytes]:
+        """Return the exit code, and what is written to the standard output and the standard error."""
+        out, err = ((f"{text}\n" if text else "").encode("utf-8", "backslashreplace") for text in (self.out, self.err))
+        return self.code, out, err
 
 
 class InvalidHookInput(Exception):
@@ -108,25 +128,31 @@ def _write_json(data: JSON) -> HookAnswer:
 #: A function that makes the guard; it is called only after the input was recognized as an event.
 Guarded = Callable[[], Guard]
 Input = Mapping[str, JSON]
+_CHANGED = "The rules have changed since the last call of this session, so a person has to approve that they count now."
 
 
-def find_state_folder() -> Path:
-    """Return the default folder of sessions: ``$XDG_STATE_HOME/formal-llm/guard``."""
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(base) / "formal-llm" / "guard"
-
-
-def answer_event(data: bytes, guarded: Guarded, folder: Path) -> HookAnswer:
+def answer_event(
+    data: bytes,
+    guarded: Guarded,
+    folder: Path,
+    *,
+    rules: Path | None = None,
+    key: bytes = b"",
+    memory: HookMemory | None = None,
+) -> HookAnswer:
     """Answer an event as a hook.
 
     Args:
         data: the standard input.
         guarded: makes the guard.
         folder: the folder of the sessions.
+        rules: the path of the rules; hooks with different ones do not share a session.
+        key: the key that signs their logs; empty for none.
+        memory: what is known of them from earlier events.
 
     Returns:
-        The answer. A call that cannot be judged (damaged input, unreadable rules, a modified session) is denied;
-        other events are not stopped in these cases.
+        The answer. A call that cannot be judged (damaged input, unreadable rules, a session whose log was modified or
+        removed) is denied; other events are not stopped in these cases.
     """
     try:
         row = read_input(data)
@@ -138,65 +164,215 @@ def answer_event(data: bytes, guarded: Guarded, folder: Path) -> HookAnswer:
         return HookAnswer(err=f"formal-llm guard: the event {name} is not one that rules look at; it passes")
     try:
         guard = guarded()
-        with AuditLog(find_session_file(folder, guard, str(row["session_id"])), guard.fingerprint).held() as held:
-            return handler(_HookSession(guard, held), row)
+        path = find_session_file(folder, str(row["session_id"]), rules)
+        with AuditLog(path, guard.fingerprint, key).held() as held:
+            known = HookMemory() if memory is None else memory
+            session = known.open_session(held, guard)
+            answer = handler(session, row)
+            known.keep_session(session)
+            return answer
     except (FormalLLMError, OSError) as error:
         if name == "PreToolUse":
             return deny_call(f"The guard cannot judge this call, so it does not run. Tell the user: {error}")
         return HookAnswer(err=f"formal-llm guard: {error}", code=TOLD)
 
 
-def find_session_file(folder: Path, guard: Guard, session: str) -> Path:
-    """Return the file of a session; whatever the session's name, it is in the folder of its rules."""
-    return folder / guard.fingerprint[:16] / f"{hashlib.sha256(session.encode()).hexdigest()[:32]}.jsonl"
+def find_session_file(folder: Path, session: str, rules: Path | None = None) -> Path:
+    """Return the file of a session under the rules at a path; whatever the session's name, it is in the folder."""
+    name = session if rules is None else f"{rules.resolve()}\0{session}"
+    return folder / f"{hashlib.sha256(name.encode('utf-8', 'backslashreplace')).hexdigest()[:32]}.jsonl"
+
+
+class _CallStatus(NamedTuple):
+    """What is known of a call: whether the state contains it, whether a person was asked, and about which new rules."""
+
+    told: bool = False
+    asked: bool = False
+    new_rules: str = ""
 
 
 class _HookSession:
-    """A session while its log is locked."""
+    """A session: what its log says, as far as later events depend on it, and the log while it is locked.
+
+    Attributes:
+        guard: the guard.
+        held: the log.
+        state: the state of the guard.
+        rules: the fingerprint of the rules that count; a person has yet to approve others.
+        stopped: whether the agent was refused when it wanted to stop, and has called nothing since.
+        version: the file that all of this was read from or written to.
+        head: the hash of its last line.
+    """
 
     def __init__(self, guard: Guard, held: HeldLog) -> None:
         self.guard = guard
         self.held = held
+        self.state: GuardState = guard.start()
+        self.rules = ""
+        self.stopped = False
+        self.version = held.version
+        self.head: str | None = None
+        self._calls: dict[str, _CallStatus] = {}
+
+    def add_row(self, row: Mapping[str, JSON], event: GuardEvent | None) -> None:
+        """Add a line of the log."""
+        told = row.get("told") is True
+        decision = row.get("decision")
+        action = decision.get("action") if isinstance(decision, Mapping) else None
+        self.rules = str(row.get("rules", self.rules))
+        if isinstance(event, Call) and event.id:
+            self._calls[_identify_call(event)] = _CallStatus(told, action == "ask", str(row.get("new_rules", "")))
+        if isinstance(event, Call | Result):
+            self.stopped = False
+        elif event is None and action == "block":
+            self.stopped = True
+        if told and event is not None:
+            self.state = self.state.after(event).without_history()
+
+    def append_row(self, event: GuardEvent | None, row: Mapping[str, JSON]) -> None:
+        """Write a line to the log; only then it counts."""
+        self.held.append(row)
+        self.add_row(row, event)
+
+    def record_event(self, event: GuardEvent, *, rules: str = "") -> None:
+        """Record an event that happened, whether the rules allow it or not; with ``rules`` if these were approved."""
+        self.append_row(event, {**build_row(event), **({"rules": rules} if rules else {})})
+
+    def find_call(self, call: Call) -> _CallStatus:
+        """Return what is known of a call: one with the same id, tool and arguments."""
+        return self._calls.get(_identify_call(call), _CallStatus()) if call.id else _CallStatus()
+
+
+def _identify_call(call: Call) -> str:
+    """An id alone does not tell which call it is: another one with the id of an allowed call must be judged."""
+    text = json.dumps([call.id, call.tool, as_row(call)["arguments"]], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+#: The maximum numbers of sessions and guards to remember.
+_MOST_SESSIONS, _MOST_GUARDS = 100, 20
+#: A file that is younger in nanoseconds may have been written while it was read.
+_YOUNG = 100_000_000
+
+
+class HookMemory:
+    """What a process knows from the events that it has answered: guards, and the sessions as it left them.
+
+    Nothing depends on it but the time that an answer takes, with one exception: a session that is known here, and whose
+    log has lost lines, is not judged.
+    """
+
+    def __init__(self) -> None:
+        self._guards: dict[tuple[str, str], tuple[Guard, Mapping[Path, bytes | None]]] = {}
+        self._sessions: dict[Path, _HookSession] = {}
+
+    def get_guard(self, path: Path, guarantee: Guarantee) -> Guard:
+        """Return the guard for a file of rules; it is built anew when this file or one that it names has changed.
+
+        Raises:
+            NotationError: the rules cannot be read.
+        """
+        key = (str(path), guarantee)
+        guard, contents = self._guards.pop(key, (None, {}))
+        if guard is None or contents != _read_files(contents):
+            begun = time.time_ns()
+            guard = Guard(GuardRules.from_file(path), guarantee=guarantee)
+            contents = _read_files(guard.rules.list_files(path))
+            if max(_date_files(contents)) > begun - _YOUNG:
+                return guard  # which may be of what the files were before
+        self._guards[key] = guard, contents
+        _drop_oldest(self._guards, _MOST_GUARDS)
+        return guard
+
+    def open_session(self, held: HeldLog, guard: Guard) -> _HookSession:
+        """Return the session of a log.
+
+        Raises:
+            AuditError: the log was changed or removed, or cannot be read.
+        """
+        known = self._sessions.pop(held.path, None)
+        if known is not None and (known.guard, known.held.key, known.version) == (guard, held.key, held.version):
+            held.head = known.head
+            known.held = held
+            return known
         reading = held.read()
-        if reading.faults:
+        problem = str(reading.faults[0]) if reading.faults else ""
+        if known is not None and known.head not in {entry.hash for entry in reading.entries}:
+            problem = problem or "lines at its end are missing"
+        session = _HookSession(guard, held)
+        session.rules = reading.rules or guard.fingerprint
+        if len(reading.entries) < 2 and not problem:
+            problem = _list_session(held, is_new=not reading.entries)
+        if problem:
+            if known is not None:
+                self._sessions[held.path] = known
             raise AuditError(
-                f"the record of this session was changed ({reading.faults[0]}); keep it as evidence, and begin a new "
-                "session"
+                f"the record of this session was changed ({problem}); keep it as evidence, and begin a new session"
             )
-        self.entries: Sequence[Entry] = reading.entries
-        self.state: GuardState = replay_entries(guard, self.entries)
+        for entry in reading.entries[1:]:
+            session.add_row(entry.row, read_event(entry))
+        return session
 
-    def record_event(self, event: GuardEvent) -> None:
-        """Record an event that happened, whether the rules allow it or not."""
-        self.state = self.state.after(event)
-        self.held.append(build_row(event))
+    def keep_session(self, session: _HookSession) -> None:
+        """Remember a session whose log is still locked."""
+        session.version, session.head = session.held.version, session.held.head
+        self._sessions[session.held.path] = session
+        _drop_oldest(self._sessions, _MOST_SESSIONS)
 
-    def find_call_status(self, id_: str) -> tuple[bool, bool]:
-        """Return whether the state contains the call with an id, and whether a person was asked about it."""
-        for entry in reversed(self.entries):
-            event = read_event(entry)
-            if isinstance(event, Call) and event.id == id_:
-                decision = entry.row.get("decision")
-                asked = isinstance(decision, Mapping) and decision.get("action") == "ask"
-                return entry.row.get("told") is True, asked
-        return False, False
+
+def _drop_oldest(kept: dict[Any, Any], most: int) -> None:
+    while len(kept) > most:
+        del kept[next(iter(kept))]
+
+
+def _read_files(paths: Iterable[Path]) -> dict[Path, bytes | None]:
+    contents: dict[Path, bytes | None] = {}
+    for path in paths:
+        try:
+            contents[path] = read_bytes(path)
+        except OSError:
+            contents[path] = None
+    return contents
+
+
+def _list_session(held: HeldLog, *, is_new: bool) -> str:
+    """Begin the log of a session that is not in the list of sessions, and list it; return what is wrong with it."""
+    path = held.path
+    of_key = f"-{hashlib.sha256(held.key).hexdigest()[:8]}" if held.key else ""
+    with AuditLog(path.with_name(f"sessions{of_key}.log"), "", held.key).held() as sessions:
+        reading = sessions.read()
+        if reading.faults:
+            return f"{sessions.path.name}: {reading.faults[0]}"
+        listed = any(entry.row.get("session") == path.stem for entry in reading.entries)
+        if listed and is_new:
+            return f"{path.name} was removed"
+        if is_new:
+            held.append()  # before the session is listed: what is listed exists
+        if not listed:
+            sessions.append({"session": path.stem})
+    return ""
 
 
 def _handle_call(session: _HookSession, row: Input) -> HookAnswer:
     call = _read_call(row)
-    if call.id and session.find_call_status(call.id)[0]:
+    if session.find_call(call).told:
         return HookAnswer()  # the same hook was called again
     decision = session.state.check(call)
-    session.held.append(build_row(call, decision, told=decision.runs))
+    new_rules = session.guard.fingerprint if session.rules != session.guard.fingerprint else ""
+    if new_rules and decision.action != "block":
+        decision = replace(decision, action="ask", reason=f"{_CHANGED} {decision.reason}".strip())
+    line = build_row(call, decision, told=decision.runs)
+    session.append_row(call, {**line, "new_rules": new_rules} if new_rules else line)
     return answer_call(decision)
 
 
 def _handle_result(session: _HookSession, row: Input) -> HookAnswer:
     call = _read_call(row)
-    known, asked = session.find_call_status(call.id) if call.id else (True, False)
-    if not known:
+    known = session.find_call(call) if call.id else _CallStatus(told=True)
+    if not known.told:
         # It ran, so it counts: a person approved it, or the guard was not consulted.
-        session.record_event(Call(call.tool, call.arguments, call.id, approved=asked, at=call.at))
+        approved = replace(call, approved=known.asked)
+        session.record_event(approved, rules=known.new_rules if known.new_rules == session.guard.fingerprint else "")
     failed = row["hook_event_name"] == "PostToolUseFailure"
     value = row.get("error") if failed else row.get("tool_response")
     if isinstance(value, Mapping) and (value.get("is_error") is True or value.get("isError") is True):
@@ -214,8 +390,8 @@ def _handle_stop(session: _HookSession, row: Input) -> HookAnswer:
     if text := get_text(row, "last_assistant_message"):
         session.record_event(Said("assistant", text, datetime.now(UTC)))
     decision = session.state.may_stop(final=False)
-    again = row.get("stop_hook_active") is True and _has_stopped_in_vain(session.entries)
-    session.held.append(build_row(None, decision, told=False))
+    again = row.get("stop_hook_active") is True and session.stopped
+    session.append_row(None, build_row(None, decision, told=False))
     if decision.action == "block":
         if again:  # it was refused before, and did nothing: it would never end
             return show_message(f"the agent stopped although the rules are not kept. {decision.message}")
@@ -223,18 +399,6 @@ def _handle_stop(session: _HookSession, row: Input) -> HookAnswer:
     if decision.action in ("ask", "warn"):
         return show_message(decision.message)
     return HookAnswer()
-
-
-def _has_stopped_in_vain(entries: Sequence[Entry]) -> bool:
-    """Return whether the agent was refused when it wanted to stop, and has called nothing since."""
-    for entry in reversed(entries):
-        event = read_event(entry)
-        if isinstance(event, Call | Result):
-            return False
-        decision = entry.row.get("decision")
-        if event is None and isinstance(decision, Mapping) and decision.get("action") == "block":
-            return True
-    return False
 
 
 def _read_call(row: Input) -> Call:
@@ -251,3 +415,117 @@ _HANDLERS: Mapping[str, Callable[[_HookSession, Input], HookAnswer]] = {
     "UserPromptSubmit": _handle_prompt,
     "Stop": _handle_stop,
 }
+
+
+# -- the process ------------------------------------------------------------------------------------------------------
+
+#: After so many seconds without an event the process ends; a hook may take so many seconds to send its event.
+_IDLE, _PATIENCE = 600.0, 5.0
+
+
+class _HookParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InvalidHookInput(f"--hook: {message}")
+
+
+def answer_hook(arguments: Sequence[str], folders: tuple[str, str], data: bytes, memory: HookMemory) -> HookAnswer:
+    """Answer an event as a hook that was called with arguments.
+
+    Args:
+        arguments: the arguments behind ``formal-llm guard``.
+        folders: the working directory of the hook, and the default folder of the sessions.
+        data: its standard input.
+        memory: what is known from earlier events.
+    """
+    parser = _HookParser(prog="formal-llm guard", add_help=False, allow_abbrev=False)
+    parser.add_argument("--hook", action="store_true")
+    parser.add_argument("rules")
+    parser.add_argument("--state")
+    parser.add_argument("--key")
+    parser.add_argument("--guarantee", choices=("some", "whatever"), default="some")
+    parser.add_argument("--alone", action="store_true")
+    try:
+        given = parser.parse_args(arguments)
+        here, state = folders
+        rules = Path(here, given.rules)
+        return answer_event(
+            data,
+            lambda: memory.get_guard(rules, given.guarantee),
+            Path(here, given.state or state),
+            rules=rules,
+            key=read_key(Path(here, given.key)) if given.key else b"",
+            memory=memory,
+        )
+    except (InvalidHookInput, FormalLLMError) as error:
+        return HookAnswer(err=f"formal-llm guard: {error}", code=DENIED)
+    except Exception as error:  # whatever goes wrong in a guard must not let a call through
+        return HookAnswer(err=f"formal-llm guard: {type(error).__name__}: {error}", code=DENIED)
+
+
+def serve_hooks(place: Path, memory: HookMemory, idle: float = _IDLE) -> None:
+    """Answer hooks at a socket until none has come for a while, or the code of this process is not that on disk.
+
+    Args:
+        place: the path of the socket, in a folder of which this user alone can read and write the content. A file
+            beside it, ``.lock``, has the number of this process.
+        memory: what is known from earlier events.
+        idle: how long to wait for a hook, in seconds.
+
+    A request is the number of bytes of its head, a line break, the head, the standard input. The head has parts between
+    zero bytes: the two folders of :func:`answer_hook`, and the arguments. An answer has three numbers in its first
+    line: the exit code, and the numbers of bytes of the standard output and the standard error, which follow. A process
+    that answers ``stale`` judged nothing.
+    """
+    import fcntl
+
+    with place.with_suffix(".lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return  # there is such a process
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        place.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(place))
+            server.listen(128)
+            server.settimeout(idle)
+            _serve_until_idle(server, place, memory)
+
+
+def _serve_until_idle(server: socket.socket, place: Path, memory: HookMemory) -> None:
+    loaded = [
+        Path(module.__file__)
+        for name, module in sys.modules.items()
+        if name.partition(".")[0] == "formal_llm" and module.__file__
+    ]
+    code = _date_files(loaded)
+    while True:
+        try:
+            connection = server.accept()[0]
+        except BlockingIOError:
+            return
+        except TimeoutError:
+            connection = None
+        if connection is None or _date_files(loaded) != code:
+            place.unlink(missing_ok=True)
+            server.settimeout(0)  # those who found the socket before are still answered
+        if connection is not None:
+            with connection, suppress(OSError, ValueError):
+                connection.sendall(_answer_request(connection, memory) if _date_files(loaded) == code else b"stale\n")
+
+
+def _answer_request(connection: socket.socket, memory: HookMemory) -> bytes:
+    connection.settimeout(_PATIENCE)
+    with connection.makefile("rb") as file:
+        head = file.read(int(file.readline(20)))
+        data = file.read(MOST_INPUT + 1)
+    here, state, *arguments = map(os.fsdecode, head.split(b"\0"))
+    code, out, err = answer_hook(arguments, (here, state), data, memory).encode_lines()
+    return b"%d %d %d\n" % (code, len(out), len(err)) + out + err
+
+
+def _date_files(files: Iterable[Path]) -> list[int]:
+    """Return when files were written, so that a process notices that the library was replaced; 0 if one is gone."""
+    return [file.stat().st_mtime_ns if file.exists() else 0 for file in files]

@@ -40,7 +40,7 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from formal_llm.guard.events import Call, Decision, Result
+from formal_llm.guard.events import Call, Decision, GuardEvent, Result
 from formal_llm.guard.guard import Guard
 from formal_llm.guard.live import Audit, GuardedRun
 from formal_llm.guard.mcp.upstreams import OfferedTool, Upstream, assign_tool_names
@@ -127,15 +127,20 @@ class McpProxy:
     Args:
         guarded: makes the guard for a set of tools.
         audit: receives each line of the record.
+        past: the events after which the run goes on.
     """
 
-    def __init__(self, guarded: Callable[[Sequence[str]], Guard], audit: Audit | None = None) -> None:
+    def __init__(
+        self, guarded: Callable[[Sequence[str]], Guard], audit: Audit | None = None, past: Sequence[GuardEvent] = ()
+    ) -> None:
         self._guarded = guarded
         self._audit = audit
+        self._past = past
         self._bus = InMemorySubscriptionBus()
         self._sessions: dict[int, ServerSession] = {}
         self._asked: dict[str, Call] = {}
-        self._calls = 0
+        # A result belongs to the call with its id, so none of the past is used again.
+        self._calls = max((int(one.id) for one in past if isinstance(one, Call) and one.id.isdecimal()), default=0)
         self._offered: dict[str, OfferedTool] = {}
         self._listed: tuple[str, ...] | None = None
         self._lock = anyio.Lock()
@@ -165,13 +170,10 @@ class McpProxy:
             offered = assign_tool_names([(one, await one.list_tools()) for one in self.upstreams])
             if offered.keys() != self._offered.keys() or not hasattr(self, "run"):
                 guard = self._guarded(list(offered))
-                if hasattr(self, "run"):
-                    state = guard.start()
-                    for event in self.run.state.history:
-                        state = state.after(event)
-                    self.run = GuardedRun(guard, state=state, audit=self._audit)
-                else:
-                    self.run = GuardedRun(guard, audit=self._audit)
+                state = guard.start()
+                for event in self.run.state.history if hasattr(self, "run") else self._past:
+                    state = state.after(event)
+                self.run = GuardedRun(guard, state=state, audit=self._audit)
             self._offered = offered
 
     async def upstream_changed(self) -> None:

@@ -7,12 +7,16 @@ import logging
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formal_llm.errors import MissingDependency
+from formal_llm.guard.events import GuardEvent
 from formal_llm.guard.guard import Guard
 from formal_llm.guard.live import Audit
 from formal_llm.guard.mcp.servers import McpServer
+
+if TYPE_CHECKING:
+    from formal_llm.guard.mcp.proxy import McpProxy
 
 _log = logging.getLogger("formal_llm.guard")
 
@@ -22,6 +26,7 @@ def serve_guard(
     guarded: Callable[[Sequence[str]], Guard],
     *,
     audit: Audit | None = None,
+    past: Sequence[GuardEvent] = (),
     port: int | None = None,
     timeout: float = 60.0,
 ) -> None:
@@ -31,6 +36,7 @@ def serve_guard(
         servers: the servers behind the guard.
         guarded: makes the guard for the names of tools.
         audit: receives each line of the record.
+        past: the events after which the run goes on.
         port: the HTTP port, on this machine only; None for standard input and output.
         timeout: the maximum start time of a server in seconds.
 
@@ -43,7 +49,10 @@ def serve_guard(
         import mcp  # noqa: F401
     except ImportError as error:
         raise MissingDependency("MCP servers need its package: pip install 'formal-llm[mcp]'") from error
-    asyncio.run(_run_until_signal(_serve_proxy(servers, guarded, audit, port, timeout)))
+    from formal_llm.guard.mcp.proxy import McpProxy
+
+    proxy = McpProxy(guarded, audit, past)
+    asyncio.run(_run_until_signal(_serve_proxy(servers, proxy, port, timeout)))
 
 
 async def _run_until_signal(work: Any) -> None:
@@ -57,17 +66,9 @@ async def _run_until_signal(work: Any) -> None:
         await task
 
 
-async def _serve_proxy(
-    servers: Sequence[McpServer],
-    guarded: Callable[[Sequence[str]], Guard],
-    audit: Audit | None,
-    port: int | None,
-    timeout: float,
-) -> None:
-    from formal_llm.guard.mcp.proxy import McpProxy
+async def _serve_proxy(servers: Sequence[McpServer], proxy: McpProxy, port: int | None, timeout: float) -> None:
     from formal_llm.guard.mcp.upstreams import Upstream
 
-    proxy = McpProxy(guarded, audit)
     async with AsyncExitStack() as stack:
         upstreams = [Upstream(server, proxy.upstream_changed, timeout) for server in servers]
         for one in upstreams:

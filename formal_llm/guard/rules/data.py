@@ -7,10 +7,14 @@ model cannot evade a limit by sending "500" for 500. Incomparable values are not
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
+from typing import Any, cast
+
+from formal_llm.planning.json_data import JSON
 
 #: The value of an expression.
 Value = object
@@ -244,3 +248,52 @@ def to_text(value: Value) -> str:
     if isinstance(value, str):
         return value
     raise Undetermined(f"{format_value(value)} is no text")
+
+
+#: The kinds of values that JSON does not have: the tag, how one is written, and how it is read.
+_TAGGED: Mapping[type, tuple[str, Callable[[Any], str], Callable[[str], Value]]] = {
+    Fraction: ("number", str, Fraction),
+    datetime: ("datetime", datetime.isoformat, datetime.fromisoformat),
+    date: ("date", date.isoformat, date.fromisoformat),
+    time: ("time", time.isoformat, time.fromisoformat),
+    timedelta: (
+        "microseconds",
+        lambda value: str(value // timedelta.resolution),
+        lambda text: timedelta(microseconds=int(text)),
+    ),
+}
+_READERS = {tag: read for tag, _, read in _TAGGED.values()}
+
+
+def write_value(value: Value) -> JSON:
+    """Convert a value to JSON.
+
+    Raises:
+        TypeError: it is of no kind that conditions compare.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [write_value(one) for one in value]
+    if isinstance(value, Mapping):
+        return {"object": {str(name): write_value(one) for name, one in value.items()}}
+    if type(value) not in _TAGGED:
+        raise TypeError(f"{format_value(value)} is no value of a condition")
+    tag, write, _ = _TAGGED[type(value)]
+    return {tag: write(value)}
+
+
+def read_value(data: JSON) -> Value:
+    """Read a value that :func:`write_value` has written.
+
+    Raises:
+        KeyError, TypeError, ValueError: the data is no such value.
+    """
+    if isinstance(data, list):
+        return [read_value(one) for one in data]
+    if not isinstance(data, Mapping):
+        return data
+    ((tag, inner),) = data.items()
+    if isinstance(inner, Mapping) and tag == "object":
+        return {name: read_value(one) for name, one in inner.items()}
+    return _READERS[tag](cast("str", inner))

@@ -153,14 +153,20 @@ def make_key(value: Value) -> str:
 
 
 #: The occurrences of a letter: for each combination of values of its fields the last one, the latest at the end.
-Occurrences = Mapping[tuple[str, ...], Fields]
+Occurrences = FrozenDict[tuple[str, ...], Fields]
 
 
 @dataclass(frozen=True)
 class LetterHistory:
-    """The history of the letters that conditions refer to; immutable, like every part of a guard's state."""
+    """The history of the letters that conditions refer to; immutable, like every part of a guard's state.
+
+    Attributes:
+        occurrences: the occurrences of each letter.
+        asked: the letters whose occurrences are remembered, with all fields of each.
+    """
 
     occurrences: Mapping[str, Occurrences] = field(default_factory=FrozenDict)
+    asked: Mapping[str, tuple[str, ...]] = field(default_factory=FrozenDict)
 
     def has_happened(self, letter: str, values: tuple[Value, ...]) -> bool:
         """Return whether a letter has occurred with these values of its first fields."""
@@ -179,8 +185,10 @@ class LetterHistory:
 
     def _find(self, letter: str, values: tuple[Value, ...]) -> Fields | None:
         keys = tuple(map(make_key, values))
-        latest_first = reversed(list(self.occurrences.get(letter, _NO_OCCURRENCES).items()))
-        return next((fields for one, fields in latest_first if one[: len(keys)] == keys), None)
+        occurrences = self.occurrences.get(letter, _NO_OCCURRENCES)
+        if len(keys) == len(self.asked.get(letter, ())):
+            return occurrences.get(keys)
+        return next((occurrences[one] for one in reversed(occurrences) if one[: len(keys)] == keys), None)
 
     def with_event(
         self, labels: EventLabels, asked: Mapping[str, tuple[str, ...]], until: Mapping[str, tuple[str, ...]]
@@ -203,9 +211,10 @@ class LetterHistory:
                     break
                 keys.append(make_key(event_fields[name]))
             last = tuple(keys)
-            others = {key: one for key, one in now.get(letter, _NO_OCCURRENCES).items() if key != last}
+            others = dict(now.get(letter, _NO_OCCURRENCES))
+            others.pop(last, None)  # what comes again is the latest
             now[letter] = FrozenDict({**others, last: event_fields})
-        return LetterHistory(FrozenDict(now))
+        return LetterHistory(FrozenDict(now), asked)
 
 
 _NO_OCCURRENCES: Occurrences = FrozenDict()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 from mcp import Client
 from mcp.types import ElicitResult, ToolListChangedNotification
 
-from formal_llm.guard import Guard, GuardRules, Result
+from formal_llm.guard import Call, Guard, GuardEvent, GuardRules, Result
 from formal_llm.guard.live import Noted
 from formal_llm.guard.mcp.proxy import McpProxy
 from formal_llm.guard.mcp.servers import McpServer
@@ -39,10 +39,10 @@ Answers = Callable[[Any, Any], Awaitable[ElicitResult]]
 @asynccontextmanager
 async def guarded(
     rules: str, *servers: Any, noted: list[Noted] | None = None, mode: str = "auto", answers: Answers | None = None,
-    heard: list[object] | None = None,
+    heard: list[object] | None = None, past: Sequence[GuardEvent] = (),
 ) -> AsyncIterator[tuple[Client, McpProxy]]:  # fmt: skip
     read = GuardRules.from_string(rules)
-    proxy = McpProxy(lambda tools: Guard(read, tools), None if noted is None else noted.append)
+    proxy = McpProxy(lambda tools: Guard(read, tools), None if noted is None else noted.append, past)
 
     async def hear(message: object) -> None:
         if heard is not None:
@@ -89,6 +89,26 @@ def test_only_legal_tools_are_listed_and_calls_are_checked_again(mode: str) -> N
             assert [type(one).__name__ for one in told] == ["Call", "Result", "Call", "Result"]
             assert isinstance(told[1], Result)
             assert told[1].value == {"order": 7}
+
+    run(work)
+
+
+def test_a_run_goes_on_after_its_past() -> None:
+    async def work() -> None:
+        noted: list[Noted] = []
+        past = [
+            Call("approve", {"order": 7}, "4"),
+            Result("approve", {"order": 7}, {"order": 7}, "4"),
+            Call("pay", {}, "x"),
+        ]
+        async with guarded(TRAP, noted=noted, past=past) as (client, proxy):
+            assert "pay" in await names(client)
+            assert proxy.run.stop().runs
+            await client.call_tool("pay", {"amount": 3})
+            assert isinstance(noted[1].event, Call)
+            assert noted[1].event.id == "5"
+            await proxy.refresh_tools()
+            assert len(proxy.run.state.history) == 5
 
     run(work)
 

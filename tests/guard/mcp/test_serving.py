@@ -19,9 +19,12 @@ from mcp import Client, MCPError, StdioServerParameters
 
 import formal_llm
 from formal_llm.errors import ToolError
+from formal_llm.guard import Guard, GuardRules
 from formal_llm.guard.audit import read_log
 from formal_llm.guard.mcp.servers import McpServer
 from formal_llm.guard.mcp.serving import serve_guard
+from formal_llm.guard.traces import read_traces
+from formal_llm.guard.verifying import verify_trace
 
 SHOP = str(Path(__file__).with_name("shop_server.py"))
 ROOT = str(Path(formal_llm.__file__).parent.parent)
@@ -75,6 +78,32 @@ def test_a_server_as_a_process_and_one_on_a_port(tmp_path: Path) -> None:
     finally:
         web.kill()
         web.wait()
+
+
+@pytest.mark.slow
+def test_two_starts_with_one_log_are_one_run(tmp_path: Path) -> None:
+    """What the rules allow once, they allow once, however often the guard is started again."""
+    (tmp_path / "key").write_text("0123456789abcdef")
+    words = command(
+        tmp_path, "--log", str(tmp_path / "log"), "--key", str(tmp_path / "key"), "--", sys.executable, SHOP
+    )
+
+    async def work(expected: bool) -> None:
+        parameters = StdioServerParameters(command=words[0], args=words[1:], env={**os.environ, "PYTHONPATH": ROOT})
+        async with Client(parameters) as client:
+            assert (await client.call_tool("pay", {"amount": 1})).is_error is expected
+
+    for expected in (False, True):
+        asyncio.run(asyncio.wait_for(work(expected), 120))
+    reading = read_log(tmp_path / "log", b"0123456789abcdef")
+    assert reading.faults == ()
+    assert [entry.row["told"] for entry in reading.entries[1:] if entry.row["event"]] == [True, True, False]
+    (report,) = [verify_trace(Guard(GuardRules.from_string(RULES)), trace) for trace in read_traces(tmp_path / "log")]
+    assert report.valid
+    (tmp_path / "log").write_bytes((tmp_path / "log").read_bytes().replace(b'"amount":1', b'"amount":2'))
+    told = subprocess.run(words, capture_output=True, timeout=60, check=False, env={**os.environ, "PYTHONPATH": ROOT})
+    assert told.returncode == 2
+    assert b"was changed (line 2" in told.stderr.replace(b"\n", b" ")
 
 
 @pytest.mark.slow
