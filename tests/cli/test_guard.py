@@ -135,7 +135,7 @@ def test_what_an_endpoint_cannot_use(tmp_path: Path) -> None:
     empty.write_text("\n")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         for more, why in (
-            (["--sign", str(empty)], "no key"), (["--sign", str(tmp_path / "none")], "cannot be read"),
+            (["--sign", str(empty)], "has fewer than 16 bytes"), (["--sign", str(tmp_path / "none")], "cannot be read"),
             (["--port", str(taken.getsockname()[1])], "cannot be used"),
         ):  # fmt: skip
             done = CliRunner().invoke(app, ["guard", rules(tmp_path), "--serve", *more])
