@@ -22,7 +22,7 @@ from formal_llm.errors import AuditError, FormalLLMError
 from formal_llm.guard.audit import AuditLog, Entry, HeldLog, build_row, read_event, replay_entries
 from formal_llm.guard.events import Call, Decision, GuardEvent, Result, Said
 from formal_llm.guard.guard import Guard, GuardState
-from formal_llm.guard.shell.commands import add_shell_commands
+from formal_llm.guard.shell.commands import add_effects
 from formal_llm.guard.traces.trace import get_text
 from formal_llm.planning.json_data import JSON
 
@@ -241,7 +241,7 @@ def _read_call(row: Input) -> Call:
     tool = get_text(row, "tool_name")
     value = row.get("tool_input")
     arguments: Mapping[str, JSON] = value if isinstance(value, Mapping) else {} if value is None else {"value": value}
-    return Call(tool, add_shell_commands(tool, arguments), get_text(row, "tool_use_id"), at=datetime.now(UTC))
+    return Call(tool, add_effects(tool, arguments, get_text(row, "cwd")), get_text(row, "tool_use_id"), at=datetime.now(UTC))
 
 
 _HANDLERS: Mapping[str, Callable[[_HookSession, Input], HookAnswer]] = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from posixpath import normpath
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -24,6 +23,7 @@ from formal_llm.guard.rules.data import (
     to_text,
 )
 from formal_llm.guard.shell.commands import shell_data
+from formal_llm.guard.shell.paths import is_inside_folder
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -92,12 +92,26 @@ def _extract_host(value: Value) -> str:
     return host.rstrip(".")
 
 
-def _is_inside_folder(path: Value, folder: Value) -> bool:
-    """Return whether a path is in a folder, with ``..`` resolved; a relative path has the same base as the folder."""
-    inner, outer = normpath(to_text(path)), normpath(to_text(folder))
-    if outer == ".":
-        return not inner.startswith(("/", "../")) and inner != ".."
-    return inner == outer or inner.startswith(outer.rstrip("/") + "/")
+def _are_inside_folders(paths: Value, folders: Value) -> bool:
+    """Return whether a path, or all paths of a list, are in a folder, or in one of a list."""
+    return all(_find_folders(path, folders) for path in _list_texts(paths))
+
+
+def _do_touch_folders(paths: Value, folders: Value) -> bool:
+    """Return whether a path, or one of a list, is in a folder or contains one."""
+    return any(
+        is_inside_folder(path, folder) or is_inside_folder(folder, path)
+        for path in _list_texts(paths)
+        for folder in _list_texts(folders)
+    )
+
+
+def _find_folders(path: str, folders: Value) -> list[str]:
+    return [folder for folder in _list_texts(folders) if is_inside_folder(path, folder)]
+
+
+def _list_texts(value: Value) -> list[str]:
+    return [to_text(one) for one in value] if isinstance(value, list | tuple) else [to_text(value)]
 
 
 def _has_command(commands: Value, wanted: Value) -> bool:
@@ -166,7 +180,8 @@ FUNCTIONS: Mapping[str, ConditionFunction] = {
     "time": ConditionFunction(to_clock_time),
     "weekday": ConditionFunction(lambda value: _DAYS[to_day(value).weekday()]),
     "host": ConditionFunction(_extract_host),
-    "inside": ConditionFunction(_is_inside_folder, 2, 2),
+    "inside": ConditionFunction(_are_inside_folders, 2, 2),
+    "touches": ConditionFunction(_do_touch_folders, 2, 2),
     "runs": ConditionFunction(_has_command, 2, 2),
     "matching": ConditionFunction(_select_matching, 2, 2),
     "keys": ConditionFunction(_list_keys),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from formal_llm.guard import Call, Guard, GuardRules
-from formal_llm.guard.shell.commands import add_shell_commands, shell_data, shell_line
+from formal_llm.guard.shell.commands import add_effects, shell_data, shell_line
 
 PUSHES = [
     'git push', 'cd x && git push origin', '/usr/bin/git push', 'sudo -u bob git push',
@@ -82,19 +82,19 @@ def test_it_ends_soon_however_deep_the_line() -> None:
 
 
 def test_lines_and_words() -> None:
-    assert add_shell_commands("Bash", {"command": "git push"})["commands"] == [["git", "push"]]
-    assert add_shell_commands("shell", {"command": ["bash", "-lc", "git push"]})["commands"] == [
+    assert add_effects("Bash", {"command": "git push"})["commands"] == [["git", "push"]]
+    assert add_effects("shell", {"command": ["bash", "-lc", "git push"]})["commands"] == [
         ["bash", "-lc", "git push"], ["git", "push"],
     ]  # fmt: skip
-    assert add_shell_commands("local_shell", {"action": {"command": ["ls"]}})["programs"] == ["ls"]
-    assert add_shell_commands("exec_command", {"cmd": "ls"})["programs"] == ["ls"]
-    assert add_shell_commands("Read", {"command": "git push"}) == {"command": "git push"}
-    assert add_shell_commands("Bash", {}) == {}
-    assert add_shell_commands("Bash", {"command": 3})["unknown"]
+    assert add_effects("local_shell", {"action": {"command": ["ls"]}})["programs"] == ["ls"]
+    assert add_effects("exec_command", {"cmd": "ls"})["programs"] == ["ls"]
+    assert add_effects("Read", {"command": "git push"}) == {"command": "git push"}
+    assert add_effects("Bash", {}) == {}
+    assert add_effects("Bash", {"command": 3})["unknown"]
 
 
 def test_what_the_agent_says_itself_does_not_count() -> None:
-    assert add_shell_commands("Bash", {"command": "git push", "commands": []})["commands"] == [["git", "push"]]
+    assert add_effects("Bash", {"command": "git push", "commands": []})["commands"] == [["git", "push"]]
 
 
 def test_rules_look_at_words() -> None:
@@ -102,7 +102,7 @@ def test_rules_look_at_words() -> None:
     guard = Guard(GuardRules.from_string(rules + "rule no-push: never push\nrule no-force: never force\n"))
 
     def refused(line: str) -> bool:
-        return not guard.start().check(Call("Bash", add_shell_commands("Bash", {"command": line}))).runs
+        return not guard.start().check(Call("Bash", add_effects("Bash", {"command": line}))).runs
 
     assert refused("cd x && git -C y push origin")
     assert refused("git push --force-with-lease")

@@ -1,0 +1,209 @@
+"""What programs do with their words: the table ``programs.toml``, and how it applies to the words of a command."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib.resources import files
+
+
+from formal_llm.guard.shell.reader import ShellWord
+
+_NO_OPTIONS: frozenset[str] = frozenset()
+_ENVIRONMENT = re.compile(r"([A-Za-z_]\w*)=")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An entry of the table; ``programs.toml`` describes the fields."""
+
+    valued: frozenset[str] = _NO_OPTIONS
+    flags: frozenset[str] | None = None
+    unsafe: frozenset[str] = _NO_OPTIONS
+    idle: frozenset[str] = _NO_OPTIONS
+    texts: Mapping[str, str] = field(default_factory=dict)
+    command: int | None = None
+    status: bool = False
+    variables: bool = False
+    reader: bool = False
+    line: frozenset[str] = _NO_OPTIONS
+    module: frozenset[str] = _NO_OPTIONS
+    file: bool = False
+    project: bool = False
+    modules: bool = False
+    subcommands: bool = False
+    folder: frozenset[str] = _NO_OPTIONS
+    bundle: bool = False
+    reads: str = ""
+    writes: str = ""
+    deletes: str = ""
+    ins: frozenset[str] = _NO_OPTIONS
+    out: frozenset[str] = _NO_OPTIONS
+    writes_if: frozenset[str] = _NO_OPTIONS
+    deletes_if: frozenset[str] = _NO_OPTIONS
+
+    @property
+    def stops(self) -> bool:
+        """Whether the options of the program end at its first operand that belongs to another program."""
+        return self.command is not None or self.subcommands or self.file
+
+
+@cache
+def read_programs() -> Mapping[str, Program]:
+    """Read the table: each program, and each subcommand as ``git push``, by its name."""
+    rows = tomllib.loads(files(__package__).joinpath("programs.toml").read_text())["program"]
+    kinds = {one.name: str(one.type) for one in fields(Program)}
+    programs: dict[str, Program] = {}
+    for row in rows:
+        given = {}
+        for key, value in row.items():
+            name = "ins" if key == "in" else key.replace("-", "_")
+            if name != "names":
+                given[name] = frozenset(value.split()) if "frozenset" in kinds[name] else value
+        program = Program(**given)
+        programs.update((name.replace("+", " "), program) for name in row["names"].split())
+    return programs
+
+
+@dataclass(slots=True)
+class ProgramWords:
+    """The words of a program, apart.
+
+    Attributes:
+        options: its options with their values.
+        operands: its operands, up to the words of another program.
+        rest: the words of another program, or of a subcommand.
+        variables: the variables that are set for the other program.
+        doubts: why it may run something that is not listed.
+    """
+
+    options: list[tuple[str, ShellWord | None]] = field(default_factory=list)
+    operands: list[ShellWord] = field(default_factory=list)
+    rest: list[ShellWord] = field(default_factory=list)
+    variables: list[ShellWord] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+
+    def find_values(self, names: Iterable[str]) -> Iterator[ShellWord]:
+        """Find the values of some options."""
+        return (value for name, value in self.options if name in names and value is not None)
+
+    def has_option(self, names: Iterable[str]) -> bool:
+        """Return whether one of some options is given."""
+        return any(name in names for name, _ in self.options)
+
+
+def split_words(program: Program, words: list[ShellWord]) -> ProgramWords:
+    """Split the words behind the name of a program."""
+    found = ProgramWords()
+    left = list(words)
+    if program.bundle and left and left[0].known and left[0].text[:1].isalpha():
+        left[0] = ShellWord(f"-{left[0].text}")
+    careful = bool(program.unsafe) or program.flags is not None
+    while left:
+        word = left.pop(0)
+        if word.known and word.text == "--":
+            found.operands += left if not program.stops else []
+            found.rest = left if program.stops else []
+            break
+        if word.text[:1] == "-" and len(word.text) > 1:
+            _read_option(program, word, left, found)
+            if found.options[-1][0] in program.module:
+                found.rest = left
+                break
+        elif program.variables and not found.rest and _ENVIRONMENT.match(word.text):
+            found.variables.append(word)
+        elif program.stops and len(found.operands) >= (program.command or 0):
+            found.rest = [word, *left]
+            break
+        else:
+            if careful and not word.known and word.text.lstrip("'\"")[:1] in "$`*?[{":
+                found.doubts.append(f"{word.text[:60]} may be an option")
+            found.operands.append(word)
+    if program.command is not None and found.rest and len(found.operands) < program.command:
+        missing = program.command - len(found.operands)  # they stand behind "--"
+        found.operands += found.rest[:missing]
+        found.rest = found.rest[missing:]
+    _check_texts(program, found)
+    return found
+
+
+def _read_option(program: Program, word: ShellWord, left: list[ShellWord], found: ProgramWords) -> None:
+    """Read a word of options, and its value from the next word if it has one."""
+    text = word.text
+    name, sign, value = text.partition("=")
+    if program.flags is not None and re.fullmatch(r"-\d+", text) and "-9" in program.flags:
+        found.options.append((text, None))
+    elif text.startswith("--") or name in program.unsafe | program.valued | program.idle | program.module:
+        _check_option(program, name, found, word.known)
+        takes = _find_option(name, program.valued) and not f"{name}?" in program.valued
+        attached = ShellWord(value, word.known) if sign else None
+        found.options.append((name, attached or (left.pop(0) if takes and left else None)))
+    else:
+        for place, letter in enumerate(text[1:], 1):
+            name, behind = f"-{letter}", text[place + 1 :]
+            _check_option(program, name, found, word.known)
+            takes = name in program.valued
+            if takes or f"{name}?" in program.valued:
+                attached = ShellWord(behind, word.known) if behind else None
+                found.options.append((name, attached or (left.pop(0) if takes and left else None)))
+                break
+            found.options.append((name, None))
+    if not word.known and program.flags is None and not sign:
+        found.doubts.append(f"{text[:60]} is only known when it runs")
+
+
+def _find_option(name: str, options: Iterable[str]) -> bool:
+    """Return whether a long option, which may be abbreviated, is among some options."""
+    plain = name.lstrip("-")
+    return any(one == name or (one.lstrip("-").startswith(plain) if name[:2] == "--" else False) for one in options)
+
+
+def _check_option(program: Program, name: str, found: ProgramWords, known: bool) -> None:
+    listed = {one.rstrip("?") for one in program.valued} | (program.flags or _NO_OPTIONS) | program.line | program.module
+    exact = name in listed or name in program.idle
+    if name in program.unsafe or (not exact and _find_option(name, program.unsafe)):
+        found.doubts.append(f"its option {name} may run anything")
+    elif program.flags is not None and not exact:
+        found.doubts.append(f"its option {name} is not listed")
+
+
+def _check_texts(program: Program, found: ProgramWords) -> None:
+    """Report the texts that do not match the patterns of a program."""
+    given = [(name, value) for name, value in found.options if name in program.texts and value is not None]
+    if "" in program.texts and not given:
+        given += [("", word) for word in found.operands[:1]]
+    if "*" in program.texts:
+        given += [("*", word) for word in found.operands]
+    for name, word in given:
+        pattern = program.texts[name] or program.texts[""]
+        if pattern == "(?s).*":
+            continue
+        if not word.known or re.fullmatch(pattern, word.text) is None:
+            found.doubts.append(f"{word.text[:60]!r} may run something")
+
+
+def select_operands(program: Program, found: ProgramWords, which: str) -> list[ShellWord]:
+    """Select the operands that are paths of one kind: ``all``, ``first``, ... as in the table."""
+    operands = found.operands
+    if "" in program.texts and not found.has_option(program.texts) and which == "rest":
+        return operands[1:]
+    target = found.has_option(program.out) and bool(program.out & {"-t"})
+    match which:
+        case "all":
+            return operands
+        case "first":
+            return operands[:1]
+        case "last":
+            return [] if target else operands[-1:]
+        case "init":
+            return operands if target else operands[:-1]
+        case "rest":
+            return operands if "" in program.texts else operands[1:]
+    if which.endswith("="):
+        return [ShellWord(one.text[len(which) :], one.known) for one in operands if one.text.startswith(which)]
+    return [ShellWord(one) for one in which.split()]
+
+
