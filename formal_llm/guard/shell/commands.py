@@ -216,7 +216,8 @@ class _CommandFinder:
             if word.known and _DEVICES.fullmatch(word.text):
                 continue
             for folder in place.folders:
-                known = replace(word, known=False, text=f"$/{word.text}") if self.linked and kind != "taken" else word
+                hidden = self.linked and kind in ("written", "deleted")
+                known = replace(word, known=False, text=f"$/{word.text}") if hidden else word
                 path = locate_path(folder, known, links=self.links, entry=kind == "deleted")
                 getattr(self.made, kind).append(shorten_path(path, self.project))
 
@@ -273,7 +274,9 @@ class _CommandFinder:
             self.check_builtin(name, words, place)
         elif name == "find":
             self.add_find(words, place)
-        if program.project:
+        codes = [*found.find_values(program.code)] or [ShellWord(one) for one in program.project.split() if one != "."]
+        self.add_paths("scripts", codes, place)
+        if program.project == ".":
             self.made.scripts.append(name)
         if program.subcommands:
             self.add_subcommand(name, words, found, place)
@@ -286,7 +289,12 @@ class _CommandFinder:
         """Add the files of a program."""
         self.add_paths("taken", [*select_operands(program, found, program.reads), *found.find_values(program.ins)], place)
         if not program.writes_if or found.has_option(program.writes_if):
-            self.add_paths("written", select_operands(program, found, program.writes), place)
+            targets = select_operands(program, found, program.writes)
+            self.add_paths("written", targets, place)
+            if program.writes == "last":  # it may be a folder
+                names = [posixpath.basename(word.text) for word in found.operands[:-1]]
+                inside = [replace(word, text=f"{word.text}/{name}") for word in targets for name in names if name]
+                self.add_paths("written", inside, place)
         self.add_paths("written", found.find_values(program.out), place)
         self.add_paths("deleted", select_operands(program, found, program.deletes), place)
 
@@ -365,6 +373,9 @@ class _CommandFinder:
 
     def add_script(self, word: ShellWord, place: _Place) -> None:
         """Add a file of code: the commands of a shell script if it can be read."""
+        if word.text == "-" or word.text.startswith(("/dev/", "/proc/")):
+            self.made.unknown.append(f"code is read from {word.text[:60]}")
+            return
         if not word.known:
             self.made.unknown.append(f"which file {word.text[:60]} is, is only known when it runs")
             return
@@ -457,7 +468,7 @@ _HANDLERS = {
 def _find_decisive(commands: Iterable[SimpleCommand]) -> set[int]:
     """Find the commands that ran and succeeded if the line succeeds, by their identity."""
     chain: list[int] = []
-    skips, ended = False, False
+    skips = ended = pipefail = False
     for simple in commands:
         if simple.inner:
             continue
@@ -465,13 +476,16 @@ def _find_decisive(commands: Iterable[SimpleCommand]) -> set[int]:
             chain, skips = [], False
         if not skips:
             chain.append(id(simple))
-        if simple.words and simple.words[0].text in _ENDINGS:
+        words = [word.text for word in simple.words]
+        if words and words[0] == "set" and all(re.fullmatch(r"-[eux]*o?|pipefail|errexit", word) for word in words[1:]):
+            pipefail |= "pipefail" in words
+        elif words and words[0] in _ENDINGS and not _ACTIVATE.fullmatch(words[-1]):
             break
         ended = simple.ends in (";", "\n")
         if simple.ends in ("||", "&"):
             chain, skips = [], simple.ends == "||"
-        elif simple.ends in ("|", "|&"):
-            chain = chain[:-1] if not skips else chain
+        elif simple.ends in ("|", "|&") and not (skips or pipefail):
+            chain = chain[:-1]
         elif simple.ends == "&&":
             skips = False
     return set(chain)

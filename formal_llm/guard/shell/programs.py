@@ -32,7 +32,8 @@ class Program:
     line: frozenset[str] = _NO_OPTIONS
     module: frozenset[str] = _NO_OPTIONS
     file: bool = False
-    project: bool = False
+    project: str = ""
+    code: frozenset[str] = _NO_OPTIONS
     modules: bool = False
     subcommands: bool = False
     folder: frozenset[str] = _NO_OPTIONS
@@ -173,7 +174,7 @@ def _check_option(program: Program, name: str, found: ProgramWords, known: bool)
 def _check_texts(program: Program, found: ProgramWords) -> None:
     """Report the texts that do not match the patterns of a program."""
     given = [(name, value) for name, value in found.options if name in program.texts and value is not None]
-    if "" in program.texts and not given:
+    if _takes_first_text(program, found):
         given += [("", word) for word in found.operands[:1]]
     if "*" in program.texts:
         given += [("*", word) for word in found.operands]
@@ -185,11 +186,15 @@ def _check_texts(program: Program, found: ProgramWords) -> None:
             found.doubts.append(f"{word.text[:60]!r} may run something")
 
 
+def _takes_first_text(program: Program, found: ProgramWords) -> bool:
+    """Return whether the first operand is a text of the program: no option gives such a text."""
+    same = ("", program.texts.get(""))
+    return "" in program.texts and not any(program.texts.get(name, name) in same for name, _ in found.options)
+
+
 def select_operands(program: Program, found: ProgramWords, which: str) -> list[ShellWord]:
     """Select the operands that are paths of one kind: ``all``, ``first``, ... as in the table."""
     operands = found.operands
-    if "" in program.texts and not found.has_option(program.texts) and which == "rest":
-        return operands[1:]
     target = found.has_option(program.out) and bool(program.out & {"-t"})
     match which:
         case "all":
@@ -201,7 +206,7 @@ def select_operands(program: Program, found: ProgramWords, which: str) -> list[S
         case "init":
             return operands if target else operands[:-1]
         case "rest":
-            return operands if "" in program.texts else operands[1:]
+            return operands if "" in program.texts and not _takes_first_text(program, found) else operands[1:]
     if which.endswith("="):
         return [ShellWord(one.text[len(which) :], one.known) for one in operands if one.text.startswith(which)]
     return [ShellWord(one) for one in which.split()]

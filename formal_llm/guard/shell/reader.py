@@ -237,6 +237,8 @@ class ShellWordReader(ABC):
                 self.at += 1
                 if self.text[start : self.at].endswith("@P}"):
                     self.unsure.append("${...@P} runs what its variable holds")
+                if re.search(r"\[.*(?:'[^']*|\\)[$`]", self.text[start : self.at]):
+                    self.unsure.append("${...[...]} runs the command in the text of its index")
                 return
             if sign == "\\":
                 self.at += 2
