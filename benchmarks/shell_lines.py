@@ -14,6 +14,7 @@ import argparse
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -29,13 +30,15 @@ LINES = ROOT / "tests" / "guard" / "shell" / "lines.txt"
 SCRIPTS = {
     "push.sh": "#!/bin/sh\ngit push\n",
     "push.py": "import os\nos.system('git push')\n",
-    "test_push.py": "import os\n\ndef test_push():\n    os.system('git push')\n",
+    "test_push.py": "import os, unittest\nclass Test(unittest.TestCase):\n    def test(self): os.system('git push')\n",
     "Makefile": "CMD = true\nshow:\n\t@echo $(shell $(CMD))\npush:\n\tgit push\n",
     "package.json": '{"name": "x", "version": "1.0.0", "scripts": {"push": "git push", "test": "true"}}\n',
     ".hooks/post-commit": "#!/bin/sh\ngit push\n",
     "f": "a\n",
+    "g": "b\n",
 }
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "TERM": "dumb"}
+_PATH = f"/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:{Path(sys.executable).parent}"
+ENVIRONMENT = {"PATH": _PATH, "LANG": "C.UTF-8", "TERM": "dumb"}
 
 
 def read_lines() -> dict[str, list[str]]:
@@ -61,7 +64,8 @@ def make_project(folder: Path) -> Path:
         path.chmod(0o755 if text.startswith("#!") else 0o644)
     for command in (
         ["init", "-q", "--bare", "../remote.git"], ["init", "-q"], ["remote", "add", "origin", "../remote.git"],
-        ["add", "."], ["commit", "-qm", "one"], ["push", "-qu", "origin", "main"], ["commit", "-qm", "two", "--allow-empty"],
+        ["add", "."], ["commit", "-qm", "one"], ["push", "-qu", "origin", "main"], ["rm", "-q", "g"],
+        ["commit", "-qm", "two"],
     ):  # fmt: skip
         subprocess.run([*git, *command], cwd=project, check=True, capture_output=True)
     return project
@@ -78,7 +82,7 @@ def run_line(line: str, folder: Path, template: Path) -> str:
     shutil.copytree(template, folder, symlinks=True)
     home = folder / "home"
     home.mkdir()
-    (home / ".gitconfig").write_text("[user]\nname = A\nemail = a@example.com\n[core]\neditor = true\n")
+    (home / ".gitconfig").write_text("[user]\nname = A\nemail = a@example.com\n")
     before = read_remote(folder)
     command = ["unshare", "-n", "timeout", "-k", "1", "10", "bash", "--norc", "-c", line]
     done = subprocess.run(

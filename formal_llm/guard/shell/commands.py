@@ -54,8 +54,13 @@ _BUILTINS = frozenset((
 ))  # fmt: skip
 #: Commands after which the rest of a line need not run, or its status means nothing.
 _ENDINGS = frozenset(("exit", "exec", "return", "trap", "kill", "eval", "source", ".", "set", "shopt", "break", "continue"))
+_MOVES = frozenset(("cd", "pushd", "popd"))
+#: Words with which a command may run again, or later.
+_REPEATS = re.compile(r"\b(?:for|while|until|select|trap)\b")
 #: Options of find: the words between one of these and ";" or "+" are a command.
 _FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+#: The maximum nesting depth of commands in others, and the maximum number of folders in which one may run.
+_MOST_DEPTH, _MOST_FOLDERS = 12, 8
 #: Files that keep nothing.
 _DEVICES = re.compile(r"/dev/(?:null|zero|u?random|stdin|stdout|stderr|tty|fd/\d+)|-")
 
@@ -149,6 +154,7 @@ class _CommandFinder:
         self.project = project or find_project(cwd)
         self.start = _Place((posixpath.realpath(cwd) if cwd else ".",))
         self.functions: set[str] = set()
+        self.size = 0  # the number of characters read
         self.linked = False  # whether a link was made, so that later paths may lead anywhere
 
     def finish(self) -> ShellLine:
@@ -162,27 +168,36 @@ class _CommandFinder:
 
     def add_line(self, line: str, place: _Place) -> None:
         """Add the commands of a line."""
+        self.size += len(line)
+        if self.size > 2 * MOST_SIGNS:
+            self.made.unknown.append("the lines in the line are too long")
+            return
         commands, unsure = read_simple(line, place.depth)
         self.made.unknown += unsure
         self.functions.update(simple.defines for simple in commands)
         decisive = _find_decisive(commands) if place.decides else set()
-        repeated = any(simple.defines for simple in commands) or re.search(r"\b(?:for|while|until|select|trap)\b", line)
-        before = now = place.folders
+        before = now = self.find_all_folders(line, commands, place.folders)
         chained = False
         for simple in commands:
             if not chained:
-                before = now = tuple(dict.fromkeys((*before, *now)))
+                folders = tuple(dict.fromkeys((*before, *now)))
+                before = now = folders if len(folders) <= _MOST_FOLDERS else (None,)
             here = replace(place, folders=now, decides=id(simple) in decisive, simple=simple)
             self.add_simple(simple, here)
-            if simple.words and simple.words[0].text in ("cd", "pushd", "popd"):
-                # A line that repeats commands may run those before in the new folder, too.
-                before = (*before, None) if repeated and not simple.words[1:] else before
-                target = self.find_folder(simple, now)
-                if repeated and (None in target or len(commands) > 1):
-                    target = (None,)
-                before, now = (now, target) if not chained else (before, target)
+            if simple.words and simple.words[0].text in _MOVES:
+                before, now = before if chained else now, self.find_folder(simple, now)
             if not simple.defines:
                 chained = simple.ends == "&&" and not simple.inner
+
+    def find_all_folders(
+        self, line: str, commands: list[SimpleCommand], folders: tuple[str | None, ...]
+    ) -> tuple[str | None, ...]:
+        """Return the folders in which the first command may run: all of the line if commands may be repeated."""
+        moves = [simple for simple in commands if simple.words and simple.words[0].text in _MOVES]
+        if not any(simple.defines for simple in commands) and not _REPEATS.search(line):
+            return folders
+        targets = [self.find_folder(simple, (None,)) for simple in moves]
+        return tuple(dict.fromkeys((*folders, *(one for target in targets for one in target))))
 
     def find_folder(self, simple: SimpleCommand, folders: tuple[str | None, ...]) -> tuple[str | None, ...]:
         """Return the folders to which a change of the folder may lead."""
@@ -225,7 +240,7 @@ class _CommandFinder:
         """Add a command in all its forms, and the commands that it runs."""
         if not words:
             return
-        if place.depth > 25:
+        if place.depth > _MOST_DEPTH:
             self.made.unknown.append("commands are nested too deeply")
             return
         self.add_form([word.text for word in words], place)
@@ -261,8 +276,10 @@ class _CommandFinder:
         found = split_words(program, words[1:])
         self.made.unknown += [f"{name}: {doubt}" for doubt in found.doubts]
         if found.has_option(program.idle):
-            self.made.decisive = [one for one in self.made.decisive if one[-len(words) + 1 :] != [w.text for w in words[1:]]]
-            return
+            behind = [word.text for word in words[1:]]
+            self.made.decisive = [one for one in self.made.decisive if one[-len(behind) :] != behind]
+            if not program.project:
+                return
         if program.folder and (folders := list(found.find_values(program.folder))):
             moved = (locate_path(one, folders[-1], links=self.links) for one in place.folders)
             place = replace(place, folders=tuple(None if one.startswith("/?/") else one for one in moved))
@@ -347,10 +364,12 @@ class _CommandFinder:
         """Add the commands that find runs, and what it deletes."""
         count = next((at for at, word in enumerate(words[1:]) if word.text[:1] in ("-", "(", "!")), len(words) - 1)
         starts = words[1 : 1 + count] or [ShellWord(".")]
+        named = any(word.text in ("-name", "-iname", "-path", "-regex") for word in words)
         follows = any(word.text in ("-L", "-follow") for word in words)
         each = f"{starts[0].text}/*" if len(starts) == 1 and starts[0].known and not follows else "$found"
         if any(word.text == "-delete" for word in words):
-            self.add_paths("deleted", starts, place)
+            within = [replace(word, text=f"{word.text}/*") if word.known and named else word for word in starts]
+            self.add_paths("deleted", within, place)
         for inner in _find_exec_commands(words):
             run = [ShellWord(each, False) if word.text == "{}" else word for word in inner]
             run = [replace(word, known=False) if "{}" in word.text else word for word in run]

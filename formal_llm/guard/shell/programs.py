@@ -101,6 +101,8 @@ def split_words(program: Program, words: list[ShellWord]) -> ProgramWords:
     found = ProgramWords()
     left = list(words)
     if program.bundle and left and left[0].known and left[0].text[:1].isalpha():
+        for letter in left[0].text:  # their values come behind all of them
+            _check_option(program, f"-{letter}", found)
         left[0] = ShellWord(f"-{left[0].text}")
     careful = bool(program.unsafe) or program.flags is not None
     while left:
@@ -138,14 +140,15 @@ def _read_option(program: Program, word: ShellWord, left: list[ShellWord], found
     if program.flags is not None and re.fullmatch(r"-\d+", text) and "-9" in program.flags:
         found.options.append((text, None))
     elif text.startswith("--") or name in program.unsafe | program.valued | program.idle | program.module:
-        _check_option(program, name, found, word.known)
-        takes = _find_option(name, program.valued) and not f"{name}?" in program.valued
+        name = _complete_option(program, name)
+        _check_option(program, name, found)
+        takes = name in program.valued
         attached = ShellWord(value, word.known) if sign else None
         found.options.append((name, attached or (left.pop(0) if takes and left else None)))
     else:
         for place, letter in enumerate(text[1:], 1):
             name, behind = f"-{letter}", text[place + 1 :]
-            _check_option(program, name, found, word.known)
+            _check_option(program, name, found)
             takes = name in program.valued
             if takes or f"{name}?" in program.valued:
                 attached = ShellWord(behind, word.known) if behind else None
@@ -156,16 +159,19 @@ def _read_option(program: Program, word: ShellWord, left: list[ShellWord], found
         found.doubts.append(f"{text[:60]} is only known when it runs")
 
 
-def _find_option(name: str, options: Iterable[str]) -> bool:
-    """Return whether a long option, which may be abbreviated, is among some options."""
-    plain = name.lstrip("-")
-    return any(one == name or (one.lstrip("-").startswith(plain) if name[:2] == "--" else False) for one in options)
+def _complete_option(program: Program, name: str) -> str:
+    """Return the whole name of a long option that may be abbreviated, or written with one dash in the table."""
+    listed = [*program.unsafe, *program.texts, *program.valued, *program.idle, *program.out, *program.ins]
+    names = [one.rstrip("?") for one in listed] + [*(program.flags or ()), *program.writes_if, *program.folder]
+    if name in names:
+        return name
+    return next((one for one in names if len(one) > 2 and one.lstrip("-").startswith(name.lstrip("-"))), name)
 
 
-def _check_option(program: Program, name: str, found: ProgramWords, known: bool) -> None:
-    listed = {one.rstrip("?") for one in program.valued} | (program.flags or _NO_OPTIONS) | program.line | program.module
-    exact = name in listed or name in program.idle
-    if name in program.unsafe or (not exact and _find_option(name, program.unsafe)):
+def _check_option(program: Program, name: str, found: ProgramWords) -> None:
+    listed = {one.rstrip("?") for one in program.valued} | (program.flags or _NO_OPTIONS) | program.idle
+    exact = name in listed
+    if name in program.unsafe:
         found.doubts.append(f"its option {name} may run anything")
     elif program.flags is not None and not exact:
         found.doubts.append(f"its option {name} is not listed")
