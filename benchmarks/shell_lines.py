@@ -153,8 +153,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         missed = find_misses(kinds, make_project(Path(name) / "sandbox"))
     for guard, (through, refused) in missed.items():
-        print(f"{guard:11} pushes let through {len(through):3} of {len(kinds['pushes'])}, harmless lines refused "
-              f"{len(refused):3} of {len(kinds['harmless'])}")
+        print(
+            f"{guard:11} pushes let through {len(through):3} of {len(kinds['pushes'])}, harmless lines refused "
+            f"{len(refused):3} of {len(kinds['harmless'])}"
+        )
         for line in (*through, "--", *refused) if options.list else ():
             print(f"    {line!r}")
 

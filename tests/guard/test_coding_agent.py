@@ -83,7 +83,9 @@ def test_a_session(project: Path, tmp_path: Path) -> None:
         given = {"command": command, **more}
         assert check_call(project, tmp_path, "Bash", given, number) == "pass"
         id_ = f"toolu_{number}"
-        answer(project, tmp_path, "PostToolUse", tool_name="Bash", tool_input=given, tool_response=after, tool_use_id=id_)
+        answer(
+            project, tmp_path, "PostToolUse", tool_name="Bash", tool_input=given, tool_response=after, tool_use_id=id_
+        )
         said = answer(project, tmp_path, "Stop", stop_hook_active=False, last_assistant_message="")
         assert (said == {}) is ends, command
 

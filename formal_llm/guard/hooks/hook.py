@@ -241,7 +241,8 @@ def _read_call(row: Input) -> Call:
     tool = get_text(row, "tool_name")
     value = row.get("tool_input")
     arguments: Mapping[str, JSON] = value if isinstance(value, Mapping) else {} if value is None else {"value": value}
-    return Call(tool, add_effects(tool, arguments, get_text(row, "cwd")), get_text(row, "tool_use_id"), at=datetime.now(UTC))
+    arguments = add_effects(tool, arguments, get_text(row, "cwd"))
+    return Call(tool, arguments, get_text(row, "tool_use_id"), at=datetime.now(UTC))
 
 
 _HANDLERS: Mapping[str, Callable[[_HookSession, Input], HookAnswer]] = {

@@ -21,9 +21,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from pathlib import Path
 
 from formal_llm.guard.shell.paths import find_project, locate_path, shorten_path
-from formal_llm.guard.shell.programs import Program, ProgramWords, read_programs, select_operands, split_words
+from formal_llm.guard.shell.programs import ShellProgram, ProgramWords, read_programs, select_operands, split_words
 from formal_llm.guard.shell.reader import COMMAND_IN_TEXT, MOST_SIGNS, ShellWord, SimpleCommand, read_simple
 from formal_llm.planning.json_data import JSON
 
@@ -53,7 +54,9 @@ _BUILTINS = frozenset((
     "readarray",
 ))  # fmt: skip
 #: Commands after which the rest of a line need not run, or its status means nothing.
-_ENDINGS = frozenset(("exit", "exec", "return", "trap", "kill", "eval", "source", ".", "set", "shopt", "break", "continue"))
+_ENDINGS = frozenset(
+    ("exit", "exec", "return", "trap", "kill", "eval", "source", ".", "set", "shopt", "break", "continue")
+)
 _MOVES = frozenset(("cd", "pushd", "popd"))
 #: Words with which a command may run again, or later.
 _REPEATS = re.compile(r"\b(?:for|while|until|select|trap)\b")
@@ -220,7 +223,7 @@ class _CommandFinder:
 
     def check_variable(self, name: str, word: ShellWord, exported: bool) -> None:
         """Report a variable that may change what programs run."""
-        if exported and _SAFE_VARIABLE.fullmatch(name) or (word.known and _SAFE_VALUE.fullmatch(word.text)):
+        if (exported and _SAFE_VARIABLE.fullmatch(name)) or (word.known and _SAFE_VALUE.fullmatch(word.text)):
             return
         if exported or _STRONG_VARIABLE.fullmatch(name):
             self.made.unknown.append(f"the variable {name} may change what programs run")
@@ -271,7 +274,7 @@ class _CommandFinder:
         if place.decides and not {"--version", "--help"} & set(words):
             self.made.decisive.append(words)
 
-    def add_program(self, name: str, program: Program, words: list[ShellWord], place: _Place) -> None:
+    def add_program(self, name: str, program: ShellProgram, words: list[ShellWord], place: _Place) -> None:
         """Add the commands and files of a program in the table."""
         found = split_words(program, words[1:])
         self.made.unknown += [f"{name}: {doubt}" for doubt in found.doubts]
@@ -302,9 +305,11 @@ class _CommandFinder:
         elif found.rest or program.reader or program.file:
             self.add_rest(name, program, found, place)
 
-    def add_effects(self, program: Program, found: ProgramWords, place: _Place) -> None:
+    def add_effects(self, program: ShellProgram, found: ProgramWords, place: _Place) -> None:
         """Add the files of a program."""
-        self.add_paths("taken", [*select_operands(program, found, program.reads), *found.find_values(program.ins)], place)
+        self.add_paths(
+            "taken", [*select_operands(program, found, program.reads), *found.find_values(program.ins)], place
+        )
         if not program.writes_if or found.has_option(program.writes_if):
             targets = select_operands(program, found, program.writes)
             self.add_paths("written", targets, place)
@@ -330,7 +335,7 @@ class _CommandFinder:
         else:
             self.made.unknown.append(f"what {name} {first.text[:60]} runs is not known")
 
-    def add_rest(self, name: str, program: Program, found: ProgramWords, place: _Place) -> None:
+    def add_rest(self, name: str, program: ShellProgram, found: ProgramWords, place: _Place) -> None:
         """Add the command that a program runs, or its file of code."""
         if program.module and found.has_option(program.module):
             module = next(found.find_values(program.module), ShellWord("", False))
@@ -425,7 +430,7 @@ class _CommandFinder:
         if len(rest) > 1 and rest[0].text != "-":
             self.add_code(rest[0], "trap", replace(place, folders=(None,), decides=False))
 
-    def add_alias(self, words: list[ShellWord], place: _Place) -> None:
+    def add_alias(self, words: list[ShellWord], _place: _Place) -> None:
         """Report new names of commands."""
         if any("=" in word.text or not word.known for word in words):
             self.made.unknown.append("alias gives commands other names")
@@ -526,8 +531,10 @@ def _find_exec_commands(words: list[ShellWord]) -> Iterator[list[ShellWord]]:
 
 def _read_script(path: str) -> str | None:
     """Read a shell script; None if it is none, or cannot be read."""
+    if not Path(path).is_file():  # a pipe would wait
+        return None
     try:
-        with open(path, encoding="utf-8") as file:
+        with Path(path).open(encoding="utf-8") as file:
             text = file.read(MOST_SIGNS + 1)
     except (OSError, ValueError):
         return None
@@ -571,9 +578,10 @@ def add_effects(tool: str, arguments: Mapping[str, JSON], cwd: str = "", project
     locate = partial(_locate_argument, cwd=cwd, project=project or find_project(cwd))
     if tool == "apply_patch":
         text = str(next((arguments[name] for name in ("command", "input", "patch") if name in arguments), ""))
-        changes = [(one[1] or one[3], locate(one[2] or one[4])) for one in _PATCHED.finditer(text)]
-        written = [path for kind, path in changes if kind != "Delete"]
-        return {**arguments, "written": [*written], "deleted": [path for kind, path in changes if kind == "Delete"], "taken": []}
+        paths: dict[str, list[JSON]] = {"written": [], "deleted": [], "taken": []}
+        for one in _PATCHED.finditer(text):
+            paths["deleted" if one[1] == "Delete" else "written"].append(locate(one[2] or one[4]))
+        return {**arguments, **paths}
     if tool in _WRITERS and place is not None:
         return {**arguments, "written": [locate(place)], "deleted": [], "taken": []}
     if tool in _READERS and place is not None:

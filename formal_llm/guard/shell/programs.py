@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib.resources import files
-
 
 from formal_llm.guard.shell.reader import ShellWord
 
@@ -17,7 +16,7 @@ _ENVIRONMENT = re.compile(r"([A-Za-z_]\w*)=")
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ShellProgram:
     """An entry of the table; ``programs.toml`` describes the fields."""
 
     valued: frozenset[str] = _NO_OPTIONS
@@ -53,19 +52,17 @@ class Program:
 
 
 @cache
-def read_programs() -> Mapping[str, Program]:
+def read_programs() -> Mapping[str, ShellProgram]:
     """Read the table: each program, and each subcommand as ``git push``, by its name."""
     rows = tomllib.loads(files(__package__).joinpath("programs.toml").read_text())["program"]
-    kinds = {one.name: str(one.type) for one in fields(Program)}
-    programs: dict[str, Program] = {}
+    kinds = {one.name: str(one.type) for one in fields(ShellProgram)}
+    programs: dict[str, ShellProgram] = {}
     for row in rows:
-        given = {}
-        for key, value in row.items():
-            name = "ins" if key == "in" else key.replace("-", "_")
-            if name != "names":
-                given[name] = frozenset(value.split()) if "frozenset" in kinds[name] else value
-        program = Program(**given)
-        programs.update((name.replace("+", " "), program) for name in row["names"].split())
+        names = row.pop("names").split()
+        given = {"ins" if key == "in" else key.replace("-", "_"): value for key, value in row.items()}
+        sets = {key: frozenset(value.split()) for key, value in given.items() if "frozenset" in kinds[key]}
+        program = replace(ShellProgram(), **(given | sets))
+        programs.update((name.replace("+", " "), program) for name in names)
     return programs
 
 
@@ -96,7 +93,7 @@ class ProgramWords:
         return any(name in names for name, _ in self.options)
 
 
-def split_words(program: Program, words: list[ShellWord]) -> ProgramWords:
+def split_words(program: ShellProgram, words: list[ShellWord]) -> ProgramWords:
     """Split the words behind the name of a program."""
     found = ProgramWords()
     left = list(words)
@@ -133,7 +130,7 @@ def split_words(program: Program, words: list[ShellWord]) -> ProgramWords:
     return found
 
 
-def _read_option(program: Program, word: ShellWord, left: list[ShellWord], found: ProgramWords) -> None:
+def _read_option(program: ShellProgram, word: ShellWord, left: list[ShellWord], found: ProgramWords) -> None:
     """Read a word of options, and its value from the next word if it has one."""
     text = word.text
     name, sign, value = text.partition("=")
@@ -159,7 +156,7 @@ def _read_option(program: Program, word: ShellWord, left: list[ShellWord], found
         found.doubts.append(f"{text[:60]} is only known when it runs")
 
 
-def _complete_option(program: Program, name: str) -> str:
+def _complete_option(program: ShellProgram, name: str) -> str:
     """Return the whole name of a long option that may be abbreviated, or written with one dash in the table."""
     listed = [*program.unsafe, *program.texts, *program.valued, *program.idle, *program.out, *program.ins]
     names = [one.rstrip("?") for one in listed] + [*(program.flags or ()), *program.writes_if, *program.folder]
@@ -168,7 +165,7 @@ def _complete_option(program: Program, name: str) -> str:
     return next((one for one in names if len(one) > 2 and one.lstrip("-").startswith(name.lstrip("-"))), name)
 
 
-def _check_option(program: Program, name: str, found: ProgramWords) -> None:
+def _check_option(program: ShellProgram, name: str, found: ProgramWords) -> None:
     listed = {one.rstrip("?") for one in program.valued} | (program.flags or _NO_OPTIONS) | program.idle
     exact = name in listed
     if name in program.unsafe:
@@ -177,7 +174,7 @@ def _check_option(program: Program, name: str, found: ProgramWords) -> None:
         found.doubts.append(f"its option {name} is not listed")
 
 
-def _check_texts(program: Program, found: ProgramWords) -> None:
+def _check_texts(program: ShellProgram, found: ProgramWords) -> None:
     """Report the texts that do not match the patterns of a program."""
     given = [(name, value) for name, value in found.options if name in program.texts and value is not None]
     if _takes_first_text(program, found):
@@ -192,13 +189,13 @@ def _check_texts(program: Program, found: ProgramWords) -> None:
             found.doubts.append(f"{word.text[:60]!r} may run something")
 
 
-def _takes_first_text(program: Program, found: ProgramWords) -> bool:
+def _takes_first_text(program: ShellProgram, found: ProgramWords) -> bool:
     """Return whether the first operand is a text of the program: no option gives such a text."""
     same = ("", program.texts.get(""))
     return "" in program.texts and not any(program.texts.get(name, name) in same for name, _ in found.options)
 
 
-def select_operands(program: Program, found: ProgramWords, which: str) -> list[ShellWord]:
+def select_operands(program: ShellProgram, found: ProgramWords, which: str) -> list[ShellWord]:
     """Select the operands that are paths of one kind: ``all``, ``first``, ... as in the table."""
     operands = found.operands
     target = found.has_option(program.out) and bool(program.out & {"-t"})
@@ -216,5 +213,3 @@ def select_operands(program: Program, found: ProgramWords, which: str) -> list[S
     if which.endswith("="):
         return [ShellWord(one.text[len(which) :], one.known) for one in operands if one.text.startswith(which)]
     return [ShellWord(one) for one in which.split()]
-
-

@@ -82,5 +82,3 @@ def test_scripts_of_sed_that_pass_run_nothing(script: str) -> None:
     if re.fullmatch(PROGRAMS["sed"].texts[""], script):
         done = subprocess.run(["sed", "--sandbox", script], input="a\n", capture_output=True, text=True, timeout=20)
         assert "sandbox" not in done.stderr
-
-
