@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 
 from formal_llm.guard.shell.paths import find_project, locate_path, shorten_path
-from formal_llm.guard.shell.programs import ShellProgram, ProgramWords, read_programs, select_operands, split_words
+from formal_llm.guard.shell.programs import ProgramWords, ShellProgram, read_programs, select_operands, split_words
 from formal_llm.guard.shell.reader import COMMAND_IN_TEXT, MOST_SIGNS, ShellWord, SimpleCommand, read_simple
 from formal_llm.planning.json_data import JSON
 
@@ -51,8 +51,13 @@ _STRONG_VARIABLE = re.compile(
 #: Builtins that may run hidden commands in a text.
 _BUILTINS = frozenset((
     "let", "declare", "typeset", "local", "export", "readonly", "test", "[", "printf", "read", "unset", "mapfile",
-    "readarray",
+    "readarray", "set", "getopts",
 ))  # fmt: skip
+#: Builtins that set the variables they name, and whether other programs get them.
+_SETTERS = {
+    "export": True, "declare": True, "typeset": True, "readonly": True, "local": True, "printf": False, "read": False,
+    "mapfile": False, "readarray": False, "getopts": False,
+}  # fmt: skip
 #: Commands after which the rest of a line need not run, or its status means nothing.
 _ENDINGS = frozenset(
     ("exit", "exec", "return", "trap", "kill", "eval", "source", ".", "set", "shopt", "break", "continue")
@@ -346,7 +351,9 @@ class _CommandFinder:
         elif program.file:
             if found.rest:
                 self.add_script(found.rest[0], place)
-            elif not found.has_option(program.texts):
+            elif found.has_option(program.texts):
+                self.made.scripts.append(name)
+            else:
                 self.made.unknown.append(f"{name} runs what it reads")
         elif not found.rest:
             self.made.unknown.append(f"{name} runs what it reads")
@@ -390,10 +397,12 @@ class _CommandFinder:
             self.made.unknown.append(f"{name} would run the command in a text that it is given")
         if name in ("mapfile", "readarray") and any(text.startswith("-") and "C" in text for text in texts):
             self.made.unknown.append(f"{name} -C is not read")
-        if name in ("export", "declare", "typeset", "readonly", "local"):
+        if name == "set" and any(re.match(r"-[a-z]*a|allexport", text) for text in texts):
+            self.made.unknown.append("set exports all variables")
+        if name in _SETTERS:
             for word in words[1:]:
                 if (variable := word.text.partition("=")[0].rstrip("+")) and variable[0] != "-":
-                    self.check_variable(variable, word, True)
+                    self.check_variable(variable, word, _SETTERS[name])
 
     def add_script(self, word: ShellWord, place: _Place) -> None:
         """Add a file of code: the commands of a shell script if it can be read."""

@@ -101,6 +101,10 @@ class ShellWordReader(ABC):
     def read_here_documents(self) -> None:
         """Read the here-documents that begin on this line, if any were announced."""
 
+    def set_variable(self, name: str) -> None:
+        """Note that a variable gets a value that is not known."""
+        self.found.append(SimpleCommand(assigned=[name], values=[ShellWord(name, False)]))
+
     def read_word(self) -> ShellWord:
         """Read the word at the current position."""
         start = self.at
@@ -237,6 +241,8 @@ class ShellWordReader(ABC):
                 self.at += 1
                 if self.text[start : self.at].endswith("@P}"):
                     self.unsure.append("${...@P} runs what its variable holds")
+                if found := re.match(r"\$\{([A-Za-z_]\w*)(?:\[[^]]*\])?:?=", self.text[start : self.at]):
+                    self.set_variable(found[1])
                 if re.search(r"\[.*(?:'[^']*|\\)[$`]", self.text[start : self.at]):
                     self.unsure.append("${...[...]} runs the command in the text of its index")
                 return
@@ -532,6 +538,7 @@ class _ShellCommandReader(ShellWordReader):
         if self.is_ahead("((") and self.read_arithmetic(self.at + 2, loop=True):
             return
         name = self.read_word()
+        self.set_variable(name.text)
         if self.read_keyword("in"):
             self.skip_blanks()
             while self.at < len(self.text) and self.text[self.at] not in ";\n":

@@ -53,6 +53,9 @@ def test_what_only_speaks_of_a_push_is_none(line: str) -> None:
         "x='a[$(git push)]'; echo $((x))", "let 'a[`git push`]=1'", "test -v 'a[$(x)]'", "hash -p /bin/git ls",
         "mapfile -C 'git push' x", "declare -i y='a[$(x)]'", "sudo --weird git push", "env -S 'git push'",
         "xargs bash", "watch ls", "git -c alias.x=push x", "$X",
+        "read PATH <<< .; ls", "printf -v GIT_EDITOR x; git commit", "for PATH in .; do ls; done", ": ${EDITOR:=x}; ls",
+        "set -a; x=1; ls", "mapfile GIT_EDITOR", "PATH=. ls", "export GIT_EDITOR=x", "GIT_PAGER=x git log", "EDITOR=x",
+        "[[ -v 'a[$(x)]' ]]", "echo ${a['$(x)']}", "frobnicate", "git frobnicate", "python -c 'x()'", "python -m x", "python <f",
         "bash <<E\n$X\nE", "sudo $X", "su bob", "parallel ls", "bash --rcfile x", "bash $X", "trap $X EXIT", "a 'b",
     ],
 )  # fmt: skip
