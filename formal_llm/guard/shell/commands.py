@@ -63,6 +63,8 @@ _ENDINGS = frozenset(
     ("exit", "exec", "return", "trap", "kill", "eval", "source", ".", "set", "shopt", "break", "continue")
 )
 _MOVES = frozenset(("cd", "pushd", "popd"))
+#: Builtins that run commands in the same shell.
+_SAME_SHELL = frozenset(("eval", "source", ".", "command", "builtin"))
 #: Words with which a command may run again, or later.
 _REPEATS = re.compile(r"\b(?:for|while|until|select|trap)\b")
 #: Options of find: the words between one of these and ";" or "+" are a command.
@@ -192,7 +194,7 @@ class _CommandFinder:
                 before = now = folders if len(folders) <= _MOST_FOLDERS else (None,)
             here = replace(place, folders=now, decides=id(simple) in decisive, simple=simple)
             self.add_simple(simple, here)
-            if simple.words and simple.words[0].text in _MOVES:
+            if _changes_folder(simple):
                 before, now = before if chained else now, self.find_folder(simple, now)
             if not simple.defines:
                 chained = simple.ends == "&&" and not simple.inner
@@ -201,7 +203,7 @@ class _CommandFinder:
         self, line: str, commands: list[SimpleCommand], folders: tuple[str | None, ...]
     ) -> tuple[str | None, ...]:
         """Return the folders in which the first command may run: all of the line if commands may be repeated."""
-        moves = [simple for simple in commands if simple.words and simple.words[0].text in _MOVES]
+        moves = [simple for simple in commands if _changes_folder(simple)]
         if not any(simple.defines for simple in commands) and not _REPEATS.search(line):
             return folders
         targets = [self.find_folder(simple, (None,)) for simple in moves]
@@ -210,7 +212,7 @@ class _CommandFinder:
     def find_folder(self, simple: SimpleCommand, folders: tuple[str | None, ...]) -> tuple[str | None, ...]:
         """Return the folders to which a change of the folder may lead."""
         operands = [word for word in simple.words[1:] if word.text not in ("-P", "-L", "--", "-q")]
-        if simple.words[0].text == "popd" or len(operands) != 1 or operands[0].text[:1] in "-+":
+        if simple.words[0].text not in ("cd", "pushd") or len(operands) != 1 or operands[0].text[:1] in "-+":
             return (None,)
         found = (locate_path(one, operands[0], links=self.links) for one in folders)
         return tuple(None if one.startswith("/?/") else one for one in found)
@@ -496,6 +498,18 @@ _HANDLERS = {
     ".": _CommandFinder.add_source,
     "ln": _CommandFinder.add_link,
 }
+
+
+def _changes_folder(simple: SimpleCommand) -> bool:
+    """Return whether a command may change the folder of those after it."""
+    texts = [word.text for word in simple.words]
+    if not texts or texts[0] in _MOVES:
+        return bool(texts)
+    if texts[0] in ("source", ".") and len(texts) > 1:
+        return not _ACTIVATE.fullmatch(texts[1])
+    return texts[0] in _SAME_SHELL and any(
+        re.search(r"\b(?:cd|pushd|popd|source|[.])\b|[.] ", text) for text in texts[1:]
+    )
 
 
 def _find_decisive(commands: Iterable[SimpleCommand]) -> set[int]:

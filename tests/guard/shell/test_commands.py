@@ -91,6 +91,8 @@ def test_as_data_for_rules() -> None:
         ("echo x > a 2> /dev/null", ["a"], []), ("sed -i s/a/b/ f", ["f"], []), ("sed s/a/b/ f", [], []), ("sort -of g", ["f"], []),
         ("find a -name x -delete", [], ["a/*"]), ("find a -delete", [], ["a"]), ("find a -exec rm {} +", [], ["a/*"]),
         ("ls | xargs rm", [], ["/?/$input"]), ("ls | xargs -I{} rm a/{}", [], ["/?/a|{}"]), ("ln -s / l && rm l/x", ["/", "l"], ["/?/$|l|x"]),
+        ("eval 'cd /'; rm x", [], ["x", "/?/x"]), ("command cd / && rm x", [], ["/?/x"]), (". ./f; rm x", [], ["x", "/?/x"]),
+        (". .venv/bin/activate; rm x", [], ["x"]), ("command rm x; rm y", [], ["x", "y"]), ("env -C / rm x", [], ["/x"]),
         ("sudo rm /a", [], ["/a"]), ("tar xf a -C b", ["b", "a", "."], []), ("f > g() { :; }", [], []),
     ],
 )  # fmt: skip
