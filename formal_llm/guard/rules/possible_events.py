@@ -83,6 +83,8 @@ class _TrialValues:
             self._add_inexact(one)
         elif isinstance(one, FunctionCall) and one.name in ("has", "missing") and isinstance(one.given[0], FieldPath):
             self.add(one.given[0], (_GONE, "x"))
+        elif isinstance(one, FunctionCall) and one.name == "holds":
+            self.add_condition(one.given[0])  # one that is undetermined is like one that does not hold
         elif isinstance(one, BinaryOperation):
             self._add_comparison(one)
         elif isinstance(one, FunctionCall):
