@@ -113,7 +113,7 @@ def shell_line(line: str, cwd: str = "", project: str = "") -> ShellLine:
     """
     finder = _CommandFinder(cwd, project)
     finder.add_line(line, finder.start)
-    return finder.finish()
+    return finder.finish_line()
 
 
 def shell_data(line: str, cwd: str = "", project: str = "") -> dict[str, JSON]:
@@ -125,7 +125,7 @@ def shell_argv(words: list[str], cwd: str = "", project: str = "") -> dict[str, 
     """Do the same as :func:`shell_data` for a program and its arguments that no shell interprets."""
     finder = _CommandFinder(cwd, project)
     finder.add_command([ShellWord(word) for word in words], finder.start)
-    return _to_json_data(finder.finish())
+    return _to_json_data(finder.finish_line())
 
 
 def _to_json_data(read: ShellLine) -> dict[str, JSON]:
@@ -134,7 +134,7 @@ def _to_json_data(read: ShellLine) -> dict[str, JSON]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _CommandPlace:
     """Where a command stands.
 
     Attributes:
@@ -150,7 +150,7 @@ class _Place:
     simple: SimpleCommand = field(default_factory=SimpleCommand)
 
     @property
-    def inner(self) -> _Place:
+    def inner_place(self) -> _CommandPlace:
         """The place of a command that this one runs."""
         return replace(self, depth=self.depth + 1)
 
@@ -162,12 +162,12 @@ class _CommandFinder:
         self.made = ShellLine()
         self.links = bool(cwd)
         self.project = project or find_project(cwd)
-        self.start = _Place((posixpath.realpath(cwd) if cwd else ".",))
+        self.start = _CommandPlace((posixpath.realpath(cwd) if cwd else ".",))
         self.functions: set[str] = set()
         self.size = 0  # the number of characters read
         self.linked = False  # whether a link was made, so that later paths may lead anywhere
 
-    def finish(self) -> ShellLine:
+    def finish_line(self) -> ShellLine:
         """Return what was found, without duplicates; a line that is not fully known decides nothing."""
         for one in fields(ShellLine):
             distinct = {str(value): value for value in getattr(self.made, one.name)}
@@ -176,7 +176,7 @@ class _CommandFinder:
             self.made.decisive.clear()
         return self.made
 
-    def add_line(self, line: str, place: _Place) -> None:
+    def add_line(self, line: str, place: _CommandPlace) -> None:
         """Add the commands of a line."""
         self.size += len(line)
         if self.size > 2 * MOST_SIGNS:
@@ -217,7 +217,7 @@ class _CommandFinder:
         found = (locate_path(one, operands[0], links=self.links) for one in folders)
         return tuple(None if one.startswith("/?/") else one for one in found)
 
-    def add_simple(self, simple: SimpleCommand, place: _Place) -> None:
+    def add_simple(self, simple: SimpleCommand, place: _CommandPlace) -> None:
         """Add a simple command, with its redirections and variables."""
         words = (*simple.words, *simple.written, *simple.taken)
         self.made.expanded += [word.text for word in words if not word.known]
@@ -235,7 +235,7 @@ class _CommandFinder:
         if exported or _STRONG_VARIABLE.fullmatch(name):
             self.made.unknown.append(f"the variable {name} may change what programs run")
 
-    def add_paths(self, kind: str, words: Iterable[ShellWord], place: _Place) -> None:
+    def add_paths(self, kind: str, words: Iterable[ShellWord], place: _CommandPlace) -> None:
         """Add the files that are written, deleted or taken."""
         for word in words:
             if word.known and _DEVICES.fullmatch(word.text):
@@ -246,7 +246,7 @@ class _CommandFinder:
                 path = locate_path(folder, known, links=self.links, entry=kind == "deleted")
                 getattr(self.made, kind).append(shorten_path(path, self.project))
 
-    def add_command(self, words: list[ShellWord], place: _Place) -> None:
+    def add_command(self, words: list[ShellWord], place: _CommandPlace) -> None:
         """Add a command in all its forms, and the commands that it runs."""
         if not words:
             return
@@ -275,13 +275,13 @@ class _CommandFinder:
         elif name not in self.functions:
             self.made.unknown.append(f"what {name[:60]} runs is not known")
 
-    def add_form(self, words: list[str], place: _Place) -> None:
+    def add_form(self, words: list[str], place: _CommandPlace) -> None:
         """Add a form of a command."""
         self.made.commands.append(words)
         if place.decides and not {"--version", "--help"} & set(words):
             self.made.decisive.append(words)
 
-    def add_program(self, name: str, program: ShellProgram, words: list[ShellWord], place: _Place) -> None:
+    def add_program(self, name: str, program: ShellProgram, words: list[ShellWord], place: _CommandPlace) -> None:
         """Add the commands and files of a program in the table."""
         found = split_words(program, words[1:])
         self.made.unknown += [f"{name}: {doubt}" for doubt in found.doubts]
@@ -312,7 +312,7 @@ class _CommandFinder:
         elif found.rest or program.reader or program.file:
             self.add_rest(name, program, found, place)
 
-    def add_effects(self, program: ShellProgram, found: ProgramWords, place: _Place) -> None:
+    def add_effects(self, program: ShellProgram, found: ProgramWords, place: _CommandPlace) -> None:
         """Add the files of a program."""
         self.add_paths(
             "taken", [*select_operands(program, found, program.reads), *found.find_values(program.ins)], place
@@ -327,7 +327,7 @@ class _CommandFinder:
         self.add_paths("written", found.find_values(program.out), place)
         self.add_paths("deleted", select_operands(program, found, program.deletes), place)
 
-    def add_subcommand(self, name: str, words: list[ShellWord], found: ProgramWords, place: _Place) -> None:
+    def add_subcommand(self, name: str, words: list[ShellWord], found: ProgramWords, place: _CommandPlace) -> None:
         """Add a subcommand, without the options before it."""
         if not found.rest:
             return
@@ -342,14 +342,14 @@ class _CommandFinder:
         else:
             self.made.unknown.append(f"what {name} {first.text[:60]} runs is not known")
 
-    def add_rest(self, name: str, program: ShellProgram, found: ProgramWords, place: _Place) -> None:
+    def add_rest(self, name: str, program: ShellProgram, found: ProgramWords, place: _CommandPlace) -> None:
         """Add the command that a program runs, or its file of code."""
         if program.module and found.has_option(program.module):
             module = next(found.find_values(program.module), ShellWord("", False))
             known = read_programs().get(module.text)
             if known is None or not (known.project or known.modules):
                 self.made.unknown.append(f"what the module {module.text[:60]} runs is not known")
-            self.add_command([module, *found.rest], place.inner)
+            self.add_command([module, *found.rest], place.inner_place)
         elif program.file:
             if found.rest:
                 self.add_script(found.rest[0], place)
@@ -363,7 +363,7 @@ class _CommandFinder:
             self.add_code(found.rest[1] if len(found.rest) > 1 else None, name, place)
         else:
             rest = self.add_input(found) if name == "xargs" else found.rest
-            self.add_command(rest, replace(place.inner, decides=place.decides and program.status))
+            self.add_command(rest, replace(place.inner_place, decides=place.decides and program.status))
 
     def add_input(self, found: ProgramWords) -> list[ShellWord]:
         """Return the words that xargs runs: they contain, or end with, words of its input."""
@@ -374,7 +374,7 @@ class _CommandFinder:
         sign = next((value.text for _, value in options if value), "{}")
         return [replace(word, known=word.known and sign not in word.text) for word in found.rest]
 
-    def add_find(self, words: list[ShellWord], place: _Place) -> None:
+    def add_find(self, words: list[ShellWord], place: _CommandPlace) -> None:
         """Add the commands that find runs, and what it deletes."""
         count = next((at for at, word in enumerate(words[1:]) if word.text[:1] in ("-", "(", "!")), len(words) - 1)
         starts = words[1 : 1 + count] or [ShellWord(".")]
@@ -387,9 +387,9 @@ class _CommandFinder:
         for inner in _find_exec_commands(words):
             run = [ShellWord(each, False) if word.text == "{}" else word for word in inner]
             run = [replace(word, known=False) if "{}" in word.text else word for word in run]
-            self.add_command(run, replace(place.inner, decides=False))
+            self.add_command(run, replace(place.inner_place, decides=False))
 
-    def check_builtin(self, name: str, words: list[ShellWord], place: _Place) -> None:
+    def check_builtin(self, name: str, words: list[ShellWord], place: _CommandPlace) -> None:
         """Report the hidden effects of builtins: they evaluate texts as arithmetic, or redefine programs."""
         texts = [word.text for word in words[1:] if word.known]
         here = place.simple.here
@@ -406,7 +406,7 @@ class _CommandFinder:
                 if (variable := word.text.partition("=")[0].rstrip("+")) and variable[0] != "-":
                     self.check_variable(variable, word, _SETTERS[name])
 
-    def add_script(self, word: ShellWord, place: _Place) -> None:
+    def add_script(self, word: ShellWord, place: _CommandPlace) -> None:
         """Add a file of code: the commands of a shell script if it can be read."""
         if word.text == "-" or word.text.startswith(("/dev/", "/proc/")):
             self.made.unknown.append(f"code is read from {word.text[:60]}")
@@ -420,33 +420,33 @@ class _CommandFinder:
         if code is None:
             self.made.scripts += shown
         else:
-            self.add_line(code, place.inner)
+            self.add_line(code, place.inner_place)
 
-    def add_code(self, code: ShellWord | None, name: str, place: _Place) -> None:
+    def add_code(self, code: ShellWord | None, name: str, place: _CommandPlace) -> None:
         """Add the commands in a text that a shell receives."""
         if code is not None and code.known:
-            self.add_line(code.text, place.inner)
+            self.add_line(code.text, place.inner_place)
         else:
             self.made.unknown.append(f"what {name} runs is only known when it runs")
 
-    def add_eval(self, words: list[ShellWord], place: _Place) -> None:
+    def add_eval(self, words: list[ShellWord], place: _CommandPlace) -> None:
         """Add the commands of eval."""
         rest = words[1:] if words and words[0].text == "--" else words
         known = all(word.known for word in rest)
         self.add_code(ShellWord(" ".join(word.text for word in rest), known), "eval", place)
 
-    def add_trap(self, words: list[ShellWord], place: _Place) -> None:
+    def add_trap(self, words: list[ShellWord], place: _CommandPlace) -> None:
         """Add the commands of a trap."""
         rest = [word for word in words if word.text not in ("--", "-p", "-l")]
         if len(rest) > 1 and rest[0].text != "-":
             self.add_code(rest[0], "trap", replace(place, folders=(None,), decides=False))
 
-    def add_alias(self, words: list[ShellWord], _place: _Place) -> None:
+    def add_alias(self, words: list[ShellWord], _place: _CommandPlace) -> None:
         """Report new names of commands."""
         if any("=" in word.text or not word.known for word in words):
             self.made.unknown.append("alias gives commands other names")
 
-    def add_source(self, words: list[ShellWord], place: _Place) -> None:
+    def add_source(self, words: list[ShellWord], place: _CommandPlace) -> None:
         """Add the commands of a file that is sourced."""
         if words and words[0].known and _ACTIVATE.fullmatch(words[0].text):
             self.add_paths("scripts", words[:1], place)
@@ -456,12 +456,12 @@ class _CommandFinder:
         if len(self.made.scripts) > listed:
             self.made.unknown.append("source runs the commands of a file that cannot be read")
 
-    def add_link(self, words: list[ShellWord], place: _Place) -> None:
+    def add_link(self, words: list[ShellWord], place: _CommandPlace) -> None:
         """Add what ln writes; what comes later in the line may go through the link."""
         self.add_program("ln", read_programs()["ln"], [ShellWord("ln"), *words], place)
         self.linked = True
 
-    def add_shell(self, name: str, words: list[ShellWord], place: _Place) -> None:
+    def add_shell(self, name: str, words: list[ShellWord], place: _CommandPlace) -> None:
         """Add the commands that a shell receives: after ``-c``, from a file, or as its input."""
         rest = list(words)
         code = stdin = False

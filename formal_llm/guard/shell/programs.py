@@ -46,7 +46,7 @@ class ShellProgram:
     deletes_if: frozenset[str] = _NO_OPTIONS
 
     @property
-    def stops(self) -> bool:
+    def stops_early(self) -> bool:
         """Whether the options of the program end at its first operand that belongs to another program."""
         return self.command is not None or self.subcommands or self.file
 
@@ -105,8 +105,8 @@ def split_words(program: ShellProgram, words: list[ShellWord]) -> ProgramWords:
     while left:
         word = left.pop(0)
         if word.known and word.text == "--":
-            found.operands += left if not program.stops else []
-            found.rest = left if program.stops else []
+            found.operands += left if not program.stops_early else []
+            found.rest = left if program.stops_early else []
             break
         if word.text[:1] == "-" and len(word.text) > 1:
             _read_option(program, word, left, found)
@@ -115,7 +115,7 @@ def split_words(program: ShellProgram, words: list[ShellWord]) -> ProgramWords:
                 break
         elif program.variables and not found.rest and _ENVIRONMENT.match(word.text):
             found.variables.append(word)
-        elif program.stops and len(found.operands) >= (program.command or 0):
+        elif program.stops_early and len(found.operands) >= (program.command or 0):
             found.rest = [word, *left]
             break
         else:
