@@ -10,17 +10,19 @@ import pytest
 from formal_llm import authored
 from formal_llm.guard import Call, Guard, GuardRules, Result, Said
 from formal_llm.guard.events import GuardEvent
+from formal_llm.guard.shell.commands import add_effects
 
 FOLDER = Path(authored.find("grammars", "guard"))
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
 
 def call(tool: str, /, **arguments: object) -> Call:
-    return Call(tool, arguments)
+    return Call(tool, add_effects(tool, arguments))
 
 
 def back(tool: str, value: object = "fine", /, *, error: bool = False, **arguments: object) -> list[GuardEvent]:
-    return [Call(tool, arguments), Result(tool, arguments, value, error=error)]
+    given = add_effects(tool, arguments)
+    return [Call(tool, given), Result(tool, given, value, error=error)]
 
 
 def at(minute: int, tool: str, /, **arguments: object) -> Call:
@@ -94,7 +96,7 @@ TRACES: dict[str, tuple[list[list[GuardEvent]], list[list[GuardEvent]]]] = {
         ],
         [
             [call("Edit", file_path="src/a.py")],
-            [call("Write", file_path="src/../setup.py")],
+            [call("Write", file_path="src/../../setup.py")],
             [call("Bash", command="git push")],
             [call("Bash", command="cd src && sudo git -C lib pu\\sh origin")],
             [call("Bash", command="bash -c 'rm -rf /'")],
@@ -132,9 +134,9 @@ def test_the_end_needs_the_tests() -> None:
     guard = Guard(GuardRules.from_file(FOLDER / "coding-agent.guard"))
     state = guard.start().after(call("Write", file_path="src/a.py"))
     assert state.may_stop().rule == "tests"
-    failed = state.after(Call("Bash", {"command": "pytest"})).after(
-        Result("Bash", {"command": "pytest"}, "", error=True)
-    )
+    failed = state
+    for event in back("Bash", command="pytest", error=True):
+        failed = failed.after(event)
     assert failed.may_stop().action == "block"
 
 

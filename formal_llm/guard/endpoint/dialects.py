@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 from formal_llm.guard.adapters.plumbing import read_arguments
 from formal_llm.guard.events import Call, Said
-from formal_llm.guard.shell.commands import add_shell_commands
+from formal_llm.guard.shell.commands import add_effects
 from formal_llm.guard.traces.reading import add_items, add_messages
 from formal_llm.guard.traces.trace import Trace, TraceBuilder
 from formal_llm.planning.json_data import JSON
@@ -625,7 +625,7 @@ def _add_numbers(one: Body, other: Body) -> Body:
 
 def _build_call(id_: str, tool: str, raw: object, place: int) -> AskedCall:
     arguments = read_arguments(raw)
-    call = None if arguments is None else Call(tool, add_shell_commands(tool, arguments), id_)
+    call = None if arguments is None else Call(tool, add_effects(tool, arguments), id_)
     return AskedCall(id_, tool, call, place)
 
 

@@ -37,7 +37,7 @@ from formal_llm.guard.audit import AuditLog, HeldLog, build_row, read_event, rea
 from formal_llm.guard.core import GuardRules
 from formal_llm.guard.events import Call, Decision, GuardEvent, Result, Said, as_row
 from formal_llm.guard.guard import Guard, GuardState
-from formal_llm.guard.shell.commands import add_shell_commands
+from formal_llm.guard.shell.commands import add_effects
 from formal_llm.guard.traces.trace import get_text
 from formal_llm.planning.json_data import JSON
 
@@ -405,7 +405,8 @@ def _read_call(row: Input) -> Call:
     tool = get_text(row, "tool_name")
     value = row.get("tool_input")
     arguments: Mapping[str, JSON] = value if isinstance(value, Mapping) else {} if value is None else {"value": value}
-    return Call(tool, add_shell_commands(tool, arguments), get_text(row, "tool_use_id"), at=datetime.now(UTC))
+    arguments = add_effects(tool, arguments, get_text(row, "cwd"))
+    return Call(tool, arguments, get_text(row, "tool_use_id"), at=datetime.now(UTC))
 
 
 _HANDLERS: Mapping[str, Callable[[_HookSession, Input], HookAnswer]] = {

@@ -44,7 +44,7 @@ from formal_llm.guard.events import Call, Decision, GuardEvent, Result
 from formal_llm.guard.guard import Guard
 from formal_llm.guard.live import Audit, GuardedRun
 from formal_llm.guard.mcp.upstreams import OfferedTool, Upstream, assign_tool_names
-from formal_llm.guard.shell.commands import add_shell_commands
+from formal_llm.guard.shell.commands import add_effects
 from formal_llm.planning.json_data import JSON
 
 
@@ -228,7 +228,7 @@ class McpProxy:
     def _build_call(self, params: CallToolRequestParams) -> Call:
         self._calls += 1
         self.run.new_turn()  # each request is one call with its own id
-        return Call(params.name, add_shell_commands(params.name, params.arguments or {}), f"{self._calls}")
+        return Call(params.name, add_effects(params.name, params.arguments or {}), f"{self._calls}")
 
     def _ask_by_answer(self, call: Call, decision: Decision) -> InputRequiredResult:
         token = secrets.token_urlsafe(24)

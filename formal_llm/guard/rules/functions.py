@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from posixpath import normpath
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -24,6 +24,7 @@ from formal_llm.guard.rules.data import (
     to_text,
 )
 from formal_llm.guard.shell.commands import shell_data
+from formal_llm.guard.shell.paths import is_inside_folder
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -92,27 +93,54 @@ def _extract_host(value: Value) -> str:
     return host.rstrip(".")
 
 
-def _is_inside_folder(path: Value, folder: Value) -> bool:
-    """Return whether a path is in a folder, with ``..`` resolved; a relative path has the same base as the folder."""
-    inner, outer = normpath(to_text(path)), normpath(to_text(folder))
-    if outer == ".":
-        return not inner.startswith(("/", "../")) and inner != ".."
-    return inner == outer or inner.startswith(outer.rstrip("/") + "/")
+def _are_inside_folders(paths: Value, folders: Value) -> bool:
+    """Return whether a path, or all paths of a list, are in a folder, or in one of a list."""
+    return all(_do_reach_folders(path, folders) for path in _list_texts(paths))
+
+
+def _do_reach_folders(paths: Value, folders: Value) -> bool:
+    """Return whether a path, or one of a list, is in a folder, or in one of a list."""
+    return any(is_inside_folder(path, folder) for path in _list_texts(paths) for folder in _list_texts(folders))
+
+
+def _list_texts(value: Value) -> list[str]:
+    return [to_text(one) for one in value] if isinstance(value, list | tuple) else [to_text(value)]
 
 
 def _has_command(commands: Value, wanted: Value) -> bool:
     """Return whether one of some commands begins with these words; ``*`` in a word stands for any characters.
 
-    The commands are lists of words, or a shell line, which is parsed into them.
+    Words behind ``...`` may come anywhere behind those before it. The commands are lists of words, or a shell line,
+    which is parsed into them.
     """
     words = to_text(wanted).split()
     if isinstance(commands, str):
-        commands = shell_data(commands)["commands"]
-    return any(
-        isinstance(one, list | tuple)
-        and len(one) >= len(words)
-        and all(fnmatchcase(to_text(actual), word) for actual, word in zip(one, words, strict=False))
-        for one in _require_list(commands)
+        commands = _read_commands(commands)
+    return any(isinstance(one, list | tuple) and _begins_with(list(one), words) for one in _require_list(commands))
+
+
+@lru_cache(1024)
+def _read_commands(line: str) -> Value:
+    return shell_data(line)["commands"]
+
+
+def _begins_with(actual: list[Value], words: list[str]) -> bool:
+    first, *parts = (part.split() for part in " ".join(words).split("..."))
+    if not _match_words(actual, first):
+        return False
+    at = len(first)
+    for part in parts:
+        while not _match_words(actual[at:], part):
+            if at >= len(actual):
+                return False
+            at += 1
+        at += len(part)
+    return True
+
+
+def _match_words(actual: list[Value], words: list[str]) -> bool:
+    return len(actual) >= len(words) and all(
+        fnmatchcase(to_text(one), word) for one, word in zip(actual, words, strict=False)
     )
 
 
@@ -166,7 +194,8 @@ FUNCTIONS: Mapping[str, ConditionFunction] = {
     "time": ConditionFunction(to_clock_time),
     "weekday": ConditionFunction(lambda value: _DAYS[to_day(value).weekday()]),
     "host": ConditionFunction(_extract_host),
-    "inside": ConditionFunction(_is_inside_folder, 2, 2),
+    "inside": ConditionFunction(_are_inside_folders, 2, 2),
+    "reaches": ConditionFunction(_do_reach_folders, 2, 2),
     "runs": ConditionFunction(_has_command, 2, 2),
     "matching": ConditionFunction(_select_matching, 2, 2),
     "keys": ConditionFunction(_list_keys),

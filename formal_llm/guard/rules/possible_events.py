@@ -35,13 +35,16 @@ from formal_llm.guard.rules.labels import Labeller
 from formal_llm.guard.rules.rule_set import EventPattern
 from formal_llm.planning.json_data import JSON
 
-#: The maximum number of events tried for one tool, and of letters of which all sets are considered doubtful.
-_MOST, _MOST_DOUBTFUL = 4_000, 6
+#: The maximum number of events tried for one tool, how many are tried of more, and the maximum number of letters of
+#: which all sets are considered doubtful.
+_MOST, _TRIED, _MOST_DOUBTFUL = 4_000, 100, 6
 #: The difference between a constant and an amount just above or below it.
 _NEAR = Fraction(1, 1_000_000_000)
 #: The same for times and durations, none of which lies between two that are this far apart.
 _TICK, _DAY = timedelta.resolution, timedelta(days=1)
 _GONE = object()
+#: Functions of lists, for which an empty list and one with an unknown text are tried.
+_LISTS = ("len", "inside", "reaches", "runs", "overlap", "within")
 _TEXTS = ("contains", "starts with", "ends with", "like")
 _PLAIN = ("==", "!=", "<", "<=", ">", ">=", "in")
 
@@ -80,6 +83,8 @@ class _TrialValues:
             self._add_inexact(one)
         elif isinstance(one, FunctionCall) and one.name in ("has", "missing") and isinstance(one.given[0], FieldPath):
             self.add(one.given[0], (_GONE, "x"))
+        elif isinstance(one, FunctionCall) and one.name == "holds":
+            self.add_condition(one.given[0])  # one that is undetermined is like one that does not hold
         elif isinstance(one, BinaryOperation):
             self._add_comparison(one)
         elif isinstance(one, FunctionCall):
@@ -120,6 +125,10 @@ class _TrialValues:
         for part in one.walk():
             if isinstance(part, FieldPath):
                 self.add(part, constants or [Fraction(0), Fraction(1)])
+            elif isinstance(part, FunctionCall) and part.name in _LISTS:
+                for given in part.given:
+                    if isinstance(given, FieldPath):
+                        self.add(given, ((), ("~",)))
 
     def list_trials(self) -> list[tuple[Steps, list[Value]]]:
         """List each path with the values to try, one from each region."""
@@ -146,7 +155,8 @@ def _sample_texts(sign: str, constants: Sequence[Value]) -> list[Value]:
 
 def _sample_regions(values: Sequence[Value]) -> list[Value]:
     """Choose a value from each region between the constants, and the constants themselves."""
-    samples: list[Value] = [one for one in (True, False) if any(value is one for value in values)]
+    samples: list[Value] = [*dict.fromkeys(value for value in values if isinstance(value, tuple))]
+    samples += [one for one in (True, False) if any(value is one for value in values)]
     if any(value is None for value in values):
         samples.append(None)
     if any(value is _GONE for value in values):
@@ -250,13 +260,14 @@ def _collect_trials(patterns: Iterable[tuple[str, EventPattern]]) -> _TrialValue
 
 def _generate_events(kind: str, tool: str, terms: _TrialValues, call: Call) -> tuple[Iterator[GuardEvent], bool]:
     trials = terms.list_trials()
-    exact = terms.exact and prod(len(values) for _, values in trials) <= _MOST
+    few = prod(len(values) for _, values in trials) <= _MOST
+    exact = terms.exact and few
     paths = [one for one, _ in trials]
     heads = {one[0] for one in paths}
     nested = any(one[0] in heads and len(one) > 1 and (one[0],) in paths for one in paths)
 
     def iterate_events() -> Iterator[GuardEvent]:
-        for values in islice(product(*(values for _, values in trials)), _MOST):
+        for values in islice(product(*(values for _, values in trials)), _MOST if few else _TRIED):
             yield _build_event(kind, tool, dict(zip(paths, values, strict=True)), call)
 
     return iterate_events(), exact and not nested

@@ -19,6 +19,9 @@ _ENDS = frozenset(" \t\n|&;()<>")
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=")
 #: A text of this form runs a command if it is evaluated as arithmetic or as an array index.
 COMMAND_IN_TEXT = re.compile(r"\$\(|`")
+#: A value with one of these characters may become such a text when others are appended.
+_COMMAND_SIGN = re.compile(r"[$`]")
+_ARITHMETIC_TESTS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"))
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
 #: The escapes in $'...' of bash: those of C, and \c before a control character.
 _NAMED = {
@@ -49,18 +52,26 @@ class SimpleCommand:
     Attributes:
         words: the program and its arguments.
         assigned: the variables that are set before it.
+        values: the words that set them, ``NAME=value``.
         written: the files that receive its output.
         taken: the files that provide its input.
         here: its input text, from ``<<`` or ``<<<``.
         redirected: whether it contains a redirection.
+        defines: the function that is defined here instead of a command; its body follows.
+        ends: the operator that ends it; empty at the end of the line.
+        inner: whether it stands in brackets, in a compound command, or in an expansion, so that it need not run.
     """
 
     words: list[ShellWord] = field(default_factory=list)
     assigned: list[str] = field(default_factory=list)
+    values: list[ShellWord] = field(default_factory=list)
     written: list[ShellWord] = field(default_factory=list)
     taken: list[ShellWord] = field(default_factory=list)
     here: ShellWord | None = None
     redirected: bool = False
+    defines: str = ""
+    ends: str = ""
+    inner: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.words or self.assigned or self.written or self.taken or self.redirected)
@@ -75,6 +86,8 @@ class ShellWordReader(ABC):
         self.depth = depth
         self.found: list[SimpleCommand] = []
         self.unsure: list[str] = []
+        self.arithmetic = False  # whether there is arithmetic
+        self.repeated = 0  # the number of characters that were read again because they are no arithmetic
 
     @abstractmethod
     def read_commands(self, end: str | None) -> None:
@@ -87,6 +100,10 @@ class ShellWordReader(ABC):
     @abstractmethod
     def read_here_documents(self) -> None:
         """Read the here-documents that begin on this line, if any were announced."""
+
+    def set_variable(self, name: str) -> None:
+        """Note that a variable gets a value that is not known."""
+        self.found.append(SimpleCommand(assigned=[name], values=[ShellWord(name, False)]))
 
     def read_word(self) -> ShellWord:
         """Read the word at the current position."""
@@ -224,6 +241,10 @@ class ShellWordReader(ABC):
                 self.at += 1
                 if self.text[start : self.at].endswith("@P}"):
                     self.unsure.append("${...@P} runs what its variable holds")
+                if found := re.match(r"\$\{([A-Za-z_]\w*)(?:\[[^]]*\])?:?=", self.text[start : self.at]):
+                    self.set_variable(found[1])
+                if re.search(r"\[.*(?:'[^']*|\\)[$`]", self.text[start : self.at]):
+                    self.unsure.append("${...[...]} runs the command in the text of its index")
                 return
             if sign == "\\":
                 self.at += 2
@@ -250,6 +271,7 @@ class ShellWordReader(ABC):
             if sign == ")" and not open_:
                 if self.is_ahead("))"):
                     self.at += 2
+                    self.arithmetic = True
                     return True
                 break
             open_ += (sign == "(") - (sign == ")")
@@ -264,6 +286,9 @@ class ShellWordReader(ABC):
                 self.read_expansion([], True)
             else:
                 self.at += 1
+        self.repeated += self.at - before
+        if self.repeated > len(self.text) + 1_000:
+            raise UnreadableLine("too many brackets are nested")
         self.at = before
         del self.found[kept:], self.unsure[doubts:]
         return False
@@ -326,6 +351,8 @@ def _decode_escape(found: re.Match[str]) -> str:
 #: The maximum length of a line.
 MOST_SIGNS = 100_000
 _MOST_DEPTH = 25
+#: The maximum number of brackets and compound commands that are open at the same time.
+_MOST_OPEN = 200
 _CASE_ENDS = (";;&", ";;", ";&")
 _OPERATORS = (*_CASE_ENDS, "&&", "||", "|&", "|", ";", "&")
 #: A command may begin after these words; the text after them is read as if they were absent.
@@ -352,6 +379,8 @@ class _ShellCommandReader(ShellWordReader):
         super().__init__(text, depth)
         self.here: list[tuple[SimpleCommand, str, bool, bool]] = []  # command, last line, whether quoted, whether <<-
         self.inside: list[str] = []  # "(" for a subshell, "case" for a case
+        self.level = 0  # the number of expansions around the current position
+        self.compound = False  # whether there is anything but simple commands
 
     def read_all(self) -> None:
         try:
@@ -366,10 +395,16 @@ class _ShellCommandReader(ShellWordReader):
             self.unsure.append(str(error))
         except RecursionError:
             self.unsure.append("the line is nested too deeply")
+        for simple in self.found:
+            simple.inner |= self.compound
+        texts = [word for simple in self.found for word in (*simple.words, simple.here) if word is not None]
+        if self.arithmetic and any(word.known and COMMAND_IN_TEXT.search(word.text) for word in texts):
+            self.unsure.append("arithmetic may run the command in a text of the line")
 
     def read_commands(self, end: str | None) -> None:
         """Read commands up to and including the character that ends them (None: up to the end of the text)."""
         outer, self.inside = self.inside, []
+        self.level += 1
         simple = SimpleCommand()
         while True:
             self.skip_blanks()
@@ -384,11 +419,11 @@ class _ShellCommandReader(ShellWordReader):
             if sign == "#":
                 self.skip_comment()
             elif sign == "\n":
-                simple = self.finish_command(simple)
+                simple = self.finish_command(simple, sign)
                 self.at += 1
                 self.read_here_documents()
             elif operator is not None:
-                simple = self.finish_command(simple)
+                simple = self.finish_command(simple, operator)
                 self.at += len(operator)
                 if operator in _CASE_ENDS:
                     self.read_case_patterns()
@@ -403,6 +438,7 @@ class _ShellCommandReader(ShellWordReader):
             else:
                 self.read_next_word(simple)
         self.inside = outer
+        self.level -= 1
 
     def read_next_word(self, simple: SimpleCommand) -> None:
         """Read a word of a simple command, or a reserved word before one."""
@@ -413,21 +449,35 @@ class _ShellCommandReader(ShellWordReader):
             return
         if not simple.words and (assigned := ASSIGNMENT.match(written)):
             simple.assigned.append(assigned[1])
-            if word.known and COMMAND_IN_TEXT.search(word.text):
-                self.unsure.append(f"the value of {assigned[1]} holds a command, which arithmetic over it would run")
+            simple.values.append(word)
+            self.check_value(word, assigned[1])
             return
         if not simple.words and not word.known:
             self.unsure.append(f"which program {word.text[:60]} is, is only known when it runs")
         simple.words.append(word)
 
-    def finish_command(self, simple: SimpleCommand) -> SimpleCommand:
+    def check_value(self, word: ShellWord, name: str) -> None:
+        """Report a value that arithmetic over its variable would run."""
+        if word.known and _COMMAND_SIGN.search(word.text):
+            self.unsure.append(f"the value of {name} holds a command, which arithmetic over it would run")
+
+    def finish_command(self, simple: SimpleCommand, operator: str = "") -> SimpleCommand:
         """Add a simple command to the found ones, and return a new one."""
         if simple:
+            simple.ends, simple.inner = operator, self.level > 1
             self.found.append(simple)
         return SimpleCommand()
 
+    def define_function(self, name: str) -> None:
+        """Note a function; the body is read at its definition."""
+        self.compound = True
+        self.found.append(SimpleCommand(defines=name))
+
     def open_bracket(self, simple: SimpleCommand) -> SimpleCommand:
         """Read an opening bracket: a subshell, arithmetic, or a function definition."""
+        self.compound = True
+        if len(self.inside) > _MOST_OPEN:
+            raise UnreadableLine("too many brackets are nested")
         if not simple:
             if self.is_ahead("((") and self.read_arithmetic(self.at + 2):
                 return simple
@@ -435,7 +485,8 @@ class _ShellCommandReader(ShellWordReader):
             self.inside.append("(")
             return simple
         if len(simple.words) == 1 and (closed := re.compile(r"\([ \t]*\)").match(self.text, self.at)):
-            self.at = closed.end()  # the body of the function is read at its definition
+            self.at = closed.end()
+            self.define_function(simple.words[0].text)
             return SimpleCommand()
         raise UnreadableLine("a bracket stands where none can be read")
 
@@ -452,6 +503,7 @@ class _ShellCommandReader(ShellWordReader):
     def read_reserved_word(self, written: str) -> bool:
         """Return whether the first word of a command is reserved, and read everything that belongs to it."""
         if written in _SKIPPED:
+            self.compound = True
             return True
         match written:
             case "time":
@@ -477,6 +529,7 @@ class _ShellCommandReader(ShellWordReader):
                 self.read_test()
             case _:
                 return False
+        self.compound |= written != "time"
         return True
 
     def read_loop_head(self) -> None:
@@ -484,17 +537,18 @@ class _ShellCommandReader(ShellWordReader):
         self.skip_blanks()
         if self.is_ahead("((") and self.read_arithmetic(self.at + 2, loop=True):
             return
-        self.read_word()
+        name = self.read_word()
+        self.set_variable(name.text)
         if self.read_keyword("in"):
             self.skip_blanks()
             while self.at < len(self.text) and self.text[self.at] not in ";\n":
-                self.read_word()
+                self.check_value(self.read_word(), name.text)
                 self.skip_blanks()
 
     def read_function_head(self) -> None:
         """Read the name behind ``function``, and its empty brackets."""
         self.skip_blanks()
-        self.read_word()
+        self.define_function(self.read_word().text)
         if found := re.compile(r"[ \t]*\([ \t]*\)").match(self.text, self.at):
             self.at = found.end()
 
@@ -538,9 +592,12 @@ class _ShellCommandReader(ShellWordReader):
                 self.at += 1
             else:
                 start = self.at
-                self.read_word()
+                word = self.read_word()
                 if self.text[start : self.at] == "]]":
                     return
+                self.arithmetic |= word.text in _ARITHMETIC_TESTS
+                if word.known and COMMAND_IN_TEXT.search(word.text):
+                    self.unsure.append("[[ would run the command in a text that it is given")
 
     def read_redirect(self, simple: SimpleCommand, found: re.Match[str]) -> None:
         """Read a redirection and its word."""

@@ -10,7 +10,7 @@ from typing import cast
 
 from formal_llm.errors import TraceError
 from formal_llm.guard.events import Call, GuardEvent, Result, Said
-from formal_llm.guard.shell.commands import add_shell_commands
+from formal_llm.guard.shell.commands import add_effects
 from formal_llm.planning.json_data import JSON
 
 #: A JSON object.
@@ -67,7 +67,7 @@ class TraceBuilder:
                 arguments = {"text": arguments}
         if not isinstance(arguments, Mapping):
             arguments = {} if arguments is None else {"value": arguments}
-        call = Call(tool, add_shell_commands(tool, arguments), name, at=at)
+        call = Call(tool, add_effects(tool, arguments), name, at=at)
         self._calls[name] = call
         self.add_event(call, place)
 

@@ -37,7 +37,7 @@ from tests.strategies import examples
 RULES = """
 read: Read
 edit: Edit
-push: Bash[programs contains "push-it"]
+push: Bash[programs contains "touch"]
 unknown: Bash[len(unknown) > 0]
 tests: Bash[programs contains "pytest"]
 deploy: Deploy
@@ -116,9 +116,9 @@ def test_a_session(tmp_path: Path) -> None:
 
 def test_shell_lines_by_their_words(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
-    assert agent.before("Bash", command="echo push-it") == "passes"
-    assert agent.before("Bash", command="bash -c 'sudo push-it now'") == "passes"
-    assert agent.before("Bash", command="true; push-it") == "deny"
+    assert agent.before("Bash", command="echo touch") == "passes"
+    assert agent.before("Bash", command="bash -c 'sudo touch now'") == "passes"
+    assert agent.before("Bash", command="true; touch") == "deny"
     assert agent.before("Bash", command="$CMD now") == "deny"
 
 
@@ -134,17 +134,17 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
 
 def test_a_call_of_which_the_guard_learns_by_its_result_alone_counts_unapproved(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
-    agent.after("Bash", "one", command="push-it")
+    agent.after("Bash", "one", command="touch")
     call, result = (row["event"] for row in agent.rows())
     assert (call["call"], call.get("approved", False), result["result"]) == ("Bash", False, "Bash")
-    assert agent.before("Bash", "two", command="push-it") == "deny"
+    assert agent.before("Bash", "two", command="touch") == "deny"
 
 
 def test_the_same_hook_again_counts_once(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
     for _ in range(2):
-        assert agent.before("Bash", "one", command="push-it") == "passes"
-    assert agent.before("Bash", "two", command="push-it") == "deny"
+        assert agent.before("Bash", "one", command="touch") == "passes"
+    assert agent.before("Bash", "two", command="touch") == "deny"
 
 
 def test_another_call_with_the_id_of_an_allowed_one_is_judged(tmp_path: Path) -> None:

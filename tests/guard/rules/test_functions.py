@@ -14,6 +14,11 @@ def test_folders() -> None:
     assert inside("a/b", ".")
     assert not any(inside(path, "src") for path in ("srcx/a", "src/../a", "/src/a"))
     assert not any(inside(path, ".") for path in ("../a", "/a", ".."))
+    assert inside(["src/a", "src/b"], "src") and inside([], "src") and inside(["a/x", "b/y"], ["a", "b"])
+    assert not inside(["src/a", "b"], "src") and not inside(["a"], [])
+    reaches = FUNCTIONS["reaches"].work
+    assert reaches(["a", ".git/config"], ".git") and reaches(".git", ["a", "."])
+    assert not reaches(["a", ".gitignore"], ".git") and not reaches([], ".")
 
 
 def test_hosts() -> None:
@@ -35,6 +40,9 @@ def test_what_a_shell_line_runs() -> None:
     assert runs([["git", "push", "origin"]], "git push")
     assert runs("cd lib && sudo git -C . push", "git push") and runs("python3 -m pytest -q", "python* -m pytest")
     assert not runs('echo "git push"', "git push") and not runs("", "git push")
+    assert runs("git push origin main -f", "git push ... -f") and runs("git push -f", "git push ... -f")
+    assert runs("a b c d e", "a ... c d") and runs("a b c b d", "a ... b d") and runs("a", "a ...")
+    assert not runs("a b c d", "a ... d c") and not runs("a b", "a ... b c") and not runs("b a", "a ... b")
     with pytest.raises(Undetermined):
         runs(3, "git push")
 

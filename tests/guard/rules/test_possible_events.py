@@ -36,6 +36,25 @@ def test_what_is_only_perhaps_is_doubtful() -> None:
         assert {(one.doubtful, one.letters) for one in of_kind} == {(False, frozenset()), (True, frozenset("a"))}
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "len(p) > 0", 'not inside(p, ".")', 'reaches(p, ".git")', 'runs(p, "git push")', "overlap(p, q)",
+        'len(p) > 0 or runs(q, "a") or not inside(r, ".")',
+    ],
+)  # fmt: skip
+def test_a_call_with_empty_lists_is_known_to_be_possible(condition: str) -> None:
+    """So that rules about lists leave a way: what they forbid need not happen."""
+    labeller = Labeller(read_rules(f"a: t[{condition}]\nrule r: never a").letters)
+    assert frozenset() in find_possible_events(labeller, "call", "t").least
+
+
+def test_a_condition_that_need_not_be_known_is_tried() -> None:
+    labeller = Labeller(read_rules("a: t[holds(p)]\nrule r: never a").letters)
+    found = find_possible_events(labeller, "call", "t")
+    assert set(found.least) == {frozenset(), frozenset("a")} and not found.doubtful
+
+
 ATOMS = st.builds(
     "{} {} {}".format, st.sampled_from("pq"), st.sampled_from(["<", "<=", "==", "!=", ">"]), st.integers(0, 3)
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from formal_llm.guard import Call, Guard, GuardRules
-from formal_llm.guard.shell.commands import add_shell_commands, shell_data, shell_line
+from formal_llm.guard.shell.commands import add_effects, shell_data, shell_line
 
 PUSHES = [
     'git push', 'cd x && git push origin', '/usr/bin/git push', 'sudo -u bob git push',
@@ -51,6 +53,9 @@ def test_what_only_speaks_of_a_push_is_none(line: str) -> None:
         "x='a[$(git push)]'; echo $((x))", "let 'a[`git push`]=1'", "test -v 'a[$(x)]'", "hash -p /bin/git ls",
         "mapfile -C 'git push' x", "declare -i y='a[$(x)]'", "sudo --weird git push", "env -S 'git push'",
         "xargs bash", "watch ls", "git -c alias.x=push x", "$X",
+        "read PATH <<< .; ls", "printf -v GIT_EDITOR x; git commit", "for PATH in .; do ls; done", ": ${EDITOR:=x}; ls",
+        "set -a; x=1; ls", "mapfile GIT_EDITOR", "PATH=. ls", "export GIT_EDITOR=x", "GIT_PAGER=x git log", "EDITOR=x",
+        "[[ -v 'a[$(x)]' ]]", "echo ${a['$(x)']}", "frobnicate", "git frobnicate", "python -c 'x()'", "python -m x", "python <f",
         "bash <<E\n$X\nE", "sudo $X", "su bob", "parallel ls", "bash --rcfile x", "bash $X", "trap $X EXIT", "a 'b",
     ],
 )  # fmt: skip
@@ -60,15 +65,112 @@ def test_what_is_not_known_is_told(line: str) -> None:
 
 def test_as_data_for_rules() -> None:
     assert shell_data("A=1 sudo ./run *.py <in >out 2>&1") == {
-        "commands": [["sudo", "./run", "*.py"], ["./run", "*.py"], ["run", "*.py"]],
+        "commands": (run := [["sudo", "./run", "*.py"], ["./run", "*.py"], ["run", "*.py"]]),
         "programs": ["sudo", "./run", "run"],
         "unknown": [],
+        "scripts": ["run"],
+        "decisive": run,
+        "deleted": [],
         "expanded": ["*.py"],
         "assigned": ["A"],
         "written": ["out"],
         "taken": ["in"],
     }
     assert shell_data("")["commands"] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "written", "deleted"),
+    [
+        ("rm -rf build/../src", [], ["src"]), ("cd build && rm x", [], ["build/x"]), ("cd build; rm x", [], ["x", "build/x"]),
+        ("cd a && cd b && rm x", [], ["a/b/x"]), ("cd a && true; rm x", [], ["x", "a/x"]), ("(cd a; true); rm x", [], ["x", "a/x"]),
+        ("cd a || rm x", [], ["x", "a/x"]), ("cd $X; rm x", [], ["x", "/?/x"]), ("cd && rm x", [], ["/?/x"]),
+        ("for x in 1; do rm y; cd /; done", [], ["y", "/y"]), ("for x in 1; do rm y; cd ..; done", [], ["y", "/?/y"]),
+        ("f() { rm y; }; cd /a; f", [], ["y", "/a/y"]), ("bash -c 'cd a && rm x'", [], ["a/x"]), ("rm $X/y", [], ["/?/$X|y"]),
+        ("git -C a rm x", ["a"], []), ("git -C $X rm x", ["/?/."], []), ("mv a b/", ["b", "b/a"], ["a"]), ("cp a b", ["b", "b/a"], []),
+        ("echo x > a 2> /dev/null", ["a"], []), ("sed -i s/a/b/ f", ["f"], []), ("sed s/a/b/ f", [], []), ("sort -of g", ["f"], []),
+        ("find a -name x -delete", [], ["a/*"]), ("find a -delete", [], ["a"]), ("find a -exec rm {} +", [], ["a/*"]),
+        ("ls | xargs rm", [], ["/?/$input"]), ("ls | xargs -I{} rm a/{}", [], ["/?/a|{}"]), ("ln -s / l && rm l/x", ["/", "l"], ["/?/$|l|x"]),
+        ("eval 'cd /'; rm x", [], ["x", "/?/x"]), ("command cd / && rm x", [], ["/?/x"]), (". ./f; rm x", [], ["x", "/?/x"]),
+        (". .venv/bin/activate; rm x", [], ["x"]), ("command rm x; rm y", [], ["x", "y"]), ("env -C / rm x", [], ["/x"]),
+        ("sudo rm /a", [], ["/a"]), ("tar xf a -C b", ["b", "a", "."], []), ("f > g() { :; }", [], []),
+    ],
+)  # fmt: skip
+def test_files_that_are_changed(line: str, written: list[str], deleted: list[str]) -> None:
+    read = shell_line(line)
+    assert (sorted(read.written), read.deleted) == (sorted(written), deleted)
+
+
+@pytest.mark.parametrize(
+    ("line", "decides"),
+    [
+        ("pytest", True), ("pytest -q tests", True), ("cd x && pytest", True), ("cd x; pytest", True), ("pytest && ls", True),
+        ("ruff check . && pytest && mypy .", True), ("timeout 60 pytest", True), ("bash -c 'cd x && pytest'", True),
+        ("uv run pytest", True), ("python -m pytest", True), ("set -o pipefail; pytest | tail", True), ("time pytest", True),
+        ("set -euo pipefail; pytest | tail", True), ("source .venv/bin/activate && pytest", True), ("ls | cat; pytest", True),
+        ("true || false && pytest", True), ("pytest > log 2>&1", True), ("A=1 pytest;", True), ("exec pytest", True),
+        ("pytest --version", False), ("pytest --help", False), ("pytest --co", False), ("pytest --collect-only -q", False),
+        ("pytest || true", False), ("pytest; true", False), ("pytest | tail", False), ("pytest &", False), ("! pytest", False),
+        ("if false; then pytest; fi", False), ("false && pytest || true", False), ("true || pytest", False), ("echo pytest", False),
+        ("pytest() { :; }; pytest", False), ("exit 0; pytest", False), ("trap 'exit 0' EXIT; pytest", False), ("echo $(pytest)", False),
+        ("command -v pytest", False), ("timeout 5 pytest --version", False), ("setsid pytest", False), ("ls | xargs pytest", False),
+        ("bash -c 'pytest || true'", False), ("bash -c 'pytest' | cat", False), ("pytest\ntrue", False), ("(pytest)", False),
+        ("PATH=. pytest", False), ("pytest && $X", False), ("find . -exec pytest \\;", False), ("set -n; pytest", False),
+    ],
+)  # fmt: skip
+def test_a_success_shows_that_the_tests_ran(line: str, decides: bool) -> None:
+    assert any(words[:1] == ["pytest"] for words in shell_line(line).decisive) is decides
+
+
+@pytest.mark.parametrize(
+    ("line", "scripts"),
+    [
+        ("python x.py", ["x.py"]), ("bash x.sh", ["x.sh"]), ("./x", ["x"]), ("cd a && ../x", ["x"]), ("make -C a", ["a/Makefile"]),
+        ("make -i all", ["Makefile"]), ("make -f m", ["m"]), ("npm run push --if-present", ["package.json"]), ("pytest", ["pytest"]),
+        (".venv/bin/pytest", ["pytest"]), ("node a/b.js", ["a/b.js"]), ("source .venv/bin/activate", [".venv/bin/activate"]),
+        ("git status", []), ("python --version", []),
+    ],
+)  # fmt: skip
+def test_code_of_the_project(line: str, scripts: list[str]) -> None:
+    read = shell_line(line)
+    assert scripts == [one for one in read.scripts if not one.lower().startswith(("makefile ", "gnu"))][: len(scripts)]
+    assert bool(read.scripts) is bool(scripts)
+    assert read.unknown == []
+
+
+def test_shell_scripts_are_read(tmp_path: Path) -> None:
+    (tmp_path / "x.sh").write_text("cd a && git push\n")
+    (tmp_path / "y").write_text("#!/usr/bin/env bash\nrm -rf b\n")
+    (tmp_path / "z").write_text("#!/usr/bin/python\n")
+    (tmp_path / "me.sh").write_text("bash me.sh\n")
+    for line in ("bash x.sh", "./x.sh", ". ./x.sh", "cd . && sh x.sh"):
+        assert ["git", "push"] in shell_line(line, str(tmp_path)).commands
+    assert shell_line("./y", str(tmp_path)).deleted == ["b"]
+    assert shell_line("./z", str(tmp_path)).scripts == ["z"]
+    assert shell_line("echo a > x.sh; bash x.sh", str(tmp_path)).scripts == ["x.sh"]
+    assert shell_line(". ./none.sh", str(tmp_path)).unknown
+    assert shell_line("bash me.sh", str(tmp_path)).unknown == ["commands are nested too deeply"]
+
+
+def test_tools_that_change_files(tmp_path: Path) -> None:
+    at = str(tmp_path)
+    assert add_effects("Edit", {"file_path": f"{at}/a"}, at)["written"] == ["a"]
+    assert add_effects("Write", {"file_path": "/b"}, at)["written"] == ["/b"]
+    assert add_effects("Read", {"file_path": "x/../a", "written": 3}, at) == {
+        "file_path": "x/../a", "written": [], "deleted": [], "taken": ["a"],
+    }  # fmt: skip
+    patch = "*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** Delete File: c\n*** End Patch"
+    changed = add_effects("apply_patch", {"command": patch})
+    assert (changed["written"], changed["deleted"]) == (["a", "b"], ["c"])
+    assert add_effects("exec_command", {"cmd": "rm x", "workdir": "sub"}, at)["deleted"] == ["sub/x"]
+    assert add_effects("Edit", {}) == {}
+
+
+def test_what_makes_the_reader_doubt_ends_soon() -> None:
+    """The work is bounded: lines of one piece, repeated, are read or refused."""
+    for piece in ("(", "((", "$((", "$(", "[[ ", "`", "cd x;", "eval ", "find . -exec ", "<(", "xargs ", "f() { "):
+        assert shell_line(piece * (20_000 // len(piece))).commands is not None
+    assert shell_line("(" * 8_000).unknown == ["too many brackets are nested"]
 
 
 def test_it_ends_soon_however_deep_the_line() -> None:
@@ -82,19 +184,19 @@ def test_it_ends_soon_however_deep_the_line() -> None:
 
 
 def test_lines_and_words() -> None:
-    assert add_shell_commands("Bash", {"command": "git push"})["commands"] == [["git", "push"]]
-    assert add_shell_commands("shell", {"command": ["bash", "-lc", "git push"]})["commands"] == [
+    assert add_effects("Bash", {"command": "git push"})["commands"] == [["git", "push"]]
+    assert add_effects("shell", {"command": ["bash", "-lc", "git push"]})["commands"] == [
         ["bash", "-lc", "git push"], ["git", "push"],
     ]  # fmt: skip
-    assert add_shell_commands("local_shell", {"action": {"command": ["ls"]}})["programs"] == ["ls"]
-    assert add_shell_commands("exec_command", {"cmd": "ls"})["programs"] == ["ls"]
-    assert add_shell_commands("Read", {"command": "git push"}) == {"command": "git push"}
-    assert add_shell_commands("Bash", {}) == {}
-    assert add_shell_commands("Bash", {"command": 3})["unknown"]
+    assert add_effects("local_shell", {"action": {"command": ["ls"]}})["programs"] == ["ls"]
+    assert add_effects("exec_command", {"cmd": "ls"})["programs"] == ["ls"]
+    assert add_effects("Read", {"command": "git push"}) == {"command": "git push"}
+    assert add_effects("Bash", {}) == {}
+    assert add_effects("Bash", {"command": 3})["unknown"]
 
 
 def test_what_the_agent_says_itself_does_not_count() -> None:
-    assert add_shell_commands("Bash", {"command": "git push", "commands": []})["commands"] == [["git", "push"]]
+    assert add_effects("Bash", {"command": "git push", "commands": []})["commands"] == [["git", "push"]]
 
 
 def test_rules_look_at_words() -> None:
@@ -102,7 +204,7 @@ def test_rules_look_at_words() -> None:
     guard = Guard(GuardRules.from_string(rules + "rule no-push: never push\nrule no-force: never force\n"))
 
     def refused(line: str) -> bool:
-        return not guard.start().check(Call("Bash", add_shell_commands("Bash", {"command": line}))).runs
+        return not guard.start().check(Call("Bash", add_effects("Bash", {"command": line}))).runs
 
     assert refused("cd x && git -C y push origin")
     assert refused("git push --force-with-lease")
