@@ -26,7 +26,7 @@ from pathlib import Path
 from formal_llm.guard import Call, Guard, GuardRules
 from formal_llm.guard.audit import AuditLog, build_row
 from formal_llm.guard.hooks.hook import answer_event, find_session_file
-from formal_llm.guard.shell.commands import add_shell_commands
+from formal_llm.guard.shell.commands import add_effects
 
 ROOT = Path(__file__).parent.parent
 EVENTS, NOW = (0, 300, 3_000), datetime.now(UTC)
@@ -88,7 +88,7 @@ def measure(rules: Path, events: int, runs: int, folder: Path) -> None:
     answer_event(event(-1), lambda: guard, state, rules=rules)
     with AuditLog(find_session_file(state, "s", rules), guard.fingerprint).held() as held:
         given = {"command": "cd x && git status | head -3"}
-        calls = [Call("Bash", add_shell_commands("Bash", given), f"{number}", at=NOW) for number in range(events)]
+        calls = [Call("Bash", add_effects("Bash", given), f"{number}", at=NOW) for number in range(events)]
         held.append(*map(build_row, calls))
     hook = ["-m", "formal_llm", "guard", "--hook", str(rules), "--state", str(state)]
     alone = [spent([*hook, "--alone"], event(events + number)) for number in range(max(3, runs // 4))]

@@ -150,10 +150,10 @@ def test_the_same_hook_again_counts_once(tmp_path: Path) -> None:
 def test_another_call_with_the_id_of_an_allowed_one_is_judged(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
     assert agent.before("Bash", "one", command="ls") == "passes"
-    assert agent.before("Bash", "one", command="push-it") == "passes"
-    assert agent.before("Bash", "one", command="push-it --again") == "deny"
+    assert agent.before("Bash", "one", command="touch") == "passes"
+    assert agent.before("Bash", "one", command="touch --again") == "deny"
     assert agent.before("Edit", "one", command="ls") == "deny"
-    assert agent.before("Bash", "one", command="push-it") == "passes"  # the same hook again
+    assert agent.before("Bash", "one", command="touch") == "passes"  # the same hook again
     agent.after("Bash", "one", command="pytest")  # what ran is not what was let through
     assert [row["event"].get("call") for row in agent.rows()[-2:]] == ["Bash", None]
 
@@ -161,23 +161,23 @@ def test_another_call_with_the_id_of_an_allowed_one_is_judged(tmp_path: Path) ->
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_session_whose_log_is_gone_is_not_judged(tmp_path: Path, kept: bool) -> None:
     agent = Agent(tmp_path, memory=HookMemory() if kept else None)
-    assert agent.before("Bash", command="push-it") == "passes"
+    assert agent.before("Bash", command="touch") == "passes"
     for content in (None, b"") if kept else (None, b"", agent.path.read_bytes()[:100]):
         agent.path.unlink()
         if content is not None:
             agent.path.write_bytes(content)
         for _ in range(2):
-            assert agent.before("Bash", command="push-it") == "deny"
+            assert agent.before("Bash", command="touch") == "deny"
         assert "the record of this session was changed" in agent.send("Stop").err
     other = Agent(tmp_path / "other")
-    assert other.before("Bash", command="push-it") == "passes"
+    assert other.before("Bash", command="touch") == "passes"
 
 
 def test_lines_that_are_taken_away_are_missed_by_the_process_that_wrote_them(tmp_path: Path) -> None:
     agent = Agent(tmp_path, memory=HookMemory())
     agent.before("Read")
     before = agent.path.read_bytes()
-    agent.before("Bash", command="push-it")
+    agent.before("Bash", command="touch")
     agent.path.write_bytes(before)
     for _ in range(2):
         assert "lines at its end are missing" in agent.send("Stop").err
@@ -195,12 +195,12 @@ def test_a_list_of_sessions_that_was_changed_is_not_believed(tmp_path: Path) -> 
 def test_a_session_that_was_cut_off_when_it_began_begins_again(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
     agent.path.write_bytes(b'{"format":"formal-llm gua')
-    assert agent.before("Bash", command="push-it") == "passes"
-    assert agent.before("Bash", command="push-it") == "deny"
+    assert agent.before("Bash", command="touch") == "passes"
+    assert agent.before("Bash", command="touch") == "deny"
     head = agent.path.read_bytes().splitlines(keepends=True)[0]
     (tmp_path / "sessions.log").unlink()
     agent.path.write_bytes(head)  # it was killed before it was listed
-    assert agent.before("Bash", command="push-it") == "passes"
+    assert agent.before("Bash", command="touch") == "passes"
     agent.path.unlink()
     assert agent.before("Read") == "deny"
 
@@ -208,16 +208,16 @@ def test_a_session_that_was_cut_off_when_it_began_begins_again(tmp_path: Path) -
 @pytest.mark.parametrize("kept", [False, True])
 def test_new_rules_count_what_happened_and_need_a_person(tmp_path: Path, kept: bool) -> None:
     agent = Agent(tmp_path, memory=HookMemory() if kept else None)
-    assert agent.before("Bash", command="push-it") == "passes"
+    assert agent.before("Bash", command="touch") == "passes"
     agent.guard = Guard(GuardRules.from_string(RULES.replace("at most 1", "at most 2")))
-    assert agent.before("Bash", "a", command="push-it") == "ask"
-    assert agent.before("Bash", "a", command="push-it") == "ask"  # nobody said yes
+    assert agent.before("Bash", "a", command="touch") == "ask"
+    assert agent.before("Bash", "a", command="touch") == "ask"  # nobody said yes
     assert agent.before("Edit", "b") == "deny"
     asked = agent.send("PreToolUse", tool_name="Read", tool_input={}, tool_use_id="c")
     assert "The rules have changed" in asked.out
-    agent.after("Bash", "a", command="push-it")  # it ran, so the person said yes
+    agent.after("Bash", "a", command="touch")  # it ran, so the person said yes
     assert agent.before("Read") == "passes"
-    assert agent.before("Bash", command="push-it") == "deny"  # the third
+    assert agent.before("Bash", command="touch") == "deny"  # the third
     agent.guard = GUARD
     assert agent.before("Read") == "ask"
     agent.guard = Guard(GuardRules.from_string(RULES.replace("at most 1", "at most 2")))
@@ -312,7 +312,7 @@ def test_rules_that_may_have_changed_while_they_were_read_are_read_again(tmp_pat
 MORE_RULES = """
 read: Read with file = file
 edit: Edit with file = file
-push: Bash[runs(commands, "push-it")]
+push: Bash[runs(commands, "touch")]
 known: Bash.result[ok]
 again: Edit[not read(file)]
 go: user[text contains "go"]
@@ -327,7 +327,7 @@ CALLS = st.tuples(
     st.sampled_from(["PreToolUse", "PreToolUse", "PostToolUse", "PostToolUseFailure"]),
     st.sampled_from(["Read", "Edit", "Bash", "Deploy"]),
     st.sampled_from(["1", "2", "3", ""]),
-    st.sampled_from([{}, {"file": "a"}, {"file": "b"}, {"command": "push-it"}, {"command": "pytest; $X"}]),
+    st.sampled_from([{}, {"file": "a"}, {"file": "b"}, {"command": "touch"}, {"command": "pytest; $X"}]),
 )
 OTHERS = st.one_of(
     st.tuples(st.just("UserPromptSubmit"), st.sampled_from(["go", "stop"])),
