@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -60,6 +61,14 @@ class GuaranteeName(StrEnum):
     whatever = "whatever"
 
 
+class UnsureName(StrEnum):
+    """What happens to a call of which it is not known whether the rules can be kept after it."""
+
+    allow = "allow"
+    ask = "ask"
+    block = "block"
+
+
 class GuardGroup(PlainGroup):
     """``guard RULES ...`` serves, ``guard verify ...`` verifies."""
 
@@ -99,6 +108,12 @@ def serve(
     log: Annotated[Path | None, typer.Option(metavar="FILE", help="The audit log; it is added to.")] = None,
     port: Annotated[int | None, typer.Option(help="Serve over HTTP on this port of this machine.")] = None,
     guarantee: GuaranteeOption = GuaranteeName.some,
+    unsure: Annotated[
+        UnsureName | None,
+        typer.Option(
+            help="What happens to a call where the search reaches its bound; else as the file says, or allow."
+        ),
+    ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds that a server may take to start.", min=0.1)] = 60.0,
 ) -> None:
     """Serve."""
@@ -110,7 +125,11 @@ def serve(
     behind = _servers(words, server, servers)
     # The fingerprint of the rules alone: which tools there are may change.
     audit = None if log is None else make_audit(AuditLog(log, Guard(read, guarantee=guarantee.value).fingerprint))
-    run(behind, lambda tools: Guard(read, tools, guarantee.value), audit=audit, port=port, timeout=timeout)
+
+    def make_guard(tools: Sequence[str]) -> Guard:
+        return Guard(read, tools, guarantee.value, unsure=None if unsure is None else unsure.value)
+
+    run(behind, make_guard, audit=audit, port=port, timeout=timeout)
 
 
 def _rules(path: Path) -> GuardRules:
@@ -149,7 +168,7 @@ def verify(
     from formal_llm.guard.traces import read_traces
     from formal_llm.guard.verifying import count_by_rule, verify_trace
 
-    guard = Guard(_rules(rules), guarantee=guarantee.value)
+    guard = Guard(_rules(rules), guarantee=guarantee.value, unsure="allow")  # what is not known breaks no rule
     wrong: list[str] = []
     last = ""
     if is_log(trace):

@@ -256,7 +256,7 @@ class ViabilitySearch:
         self._hints: dict[ComponentNode, tuple[PlantSymbol, ComponentNode]] = {}
         self._way: tuple[ComponentStep, ...] = ()
         self._ways: dict[ComponentNode, tuple[PlantSymbol, ...] | None] = {}
-        self._closed: dict[ComponentNode, frozenset[str]] = {}
+        self._closed: dict[tuple[ComponentNode, bool], frozenset[str]] = {}
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
 
     def is_viable(self, node: ComponentNode) -> bool | None:
@@ -392,9 +392,9 @@ class ViabilitySearch:
             self._ways[node] = self._search_way(node)
         return self._ways[node]
 
-    def find_closed_tools(self, node: ComponentNode) -> frozenset[str]:
-        """Find the tools of which no call is allowed at a node."""
-        closed = self._closed.get(node)
+    def find_closed_tools(self, node: ComponentNode, *, unsure: bool = False) -> frozenset[str]:
+        """Find the tools of which no call is allowed at a node; with ``unsure`` also if that is not known."""
+        closed = self._closed.get((node, unsure))
         if closed is None:
             if len(self._closed) > _KEPT:
                 self._closed.clear()
@@ -404,9 +404,10 @@ class ViabilitySearch:
                 if step.symbol.kind == "call" and step.symbol.tool not in open_:
                     tools.add(step.symbol.tool)
                     nodes = self.component.find_successors(node, step, again=True)
-                    if any(after is not None and self.is_viable(after) is not False for after in nodes):
+                    verdicts = (self.is_viable(after) for after in nodes if after is not None)
+                    if any(verdict or (verdict is None and not unsure) for verdict in verdicts):
                         open_.add(step.symbol.tool)
-            closed = self._closed[node] = frozenset(tools - open_)
+            closed = self._closed[node, unsure] = frozenset(tools - open_)
         return closed
 
     def _search_way(self, node: ComponentNode) -> tuple[PlantSymbol, ...] | None:

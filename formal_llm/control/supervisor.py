@@ -89,10 +89,25 @@ class Supervisor:
             symbols += way
         return tuple(symbols)
 
-    def find_closed_tools(self, position: Position) -> frozenset[str]:
-        """Find the tools of which no call is allowed; separately examined rules share no tool."""
+    def find_undecided_rules(self, position: Position, searches: Iterable[ViabilitySearch]) -> tuple[int, ...]:
+        """Find the rules of those searches that hit their bound."""
+        undecided = [
+            lookout for lookout in searches if lookout.is_viable(project_node(position, lookout.component)) is None
+        ]
+        return tuple(sorted(number for lookout in undecided for number in lookout.component.parts))
+
+    def find_closed_tools(self, position: Position, *, unsure: bool = False) -> frozenset[str]:
+        """Find the tools of which no call is allowed; separately examined rules share no tool.
+
+        Args:
+            position: the position.
+            unsure: whether a call is not allowed if it is not known whether the rules can be kept after it.
+        """
         return frozenset().union(
-            *(lookout.find_closed_tools(project_node(position, lookout.component)) for lookout in self.lookouts)
+            *(
+                lookout.find_closed_tools(project_node(position, lookout.component), unsure=unsure)
+                for lookout in self.lookouts
+            )
         )
 
     def without_rules(self, numbers: Collection[int]) -> Supervisor:

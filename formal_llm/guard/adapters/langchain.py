@@ -249,22 +249,20 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
     def after_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
         """Check the calls of an answer as a sequence; send back a premature answer."""
         node = self._turns.start_node(state.get("guard"))
-        calls = _record_answer(node.run, state["messages"])
+        changed, calls = _record_answer(node.run, state["messages"])
         if calls:
-            return self._build_update(
-                state, node, _interrupt_for_approval(node.run, [(call, node.run.begin(call)) for call in calls])
-            )
+            decided = _interrupt_for_approval(node.run, [(call, node.run.begin(call)) for call in calls])
+            return {**self._build_update(state, node, decided), **changed}
         return self._check_ending(state, node)
 
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
         """Do the same as ``after_model``, and await the approval of a person."""
         node = self._turns.start_node(state.get("guard"))
-        calls = _record_answer(node.run, state["messages"])
+        changed, calls = _record_answer(node.run, state["messages"])
         if calls:
-            return self._build_update(
-                state, node, _interrupt_for_approval(node.run, [(call, await node.run.abegin(call)) for call in calls])
-            )
+            decided = _interrupt_for_approval(node.run, [(call, await node.run.abegin(call)) for call in calls])
+            return {**self._build_update(state, node, decided), **changed}
         return self._check_ending(state, node)
 
     def _check_ending(self, state: GuardedState, node: GraphNodeRun) -> Update:
@@ -377,8 +375,11 @@ def _record_past_answer(run: GuardedRun, answer: AIMessage, later: Sequence[AnyM
     return calls
 
 
-def _record_answer(run: GuardedRun, messages: Sequence[AnyMessage]) -> list[Call]:
-    """Record the text of the last answer; return its calls that have no result yet."""
+def _record_answer(run: GuardedRun, messages: Sequence[AnyMessage]) -> tuple[Update, list[Call]]:
+    """Record the text of the last answer; return its calls that have no result yet, and the change of the answer.
+
+    Calls that share an id are different calls. They get ids of their own: the nodes that make them know no more.
+    """
     run.new_turn()
     answered: set[str] = set()
     for message in reversed(messages):
@@ -387,8 +388,17 @@ def _record_answer(run: GuardedRun, messages: Sequence[AnyMessage]) -> list[Call
         elif isinstance(message, AIMessage):
             if message.text:
                 run.said(Said("assistant", message.text))
-            return [_read_call(call) for call in message.tool_calls if call["id"] not in answered]
-    return []
+            ids = [call["id"] for call in message.tool_calls]
+            tool_calls = [
+                call
+                if call["id"] and call["id"] not in ids[:place]
+                else cast("ToolCall", {**call, "id": uuid.uuid4().hex})
+                for place, call in enumerate(message.tool_calls)
+            ]
+            changed = tool_calls != message.tool_calls
+            update = {"messages": [message.model_copy(update={"tool_calls": tool_calls})]} if changed else {}
+            return update, [_read_call(call) for call in tool_calls if call["id"] not in answered]
+    return {}, []
 
 
 def _interrupt_for_approval(run: GuardedRun, decided: list[tuple[Call, Decision]]) -> list[tuple[Call, Decision]]:

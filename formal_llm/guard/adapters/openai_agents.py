@@ -5,10 +5,10 @@
     guarded = GuardedAgents(guard)
     result = await Runner.run(guarded.agent(agent), "Refund order 7.", run_config=guarded.config())
 
-One ``GuardedAgents`` is one run, or one conversation. It copies the agent, its hand-offs, tools and MCP servers, so the
-agent itself stays unchanged and may be run elsewhere at the same time. The model sees the tools for which some call is
-legal; an input guardrail of each tool checks its calls, and a refusal is sent to the model; a premature answer is sent
-back before the run sees it.
+One ``GuardedAgents`` is one run, or one conversation. It copies the agent, its hand-offs, tools (and the agents behind
+them: ``as_tool``) and MCP servers, so the agent itself stays unchanged and may be run elsewhere at the same time. The
+model sees the tools for which some call is legal; an input guardrail of each tool checks its calls, and a refusal is
+sent to the model; a premature answer is sent back before the run sees it.
 
 Illegal tools are not disabled (``is_enabled``): a call of a disabled tool ends the run with an error, whereas here the
 model receives the reason, and what it can do.
@@ -19,7 +19,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from types import CellType, FunctionType
 from typing import Any, TypeAlias, cast
 
 from formal_llm.errors import EarlyAnswer, MissingDependency
@@ -63,6 +65,10 @@ except ImportError as error:
     raise MissingDependency("this adapter needs OpenAI Agents: pip install 'formal-llm[openai-agents]'") from error
 
 
+#: In the run of an agent that is a tool, the prefix of the ids of its calls: the id of the call of that tool.
+_WITHIN: ContextVar[str] = ContextVar("formal_llm_within", default="")
+
+
 class GuardedAgents:
     """Agents of the OpenAI Agents SDK under a guard, for one run.
 
@@ -99,20 +105,21 @@ class GuardedAgents:
     # -- guarded copies -------------------------------------------------------------------------------------------
 
     def agent(self, agent: Agent[TContext]) -> Agent[TContext]:
-        """Return a copy of an agent under the guard, including the agents that it hands off to."""
+        """Return a copy of an agent under the guard, including the agents that it hands off to, or has as tools.
+
+        Raises:
+            ValueError: the agent behind a tool cannot be replaced by its copy.
+        """
         for original, guarded in self._copies.values():
             if agent is original or agent is guarded:
                 return cast("Agent[TContext]", guarded)
-        guarded = agent.clone(
-            tools=[self._guard_tool(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools],
-            mcp_servers=[self._guard_server(server) for server in agent.mcp_servers],
-            handoffs=list(agent.handoffs),
-        )
+        guarded = agent.clone(mcp_servers=[self._guard_server(server) for server in agent.mcp_servers])
         if isinstance(agent.model, Model):
             guarded.model = GuardedModel(agent.model, self._talk)
         if agent.tool_use_behavior != "run_llm_again":
             guarded.tool_use_behavior = self._guard_ending(agent.tool_use_behavior)
         self._copies[id(agent)] = agent, guarded
+        guarded.tools = [self._guard_tool(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
         guarded.handoffs = [
             self.agent(handoff) if isinstance(handoff, Agent) else self._guard_handoff(handoff)
             for handoff in agent.handoffs
@@ -126,7 +133,7 @@ class GuardedAgents:
 
         async def note_failure(args: Any) -> str | None:
             if args.kind == "tool_exception":
-                self._failed.add(args.call_id)
+                self._failed.add(_WITHIN.get() + args.call_id)
             message = None if formatter is None else formatter(args)
             return await message if inspect.isawaitable(message) else message
 
@@ -150,13 +157,44 @@ class GuardedAgents:
                 return needed or self.run.state.check(Call(tool.name, arguments, id_)).action == "ask"
 
             guarded.needs_approval = is_approval_needed
+        if isinstance(behind := tool._agent_instance, Agent):
+            guarded._agent_instance = self.agent(behind)
+            guarded.on_invoke_tool = self._guard_agent_tool(guarded)
         return guarded
+
+    def _guard_agent_tool(self, tool: FunctionTool) -> Callable[..., Awaitable[Any]]:
+        """Return what a tool that runs an agent invokes, with the guarded copy of the agent.
+
+        The SDK keeps the agent and its configuration only in the closure of the function that runs it.
+        """
+        invoker = copy.copy(tool.on_invoke_tool)
+        run: Any = getattr(invoker, "_invoke_tool_impl", None)
+        if not {"self", "run_config"} <= set(getattr(getattr(run, "__code__", None), "co_freevars", ())):
+            raise ValueError(
+                f"the agent behind the tool {tool.name} cannot be guarded, because this version of the SDK makes such "
+                "tools in another way; make the tool from a guarded copy: guarded.agent(sub).as_tool(...)"
+            )
+        cells = dict(zip(run.__code__.co_freevars, run.__closure__, strict=True))
+        cells["self"] = CellType(tool._agent_instance)
+        if (config := cells["run_config"].cell_contents) is not None:
+            cells["run_config"] = CellType(self.config(config))
+        run = FunctionType(run.__code__, run.__globals__, run.__name__, run.__defaults__, tuple(cells.values()))
+
+        async def run_within(context: Any, text: str) -> object:
+            before = _WITHIN.set(f"{_WITHIN.get()}{context.tool_call_id}/")
+            try:
+                return await run(context, text)
+            finally:
+                _WITHIN.reset(before)
+
+        invoker._invoke_tool_impl = run_within  # type: ignore[attr-defined]  # it was read above
+        return invoker
 
     def _wrap_error_function(self, in_words: Any) -> Any:
         """Wrap the function that describes errors of a tool so that it records the failure of the call."""
 
         async def note_failure(context: Any, error: Exception) -> str:
-            self._failed.add(context.tool_call_id)
+            self._failed.add(_WITHIN.get() + context.tool_call_id)
             message = in_words(context, error)
             return cast("str", await message if inspect.isawaitable(message) else message)
 
@@ -190,7 +228,7 @@ class GuardedAgents:
                 names = None if behavior == "stop_on_first_tool" else behavior["stop_at_tool_names"]
                 last = next((one for one in results if names is None or one.tool.name in names), None)
                 ending = ToolsToFinalOutputResult(last is not None, None if last is None else last.output)
-            if ending.is_final_output and not self.run.stop().runs:
+            if ending.is_final_output and not _WITHIN.get() and not self.run.stop().runs:
                 return ToolsToFinalOutputResult(is_final_output=False)
             return cast("ToolsToFinalOutputResult", ending)
 
@@ -229,13 +267,15 @@ def _describe_timeout(context: Any, error: Exception) -> str:  # noqa: ARG001  #
 
 
 def _read_call(context: Any) -> Call:
-    return Call(context.tool_name, read_arguments(context.tool_arguments) or {}, context.tool_call_id)
+    id_ = _WITHIN.get() + context.tool_call_id
+    return Call(context.tool_name, read_arguments(context.tool_arguments) or {}, id_)
 
 
 def _get_call_id(result: Any) -> str | None:
     """Return the id of the call to which a tool result belongs."""
     raw = getattr(result.run_item, "raw_item", None)
-    return raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)
+    id_ = raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)
+    return None if id_ is None else f"{_WITHIN.get()}{id_}"
 
 
 #: The item types that keep an answer from ending the run: calls that the client makes.
@@ -265,7 +305,12 @@ class ModelConversation:
         self._heard: str | None = None
 
     def record_user_text(self, request: Request) -> None:
-        """Record the texts of users since the last answer; a repeated request adds nothing."""
+        """Record the texts of users since the last answer; a repeated request adds nothing.
+
+        An agent that is a tool is addressed by another agent, and not by a user.
+        """
+        if _WITHIN.get():
+            return
         text = _find_last_user_text(request["input"])
         if text is not None and text != self._heard:
             self.run.said(Said("user", text))
@@ -285,9 +330,14 @@ class ModelConversation:
         return {**request, "tools": visible, "model_settings": settings}
 
     def record_answer(self, output: Sequence[TResponseOutputItem]) -> Decision | None:
-        """Record an answer; return the decision against it if it is premature."""
-        self._heard = None
+        """Record an answer; return the decision against it if it is premature.
+
+        The answer of an agent that is a tool is the result of the tool: it neither ends the run nor is read by a user.
+        """
         self.run.new_turn()
+        if _WITHIN.get():
+            return None
+        self._heard = None
         parts = [part for item in output if item.type == "message" for part in item.content]
         if text := "".join(part.text for part in parts if part.type == "output_text"):
             self.run.said(Said("assistant", text))

@@ -39,6 +39,27 @@ def running(text: str) -> bool:
 
 
 @pytest.mark.slow
+def test_what_is_not_known_does_as_the_option_says(tmp_path: Path) -> None:
+    """The grammar has infinitely many places, and the promise is about all results: the search reaches its bound."""
+    words = command(tmp_path, "--guarantee", "whatever", "--unsure", "block", "--", sys.executable, SHOP)
+    (tmp_path / "rules.guard").write_text(
+        "tools draft, pay\nno: draft.result[error]\n"
+        'rule g: grammar """\n%order forward\nS -> draft S pay | pay\n"""\nrule n: never pay after no\n'
+    )
+
+    async def work() -> None:
+        parameters = StdioServerParameters(command=words[0], args=words[1:], env={**os.environ, "PYTHONPATH": ROOT})
+        async with Client(parameters) as client:
+            assert "draft" not in {tool.name for tool in (await client.list_tools()).tools}
+            refused = await client.call_tool("draft", {"text": "x"})
+            assert refused.is_error
+            assert "it is not known whether these rules could be kept" in refused.content[0].text
+            assert not (await client.call_tool("pay", {"amount": 1})).is_error
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
+@pytest.mark.slow
 def test_a_server_as_a_process_and_one_on_a_port(tmp_path: Path) -> None:
     """One run: calls, a limit over both, the log, a server that crashes, and no child left behind."""
     with socket.socket() as free:
