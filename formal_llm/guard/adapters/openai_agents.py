@@ -20,17 +20,18 @@ import copy
 import dataclasses
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextvars import ContextVar
 from types import CellType, FunctionType
 from typing import Any, TypeAlias, cast
 
 from formal_llm.errors import EarlyAnswer, MissingDependency
 from formal_llm.guard.adapters.plumbing import (
     find_legal_tools,
+    find_outer_call,
     format_refusal,
     format_warning,
     read_arguments,
     to_json_value,
+    within_call,
 )
 from formal_llm.guard.events import Call, Decision, Result, Said
 from formal_llm.guard.guard import Guard
@@ -63,10 +64,6 @@ try:
     from agents.tool import default_tool_timeout_error_message
 except ImportError as error:
     raise MissingDependency("this adapter needs OpenAI Agents: pip install 'formal-llm[openai-agents]'") from error
-
-
-#: In the run of an agent that is a tool, the prefix of the ids of its calls: the id of the call of that tool.
-_WITHIN: ContextVar[str] = ContextVar("formal_llm_within", default="")
 
 
 class GuardedAgents:
@@ -133,7 +130,7 @@ class GuardedAgents:
 
         async def note_failure(args: Any) -> str | None:
             if args.kind == "tool_exception":
-                self._failed.add(_WITHIN.get() + args.call_id)
+                self._failed.add(self._qualify_id(args.call_id))
             message = None if formatter is None else formatter(args)
             return await message if inspect.isawaitable(message) else message
 
@@ -181,11 +178,8 @@ class GuardedAgents:
         run = FunctionType(run.__code__, run.__globals__, run.__name__, run.__defaults__, tuple(cells.values()))
 
         async def run_within(context: Any, text: str) -> object:
-            before = _WITHIN.set(f"{_WITHIN.get()}{context.tool_call_id}/")
-            try:
+            with within_call(self.run, self._qualify_id(context.tool_call_id)):
                 return await run(context, text)
-            finally:
-                _WITHIN.reset(before)
 
         invoker._invoke_tool_impl = run_within  # type: ignore[attr-defined]  # it was read above
         return invoker
@@ -194,7 +188,7 @@ class GuardedAgents:
         """Wrap the function that describes errors of a tool so that it records the failure of the call."""
 
         async def note_failure(context: Any, error: Exception) -> str:
-            self._failed.add(_WITHIN.get() + context.tool_call_id)
+            self._failed.add(self._qualify_id(context.tool_call_id))
             message = in_words(context, error)
             return cast("str", await message if inspect.isawaitable(message) else message)
 
@@ -218,7 +212,7 @@ class GuardedAgents:
         """Wrap the behaviour that ends a run after tool results so that it does not end the run prematurely."""
 
         async def decide_ending(context: RunContextWrapper[Any], results: list[Any]) -> ToolsToFinalOutputResult:
-            results = [one for one in results if _get_call_id(one) not in self._refused]
+            results = [one for one in results if self._qualify_id(_get_call_id(one)) not in self._refused]
             if not results:  # the model has to read the refusals
                 return ToolsToFinalOutputResult(is_final_output=False)
             if callable(behavior):
@@ -228,7 +222,7 @@ class GuardedAgents:
                 names = None if behavior == "stop_on_first_tool" else behavior["stop_at_tool_names"]
                 last = next((one for one in results if names is None or one.tool.name in names), None)
                 ending = ToolsToFinalOutputResult(last is not None, None if last is None else last.output)
-            if ending.is_final_output and not _WITHIN.get() and not self.run.stop().runs:
+            if ending.is_final_output and not find_outer_call(self.run.guard) and not self.run.stop().runs:
                 return ToolsToFinalOutputResult(is_final_output=False)
             return cast("ToolsToFinalOutputResult", ending)
 
@@ -236,10 +230,19 @@ class GuardedAgents:
 
     # -- calls --------------------------------------------------------------------------------------------------
 
+    def _qualify_id(self, call_id: str) -> str:
+        """Return the id of a call in the run: behind that of the call of the tool, if the agent is one."""
+        outer = find_outer_call(self.run.guard)
+        return call_id if outer is None else outer.prefix + call_id
+
+    def _read_call(self, context: Any) -> Call:
+        arguments = read_arguments(context.tool_arguments) or {}
+        return Call(context.tool_name, arguments, self._qualify_id(context.tool_call_id))
+
     async def _check_call(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         """Check a call that is about to be made."""
         context = data.context
-        call = _read_call(context)
+        call = self._read_call(context)
         approved = context.is_tool_approved(context.tool_name, context.tool_call_id) or None
         decision = await self.run.abegin(call, approved=approved)
         if not decision.runs:
@@ -250,7 +253,7 @@ class GuardedAgents:
 
     async def _record_result(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
         """Record the result of a call; append the warning if the call breaks a rule that warns."""
-        call = _read_call(data.context)
+        call = self._read_call(data.context)
         failed = call.id in self._failed
         self.run.result(Result(call.tool, call.arguments, to_json_value(data.output), call.id, failed))
         decision = self._decided.pop(call.id, None)
@@ -266,16 +269,10 @@ def _describe_timeout(context: Any, error: Exception) -> str:  # noqa: ARG001  #
     return default_tool_timeout_error_message(tool_name=error.tool_name, timeout_seconds=error.timeout_seconds)
 
 
-def _read_call(context: Any) -> Call:
-    id_ = _WITHIN.get() + context.tool_call_id
-    return Call(context.tool_name, read_arguments(context.tool_arguments) or {}, id_)
-
-
-def _get_call_id(result: Any) -> str | None:
-    """Return the id of the call to which a tool result belongs."""
+def _get_call_id(result: Any) -> str:
+    """Return the id of the call to which a tool result belongs; empty if it has none."""
     raw = getattr(result.run_item, "raw_item", None)
-    id_ = raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)
-    return None if id_ is None else f"{_WITHIN.get()}{id_}"
+    return (raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)) or ""
 
 
 #: The item types that keep an answer from ending the run: calls that the client makes.
@@ -309,7 +306,7 @@ class ModelConversation:
 
         An agent that is a tool is addressed by another agent, and not by a user.
         """
-        if _WITHIN.get():
+        if find_outer_call(self.run.guard):
             return
         text = _find_last_user_text(request["input"])
         if text is not None and text != self._heard:
@@ -335,7 +332,7 @@ class ModelConversation:
         The answer of an agent that is a tool is the result of the tool: it neither ends the run nor is read by a user.
         """
         self.run.new_turn()
-        if _WITHIN.get():
+        if find_outer_call(self.run.guard):
             return None
         self._heard = None
         parts = [part for item in output if item.type == "message" for part in item.content]
