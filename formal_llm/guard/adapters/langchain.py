@@ -403,17 +403,20 @@ def _read_call(tool_call: ToolCall, prefix: str = "") -> Call:
 
 
 def _record_past_answer(run: GuardedRun, answer: AIMessage, later: Sequence[AnyMessage]) -> dict[str, Call]:
-    """Record an answer that the guard has not seen; return its calls that were made, by their ids."""
+    """Record an answer that the guard has not seen; return its calls that were made, by their ids.
+
+    A call without a result counts, since its tool may have done its work before the run ended.
+    """
     if answer.text:
         run.said(Said("assistant", answer.text))
     results = {found.tool_call_id: found for found in reversed(later) if isinstance(found, ToolMessage)}
     calls: dict[str, Call] = {}
     for call in map(_read_call, answer.tool_calls):
         result = results.get(call.id)
-        if result is None:
-            continue
         action = run.state.check(call).action
-        if result.status == "error" and (action == "block" or SAID_NO in result.text):
+        if result is None and action in ("ask", "block"):
+            continue  # it was not begun: it was refused, or a person was to be asked
+        if result is not None and result.status == "error" and (action == "block" or SAID_NO in result.text):
             continue  # it was refused, as it would be now
         run.made(dataclasses.replace(call, approved=action == "ask"))
         calls[call.id] = call

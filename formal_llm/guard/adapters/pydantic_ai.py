@@ -155,7 +155,10 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         return response
 
     def _catch_up(self, messages: Sequence[ModelMessage]) -> None:
-        """Record the results from outside: those of external tools and of deferred calls."""
+        """Record the results from outside, of external tools and of deferred calls, and calls that were interrupted.
+
+        A call whose run ended while its tool was running counts, since the tool may have done its work.
+        """
         place = next((n for n in reversed(range(len(messages))) if isinstance(messages[n], ModelResponse)), None)
         answer = None if place is None else messages[place]
         if place is None or not isinstance(answer, ModelResponse):
@@ -165,15 +168,17 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
             result = returns.get(part.tool_call_id)
             if (
                 result is None
-                or result.outcome != "success"
+                or result.outcome not in ("success", "interrupted")
                 or part.tool_call_id in self._told
                 or not _has_been_made(result)
             ):
                 continue
             call = Call(part.tool_name, read_arguments(part.args) or {}, part.tool_call_id)
+            if result.outcome == "interrupted" and not self.run.state.check(call).runs:
+                continue  # it was not begun: a person was to be asked, or it was refused
             if call.id not in self._begun:
                 self.run.made(self._qualify_call(call))
-            self._record_result(call, result.content)
+            self._record_result(call, result.content, error=result.outcome == "interrupted")
 
     # -- calls --------------------------------------------------------------------------------------------------
 
