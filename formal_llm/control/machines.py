@@ -39,6 +39,10 @@ class Machine(ABC):
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         """Return the state after an event with these of its letters; ``weight`` is what the event adds to its sum."""
 
+    def measure_use(self, letters: Letters, weight: Fraction | None) -> Fraction | int | None:
+        """Return what an event takes from what is left for the whole run; None if the rule bounds nothing of this."""
+        return None
+
     def is_accepting(self, state: State) -> bool:
         """Return whether the rule is kept if no event follows."""
         return self.distance_to_acceptance(state) == 0
@@ -136,6 +140,9 @@ class AtMostMachine(Machine):
         # The letters of the event that restarts the count still belong to the time before it.
         return self.start if letters & self.since else left
 
+    def measure_use(self, letters: Letters, weight: Fraction | None) -> int | None:
+        return None if self.since else int(bool(letters & self.names))
+
 
 @dataclass(frozen=True)
 class BudgetMachine(Machine):
@@ -149,6 +156,9 @@ class BudgetMachine(Machine):
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         assert isinstance(state, Fraction)
         return None if weight is None or weight < 0 or weight > state else state - weight
+
+    def measure_use(self, letters: Letters, weight: Fraction | None) -> Fraction | int | None:
+        return weight or 0
 
 
 @dataclass(frozen=True)

@@ -289,7 +289,9 @@ class ViabilitySearch:
     def _decide_continuation(self, node: ComponentNode) -> bool | None:
         if self._replay_last_way(node):
             return True
-        if not can_keep_relaxed(self.component, node, doubtful=True) or not can_keep_each_copy(self.component, node):
+        if not self.component.can_meet_needs(node) or not can_keep_relaxed(self.component, node, doubtful=True):
+            return False
+        if not can_keep_each_copy(self.component, node):
             return False
         if self._doubtful and not can_keep_relaxed(self.component, node, doubtful=False):
             return None  # only events that may not exist could lead on
@@ -355,7 +357,7 @@ class ViabilitySearch:
                     if after is None or after in predecessors:
                         continue
                     further = component.distance_after(node, after, step, left)
-                    if further is not None:
+                    if further is not None and component.can_meet_needs(after):
                         predecessors[after] = (node, step.symbol)
                         estimate = further + component.estimate_missing_events(after) if guided else further
                         heappush(heap, (estimate, next(tie), further, after))
