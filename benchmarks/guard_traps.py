@@ -221,7 +221,12 @@ def make_keyed_rules(rng: random.Random) -> tuple[RuleSet, RuleSet]:
     def draw(kinds: Sequence[str], most: int) -> Rule:
         one, other = rng.sample(tools, 2)
         kind = rng.choice(kinds)
-        return kind, one, "" if kind.startswith("at ") else other, rng.randint(1, most) if kind[:2] in ("at", "be") else 1
+        return (
+            kind,
+            one,
+            "" if kind.startswith("at ") else other,
+            rng.randint(1, most) if kind[:2] in ("at", "be") else 1,
+        )
 
     whole = [draw(("at most", "at most", "at least", "before", "never after"), 3) for _ in range(rng.randint(1, 3))]
     each = [draw(("after each", "after each", "before", "before each", "at most", "at least", "never after"), 2)

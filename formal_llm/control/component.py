@@ -15,7 +15,14 @@ from heapq import heappop, heappush
 from itertools import chain, combinations, product
 from typing import NamedTuple, Protocol
 
-from formal_llm.control.machines import Letters, Machine, State
+from formal_llm.control.machines import (
+    AtMostMachine,
+    ConfigurationMachine,
+    CountedWords,
+    Letters,
+    Machine,
+    State,
+)
 from formal_llm.control.plant import Plant, PlantSymbol
 
 Vector = tuple[State, ...]
@@ -256,6 +263,18 @@ class Component:
             CopyNeeds(machines, [(*step.each[place], self._measure_uses(step)) for step in self.steps])
             for place, machines in enumerate(self.machines)
         )
+        counts: dict[str, int] = {}  # letters that a rule limits in the whole run, with the rule's place
+        for place, machine in enumerate(self.plain_machines):
+            if isinstance(machine, AtMostMachine) and not machine.since and len(machine.names) == 1:
+                counts.setdefault(next(iter(machine.names)), place)
+        #: For each rule about words whose letters are limited: its place, its words, and the places of the limits.
+        self._words: list[tuple[int, CountedWords, dict[str, int]]] = []
+        for place, machine in enumerate(self.plain_machines):
+            if isinstance(machine, ConfigurationMachine) and machine.lookahead is not None:
+                limits = {name: counts[name] for name in machine.letters if name in counts}
+                most = {name: int(self.plain_machines[other].start) for name, other in limits.items()}  # type: ignore[call-overload]
+                if limits:
+                    self._words.append((place, CountedWords(machine, most), limits))
         self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
         #: The steps that the agent does not control.
         self.steps_outside = tuple(step for step in self.steps if not step.symbol.is_controllable)
@@ -336,9 +355,12 @@ class Component:
         return total
 
     def can_meet_needs(self, node: ComponentNode) -> bool:
-        """Return whether what the copies need is left; what is impossible then is impossible."""
+        """Return whether what copies, and words, need is left; what is impossible then is impossible."""
         return all(
             needs.fit_into(node.plain, live) for needs, (_, live) in zip(self._needs, node.copies, strict=True) if live
+        ) and all(
+            words.can_complete(node.plain[place], {name: node.plain[other] for name, other in limits.items()})  # type: ignore[misc]
+            for place, words, limits in self._words
         )
 
     def distance_after(self, before: ComponentNode, after: ComponentNode, step: ComponentStep, left: int) -> int | None:

@@ -121,20 +121,20 @@ def _states_after(machine: Machine, states: Iterable[State], move: MachineMove) 
 
 
 def can_keep_each_copy(component: Component, node: ComponentNode) -> bool:
-    """Return whether the rules without keys could be kept together with each copy, if there were no other copies.
+    """Return whether the rules without keys could be kept, together with each copy, if there were no other copies.
 
     The obligations and prohibitions of other copies and the pending calls are ignored; what is impossible then is
     impossible. If there are too many nodes, it counts as possible.
     """
-    return all(
-        _can_keep_copy(component, node.plain, place, vector)
-        for place, (_, live) in enumerate(node.copies)
-        for vector, _ in live
-    )
+    copies: list[tuple[int | None, Vector]] = [
+        (place, vector) for place, (_, live) in enumerate(node.copies) for vector, _ in live
+    ]
+    return all(_can_keep_copy(component, node.plain, place, vector) for place, vector in copies or [(None, ())])
 
 
-def _can_keep_copy(component: Component, plain: Vector, group: int, vector: Vector) -> bool:
-    rules, machines = component.plain_machines, component.machines[group]
+def _can_keep_copy(component: Component, plain: Vector, group: int | None, vector: Vector) -> bool:
+    rules = component.plain_machines
+    machines = () if group is None else component.machines[group]
     seen = {(plain, vector)}
     todo = [(plain, vector)]
     while todo:
@@ -146,7 +146,7 @@ def _can_keep_copy(component: Component, plain: Vector, group: int, vector: Vect
         if len(seen) > _PLACES:
             return True
         for step in component.steps:
-            every, one = step.each[group]
+            every, one = ((), ()) if group is None else step.each[group]
             after = apply_moves(rules, now, step.plain)
             copy_after = None if after is None else apply_moves(machines, copy, every)
             if after is None or copy_after is None:
