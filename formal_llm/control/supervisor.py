@@ -38,9 +38,10 @@ class Supervisor:
         self._rules = rules
         self._made_with = (rules, plant, guarantee, max_states)
         parts = {number: rules[number] for number in sorted(self.numbers)}
+        self._openers = _find_openers(rules)
         self.lookouts = tuple(
             ViabilitySearch(Component(some, plant), plant, guarantee, max_states)
-            for some in _group_independent_rules(parts, plant)
+            for some in _group_independent_rules(parts, plant, self._openers)
         )
         self._looking: dict[tuple[str, ...], tuple[ViabilitySearch, ...]] = {}
         self._blamed: dict[frozenset[int], Supervisor] = {}
@@ -65,7 +66,9 @@ class Supervisor:
             searches = self._looking[key] = tuple(
                 lookout
                 for lookout in self.lookouts
-                if tool in lookout.component.answering or not lookout.component.letters.isdisjoint(key[:-1])
+                if tool in lookout.component.answering
+                or not lookout.component.letters.isdisjoint(key[:-1])
+                or any(not self._openers[keys].isdisjoint(key[:-1]) for keys in lookout.component.keys)
             )
         return searches
 
@@ -135,7 +138,24 @@ class Supervisor:
         return tuple(sorted(smaller.numbers))
 
 
-def _group_independent_rules(parts: Mapping[int, ControlledRule], plant: Plant) -> list[dict[int, ControlledRule]]:
+def _find_openers(rules: Iterable[ControlledRule]) -> dict[tuple[str, ...], set[str]]:
+    """Find for each set of keys the letters that begin a new copy of all its rules, if something may be due in one."""
+    openers: dict[tuple[str, ...], set[str]] = {part.keys: set() for part in rules if part.keys}
+    rules = [part for part in rules if part.keys]
+    due = {
+        part.keys
+        for part in rules
+        if not part.machine.is_accepting(part.machine.start) or not part.keyed.issuperset(part.machine.letters)
+    }
+    for part in rules:
+        if part.keys in due:
+            openers[part.keys] |= part.keyed
+    return openers
+
+
+def _group_independent_rules(
+    parts: Mapping[int, ControlledRule], plant: Plant, openers: Mapping[tuple[str, ...], Iterable[str]]
+) -> list[dict[int, ControlledRule]]:
     """Group rules so that different groups share no events."""
     groups: list[tuple[set[tuple[str, str]], list[int]]] = []
     places: dict[str, set[tuple[str, str]]] = {}
@@ -145,7 +165,8 @@ def _group_independent_rules(parts: Mapping[int, ControlledRule], plant: Plant) 
             kind = "tool" if symbol.kind in ("call", "result") else symbol.kind
             places.setdefault(name, set()).add((kind, symbol.tool))
     for number, part in parts.items():
-        events = {place for name in part.machine.letters for place in places.get(name, ())}
+        letters = (*part.machine.letters, *openers.get(part.keys, ()))
+        events = {place for name in letters for place in places.get(name, ())}
         numbers = [number]
         disjoint = []
         for others, some in groups:

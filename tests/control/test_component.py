@@ -68,6 +68,19 @@ def test_what_copies_need_is_counted(due: str, more: str, fits: int | None) -> N
     assert fits is None
 
 
+@pytest.mark.parametrize("severity", ["", " ask"])
+def test_a_key_that_one_rule_sees_is_one_of_all_rules_for_these_keys(severity: str) -> None:
+    """``b`` begins a copy of the rule about ``d``, which does not look at ``b``, and is not in the same tier."""
+    lines = [f"{name}: {name} with key = key" for name in "bd"]
+    lines += ["rule few: at most 2 d", "rule two for each key: at least 2 d"]
+    guard = Guard(GuardRules.from_string("\n".join([*lines, f"rule one{severity} for each key: at least 1 b\n"])))
+    state = guard.start().after(Call("b", {"key": 0}))
+    assert state.check(Call("d", {"key": 0})).runs
+    for name in "bd":
+        decision = state.check(Call(name, {"key": 1}))
+        assert (decision.action, decision.certain) == ("block", True)
+
+
 @examples(15)
 @given(st.integers(0, 10**6))
 def test_rules_for_each_key_against_a_search_through_all_states(seed: int) -> None:
