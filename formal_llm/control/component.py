@@ -13,7 +13,7 @@ from datetime import datetime
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import chain, combinations, product
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 from formal_llm.control.machines import (
     AtMostMachine,
@@ -169,7 +169,7 @@ class CopyNeeds:
                 self._known[vector] = tuple(self._measure_need(vector, places) for places in self._combinations)
             totals = [total + number * need for total, need in zip(totals, self._known[vector], strict=True)]
         return all(
-            total <= sum(plain[place] for place in places)  # type: ignore[misc]  # states of resources are numbers
+            total <= sum(cast("Fraction", plain[place]) for place in places)
             for total, places in zip(totals, self._combinations, strict=True)
         )
 
