@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -68,6 +69,14 @@ class GuaranteeName(StrEnum):
     whatever = "whatever"
 
 
+class UnsureName(StrEnum):
+    """What happens to a call of which it is not known whether the rules can be kept after it."""
+
+    allow = "allow"
+    ask = "ask"
+    block = "block"
+
+
 class GuardGroup(PlainGroup):
     """``guard RULES ...`` serves, ``guard verify ...`` verifies."""
 
@@ -119,6 +128,12 @@ def serve(
         Path | None, typer.Option(metavar="FILE", help="Accept only results that are signed by the key in this file.")
     ] = None,
     guarantee: GuaranteeOption = GuaranteeName.some,
+    unsure: Annotated[
+        UnsureName | None,
+        typer.Option(
+            help="What happens to a call where the search reaches its bound; else as the file says, or allow."
+        ),
+    ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds that a server may take to start.", min=0.1)] = 60.0,
 ) -> None:
     """Serve."""
@@ -127,15 +142,19 @@ def serve(
     from formal_llm.guard.mcp.serving import serve_guard as run
 
     read = _rules(rules)
+
+    def make_guard(tools: Sequence[str] = ()) -> Guard:
+        return Guard(read, tools, guarantee.value, unsure=None if unsure is None else unsure.value)
+
     if as_endpoint:
-        _serve_endpoint(Guard(read, guarantee=guarantee.value), openai, anthropic, sign, 8080 if port is None else port)
+        _serve_endpoint(make_guard(), openai, anthropic, sign, 8080 if port is None else port)
         return
     behind = _servers(words, server, servers)
     # The fingerprint of the rules alone: which tools there are may change.
     signing = read_key(key) if key else b""
-    record = AuditLog(log, Guard(read, guarantee=guarantee.value).fingerprint, signing) if log else None
+    record = AuditLog(log, make_guard().fingerprint, signing) if log else None
     run(
-        behind, lambda tools: Guard(read, tools, guarantee.value), audit=make_audit(record) if record else None,
+        behind, make_guard, audit=make_audit(record) if record else None,
         past=record.read_events() if record else (), port=port, timeout=timeout,
     )  # fmt: skip
 
@@ -196,7 +215,7 @@ def verify(
     from formal_llm.guard.traces import read_traces
     from formal_llm.guard.verifying import count_by_rule, verify_trace
 
-    guard = Guard(_rules(rules), guarantee=guarantee.value)
+    guard = Guard(_rules(rules), guarantee=guarantee.value, unsure="allow")  # what is not known breaks no rule
     wrong: list[str] = []
     last = ""
     if is_log(trace):

@@ -11,11 +11,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from fractions import Fraction
-from itertools import product
-from typing import NamedTuple, Protocol
+from heapq import heappop, heappush
+from itertools import chain, combinations, product
+from typing import NamedTuple, Protocol, cast
 
 from formal_llm.automata.models.frozen import FrozenDict
-from formal_llm.control.machines import Letters, Machine, State
+from formal_llm.control.machines import (
+    AtMostMachine,
+    ConfigurationMachine,
+    CountedWords,
+    Letters,
+    Machine,
+    State,
+)
 from formal_llm.control.plant import Plant, PlantSymbol
 
 Vector = tuple[State, ...]
@@ -123,6 +131,72 @@ class CopyDistances:
                 yield mine
 
 
+#: The maximum number of rules that bound something of which all combinations are tried.
+_COMBINED = 4
+
+
+class CopyNeeds:
+    """What copies take at least, until they are kept, from what rules without keys bound for the whole run.
+
+    Each event belongs to one copy, so what copies need adds up: if it is more than is left, the rules cannot be kept
+    together. What several rules bound is also added up, since a copy may need one or the other. So it is decided by
+    counting copies, without any search, that three shipments are not enough for four orders.
+
+    Args:
+        machines: the rules of a copy.
+        events: for each possible event its effect on all copies, its effect on the copy it belongs to, and what it
+            takes from each of the bounding rules.
+    """
+
+    def __init__(
+        self,
+        machines: Sequence[Machine],
+        events: Iterable[tuple[Sequence[MachineMove], Sequence[MachineMove], Mapping[int, Fraction | int]]],
+    ) -> None:
+        self._machines = machines
+        self._events = [event for event in events if event[0] or event[1]]
+        bounding = sorted({place for _, one, taken in self._events if one for place in taken})
+        sizes = range(1, len(bounding) + 1) if len(bounding) <= _COMBINED else (1, len(bounding))
+        self._combinations = [*chain.from_iterable(combinations(bounding, size) for size in sizes)]
+        self._known: dict[Vector, tuple[Fraction | int, ...]] = {}
+
+    def fit_into(self, plain: Vector, live: Iterable[tuple[Vector, int]]) -> bool:
+        """Return whether copies in these states need no more than the rules without keys leave in theirs."""
+        if not self._combinations:
+            return True
+        totals: list[Fraction | int] = [0] * len(self._combinations)
+        for vector, number in live:
+            if vector not in self._known:
+                self._known[vector] = tuple(self._measure_need(vector, places) for places in self._combinations)
+            totals = [total + number * need for total, need in zip(totals, self._known[vector], strict=True)]
+        return all(
+            total <= sum(cast("Fraction", plain[place]) for place in places)
+            for total, places in zip(totals, self._combinations, strict=True)
+        )
+
+    def _measure_need(self, start: Vector, places: Sequence[int]) -> Fraction | int:
+        """Return what a copy takes at least from some rules together; 0 if it has too many states (Dijkstra 1959)."""
+        heap: list[tuple[Fraction | int, int, Vector]] = [(0, 0, start)]
+        pushed = 0  # decides between equal needs, since vectors have no order
+        done: set[Vector] = set()
+        while heap and len(done) <= _MOST:
+            need, _, vector = heappop(heap)
+            if all(machine.is_accepting(state) for machine, state in zip(self._machines, vector, strict=True)):
+                return need
+            if vector in done:
+                continue
+            done.add(vector)
+            for every, one, taken in self._events:
+                other = apply_moves(self._machines, vector, every)
+                mine = None if other is None else apply_moves(self._machines, other, one)
+                use = sum(taken.get(place, 0) for place in places)
+                for after, cost in ((other, need), (mine, need + use)):
+                    if after is not None and after not in done:
+                        pushed += 1
+                        heappush(heap, (cost, pushed, after))
+        return 0
+
+
 #: For rules with the same keys: the copy for values not seen yet (None: no new value may occur), and the number of
 #: copies in each state.
 Copies = tuple[Vector | None, frozenset[tuple[Vector, int]]]
@@ -186,6 +260,22 @@ class Component:
             CopyDistances(machines, [step.each[place] for step in self.steps])
             for place, machines in enumerate(self.machines)
         )
+        self._needs = tuple(
+            CopyNeeds(machines, [(*step.each[place], self._measure_uses(step)) for step in self.steps])
+            for place, machines in enumerate(self.machines)
+        )
+        counts: dict[str, int] = {}  # letters that a rule limits in the whole run, with the rule's place
+        for place, machine in enumerate(self.plain_machines):
+            if isinstance(machine, AtMostMachine) and not machine.since and len(machine.names) == 1:
+                counts.setdefault(next(iter(machine.names)), place)
+        #: For each rule about words whose letters are limited: its place, its words, and the places of the limits.
+        self._words: list[tuple[int, CountedWords, dict[str, int]]] = []
+        for place, machine in enumerate(self.plain_machines):
+            if isinstance(machine, ConfigurationMachine) and machine.lookahead is not None:
+                limits = {name: counts[name] for name in machine.letters if name in counts}
+                most = {name: int(self.plain_machines[other].start) for name, other in limits.items()}  # type: ignore[call-overload]
+                if limits:
+                    self._words.append((place, CountedWords(machine, most), limits))
         self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
         #: The steps that the agent does not control.
         self.steps_outside = tuple(step for step in self.steps if not step.symbol.is_controllable)
@@ -228,6 +318,11 @@ class Component:
         each = tuple((collect_moves(group, False), collect_moves(group, True)) for group in self.groups)
         return ComponentStep(symbol, collect_moves(self.plain, None), each)
 
+    def _measure_uses(self, step: ComponentStep) -> dict[int, Fraction | int]:
+        """Return what a step takes from each rule without keys that bounds something for the whole run."""
+        uses = {place: self.plain_machines[place].measure_use(letters, weight) for place, letters, weight in step.plain}
+        return {place: use for place, use in uses.items() if use}
+
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def is_accepting(self, node: ComponentNode) -> bool:
@@ -253,12 +348,21 @@ class Component:
                 return None
             total += left
         for distances, (_, live) in zip(self._distances, node.copies, strict=True):
-            for vector, count in live:
+            for vector, number in live:
                 left = distances.measure_distance(vector)
                 if left is None:
                     return None
-                total += left * count
+                total += left * number
         return total
+
+    def can_meet_needs(self, node: ComponentNode) -> bool:
+        """Return whether what copies, and words, need is left; what is impossible then is impossible."""
+        return all(
+            needs.fit_into(node.plain, live) for needs, (_, live) in zip(self._needs, node.copies, strict=True) if live
+        ) and all(
+            words.can_complete(node.plain[place], {name: node.plain[other] for name, other in limits.items()})  # type: ignore[misc]
+            for place, words, limits in self._words
+        )
 
     def distance_after(self, before: ComponentNode, after: ComponentNode, step: ComponentStep, left: int) -> int | None:
         """Return the distance of a node that a step leads to, computed from that of the previous node."""

@@ -16,10 +16,15 @@ from functools import cached_property
 from typing import ClassVar
 
 from formal_llm.automata.languages.fronts import ConfigurationSet
+from formal_llm.automata.lookahead.limited import LimitedAutomaton, LimitedConfiguration
+from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.dfa import DFA
+from formal_llm.automata.models.limits import Limits
 
 Letters = frozenset[str]
 State = Hashable
+#: The maximum number of cached answers.
+_KEPT = 100_000
 
 
 class Machine(ABC):
@@ -38,6 +43,10 @@ class Machine(ABC):
     @abstractmethod
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         """Return the state after an event with these of its letters; ``weight`` is what the event adds to its sum."""
+
+    def measure_use(self, letters: Letters, weight: Fraction | None) -> Fraction | int | None:
+        """Return what an event takes from what is left for the whole run; None if the rule bounds nothing of this."""
+        return None
 
     def is_accepting(self, state: State) -> bool:
         """Return whether the rule is kept if no event follows."""
@@ -136,6 +145,9 @@ class AtMostMachine(Machine):
         # The letters of the event that restarts the count still belong to the time before it.
         return self.start if letters & self.since else left
 
+    def measure_use(self, letters: Letters, weight: Fraction | None) -> int | None:
+        return None if self.since else int(bool(letters & self.names))
+
 
 @dataclass(frozen=True)
 class BudgetMachine(Machine):
@@ -149,6 +161,9 @@ class BudgetMachine(Machine):
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         assert isinstance(state, Fraction)
         return None if weight is None or weight < 0 or weight > state else state - weight
+
+    def measure_use(self, letters: Letters, weight: Fraction | None) -> Fraction | int | None:
+        return weight or 0
 
 
 @dataclass(frozen=True)
@@ -190,10 +205,14 @@ class TableMachine(Machine):
 
 @dataclass(frozen=True)
 class ConfigurationMachine(Machine):
-    """Rules in another notation, as sets of configurations. Of the letters of an event the first declared counts."""
+    """Rules in another notation, as sets of configurations. Of the letters of an event the first declared counts.
+
+    ``lookahead`` is that of their automaton; None if counts of other rules are not to be looked at.
+    """
 
     letters: tuple[str, ...]
     start: ConfigurationSet
+    lookahead: Lookahead | None = field(default=None, compare=False, repr=False)
     _order: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -214,6 +233,43 @@ class ConfigurationMachine(Machine):
         if state.is_viable is False:
             return None
         return state.shortest_length or 0
+
+
+class CountedWords:
+    """Whether words can be completed within what other rules leave of letters: the stack shows how many it needs.
+
+    Args:
+        machine: the rule about words; of a pushdown automaton without limits of its own.
+        most: for each letter how many there may be in all.
+    """
+
+    def __init__(self, machine: ConfigurationMachine, most: Mapping[str, int]) -> None:
+        assert machine.lookahead is not None
+        self._lookahead = Lookahead(machine.lookahead.source, Limits(at_most=most))
+        self._most = most
+        self._known: dict[tuple[State, tuple[int, ...]], bool] = {}
+
+    def can_complete(self, state: State, left: Mapping[str, int]) -> bool:
+        """Return whether a word can be completed if so many of each letter are left; true as well if unknown."""
+        assert isinstance(state, ConfigurationSet)
+        key = (state, tuple(left.values()))
+        if key not in self._known:
+            if len(self._known) > _KEPT:
+                self._known.clear()
+            self._known[key] = self._search_completion(state, left)
+        return self._known[key]
+
+    def _search_completion(self, state: ConfigurationSet, left: Mapping[str, int]) -> bool:
+        counted = self._lookahead.automaton
+        if state.configurations is None or not isinstance(counted, LimitedAutomaton):
+            return True
+        _, remaining, needed = counted.start()
+        for name, number in left.items():
+            remaining -= (self._most[name] - number) * counted.counters.need[name]
+        return any(
+            self._lookahead.completable(LimitedConfiguration(one, remaining, needed)).possible
+            for one in state.configurations
+        )
 
 
 # -- rules about time --------------------------------------------------------------------------------------------------

@@ -121,20 +121,20 @@ def _states_after(machine: Machine, states: Iterable[State], move: MachineMove) 
 
 
 def can_keep_each_copy(component: Component, node: ComponentNode) -> bool:
-    """Return whether the rules without keys could be kept together with each copy, if there were no other copies.
+    """Return whether the rules without keys could be kept, together with each copy, if there were no other copies.
 
     The obligations and prohibitions of other copies and the pending calls are ignored; what is impossible then is
     impossible. If there are too many nodes, it counts as possible.
     """
-    return all(
-        _can_keep_copy(component, node.plain, place, vector)
-        for place, (_, live) in enumerate(node.copies)
-        for vector, _ in live
-    )
+    copies: list[tuple[int | None, Vector]] = [
+        (place, vector) for place, (_, live) in enumerate(node.copies) for vector, _ in live
+    ]
+    return all(_can_keep_copy(component, node.plain, place, vector) for place, vector in copies or [(None, ())])
 
 
-def _can_keep_copy(component: Component, plain: Vector, group: int, vector: Vector) -> bool:
-    rules, machines = component.plain_machines, component.machines[group]
+def _can_keep_copy(component: Component, plain: Vector, group: int | None, vector: Vector) -> bool:
+    rules = component.plain_machines
+    machines = () if group is None else component.machines[group]
     seen = {(plain, vector)}
     todo = [(plain, vector)]
     while todo:
@@ -146,7 +146,7 @@ def _can_keep_copy(component: Component, plain: Vector, group: int, vector: Vect
         if len(seen) > _PLACES:
             return True
         for step in component.steps:
-            every, one = step.each[group]
+            every, one = ((), ()) if group is None else step.each[group]
             after = apply_moves(rules, now, step.plain)
             copy_after = None if after is None else apply_moves(machines, copy, every)
             if after is None or copy_after is None:
@@ -256,7 +256,7 @@ class ViabilitySearch:
         self._hints: dict[ComponentNode, tuple[PlantSymbol, ComponentNode]] = {}
         self._way: tuple[ComponentStep, ...] = ()
         self._ways: dict[ComponentNode, tuple[PlantSymbol, ...] | None] = {}
-        self._closed: dict[ComponentNode, frozenset[str]] = {}
+        self._closed: dict[tuple[ComponentNode, bool], frozenset[str]] = {}
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
 
     def is_viable(self, node: ComponentNode) -> bool | None:
@@ -289,7 +289,9 @@ class ViabilitySearch:
     def _decide_continuation(self, node: ComponentNode) -> bool | None:
         if self._replay_last_way(node):
             return True
-        if not can_keep_relaxed(self.component, node, doubtful=True) or not can_keep_each_copy(self.component, node):
+        if not self.component.can_meet_needs(node) or not can_keep_relaxed(self.component, node, doubtful=True):
+            return False
+        if not can_keep_each_copy(self.component, node):
             return False
         if self._doubtful and not can_keep_relaxed(self.component, node, doubtful=False):
             return None  # only events that may not exist could lead on
@@ -355,7 +357,7 @@ class ViabilitySearch:
                     if after is None or after in predecessors:
                         continue
                     further = component.distance_after(node, after, step, left)
-                    if further is not None:
+                    if further is not None and component.can_meet_needs(after):
                         predecessors[after] = (node, step.symbol)
                         estimate = further + component.estimate_missing_events(after) if guided else further
                         heappush(heap, (estimate, next(tie), further, after))
@@ -392,9 +394,9 @@ class ViabilitySearch:
             self._ways[node] = self._search_way(node)
         return self._ways[node]
 
-    def find_closed_tools(self, node: ComponentNode) -> frozenset[str]:
-        """Find the tools of which no call is allowed at a node."""
-        closed = self._closed.get(node)
+    def find_closed_tools(self, node: ComponentNode, *, unsure: bool = False) -> frozenset[str]:
+        """Find the tools of which no call is allowed at a node; with ``unsure`` also if that is not known."""
+        closed = self._closed.get((node, unsure))
         if closed is None:
             if len(self._closed) > _KEPT:
                 self._closed.clear()
@@ -404,9 +406,10 @@ class ViabilitySearch:
                 if step.symbol.kind == "call" and step.symbol.tool not in open_:
                     tools.add(step.symbol.tool)
                     nodes = self.component.find_successors(node, step, again=True)
-                    if any(after is not None and self.is_viable(after) is not False for after in nodes):
+                    verdicts = (self.is_viable(after) for after in nodes if after is not None)
+                    if any(verdict or (verdict is None and not unsure) for verdict in verdicts):
                         open_.add(step.symbol.tool)
-            closed = self._closed[node] = frozenset(tools - open_)
+            closed = self._closed[node, unsure] = frozenset(tools - open_)
         return closed
 
     def _search_way(self, node: ComponentNode) -> tuple[PlantSymbol, ...] | None:

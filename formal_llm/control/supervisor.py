@@ -39,9 +39,10 @@ class Supervisor:
         self._rules = rules
         self._made_with = (rules, plant, guarantee, max_states)
         parts = {number: rules[number] for number in sorted(self.numbers)}
+        self._openers = _find_openers(rules)
         self.lookouts = tuple(
             ViabilitySearch(Component(some, plant), plant, guarantee, max_states)
-            for some in _group_independent_rules(parts, plant)
+            for some in _group_independent_rules(parts, plant, self._openers)
         )
         self._looking: dict[tuple[str, ...], tuple[ViabilitySearch, ...]] = {}
         self._blamed: dict[frozenset[int], Supervisor] = {}
@@ -66,7 +67,9 @@ class Supervisor:
             searches = self._looking[key] = tuple(
                 lookout
                 for lookout in self.lookouts
-                if tool in lookout.component.answering or not lookout.component.letters.isdisjoint(key[:-1])
+                if tool in lookout.component.answering
+                or not lookout.component.letters.isdisjoint(key[:-1])
+                or any(not self._openers[keys].isdisjoint(key[:-1]) for keys in lookout.component.keys)
             )
         return searches
 
@@ -93,10 +96,25 @@ class Supervisor:
             symbols += way
         return tuple(symbols)
 
-    def find_closed_tools(self, position: Position) -> frozenset[str]:
-        """Find the tools of which no call is allowed; separately examined rules share no tool."""
+    def find_undecided_rules(self, position: Position, searches: Iterable[ViabilitySearch]) -> tuple[int, ...]:
+        """Find the rules of those searches that hit their bound."""
+        undecided = [
+            lookout for lookout in searches if lookout.is_viable(project_node(position, lookout.component)) is None
+        ]
+        return tuple(sorted(number for lookout in undecided for number in lookout.component.parts))
+
+    def find_closed_tools(self, position: Position, *, unsure: bool = False) -> frozenset[str]:
+        """Find the tools of which no call is allowed; separately examined rules share no tool.
+
+        Args:
+            position: the position.
+            unsure: whether a call is not allowed if it is not known whether the rules can be kept after it.
+        """
         return frozenset().union(
-            *(lookout.find_closed_tools(project_node(position, lookout.component)) for lookout in self.lookouts)
+            *(
+                lookout.find_closed_tools(project_node(position, lookout.component), unsure=unsure)
+                for lookout in self.lookouts
+            )
         )
 
     def without_rules(self, numbers: Collection[int]) -> Supervisor:
@@ -124,7 +142,24 @@ class Supervisor:
         return tuple(sorted(smaller.numbers))
 
 
-def _group_independent_rules(parts: Mapping[int, ControlledRule], plant: Plant) -> list[dict[int, ControlledRule]]:
+def _find_openers(rules: Iterable[ControlledRule]) -> dict[tuple[str, ...], set[str]]:
+    """Find for each set of keys the letters that begin a new copy of all its rules, if something may be due in one."""
+    openers: dict[tuple[str, ...], set[str]] = {part.keys: set() for part in rules if part.keys}
+    rules = [part for part in rules if part.keys]
+    due = {
+        part.keys
+        for part in rules
+        if not part.machine.is_accepting(part.machine.start) or not part.keyed.issuperset(part.machine.letters)
+    }
+    for part in rules:
+        if part.keys in due:
+            openers[part.keys] |= part.keyed
+    return openers
+
+
+def _group_independent_rules(
+    parts: Mapping[int, ControlledRule], plant: Plant, openers: Mapping[tuple[str, ...], Iterable[str]]
+) -> list[dict[int, ControlledRule]]:
     """Group rules so that different groups share no events."""
     groups: list[tuple[set[tuple[str, str]], list[int]]] = []
     places: dict[str, set[tuple[str, str]]] = {}
@@ -134,7 +169,8 @@ def _group_independent_rules(parts: Mapping[int, ControlledRule], plant: Plant) 
             kind = "tool" if symbol.kind in ("call", "result") else symbol.kind
             places.setdefault(name, set()).add((kind, symbol.tool))
     for number, part in parts.items():
-        events = {place for name in part.machine.letters for place in places.get(name, ())}
+        letters = (*part.machine.letters, *openers.get(part.keys, ()))
+        events = {place for name in letters for place in places.get(name, ())}
         numbers = [number]
         disjoint = []
         for others, some in groups:

@@ -25,7 +25,7 @@ from formal_llm.guard.rules.compiled import compile_rules
 from formal_llm.guard.rules.labels import Labeller
 from formal_llm.guard.rules.possible_events import build_plant
 from formal_llm.guard.rules.reading import read_rules
-from formal_llm.guard.rules.rule_set import SEVERITIES, GuardRuleSet, Letter, NotationBody, Severity
+from formal_llm.guard.rules.rule_set import SEVERITIES, UNSURE, GuardRuleSet, Letter, NotationBody, Severity, Unsure
 
 Trace = tuple[PlantSymbol, ...]
 
@@ -237,16 +237,20 @@ class GuardCore:
         tools: Collection[str] = (),
         guarantee: Guarantee = "some",
         *,
+        unsure: Unsure | None = None,
         clock: Callable[[], datetime] = _get_current_time,
         max_states: int = 2_000,
     ) -> None:
         if guarantee not in ("some", "whatever"):
             raise ValueError(f"a guarantee is 'some' or 'whatever', not {guarantee!r}")
+        if unsure is not None and unsure not in UNSURE:
+            raise ValueError(f"unsure is one of {', '.join(UNSURE)}, not {unsure!r}")
         if isinstance(tools, str):
             raise TypeError("tools are several names; not one text")
         self.rules = rules
         self.tools = tuple(dict.fromkeys(tools))
         self.guarantee: Guarantee = guarantee
+        self.unsure: Unsure = unsure or rules.rule_set.unsure or "allow"
         self.clock = clock
         self.max_states = max_states
         self.plant = build_plant(rules.labeller, self.tools)
@@ -293,7 +297,7 @@ class GuardCore:
     def find_closed_tools(self, position: Position, lost: frozenset[int]) -> frozenset[str]:
         """Find the tools of which no call is allowed at a position."""
         strict = next((supervisor for severity, supervisor in self.list_supervisors(lost) if severity == "block"), None)
-        return frozenset() if strict is None else strict.find_closed_tools(position)
+        return frozenset() if strict is None else strict.find_closed_tools(position, unsure=self.unsure == "block")
 
     def find_allowed_tools(self, position: Position, lost: frozenset[int]) -> tuple[str, ...]:
         """Find the tools that may be called, out of the specified tools, or else of those that the rules name."""

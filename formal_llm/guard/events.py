@@ -126,7 +126,6 @@ def _join_names(names: tuple[str, ...]) -> str:
 
 
 ALLOW = Decision("allow")
-UNSURE = Decision("allow", certain=False)
 
 
 def as_row(event: GuardEvent) -> dict[str, JSON]:

@@ -17,7 +17,7 @@ from formal_llm.control.component import Position
 from formal_llm.control.supervisor import describe_way
 from formal_llm.errors import SnapshotError
 from formal_llm.guard.core import GuardCore
-from formal_llm.guard.events import ALLOW, UNSURE, Call, Decision, GuardEvent, Said, as_row, from_row
+from formal_llm.guard.events import ALLOW, Action, Call, Decision, GuardEvent, Said, as_row, from_row
 from formal_llm.guard.position import Movement, select_letters
 from formal_llm.guard.rules.data import read_value, write_value
 from formal_llm.guard.rules.labels import EventLabels, Fields, LetterHistory
@@ -26,11 +26,11 @@ from formal_llm.planning.json_data import JSON
 
 _FORMAT = "formal-llm guard 1"
 E = TypeVar("E", bound=GuardEvent)
-_ORDER = ("block", "ask", "warn", "log")
+_ORDER: tuple[Action, ...] = ("block", "ask", "warn", "log", "allow")
 
 
 def _sort_by_severity(trouble: Iterable[Objection]) -> tuple[Objection, ...]:
-    return tuple(sorted(trouble, key=lambda one: _ORDER.index(one.severity)))
+    return tuple(sorted(trouble, key=lambda one: (_ORDER.index(one.severity), not one.certain)))
 
 
 class GuardState:
@@ -74,17 +74,17 @@ class GuardState:
         call = self.timed(call)
         labels = self.guard.rules.labeller.label_event(call, self._seen)
         trouble = self._find_objections(call, labels, labels.letters)
-        if labels.unsure and not (trouble and trouble[0].severity == "block"):
+        if labels.unsure and not (trouble and trouble[0].certain and trouble[0].severity == "block"):
             # An argument is missing, so it is unknown which letters the event has: all that it may have count.
             doubtful = (
                 one for one in self._judge_event(call, select_letters(labels, unsure=True))[1] if one not in trouble
             )
             trouble = _sort_by_severity([*trouble, *(replace(one, notes=labels.notes) for one in doubtful)])
         relevant = [one for one in trouble if not (isinstance(call, Call) and call.approved and one.severity == "ask")]
-        strict = [one for one in relevant if one.rules]
-        if not strict:
-            return UNSURE if any(one.severity in ("block", "ask") for one in relevant) else ALLOW
-        return decide_refusal(self.guard, self.position, self.lost, call, strict)
+        sure = [one for one in relevant if one.certain]
+        decision = decide_refusal(self.guard, self.position, self.lost, call, sure) if sure else ALLOW
+        unknown = [one for one in relevant if not one.certain and one.severity in ("block", "ask")]
+        return decide_unknown(self.guard, self.position, self.lost, call, unknown, decision) if unknown else decision
 
     def check_all(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
         """Decide about the calls of one turn, each as if the allowed calls before it had been made."""
@@ -216,7 +216,7 @@ class GuardState:
         return objections
 
     def _judge_event(self, event: GuardEvent, letters: Mapping[str, Fields]) -> tuple[Movement, tuple[Objection, ...]]:
-        """Return where an event leads and the objections; one without rules means that the search hit its bound."""
+        """Return where an event leads and the objections."""
         guard = self.guard
         movement = guard.positions.apply_event(self.position, event, letters)
         objections: list[Objection] = []
@@ -234,7 +234,9 @@ class GuardState:
                 objections.append(Objection(severity, names, ahead=True))
                 break
             if viable is None:
-                objections.append(Objection(severity, ()))
+                undecided = supervisor.find_undecided_rules(movement.position, searches)
+                names = tuple(dict.fromkeys(parts[place].rule.name for place in undecided))
+                objections.append(Objection(severity, names, ahead=True, certain=False))
         return movement, _sort_by_severity(objections)
 
     def _find_lost_rules(self, position: Position) -> frozenset[int]:
@@ -262,6 +264,9 @@ class Guard(GuardCore):
         guarantee: ``"some"``: after each allowed call, some continuation keeps the rules (nonblocking supervision).
             ``"whatever"``: the agent can act so that there always is one, whatever tools return and users write
             (controllable and nonblocking supervision, Ramadge and Wonham 1987).
+        unsure: what happens to a call if the search hits its bound, so that it is not known whether the rules can be
+            kept after it: ``"allow"``, ``"ask"`` or ``"block"``; by default what the file of rules says
+            (``%unsure``), or else ``"allow"``. The decision has ``certain=False``.
         clock: returns the time for events without one.
         max_states: the maximum number of nodes that one look ahead may visit before the answer is "unknown".
     """
@@ -288,10 +293,11 @@ class Objection:
 
     Attributes:
         severity: the severity of the mildest of the rules.
-        rules: their names; empty if it is merely unknown whether they can be kept.
+        rules: their names.
         said: an additional explanation.
         ahead: whether the event breaks none of them directly, but they cannot be kept together after it.
         notes: what could not be determined about the event.
+        certain: False if the search hit its bound, so that they might be kept.
     """
 
     severity: Severity
@@ -299,6 +305,7 @@ class Objection:
     said: str = ""
     ahead: bool = False
     notes: tuple[str, ...] = ()
+    certain: bool = True
 
 
 def decide_refusal(
@@ -309,14 +316,51 @@ def decide_refusal(
     action = first.severity
     stops = action in ("block", "ask")
     notes = "; ".join(dict.fromkeys(note for one in trouble for note in one.notes))
-    problem = {"block": "cannot be called now", "ask": "needs the approval of a person"}.get(action, "breaks a rule")
-    if isinstance(call, Said):
-        problem = {"block": "cannot be given now", "ask": "needs the approval of a person"}.get(action, "breaks a rule")
-    subject = call.tool if isinstance(call, Call) else "An answer"
-    reason = f"{subject} {problem}: {_explain_objection(core, first)}." + (f" ({notes}.)" if notes else "")
+    reason = f"{_describe_action(call, action)}: {_explain_objection(core, first)}." + (f" ({notes}.)" if notes else "")
     rules = tuple(dict.fromkeys(name for one in trouble if one.severity == action for name in one.rules))
     allowed = core.find_allowed_tools(position, lost) if stops else ()
     return Decision(action, first.rules[0], reason, allowed, _find_way(core, position, lost) if stops else (), rules)
+
+
+def decide_unknown(
+    core: GuardCore,
+    position: Position,
+    lost: frozenset[int],
+    call: Call | Said,
+    trouble: Sequence[Objection],
+    decision: Decision,
+) -> Decision:
+    """Build the decision about a call or text after which it is not known whether rules can be kept.
+
+    Args:
+        core: the guard.
+        position: the position before the call.
+        lost: the rules to ignore.
+        call: the call or text.
+        trouble: the objections of these rules, the strictest first.
+        decision: the decision if they can be kept.
+    """
+    if decision.action == "block":
+        return decision
+    action: Action = max(core.unsure, trouble[0].severity, key=_ORDER.index)
+    if action == "ask" and isinstance(call, Call) and call.approved:
+        action = "allow"
+    names = tuple(dict.fromkeys(name for one in trouble for name in one.rules))
+    reason = (
+        f"{_describe_action(call, action)}: it is not known whether these rules could be kept after it, because the "
+        f"search reached its bound: {'; '.join(_describe_rule(core, name) for name in names)}. (The guard's author can "
+        f"raise max_states, now {core.max_states}, or write these rules in a simpler way.)"
+    )
+    if _ORDER.index(action) >= _ORDER.index(decision.action):
+        return replace(decision, reason=decision.reason or reason, certain=False)
+    allowed = core.find_allowed_tools(position, lost)
+    return Decision(action, names[0], reason, allowed, _find_way(core, position, lost), names, certain=False)
+
+
+def _describe_action(call: Call | Said, action: Action) -> str:
+    subject, verb = (call.tool, "called") if isinstance(call, Call) else ("An answer", "given")
+    actions = {"block": f"cannot be {verb} now", "ask": "needs the approval of a person", "allow": "is allowed"}
+    return f"{subject} {actions.get(action, 'breaks a rule')}"
 
 
 def _explain_objection(core: GuardCore, trouble: Objection) -> str:

@@ -149,7 +149,7 @@ class GuardedRun:
         """Decide before a person is asked; accept the call if no approval is needed."""
         with self._lock:
             call = self._state.timed(call)
-            known = next((decision for past, decision in self._turn if call.id and _is_same_call(past, call)), None)
+            known = next((decision for past, decision in self._turn if call.id and is_same_call(past, call)), None)
             if known is not None:
                 return known
             if approved is not None:
@@ -223,5 +223,6 @@ class GuardedRun:
             self._audit(line)
 
 
-def _is_same_call(one: Call, other: Call) -> bool:
+def is_same_call(one: Call, other: Call) -> bool:
+    """Return whether two calls of one turn are one that is tried again."""
     return one.id == other.id and one.tool == other.tool and one.arguments == other.arguments

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 
-from formal_llm.control.machines import BeforeMachine, TimedMachine, list_letter_sets
+import pytest
+
+from formal_llm.control.machines import (
+    AfterMachine,
+    AtMostMachine,
+    BeforeMachine,
+    BudgetMachine,
+    ConfigurationMachine,
+    CountedWords,
+    TimedMachine,
+    list_letter_sets,
+)
+from formal_llm.guard import Call, Guard, GuardRules
 
 
 def test_an_event_that_is_both() -> None:
@@ -12,6 +25,58 @@ def test_an_event_that_is_both() -> None:
     both = frozenset("ab")
     assert machine.step(0, both, None) is None
     assert machine.step(1, both, None) == 1  # it uses up the one before, and is one for the next
+
+
+def test_what_an_event_takes_from_the_whole_run() -> None:
+    one = frozenset("a")
+    assert AtMostMachine(("a", "b"), one, frozenset(), 3).measure_use(frozenset("ab"), None) == 1
+    assert AtMostMachine(("a", "b"), one, frozenset(), 3).measure_use(frozenset("b"), None) == 0
+    assert AtMostMachine(("a", "b"), one, frozenset("b"), 3).measure_use(one, None) is None  # it begins anew
+    assert BudgetMachine(("a",), "cost", Fraction(5)).measure_use(one, Fraction(2)) == 2
+    assert BudgetMachine(("a",), "cost", Fraction(5)).measure_use(one, None) == 0
+    assert AfterMachine(("a", "b"), one, frozenset("b")).measure_use(one, None) is None
+
+
+GRAMMAR = "S -> opn S cls | wrk S | wrk"
+
+
+def words_within(deep: int, cls: int, wrk: int) -> set[tuple[str, ...]]:
+    """All words of the grammar up to a depth that have no more of two letters."""
+    words = {("wrk",)}
+    for _ in range(deep):
+        words |= {made for word in words for made in (("opn", *word, "cls"), ("wrk", *word))
+                  if made.count("cls") <= cls and made.count("wrk") <= wrk}  # fmt: skip
+    return words
+
+
+@pytest.mark.parametrize("more", ["", "rule spent: budget cost <= 9\n"])
+def test_words_whose_letters_are_limited(more: str) -> None:
+    """A grammar and limits on its letters, decided exactly: against all words."""
+    prefixes = {word[:size] for word in words_within(8, 3, 3) for size in range(len(word) + 1)}
+    text = "opn: opn with cost = 1\ncls: cls with cost = 0\nwrk: wrk with cost = 0\n"
+    text += f'rule g: grammar """\n%order forward\n{GRAMMAR}\n"""\nrule few: at most 3 cls\n%limit 3 wrk\n{more}'
+    guard = Guard(GuardRules.from_string(text), ["opn", "cls", "wrk"])
+    todo = [((), guard.start())]
+    for word, state in todo:
+        for name in ("opn", "cls", "wrk"):
+            decision, longer = state.check(Call(name)), (*word, name)
+            assert decision.certain
+            assert decision.runs is (longer in prefixes), longer
+            if longer in prefixes:
+                todo.append((longer, state.after(Call(name))))
+
+
+def test_what_is_left_of_letters_decides() -> None:
+    rules = GuardRules.from_string(f'tools opn, cls, wrk\nrule g: grammar """\n%order forward\n{GRAMMAR}\n"""\n')
+    machine = rules.parts[0].machine
+    assert isinstance(machine, ConfigurationMachine)
+    counted = CountedWords(machine, {"cls": 3})
+    state = machine.start
+    for opened in range(4):
+        assert [counted.can_complete(state, {"cls": left}) for left in range(4)] == [
+            opened <= left for left in range(4)
+        ]
+        state = state.after_terminal("opn")
 
 
 def test_waiting() -> None:

@@ -92,6 +92,7 @@ def test_all_directives_are_coloured(kind, directives) -> None:
         ),
         ("guard", 'rule words: grammar "S -> a"', [("rule", "rule"), ("grammar", "notation"), ('"S -> a"', "double")]),
         ("guard", 'rule long: formula """', [("rule", "rule"), ("formula", "notation"), ('"""', "long")]),
+        ("guard", "%unsure ask", [("%unsure", "directive")]),
         ("guard", '%import "a.guard"', [("%import", "directive"), ('"a.guard"', "double")]),
         ("guard", "s: t[inside(path, x) and when >= 2026-11-22 and not ok]",
             [("s", "letter"), ("inside", "call"), ("and", "word"), (">=", "compare"), ("2026-11-22", "numeric"),

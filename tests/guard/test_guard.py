@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from formal_llm.errors import SnapshotError
 from formal_llm.guard import Call, Guard, GuardRules, Result, Said
+from formal_llm.guard.events import ALLOW
 from tests.strategies import examples
 
 RULES = GuardRules.from_string("tools a, b\nrule r: a before b\nrule e: at least 1 b\n")
@@ -235,6 +236,57 @@ def test_grammars_under_the_stronger_promise() -> None:
     assert weak.start().check(Call("a")).certain
     assert not strong.start().check(Call("a")).certain
     assert strong.start().check(Call("b")).action == "allow"
+
+
+#: Here the search reaches its bound after ``a``; the grammar's severity is filled in.
+ENDLESS = 'tools a, b, c\nno: a.result[error]\nrule g{}: grammar """\n%order forward\nS -> a S b | b\n"""\nrule n{}: never b after no\n'
+UNKNOWN: dict[str, Any] = {"guarantee": "whatever", "max_states": 300}
+
+
+@pytest.mark.parametrize(
+    ("severity", "unsure", "action"),
+    [("", "allow", "allow"), ("", "ask", "ask"), ("", "block", "block"),
+     (" ask", "allow", "allow"), (" ask", "ask", "ask"), (" ask", "block", "ask"),  # it would only ask if it knew
+     (" warn", "block", "allow")],
+)  # fmt: skip
+def test_what_is_not_known_is_allowed_asked_or_blocked(severity: str, unsure: str, action: str) -> None:
+    text = ENDLESS.format(severity, severity)
+    for state in (
+        guard(text, "a", "b", unsure=unsure, **UNKNOWN).start(),
+        guard(f"%unsure {unsure}\n{text}", "a", "b", **UNKNOWN).start(),
+        guard(f"%unsure allow\n{text}", "a", "b", unsure=unsure, **UNKNOWN).start(),
+    ):
+        decision = state.check(Call("a"))
+        assert decision.action == action
+        if severity != " warn":
+            assert not decision.certain
+            assert "raise max_states, now 300" in decision.reason
+            assert decision.rules == (() if action == "allow" else ("g", "n"))
+            assert state.check(Call("a", approved=True)).action == ("block" if action == "block" else "allow")
+        assert state.check(Call("b")) == ALLOW
+        assert state.allowed_tools() == (("b",) if action == "block" else ("a", "b"))
+    assert guard(text).start().check(Call("b")).certain
+    with pytest.raises(ValueError, match="block, ask, allow"):
+        guard(text, unsure="refuse")
+
+
+@pytest.mark.parametrize(
+    ("more", "unsure", "action", "certain"),
+    [("", "ask", "ask", False), ("warn", "allow", "warn", False), ("warn", "ask", "ask", False),
+     ("ask", "allow", "ask", False), ("ask", "block", "block", False), ("block", "allow", "block", True)],
+)  # fmt: skip
+def test_the_stricter_of_what_is_known_and_what_is_not_counts(
+    more: str, unsure: str, action: str, certain: bool
+) -> None:
+    text = ENDLESS.format("", "") + (f"rule known {more}: c before a\n" if more else "")
+    decision = guard(text, unsure=unsure, **UNKNOWN).start().check(Call("a"))
+    assert (decision.action, decision.certain) == (action, certain)
+
+
+def test_an_argument_that_is_missing_blocks_though_the_rest_is_not_known() -> None:
+    text = ENDLESS.format("", "") + "big: a[amount > 1]\nrule never-big: never big\n"
+    decision = guard(text, **UNKNOWN).start().check(Call("a"))
+    assert (decision.action, decision.certain, decision.rules) == ("block", True, ("never-big",))
 
 
 @pytest.mark.parametrize(

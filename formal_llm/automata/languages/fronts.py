@@ -63,6 +63,11 @@ class ConfigurationSet(ABC):
         self.word: Word | None = None
 
     @property
+    def configurations(self) -> frozenset[Hashable] | None:
+        """The configurations right after the word, including dead ends; None if there are too many to follow."""
+        return None
+
+    @property
     @abstractmethod
     def may_stop(self) -> bool:
         """Whether the word may end here."""
@@ -212,6 +217,10 @@ class _FollowedSet(ConfigurationSet):
         self.path = path
         self.places: list[_Place] = []
         self.sure = self.open = self.ends = False
+
+    @property
+    def configurations(self) -> frozenset[Hashable]:
+        return self.seeds
 
     @property
     def may_stop(self) -> bool:

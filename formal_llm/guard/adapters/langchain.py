@@ -22,13 +22,15 @@ from formal_llm.errors import EarlyAnswer, MissingDependency
 from formal_llm.guard.adapters.plumbing import (
     append_warning,
     find_legal_tools,
+    find_outer_call,
     format_refusal,
     read_arguments,
     to_json_value,
+    within_call,
 )
-from formal_llm.guard.events import Call, Decision, Result, Said, as_row, from_row
+from formal_llm.guard.events import ALLOW, Call, Decision, Result, Said, as_row, from_row
 from formal_llm.guard.guard import Guard, GuardState
-from formal_llm.guard.live import SAID_NO, Approve, Audit, GuardedRun, Noted
+from formal_llm.guard.live import SAID_NO, Approve, Audit, GuardedRun, Noted, is_same_call
 
 #: The guard's data in the state of a graph.
 Kept: TypeAlias = dict[str, Any]
@@ -38,11 +40,19 @@ _ALIVE = 1_000
 
 @dataclasses.dataclass
 class GraphTurn:
-    """A turn: the run after the calls of one answer, the decisions, and the ids of calls whose results are recorded."""
+    """A turn: the run after the calls of one answer, the decisions, and the ids of calls whose results are recorded.
+
+    ``prefix`` begins the ids of calls if the graph takes part in the run of another one.
+    """
 
     run: GuardedRun
     decided: tuple[tuple[Call, Decision], ...] = ()
     told: set[str] = dataclasses.field(default_factory=set)
+    prefix: str = ""
+
+    def find_decision(self, call: Call) -> Decision | None:
+        """Find the decision on a call of the answer."""
+        return next((decision for past, decision in self.decided if is_same_call(past, call)), None)
 
 
 class GraphTurns:
@@ -64,17 +74,24 @@ class GraphTurns:
         self._lock = threading.Lock()
 
     def restore_turn(self, kept: Kept | None) -> GraphTurn:
-        """Return the current turn of a graph; begin a new run if its state has none."""
+        """Return the current turn of a graph; begin a new run if its state has none.
+
+        A graph that a tool of another graph under the same guard runs takes part in the run of that graph.
+        """
+        outer = find_outer_call(self._guard)
         if kept is None:
+            if outer is not None:
+                return GraphTurn(outer.run, prefix=outer.prefix)
             return GraphTurn(self._start_run(self._guard.start()))
         with self._lock:
             turn = self._alive.get(kept["turn"])
             if turn is not None:
                 self._alive.move_to_end(kept["turn"])
                 return turn
-        state = self._guard.resume(kept["snapshot"])
         decided = tuple((_read_call_row(row["call"]), _read_decision_row(row["decision"])) for row in kept["decided"])
-        run = self._start_run(state, decided)
+        if outer is not None:
+            return self._cache_turn(kept["turn"], GraphTurn(outer.run, decided, prefix=outer.prefix))
+        run = self._start_run(self._guard.resume(kept["snapshot"]), decided)
         return self._cache_turn(kept["turn"], GraphTurn(run, decided))
 
     def start_node(self, kept: Kept | None) -> GraphNodeRun:
@@ -82,23 +99,26 @@ class GraphTurns:
         turn = self.restore_turn(kept)
         lines: list[Noted] = []
         run = self._start_run(turn.run.state, audit=lines.append)
-        return GraphNodeRun(run, lines, turn.decided, frozenset(turn.told))
+        return GraphNodeRun(run, lines, turn.decided, frozenset(turn.told), turn.prefix)
 
     def save_node(
         self, before: Kept | None, node: GraphNodeRun, decided: Iterable[tuple[Call, Decision]] = (), **more: object
     ) -> Kept:
         """Return the data for the graph's state after a node, pass on its record, and end the previous turn."""
-        if self._audit is not None:
-            for line in node.lines:
-                self._audit(line)
-        state, decided, key = node.run.state, tuple(decided), uuid.uuid4().hex
-        run = self._start_run(state, decided)
-        self._cache_turn(key, GraphTurn(run, decided))
+        decided, key, outer = tuple(decided), uuid.uuid4().hex, find_outer_call(self._guard)
+        if outer is None:
+            if self._audit is not None:
+                for line in node.lines:
+                    self._audit(line)
+            run = self._start_run(node.run.state, decided)
+        else:
+            decided, run = _move_calls(node, decided, outer.run), outer.run
+        self._cache_turn(key, GraphTurn(run, decided, prefix=node.prefix))
         if before is not None:
             with self._lock:
                 self._alive.pop(before["turn"], None)
         rows = [{"call": as_row(call), "decision": _write_decision_row(decision)} for call, decision in decided]
-        return {**(before or {}), "turn": key, "snapshot": state.snapshot(), "decided": rows, **more}
+        return {**(before or {}), "turn": key, "snapshot": run.state.snapshot(), "decided": rows, **more}
 
     def _start_run(
         self, state: GuardState, decided: Iterable[tuple[Call, Decision]] = (), audit: Audit | None = None
@@ -125,12 +145,29 @@ class GraphNodeRun:
         lines: its record.
         decided: the decisions of the previous turn.
         told: the ids of the calls of the previous turn whose results are recorded.
+        prefix: the prefix of the ids of calls; empty unless the graph takes part in the run of another one.
     """
 
     run: GuardedRun
     lines: list[Noted]
     decided: tuple[tuple[Call, Decision], ...]
     told: frozenset[str]
+    prefix: str = ""
+
+
+def _move_calls(
+    node: GraphNodeRun, decided: Sequence[tuple[Call, Decision]], run: GuardedRun
+) -> tuple[tuple[Call, Decision], ...]:
+    """Record what a node has taken in the run of the outer graph, which may have advanced meanwhile."""
+    run.new_turn()
+    begun: dict[str, Decision] = {}
+    for line in node.lines:
+        if isinstance(line.event, Call) and line.told:
+            call = dataclasses.replace(line.event, approved=False)
+            begun[call.id] = run.begin(call, approved=line.approved)
+        elif isinstance(line.event, Result):
+            run.result(line.event)
+    return tuple((call, begun.get(call.id, decision)) for call, decision in decided)
 
 
 def _read_call_row(row: Mapping[str, Any]) -> Call:
@@ -219,12 +256,14 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         node = self._turns.start_node(kept)
         calls = {call.id: call for call, decision in node.decided if decision.runs and call.id not in node.told}
         for place, message in enumerate(messages):
+            if node.prefix and not isinstance(message, ToolMessage):
+                continue  # this graph is addressed by another agent, not by a user
             if isinstance(message, HumanMessage) and "guard" not in message.additional_kwargs:
                 node.run.said(Said("user", message.text))
             elif isinstance(message, AIMessage):
                 calls |= _record_past_answer(node.run, message, messages[place + 1 :])
-            elif isinstance(message, ToolMessage) and message.tool_call_id in calls:
-                node.run.result(_read_result(calls.pop(message.tool_call_id), message))
+            elif isinstance(message, ToolMessage) and (id_ := node.prefix + message.tool_call_id) in calls:
+                node.run.result(_read_result(calls.pop(id_), message))
         return self._build_update(state, node)
 
     def _build_update(
@@ -249,26 +288,25 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
     def after_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
         """Check the calls of an answer as a sequence; send back a premature answer."""
         node = self._turns.start_node(state.get("guard"))
-        calls = _record_answer(node.run, state["messages"])
+        changed, calls = _record_answer(node, state["messages"])
         if calls:
-            return self._build_update(
-                state, node, _interrupt_for_approval(node.run, [(call, node.run.begin(call)) for call in calls])
-            )
+            decided = _interrupt_for_approval(node.run, [(call, node.run.begin(call)) for call in calls])
+            return {**self._build_update(state, node, decided), **changed}
         return self._check_ending(state, node)
 
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
         """Do the same as ``after_model``, and await the approval of a person."""
         node = self._turns.start_node(state.get("guard"))
-        calls = _record_answer(node.run, state["messages"])
+        changed, calls = _record_answer(node, state["messages"])
         if calls:
-            return self._build_update(
-                state, node, _interrupt_for_approval(node.run, [(call, await node.run.abegin(call)) for call in calls])
-            )
+            decided = _interrupt_for_approval(node.run, [(call, await node.run.abegin(call)) for call in calls])
+            return {**self._build_update(state, node, decided), **changed}
         return self._check_ending(state, node)
 
     def _check_ending(self, state: GuardedState, node: GraphNodeRun) -> Update:
-        decision = node.run.stop()
+        # The answer of an inner graph is the result of a tool, and does not end the run.
+        decision = ALLOW if node.prefix else node.run.stop()
         if decision.runs:
             return self._build_update(state, node)
         early = (state.get("guard") or {}).get("early", 0) + 1
@@ -286,9 +324,10 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         messages = state["messages"]
         if not messages or not isinstance(messages[-1], ToolMessage) or state.get("structured_response") is not None:
             return None
-        refused_ids = {call.id for call, decision in self._restore_turn(state).decided if not decision.runs}
+        turn = self._restore_turn(state)
+        refused_ids = {call.id for call, decision in turn.decided if not decision.runs}
         now = cast("GuardedState", {**state, **(self._catch_up(state) or {})})
-        if any(found.tool_call_id in refused_ids for found in _find_trailing_results(messages)):
+        if any(turn.prefix + found.tool_call_id in refused_ids for found in _find_trailing_results(messages)):
             return {"guard": now["guard"], "jump_to": "model"}  # the model has to read the refusal
         return self._check_ending(now, self._turns.start_node(now.get("guard")))
 
@@ -322,12 +361,14 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Returned]) -> Returned:
         """Check a call when it is made, and record its result."""
-        turn, call = self._restore_turn(request.state), _read_call(request.tool_call)
-        decision = turn.run.begin(call)
+        turn = self._restore_turn(request.state)
+        call = _read_call(request.tool_call, turn.prefix)
+        decision = turn.find_decision(call) or turn.run.begin(call)
         if not decision.runs:
-            return _build_refusal(call, decision)
+            return _build_refusal(request.tool_call, decision)
         try:
-            result = handler(request)
+            with within_call(turn.run, call.id):
+                result = handler(request)
         except GraphBubbleUp:
             raise
         except Exception as error:
@@ -340,12 +381,14 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Returned]]
     ) -> Returned:
         """Do the same as ``wrap_tool_call`` in asynchronous runs."""
-        turn, call = self._restore_turn(request.state), _read_call(request.tool_call)
-        decision = await turn.run.abegin(call)
+        turn = self._restore_turn(request.state)
+        call = _read_call(request.tool_call, turn.prefix)
+        decision = turn.find_decision(call) or await turn.run.abegin(call)
         if not decision.runs:
-            return _build_refusal(call, decision)
+            return _build_refusal(request.tool_call, decision)
         try:
-            result = await handler(request)
+            with within_call(turn.run, call.id):
+                result = await handler(request)
         except GraphBubbleUp:
             raise
         except Exception as error:
@@ -355,40 +398,55 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         return _record_result(turn, call, result, decision)
 
 
-def _read_call(tool_call: ToolCall) -> Call:
-    return Call(tool_call["name"], read_arguments(tool_call["args"]) or {}, tool_call["id"] or "")
+def _read_call(tool_call: ToolCall, prefix: str = "") -> Call:
+    return Call(tool_call["name"], read_arguments(tool_call["args"]) or {}, f"{prefix}{tool_call['id'] or ''}")
 
 
 def _record_past_answer(run: GuardedRun, answer: AIMessage, later: Sequence[AnyMessage]) -> dict[str, Call]:
-    """Record an answer that the guard has not seen; return its calls that were made, by their ids."""
+    """Record an answer that the guard has not seen; return its calls that were made, by their ids.
+
+    A call without a result counts, since its tool may have done its work before the run ended.
+    """
     if answer.text:
         run.said(Said("assistant", answer.text))
     results = {found.tool_call_id: found for found in reversed(later) if isinstance(found, ToolMessage)}
     calls: dict[str, Call] = {}
     for call in map(_read_call, answer.tool_calls):
         result = results.get(call.id)
-        if result is None:
-            continue
         action = run.state.check(call).action
-        if result.status == "error" and (action == "block" or SAID_NO in result.text):
+        if result is None and action in ("ask", "block"):
+            continue  # it was not begun: it was refused, or a person was to be asked
+        if result is not None and result.status == "error" and (action == "block" or SAID_NO in result.text):
             continue  # it was refused, as it would be now
         run.made(dataclasses.replace(call, approved=action == "ask"))
         calls[call.id] = call
     return calls
 
 
-def _record_answer(run: GuardedRun, messages: Sequence[AnyMessage]) -> list[Call]:
-    """Record the text of the last answer; return its calls that have no result yet."""
-    run.new_turn()
+def _record_answer(node: GraphNodeRun, messages: Sequence[AnyMessage]) -> tuple[Update, list[Call]]:
+    """Record the text of the last answer; return its calls that have no result yet, and the change of the answer.
+
+    Calls that share an id are different calls. They get ids of their own: the nodes that make them know no more.
+    """
+    node.run.new_turn()
     answered: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
         elif isinstance(message, AIMessage):
-            if message.text:
-                run.said(Said("assistant", message.text))
-            return [_read_call(call) for call in message.tool_calls if call["id"] not in answered]
-    return []
+            if message.text and not node.prefix:
+                node.run.said(Said("assistant", message.text))
+            ids = [call["id"] for call in message.tool_calls]
+            tool_calls = [
+                call
+                if call["id"] and call["id"] not in ids[:place]
+                else cast("ToolCall", {**call, "id": uuid.uuid4().hex})
+                for place, call in enumerate(message.tool_calls)
+            ]
+            changed = tool_calls != message.tool_calls
+            update = {"messages": [message.model_copy(update={"tool_calls": tool_calls})]} if changed else {}
+            return update, [_read_call(call, node.prefix) for call in tool_calls if call["id"] not in answered]
+    return {}, []
 
 
 def _interrupt_for_approval(run: GuardedRun, decided: list[tuple[Call, Decision]]) -> list[tuple[Call, Decision]]:
@@ -418,8 +476,9 @@ def _interrupt_for_approval(run: GuardedRun, decided: list[tuple[Call, Decision]
     return decided
 
 
-def _build_refusal(call: Call, decision: Decision) -> ToolMessage:
-    return ToolMessage(format_refusal(decision), name=call.tool, tool_call_id=call.id, status="error")
+def _build_refusal(tool_call: ToolCall, decision: Decision) -> ToolMessage:
+    text = format_refusal(decision)
+    return ToolMessage(text, name=tool_call["name"], tool_call_id=tool_call["id"], status="error")
 
 
 def _read_result(call: Call, message: ToolMessage) -> Result:

@@ -5,10 +5,10 @@
     guarded = GuardedAgents(guard)
     result = await Runner.run(guarded.agent(agent), "Refund order 7.", run_config=guarded.config())
 
-One ``GuardedAgents`` is one run, or one conversation. It copies the agent, its hand-offs, tools and MCP servers, so the
-agent itself stays unchanged and may be run elsewhere at the same time. The model sees the tools for which some call is
-legal; an input guardrail of each tool checks its calls, and a refusal is sent to the model; a premature answer is sent
-back before the run sees it.
+One ``GuardedAgents`` is one run, or one conversation. It copies the agent, its hand-offs, tools (and the agents behind
+them: ``as_tool``) and MCP servers, so the agent itself stays unchanged and may be run elsewhere at the same time. The
+model sees the tools for which some call is legal; an input guardrail of each tool checks its calls, and a refusal is
+sent to the model; a premature answer is sent back before the run sees it.
 
 Illegal tools are not disabled (``is_enabled``): a call of a disabled tool ends the run with an error, whereas here the
 model receives the reason, and what it can do.
@@ -19,16 +19,19 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from types import CellType, FunctionType
 from typing import Any, TypeAlias, cast
 
 from formal_llm.errors import EarlyAnswer, MissingDependency
 from formal_llm.guard.adapters.plumbing import (
     find_legal_tools,
+    find_outer_call,
     format_refusal,
     format_warning,
     read_arguments,
     to_json_value,
+    within_call,
 )
 from formal_llm.guard.events import Call, Decision, Result, Said
 from formal_llm.guard.guard import Guard
@@ -99,20 +102,21 @@ class GuardedAgents:
     # -- guarded copies -------------------------------------------------------------------------------------------
 
     def agent(self, agent: Agent[TContext]) -> Agent[TContext]:
-        """Return a copy of an agent under the guard, including the agents that it hands off to."""
+        """Return a copy of an agent under the guard, including the agents that it hands off to, or has as tools.
+
+        Raises:
+            ValueError: the agent behind a tool cannot be replaced by its copy.
+        """
         for original, guarded in self._copies.values():
             if agent is original or agent is guarded:
                 return cast("Agent[TContext]", guarded)
-        guarded = agent.clone(
-            tools=[self._guard_tool(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools],
-            mcp_servers=[self._guard_server(server) for server in agent.mcp_servers],
-            handoffs=list(agent.handoffs),
-        )
+        guarded = agent.clone(mcp_servers=[self._guard_server(server) for server in agent.mcp_servers])
         if isinstance(agent.model, Model):
             guarded.model = GuardedModel(agent.model, self._talk)
         if agent.tool_use_behavior != "run_llm_again":
             guarded.tool_use_behavior = self._guard_ending(agent.tool_use_behavior)
         self._copies[id(agent)] = agent, guarded
+        guarded.tools = [self._guard_tool(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
         guarded.handoffs = [
             self.agent(handoff) if isinstance(handoff, Agent) else self._guard_handoff(handoff)
             for handoff in agent.handoffs
@@ -126,7 +130,7 @@ class GuardedAgents:
 
         async def note_failure(args: Any) -> str | None:
             if args.kind == "tool_exception":
-                self._failed.add(args.call_id)
+                self._failed.add(self._qualify_id(args.call_id))
             message = None if formatter is None else formatter(args)
             return await message if inspect.isawaitable(message) else message
 
@@ -150,13 +154,41 @@ class GuardedAgents:
                 return needed or self.run.state.check(Call(tool.name, arguments, id_)).action == "ask"
 
             guarded.needs_approval = is_approval_needed
+        if isinstance(behind := tool._agent_instance, Agent):
+            guarded._agent_instance = self.agent(behind)
+            guarded.on_invoke_tool = self._guard_agent_tool(guarded)
         return guarded
+
+    def _guard_agent_tool(self, tool: FunctionTool) -> Callable[..., Awaitable[Any]]:
+        """Return what a tool that runs an agent invokes, with the guarded copy of the agent.
+
+        The SDK keeps the agent and its configuration only in the closure of the function that runs it.
+        """
+        invoker = copy.copy(tool.on_invoke_tool)
+        run: Any = getattr(invoker, "_invoke_tool_impl", None)
+        if not {"self", "run_config"} <= set(getattr(getattr(run, "__code__", None), "co_freevars", ())):
+            raise ValueError(
+                f"the agent behind the tool {tool.name} cannot be guarded, because this version of the SDK makes such "
+                "tools in another way; make the tool from a guarded copy: guarded.agent(sub).as_tool(...)"
+            )
+        cells = dict(zip(run.__code__.co_freevars, run.__closure__, strict=True))
+        cells["self"] = CellType(tool._agent_instance)
+        if (config := cells["run_config"].cell_contents) is not None:
+            cells["run_config"] = CellType(self.config(config))
+        run = FunctionType(run.__code__, run.__globals__, run.__name__, run.__defaults__, tuple(cells.values()))
+
+        async def run_within(context: Any, text: str) -> object:
+            with within_call(self.run, self._qualify_id(context.tool_call_id)):
+                return await run(context, text)
+
+        invoker._invoke_tool_impl = run_within  # type: ignore[attr-defined]  # it was read above
+        return invoker
 
     def _wrap_error_function(self, in_words: Any) -> Any:
         """Wrap the function that describes errors of a tool so that it records the failure of the call."""
 
         async def note_failure(context: Any, error: Exception) -> str:
-            self._failed.add(context.tool_call_id)
+            self._failed.add(self._qualify_id(context.tool_call_id))
             message = in_words(context, error)
             return cast("str", await message if inspect.isawaitable(message) else message)
 
@@ -180,7 +212,7 @@ class GuardedAgents:
         """Wrap the behaviour that ends a run after tool results so that it does not end the run prematurely."""
 
         async def decide_ending(context: RunContextWrapper[Any], results: list[Any]) -> ToolsToFinalOutputResult:
-            results = [one for one in results if _get_call_id(one) not in self._refused]
+            results = [one for one in results if self._qualify_id(_get_call_id(one)) not in self._refused]
             if not results:  # the model has to read the refusals
                 return ToolsToFinalOutputResult(is_final_output=False)
             if callable(behavior):
@@ -190,7 +222,7 @@ class GuardedAgents:
                 names = None if behavior == "stop_on_first_tool" else behavior["stop_at_tool_names"]
                 last = next((one for one in results if names is None or one.tool.name in names), None)
                 ending = ToolsToFinalOutputResult(last is not None, None if last is None else last.output)
-            if ending.is_final_output and not self.run.stop().runs:
+            if ending.is_final_output and not find_outer_call(self.run.guard) and not self.run.stop().runs:
                 return ToolsToFinalOutputResult(is_final_output=False)
             return cast("ToolsToFinalOutputResult", ending)
 
@@ -198,10 +230,19 @@ class GuardedAgents:
 
     # -- calls --------------------------------------------------------------------------------------------------
 
+    def _qualify_id(self, call_id: str) -> str:
+        """Return the id of a call in the run: behind that of the call of the tool, if the agent is one."""
+        outer = find_outer_call(self.run.guard)
+        return call_id if outer is None else outer.prefix + call_id
+
+    def _read_call(self, context: Any) -> Call:
+        arguments = read_arguments(context.tool_arguments) or {}
+        return Call(context.tool_name, arguments, self._qualify_id(context.tool_call_id))
+
     async def _check_call(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         """Check a call that is about to be made."""
         context = data.context
-        call = _read_call(context)
+        call = self._read_call(context)
         approved = context.is_tool_approved(context.tool_name, context.tool_call_id) or None
         decision = await self.run.abegin(call, approved=approved)
         if not decision.runs:
@@ -212,7 +253,7 @@ class GuardedAgents:
 
     async def _record_result(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
         """Record the result of a call; append the warning if the call breaks a rule that warns."""
-        call = _read_call(data.context)
+        call = self._read_call(data.context)
         failed = call.id in self._failed
         self.run.result(Result(call.tool, call.arguments, to_json_value(data.output), call.id, failed))
         decision = self._decided.pop(call.id, None)
@@ -228,14 +269,10 @@ def _describe_timeout(context: Any, error: Exception) -> str:  # noqa: ARG001  #
     return default_tool_timeout_error_message(tool_name=error.tool_name, timeout_seconds=error.timeout_seconds)
 
 
-def _read_call(context: Any) -> Call:
-    return Call(context.tool_name, read_arguments(context.tool_arguments) or {}, context.tool_call_id)
-
-
-def _get_call_id(result: Any) -> str | None:
-    """Return the id of the call to which a tool result belongs."""
+def _get_call_id(result: Any) -> str:
+    """Return the id of the call to which a tool result belongs; empty if it has none."""
     raw = getattr(result.run_item, "raw_item", None)
-    return raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)
+    return (raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)) or ""
 
 
 #: The item types that keep an answer from ending the run: calls that the client makes.
@@ -265,7 +302,12 @@ class ModelConversation:
         self._heard: str | None = None
 
     def record_user_text(self, request: Request) -> None:
-        """Record the texts of users since the last answer; a repeated request adds nothing."""
+        """Record the texts of users since the last answer; a repeated request adds nothing.
+
+        An agent that is a tool is addressed by another agent, and not by a user.
+        """
+        if find_outer_call(self.run.guard):
+            return
         text = _find_last_user_text(request["input"])
         if text is not None and text != self._heard:
             self.run.said(Said("user", text))
@@ -285,9 +327,14 @@ class ModelConversation:
         return {**request, "tools": visible, "model_settings": settings}
 
     def record_answer(self, output: Sequence[TResponseOutputItem]) -> Decision | None:
-        """Record an answer; return the decision against it if it is premature."""
-        self._heard = None
+        """Record an answer; return the decision against it if it is premature.
+
+        The answer of an agent that is a tool is the result of the tool: it neither ends the run nor is read by a user.
+        """
         self.run.new_turn()
+        if find_outer_call(self.run.guard):
+            return None
+        self._heard = None
         parts = [part for item in output if item.type == "message" for part in item.content]
         if text := "".join(part.text for part in parts if part.type == "output_text"):
             self.run.said(Said("assistant", text))

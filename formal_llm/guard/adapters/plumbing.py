@@ -3,16 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from typing import Any, TypeAlias, cast
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from pydantic_core import to_jsonable_python
 
 from formal_llm.guard.events import Decision
+from formal_llm.guard.guard import Guard
 from formal_llm.guard.live import GuardedRun
 
 #: A value as JSON, as the rules see it.
 Plain: TypeAlias = Any
+
+
+class OuterCall(NamedTuple):
+    """A call of a guarded agent whose tool is running: an agent that the tool runs belongs to the same run.
+
+    Attributes:
+        run: the run.
+        prefix: the prefix of the ids of the inner agent's calls, since ids are unique only within one agent.
+    """
+
+    run: GuardedRun
+    prefix: str
+
+
+_OUTER: ContextVar[OuterCall | None] = ContextVar("formal_llm_outer_call", default=None)
+
+
+def find_outer_call(guard: Guard) -> OuterCall | None:
+    """Find the call of an agent under the same guard within which this code runs."""
+    outer = _OUTER.get()
+    return outer if outer is not None and outer.run.guard is guard else None
+
+
+@contextmanager
+def within_call(run: GuardedRun, call_id: str) -> Iterator[None]:
+    """Let agents under the same guard that are run meanwhile belong to a run, within a call with this id."""
+    before = _OUTER.set(OuterCall(run, f"{call_id}/"))
+    try:
+        yield
+    finally:
+        _OUTER.reset(before)
 
 
 def read_arguments(raw: object) -> dict[str, Plain] | None:

@@ -17,11 +17,14 @@ from typing import Literal
 
 from formal_llm.errors import MissingDependency
 from formal_llm.guard.adapters.plumbing import (
+    OuterCall,
     find_legal_tools,
+    find_outer_call,
     format_refusal,
     format_warning,
     read_arguments,
     to_json_value,
+    within_call,
 )
 from formal_llm.guard.events import Call, Decision, Result, Said
 from formal_llm.guard.guard import Guard, GuardState
@@ -89,6 +92,7 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         self.refusal = refusal
         self.final = final
         self._run: GuardedRun | None = None
+        self._outer: OuterCall | None = None
         self._begun: set[str] = set()
         self._told: set[str] = set()
 
@@ -100,10 +104,13 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         return self._run
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> GuardCapability[AgentDepsT]:
-        """Return an instance for one run, which starts from the message history."""
+        """Return an instance for one run, which starts from the message history.
+
+        An agent that a tool of another agent under the same guard runs takes part in the run of that agent.
+        """
         instance = copy.copy(self)
-        state = replay_messages(self.guard.start(), ctx.messages)
-        instance._run = self._start_run(state)
+        instance._outer = outer = find_outer_call(self.guard)
+        instance._run = outer.run if outer else self._start_run(replay_messages(self.guard.start(), ctx.messages))
         instance._begun = set()
         instance._told = set(_find_results([message for message in ctx.messages if isinstance(message, ModelRequest)]))
         return instance
@@ -113,7 +120,7 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
 
     async def before_run(self, ctx: RunContext[AgentDepsT]) -> None:
         """Record the text of the user."""
-        if (text := _read_text(ctx.prompt)) is not None:
+        if self._outer is None and (text := _read_text(ctx.prompt)) is not None:
             self.run.said(Said("user", text))
 
     # -- the model ----------------------------------------------------------------------------------------------
@@ -142,12 +149,16 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
     ) -> ModelResponse:
         """Record the text of the assistant; its calls follow one by one, in their order."""
         self.run.new_turn()
-        if text := "".join(part.content for part in response.parts if isinstance(part, TextPart)):
+        text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+        if text and self._outer is None:
             self.run.said(Said("assistant", text))
         return response
 
     def _catch_up(self, messages: Sequence[ModelMessage]) -> None:
-        """Record the results from outside: those of external tools and of deferred calls."""
+        """Record the results from outside, of external tools and of deferred calls, and calls that were interrupted.
+
+        A call whose run ended while its tool was running counts, since the tool may have done its work.
+        """
         place = next((n for n in reversed(range(len(messages))) if isinstance(messages[n], ModelResponse)), None)
         answer = None if place is None else messages[place]
         if place is None or not isinstance(answer, ModelResponse):
@@ -157,15 +168,17 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
             result = returns.get(part.tool_call_id)
             if (
                 result is None
-                or result.outcome != "success"
+                or result.outcome not in ("success", "interrupted")
                 or part.tool_call_id in self._told
                 or not _has_been_made(result)
             ):
                 continue
             call = Call(part.tool_name, read_arguments(part.args) or {}, part.tool_call_id)
+            if result.outcome == "interrupted" and not self.run.state.check(call).runs:
+                continue  # it was not begun: a person was to be asked, or it was refused
             if call.id not in self._begun:
-                self.run.made(call)
-            self._record_result(call, result.content)
+                self.run.made(self._qualify_call(call))
+            self._record_result(call, result.content, error=result.outcome == "interrupted")
 
     # -- calls --------------------------------------------------------------------------------------------------
 
@@ -174,11 +187,11 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
     ) -> ValidatedToolArgs:
         """Check the calls that PydanticAI does not make itself, before a person is asked or they are sent outside."""
         if tool_def.kind == "unapproved" and not ctx.tool_call_approved:
-            decision = self.run.state.check(_read_call(call, tool_def, args))
+            decision = self.run.state.check(self._qualify_call(_read_call(call, tool_def, args)))
             if decision.action == "block":
                 raise self._build_refusal(ctx, decision)
         elif tool_def.kind == "external":
-            decision = await self.run.abegin(_read_call(call, tool_def, args))
+            decision = await self.run.abegin(self._qualify_call(_read_call(call, tool_def, args)))
             if not decision.runs:
                 raise self._build_refusal(ctx, decision)
             self._begun.add(call.tool_call_id)
@@ -195,14 +208,16 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
     ) -> object:
         """Check a call, make it, and record its result."""
         guarded_call = _read_call(call, tool_def, args)
-        decision = await self.run.abegin(guarded_call, approved=True if ctx.tool_call_approved else None)
+        run_call = self._qualify_call(guarded_call)
+        decision = await self.run.abegin(run_call, approved=True if ctx.tool_call_approved else None)
         if decision.action == "ask":
             raise ApprovalRequired(metadata={"rule": decision.rule, "reason": decision.reason})
         if not decision.runs:
             raise self._build_refusal(ctx, decision)
         self._begun.add(guarded_call.id)
         try:
-            value = await handler(args)
+            with within_call(self.run, run_call.id):
+                value = await handler(args)
         except (ApprovalRequired, CallDeferred):
             raise
         except SkipToolExecution as skipped:
@@ -219,10 +234,15 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
             return dataclasses.replace(value, content=[*contents, format_warning(decision)])
         return ToolReturn(return_value=value, content=format_warning(decision))
 
+    def _qualify_call(self, call: Call) -> Call:
+        """Return a call with its id in the run: behind that of the outer call, if there is one."""
+        return call if self._outer is None else dataclasses.replace(call, id=self._outer.prefix + call.id)
+
     def _record_result(self, call: Call, value: object, *, error: bool = False) -> None:
         self._told.add(call.id)
         content = value.return_value if isinstance(value, ToolReturn) else value
-        self.run.result(Result(call.tool, call.arguments, to_json_value(content), call.id, error))
+        id_ = self._qualify_call(call).id
+        self.run.result(Result(call.tool, call.arguments, to_json_value(content), id_, error))
 
     def _build_refusal(self, ctx: RunContext[AgentDepsT], decision: Decision) -> ModelRetry | ToolFailed:
         # A tool without retries would end the run at its first refusal.
@@ -235,7 +255,7 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         self, ctx: RunContext[AgentDepsT], *, output_context: OutputContext, output: object
     ) -> object:
         """Send back a premature answer; it counts against the retries of the output."""
-        if not ctx.partial_output:
+        if not ctx.partial_output and self._outer is None:
             decision = self.run.stop()
             if not decision.runs:
                 raise ModelRetry(decision.message)

@@ -217,4 +217,5 @@ def _compile_notation(body: bodies.NotationBody, rules: GuardRuleSet) -> Configu
     if fronts.start.is_viable is False:
         raise NotationError("nothing keeps it")
     order = [letter.name for letter in rules.letters if letter.name in set(fronts.terminals)]
-    return ConfigurationMachine(tuple(order), fronts.start)
+    counted = fronts.lookahead.pda is not None and not fronts.limited
+    return ConfigurationMachine(tuple(order), fronts.start, fronts.lookahead if counted else None)

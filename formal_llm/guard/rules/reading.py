@@ -45,6 +45,7 @@ from formal_llm.automata.notation.limit_lines import WrongWord, read_line
 from formal_llm.errors import NotationError
 from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.rule_set import (
+    UNSURE,
     WORDS,
     EventPattern,
     GuardRule,
@@ -53,6 +54,7 @@ from formal_llm.guard.rules.rule_set import (
     Letter,
     Names,
     Severity,
+    Unsure,
     list_named_letters,
 )
 
@@ -266,7 +268,8 @@ _CALLED = {
     "LETTER": "a name", "ARG": "a name", "TOOL": "a tool", "STRING": 'a "text"', "LONG": '"""a long text"""',
     "INT": "a number", "NUMBER": "a number", "DURATION": "a duration such as 10min", "DATE": "a date",
     "DATETIME": "a date", "TIME": "a time of day", "_NL": "the end of the line", "$END": "the end of the file",
-    "LIMIT_LINE": "%limit", "SIGN": "a comparison", "PLUS": "'+'", "TIMES": "'*'", "MINUS": "'-'", "STAR": "'*'",
+    "LIMIT_LINE": "%limit or %unsure", "SIGN": "a comparison", "PLUS": "'+'", "TIMES": "'*'", "MINUS": "'-'",
+    "STAR": "'*'",
     "LSQB": "'['", "RSQB": "']'", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'", "RBRACE": "'}'", "COMMA": "','",
     "COLON": "':'", "VBAR": "'|'", "DOT": "'.'", "EQUAL": "'='",
 }  # fmt: skip
@@ -390,8 +393,11 @@ class _GuardFileReader:
         for one in statements:
             if one.data == "letter":
                 self._read_letter(one, conditions)
+        unsure: set[Unsure] = set()
         for one in statements:
-            if one.data in ("rule", "limit_line"):
+            if one.data == "limit_line" and str(one.children[0]).split()[0] == "%unsure":
+                unsure.add(self._read_unsure(one))
+            elif one.data in ("rule", "limit_line"):
                 rule, place = self._read_rule(one) if one.data == "rule" else self._read_limit(one)
                 if rule.name in rules:
                     self.source.fail_at(f"a second rule {rule.name}", place, suggestion="give it another name")
@@ -400,7 +406,9 @@ class _GuardFileReader:
             self.source.fail_at(
                 "there are no rules", None, suggestion="write, for instance, rule first: approve before pay"
             )
-        return GuardRuleSet(tuple(self.letters.values()), tuple(rules.values()), self.folder)
+        # Of several lines, as those of imported files are, the strictest counts.
+        strictest = min(unsure, key=UNSURE.index, default=None)
+        return GuardRuleSet(tuple(self.letters.values()), tuple(rules.values()), self.folder, strictest)
 
     def _declare_letters(self, tree: Tree[Token]) -> None:
         names = (
@@ -565,6 +573,15 @@ class _GuardFileReader:
         if len(token) > 5:
             self.source.fail_at(f"{token} is too large a count", _find_place(token), suggestion="the most is 99999")
         return int(token)
+
+    def _read_unsure(self, tree: Tree[Token]) -> Unsure:
+        token = _require_token(tree.children[0])
+        words = str(token).split("#")[0].split()[1:]
+        found = next((one for one in UNSURE if words == [one]), None)
+        if found is None:
+            problem = f"%unsure says one of {', '.join(UNSURE)}"
+            self.source.fail_at(problem, _find_place(token), suggestion="%unsure ask")
+        return found
 
     def _read_limit(self, tree: Tree[Token]) -> tuple[GuardRule, Place]:
         token = _require_token(tree.children[0])

@@ -22,6 +22,9 @@ WORDS = (
 )  # fmt: skip
 _PLAIN_NAME, _PLAIN_TOOL = re.compile(r"[^\W\d][\w-]*"), re.compile(r"[\w*?][\w*?/-]*")
 SEVERITIES: tuple[Severity, ...] = ("block", "ask", "warn", "log")
+#: What happens to a call after which it is not known whether the rules can be kept; the strictest first.
+Unsure = Literal["block", "ask", "allow"]
+UNSURE: tuple[Unsure, ...] = ("block", "ask", "allow")
 #: The kind of an event: an agent makes calls and writes texts; results and user texts come from outside.
 Kind = Literal["call", "result", "user", "assistant"]
 
@@ -221,6 +224,8 @@ class GuardRuleSet:
     rules: tuple[GuardRule, ...] = ()
     #: The folder of the files that rules name.
     folder: str = field(default="", compare=False)
+    #: What its line ``%unsure`` says; None without one.
+    unsure: Unsure | None = None
 
     @cached_property
     def by_name(self) -> Mapping[str, Letter]:
@@ -228,7 +233,8 @@ class GuardRuleSet:
         return {letter.name: letter for letter in self.letters}
 
     def __str__(self) -> str:
-        return "".join(f"{one}\n" for one in (*self.letters, *self.rules))
+        directives = [f"%unsure {self.unsure}"] if self.unsure else []
+        return "".join(f"{one}\n" for one in (*directives, *self.letters, *self.rules))
 
 
 def list_named_letters(body: Body) -> Iterator[str]:

@@ -22,6 +22,15 @@ def test_words_with_one_front_share_it() -> None:
     assert fronts.after_word(("Ques",)) is fronts.after_word(("Ques", *round_, *round_))
 
 
+def test_the_configurations_of_a_front_are_those_that_are_followed() -> None:
+    lookahead = Lookahead(CFG.from_string("S -> a S b | c"))
+    few, none = ConfigurationSets(lookahead), ConfigurationSets(lookahead, max_configurations=0)
+    assert few.start.configurations == frozenset((lookahead.automaton.start(),))
+    assert few.after_word("aa").configurations
+    assert few.after_word("b").configurations == frozenset()
+    assert none.after_word("a").configurations is None
+
+
 def test_beyond_the_cap_answers_stay_the_same() -> None:
     # The left recursion is hidden behind what derives ε, so it stays.
     cfg = CFG.from_string("%order forward\nS -> E S a | E S b | c\nE -> ε")

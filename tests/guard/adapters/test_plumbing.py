@@ -16,9 +16,11 @@ from formal_llm.guard import Decision, GuardedRun
 from formal_llm.guard.adapters.plumbing import (
     append_warning,
     find_legal_tools,
+    find_outer_call,
     format_refusal,
     read_arguments,
     to_json_value,
+    within_call,
 )
 from tests.guard.adapters.shop import TOOLS, guard
 
@@ -64,6 +66,19 @@ def test_values_as_json() -> None:
 
 def test_tools_with_a_legal_call_and_those_that_the_rules_do_not_know() -> None:
     assert find_legal_tools(GuardedRun(guard()), [*TOOLS, "sing"]) == {"approve", "look", "sing"}
+
+
+def test_what_runs_within_a_call_belongs_to_its_run() -> None:
+    """Only under the same guard, and only as long as the call takes."""
+    run, other = GuardedRun(guard()), guard()
+    assert find_outer_call(run.guard) is None
+    with within_call(run, "1"):
+        assert find_outer_call(run.guard) == (run, "1/")
+        assert find_outer_call(other) is None
+        with within_call(run, "1/2"):
+            assert find_outer_call(run.guard) == (run, "1/2/")
+        assert find_outer_call(run.guard) == (run, "1/")
+    assert find_outer_call(run.guard) is None
 
 
 def test_what_a_model_reads() -> None:

@@ -41,6 +41,73 @@ def running(text: str) -> bool:
     return any(Path(f"/proc/{number}").exists() for number in found)
 
 
+def wait_for_port(port: int) -> None:
+    for _ in range(300):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("served", ["stdio", "http"])
+def test_rules_are_kept_over_both_transports(served: str, tmp_path: Path) -> None:
+    """The rows of the table in docs/howto/guard.md: calls at once, a repeated call, an error of a tool, two clients."""
+    words = command(tmp_path, "--", sys.executable, SHOP)
+    (tmp_path / "rules.guard").write_text(RULES + "fail: fail\nrule fails: at most 1 fail\n")
+    environment = {**os.environ, "PYTHONPATH": ROOT}
+
+    async def work(target: object) -> None:
+        async with Client(target) as client:  # type: ignore[arg-type]
+            both = await asyncio.gather(*(client.call_tool("pay", {"amount": 1}) for _ in range(2)))
+            assert sorted(answer.is_error for answer in both) == [False, True]
+            assert (await client.call_tool("pay", {"amount": 1})).is_error
+            assert [(await client.call_tool("fail")).is_error for _ in range(2)] == [True, True]
+            assert "at most 1 fail" in (await client.call_tool("fail")).content[0].text
+
+    async def work_twice(address: str) -> None:
+        await work(address)
+        async with Client(address) as client:  # another client, the same run
+            assert (await client.call_tool("pay", {"amount": 1})).is_error
+
+    if served == "stdio":
+        parameters = StdioServerParameters(command=words[0], args=words[1:], env=environment)
+        asyncio.run(asyncio.wait_for(work(parameters), 120))
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    place = words.index("--")
+    guard = subprocess.Popen([*words[:place], "--port", str(port), *words[place:]], env=environment)
+    try:
+        wait_for_port(port)
+        asyncio.run(asyncio.wait_for(work_twice(f"http://127.0.0.1:{port}/mcp"), 120))
+    finally:
+        guard.terminate()
+        guard.wait()
+
+
+@pytest.mark.slow
+def test_what_is_not_known_does_as_the_option_says(tmp_path: Path) -> None:
+    """The grammar has infinitely many places, and the promise is about all results: the search reaches its bound."""
+    words = command(tmp_path, "--guarantee", "whatever", "--unsure", "block", "--", sys.executable, SHOP)
+    (tmp_path / "rules.guard").write_text(
+        "tools draft, pay\nno: draft.result[error]\n"
+        'rule g: grammar """\n%order forward\nS -> draft S pay | pay\n"""\nrule n: never pay after no\n'
+    )
+
+    async def work() -> None:
+        parameters = StdioServerParameters(command=words[0], args=words[1:], env={**os.environ, "PYTHONPATH": ROOT})
+        async with Client(parameters) as client:
+            assert "draft" not in {tool.name for tool in (await client.list_tools()).tools}
+            refused = await client.call_tool("draft", {"text": "x"})
+            assert refused.is_error
+            assert "it is not known whether these rules could be kept" in refused.content[0].text
+            assert not (await client.call_tool("pay", {"amount": 1})).is_error
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
 @pytest.mark.slow
 def test_a_server_as_a_process_and_one_on_a_port(tmp_path: Path) -> None:
     """One run: calls, a limit over both, the log, a server that crashes, and no child left behind."""
@@ -49,11 +116,7 @@ def test_a_server_as_a_process_and_one_on_a_port(tmp_path: Path) -> None:
         port = free.getsockname()[1]
     web = subprocess.Popen([sys.executable, SHOP, str(port)], env={**os.environ, "PYTHONPATH": ROOT})
     try:
-        for _ in range(300):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
+        wait_for_port(port)
         child = f"files={sys.executable} {SHOP.replace(' ', chr(92) + ' ')}"
         words = command(
             tmp_path, "--server", child, "--server", f"web=http://127.0.0.1:{port}/mcp", "--log", str(tmp_path / "log")

@@ -29,6 +29,7 @@ rule f: formula """(not (eventually (next search "my.tool")))"""
 rule since: at most 2 search since yes
 rule end: search after each yes
 %limit 3 search
+%unsure ask
 '''
 
 
@@ -37,6 +38,15 @@ def test_what_is_printed_is_read_back() -> None:
     assert read_rules(str(rules)) == rules
     assert [rule.severity for rule in rules.rules][:3] == ["ask", "warn", "log"]
     assert rules.rules[0].says == "Ask a person."
+    assert rules.unsure == "ask"
+
+
+def test_of_several_files_the_strictest_line_counts(tmp_path: Path) -> None:
+    (tmp_path / "other.guard").write_text("%unsure block\nsend: send\nrule s: never send\n")
+    path = tmp_path / "own.guard"
+    path.write_text('%import "other.guard"\n%unsure ask  # a person\ntools pay\nrule p: never pay\n')
+    assert read_rules(path.read_text(), str(path)).unsure == "block"
+    assert read_rules("tools pay\nrule p: never pay\n").unsure is None
 
 
 @pytest.mark.parametrize(
@@ -56,6 +66,8 @@ def test_what_is_printed_is_read_back() -> None:
         ("pay: p\n%limit 3 pya", 2, 1, "did you mean pay?"),
         ("pay: p\n%limt 3 pay", 2, 1, "did you mean %limit?"),
         ("pay: p\n%limit * pay", 2, 1, "here a limit names its letters"),
+        ("pay: p\n%unsure refuse\nrule x: never pay", 2, 1, "%unsure says one of block, ask, allow"),
+        ("pay: p\n%unsure\nrule x: never pay", 2, 1, "%unsure says one of block, ask, allow"),
         ("pay: p[" + "not " * 70 + "a]\nrule x: never pay", 1, None, "deep"),
         ("pay: p[a[b[.x == 1].y == .z]]\nrule x: never pay", 1, 12, "within another one"),
         ("pay: p[.x == 1]\nrule x: never pay", 1, 8, "items[.x == 1]"),
