@@ -276,7 +276,8 @@ class HookMemory:
         guard, contents = self._guards.pop(key, (None, {}))
         if guard is None or contents != _read_files(contents):
             begun = time.time_ns()
-            guard = Guard(GuardRules.from_file(path), guarantee=guarantee)
+            rules = GuardRules.from_file(path)
+            guard = Guard(rules, guarantee=guarantee, unsure=rules.rule_set.unsure or "ask")
             contents = _read_files(guard.rules.list_files(path))
             if max(_date_files(contents)) > begun - _YOUNG:
                 return guard  # which may be of what the files were before

@@ -122,6 +122,13 @@ def test_shell_lines_by_their_words(tmp_path: Path) -> None:
     assert agent.before("Bash", command="$CMD now") == "deny"
 
 
+def test_a_person_is_asked_where_nothing_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "rules.guard"
+    for text, unsure in ((RULES, "ask"), (f"%unsure allow\n{RULES}", "allow"), (f"%unsure block\n{RULES}", "block")):
+        path.write_text(text)
+        assert HookMemory().get_guard(path, "some").unsure == unsure
+
+
 def test_a_person_is_asked(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
     assert agent.before("Deploy", "d1") == "ask"
