@@ -176,17 +176,16 @@ def _describe_goal(procedure: Procedure, goal: str) -> Iterator[tuple[str, str]]
         yield "not decided", said_of(error)
         return
     calls, cost = measure_strategy(procedure, strategy)
-    yield "ways", f"{strategy.count():,}; at most {counted(calls, 'call')}, cost {cost:g}"
+    yield "ways", f"{strategy.count():,} to its ends; at most {counted(calls, 'call')}, cost {cost:g}"
     ends = [node.question for node in strategy.nodes if not node.branches]
     if not any(end.startswith("done") for end in ends):
         yield "never done", "; ".join(ends[:_ENDS])
     handed = [end.removeprefix("handed over: ") for end in ends if end.startswith("handed over: ")]
-    unclear = sum(end.endswith(f"({UNCLEAR_REASON})") for end in handed)
-    others = [end for end in handed if not end.endswith((f"({UNCLEAR_REASON})", "(it fails)"))]
-    reasons = [f"{counted(unclear, 'condition')} may not be determined"] * bool(unclear) + others[:_ENDS]
+    # Any check may fail, so only other reasons are worth a line.
+    reasons = [end for end in handed if not end.endswith((f"({UNCLEAR_REASON})", "(it fails)"))]
     if reasons:
-        more = f"; and {len(others) - _ENDS} more" if len(others) > _ENDS else ""
-        yield "handed over", "; ".join(reasons) + more
+        more = f"; and {len(reasons) - _ENDS} more" if len(reasons) > _ENDS else ""
+        yield "handed over", "; ".join(reasons[:_ENDS]) + more
 
 
 def _examples(loaded: LoadedRules) -> tuple[str, list[str]]:

@@ -127,7 +127,7 @@ class ProcedureOutcome:
         lines = [f"{self.ending}: {Call(self.goal, self.arguments)}" if self.goal else self.ending]
         if self.ending == "done" and self.result is not None:
             lines.append(f"  result: {json.dumps(self.result, ensure_ascii=False)}")
-        lines += [f"  {finding}" for finding in self.why if self.ending != "done"]
+        lines += dict.fromkeys(f"  {finding}" for finding in self.why if self.ending != "done")
         return "\n".join([*lines, *(f"  not taken over: {one}" for one in self.dropped)])
 
 
