@@ -1,6 +1,6 @@
 """A journal of paid answers: an answer is on disk before the next question of its plan, or of its agent, is asked.
 
-Beside the results file of a run stands ``FILE.journal``, with a line of JSON for each answer that took a request. A run
+It is ``FILE.journal`` beside the results file of a run, with a line of JSON for each answer that took a request. A run
 that was killed asks only what was in flight again: the next one takes the answers of unfinished tasks from the journal,
 each for the question that it was given to. When all tasks are done, the journal is removed.
 
@@ -188,7 +188,7 @@ def _read_answer(data: Mapping[str, Any]) -> Answer | InvalidAnswer:
     """Read the answer of a line; raise ``ValueError`` or similar if the data is not valid."""
     if "answer" in data:
         return answer_from_data(data["answer"])
-    transcript = [(str(asked), str(said)) for asked, said in data["transcript"]]
+    transcript = [(str(asked), str(answered)) for asked, answered in data["transcript"]]
     return InvalidAnswer(str(data["problem"]), transcript, usage_from_data(data["usage"]))
 
 
