@@ -53,7 +53,7 @@ class ClassSlot(NamedTuple):
 
 #: A terminal, a slot, or a symbol of the flow grammar by its index.
 Item = str | ClassSlot | int
-#: The symbol that stands for the whole stack at the start.
+#: The symbol for the whole stack at the start.
 ROOT = -1
 
 

@@ -44,7 +44,7 @@ ACCEPTING = AcceptTarget()
 class AcceptBelowTarget(NamedTuple):
     """The target of a symbol with all that lies below it, at most one more symbol: the run accepts, wherever.
 
-    One symbol so stands for all the states between, of which a product of many automata has very many.
+    So one symbol represents all the states between, of which a product of many automata has very many.
     """
 
     below: tuple[str, ...]

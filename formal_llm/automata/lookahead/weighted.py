@@ -76,7 +76,7 @@ class EstimatedSample(NamedTuple):
     Attributes:
         words: the plans.
         effective: how many independent samples the draws are worth among which the plans were chosen (the effective
-            sample size of Kong 1992). Where it is small, few plans stand for all.
+            sample size of Kong 1992). Where it is small, few plans represent all.
         log_partition: the logarithm of an unbiased estimate of the sum of all weights.
     """
 
