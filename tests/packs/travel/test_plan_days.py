@@ -6,9 +6,9 @@ from formal_llm.errors import InputError
 from formal_llm.packs.travel.plan_days import (
     Day,
     Submission,
+    has_content,
     read_plan,
     read_submissions,
-    has_content,
     to_json,
     to_text,
 )
