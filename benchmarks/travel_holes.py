@@ -20,7 +20,7 @@ from typing import NamedTuple
 from formal_llm.packs.travel.benchmark.cases import TravelCase, read_cases
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.official import official
-from formal_llm.packs.travel.plan_days import Day, said
+from formal_llm.packs.travel.plan_days import Day, has_content
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.strict import strict
 
@@ -67,7 +67,7 @@ def _way(day: Day) -> str:
 
 
 def _travel_days(trip: Trip) -> Iterator[tuple[int, Day]]:
-    return ((number, day) for number, day in enumerate(trip.plan, 1) if said(day.transportation))
+    return ((number, day) for number, day in enumerate(trip.plan, 1) if has_content(day.transportation))
 
 
 def _by(trip: Trip, mode: str) -> bool:
@@ -177,7 +177,7 @@ def _bed_elsewhere(trip: Trip) -> Iterator[Trip]:
 def _part_of_a_name(trip: Trip) -> Iterator[Trip]:
     for number, day in enumerate(trip.plan, 1):
         for field, text in day.meals:
-            if said(text):
+            if has_content(text):
                 name, _, city = text.rpartition(", ")
                 for length in (1, 2, 3):
                     yield trip.day(number, **{field: f"{name[:length]}, {city}"})
@@ -186,7 +186,7 @@ def _part_of_a_name(trip: Trip) -> Iterator[Trip]:
 def _no_name(trip: Trip) -> Iterator[Trip]:
     for number, day in enumerate(trip.plan, 1):
         for field, text in day.meals:
-            if said(text):
+            if has_content(text):
                 yield trip.day(number, **{field: f", {text.rpartition(', ')[2]}"})
 
 

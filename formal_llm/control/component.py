@@ -37,7 +37,7 @@ class ControlledRule(Protocol):
     Attributes:
         name: its name, for messages.
         machine: the states of the rule, and how events change them.
-        keys: the fields that tell the copies of the rule apart; empty where there is one for all events.
+        keys: the fields that distinguish the copies of the rule; empty where there is one for all events.
         keyed: those of its letters that give the keys.
     """
 
@@ -490,7 +490,7 @@ class Component:
         )
 
     def build_copies(self, group: Sequence[Machine], base: Vector | None, count: Counter[Vector]) -> Copies:
-        """Build the copies of rules, so many in each of these states."""
+        """Build the copies of rules, with the number of those in each vector of states."""
         return self._drop_idle_copies(group, base, count)
 
     def _move_pending_calls(
@@ -583,7 +583,7 @@ def project_node(position: Position, component: Component) -> ComponentNode:
         count: Counter[Vector] = Counter()
         for states, number in cases.counts.items():
             vector = tuple(states[place] for place in places)
-            if None not in vector:  # a rule that allows no new case says nothing about one of other rules
+            if None not in vector:  # a rule that allows no new case gives no state for one of other rules
                 count[vector] += number
         copies.append(component.build_copies(machines, None if None in base else base, count))
     return ComponentNode(plain, tuple(copies), count_pending_calls([call for _, call in position.calls], component))

@@ -250,7 +250,7 @@ class CountedWords:
         self._known: dict[tuple[State, tuple[int, ...]], bool] = {}
 
     def can_complete(self, state: State, left: Mapping[str, int]) -> bool:
-        """Return whether a word can be completed if so many of each letter are left; true as well if unknown."""
+        """Return whether a word can be completed with ``left`` more of each letter; true as well if unknown."""
         assert isinstance(state, ConfigurationSet)
         key = (state, tuple(left.values()))
         if key not in self._known:

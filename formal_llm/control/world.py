@@ -176,7 +176,7 @@ class WhateverLookahead(Lookahead):
                     f"{factor.name or 'a constraint'} has several transitions for one step, so which to take may "
                     "depend on later answers of the world; make it deterministic, or write it as a formula"
                 )
-        self._game = GameSearch[Any](self._expand, max_states)
+        self._game = GameSearch[Any](self._expand_position, max_states)
 
     def __reduce__(self) -> tuple[Callable[[Source], Lookahead], tuple[Source]]:
         return partial(WhateverLookahead, max_states=self.max_states, solver=self.solver), (self.source,)
@@ -212,7 +212,7 @@ class WhateverLookahead(Lookahead):
         """None: more decides than the state and the stack top."""
         return
 
-    def _expand(self, configuration: Any) -> GamePosition[Any]:
+    def _expand_position(self, configuration: Any) -> GamePosition[Any]:
         if super().completable(configuration).value == "no":
             return GamePosition(False, ())
         automaton = self.automaton

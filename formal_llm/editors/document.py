@@ -35,7 +35,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?')
 
 @dataclass(frozen=True, slots=True)
 class NamePlace:
-    """Where a name stands: the file, and the line and column, counted from 0."""
+    """An occurrence of a name: the file, and the line and column, counted from 0."""
 
     file: Path
     line: int
@@ -121,8 +121,8 @@ class Names:
     Attributes:
         rules: where names have their first rule.
         labels: where they have a label.
-        used: where they stand first.
-        count: how often they stand there.
+        used: where they occur first.
+        count: how often they occur.
     """
 
     def __init__(self, text: str, file: Path) -> None:
@@ -133,25 +133,25 @@ class Names:
         self.labels: dict[str, NamePlace] = {}
         self.used: dict[str, NamePlace] = {}
         self.count: Counter[str] = Counter()
-        self._read(text, file)
+        self._collect_names(text, file)
         if "import" in text:
-            for other in _imported(text, file):
+            for other in _find_imported_files(text, file):
                 try:
-                    self._read(read_text(other), other)
+                    self._collect_names(read_text(other), other)
                 except NotationError:
                     continue  # reported as an error of the import
 
-    def _read(self, text: str, file: Path) -> None:
+    def _collect_names(self, text: str, file: Path) -> None:
         for number, line in enumerate(text.split("\n")):
             bare = self.look.bare(line)
             for pattern, found in ((self.look.rule, self.rules), (self.look.label, self.labels)):
                 for match in pattern.finditer(bare):
                     found.setdefault(match["name"], NamePlace(file, number, match.start("name")))
-            for name, column in self._words(bare):
+            for name, column in self._find_names(bare):
                 self.used.setdefault(name, NamePlace(file, number, column))
                 self.count[name] += 1
 
-    def _words(self, bare: str) -> Iterator[tuple[str, int]]:
+    def _find_names(self, bare: str) -> Iterator[tuple[str, int]]:
         """The names of a line; those in texts are none, and neither are the words of a directive."""
         blanked = _STRING.sub(lambda match: " " * len(match[0]), bare)
         if blanked.lstrip().startswith("%"):
@@ -162,11 +162,11 @@ class Names:
         """The name at a place (counted from 0), also right behind it."""
         if not 0 <= line < len(self._lines):
             return None
-        words = self._words(self.look.bare(self._lines[line]))
+        words = self._find_names(self.look.bare(self._lines[line]))
         return next((name for name, begin in words if begin <= column <= begin + len(name)), None)
 
     def definition(self, name: str) -> NamePlace | None:
-        """Where a name gets its meaning: its rule, else its label, else where it stands first."""
+        """Where a name gets its meaning: its rule, else its label, else its first occurrence."""
         return self.rules.get(name) or self.labels.get(name) or self.used.get(name)
 
     def imported_at(self, line: int) -> Path | None:
@@ -187,7 +187,7 @@ class Names:
         return [*names, *(word for word in self.look.words if not word.startswith("%"))]
 
 
-def _imported(text: str, file: Path) -> Iterator[Path]:
+def _find_imported_files(text: str, file: Path) -> Iterator[Path]:
     """The files that a text, which may not be saved yet, imports, and those that these import."""
     seen: set[Path] = set()
     for name in named_files(text):
@@ -229,11 +229,11 @@ class Document:
         self.file = Path(file)
         self.names = Names(text, self.file)
         self.rules: Rules | None = None
-        self.findings: tuple[DocumentFinding, ...] = tuple(self._read())
+        self.findings: tuple[DocumentFinding, ...] = tuple(self._read_rules())
         if self.rules is None and before is not None:
             self.rules = before.rules
 
-    def _read(self) -> list[DocumentFinding]:
+    def _read_rules(self) -> list[DocumentFinding]:
         """Read the rules; return the reports about them."""
         found = []
         with catch_warnings(record=True, action="always") as caught:
@@ -249,29 +249,29 @@ class Document:
             except NotationError as error:
                 message = [error.problem, *([f"expected: {', '.join(error.expected)}"] if error.expected else [])]
                 message += [error.suggestion] if error.suggestion else []
-                found.append(self._finding(error, "error", "\n".join(message)))
+                found.append(self._build_finding(error, "error", "\n".join(message)))
             except (FormalLLMError, ValueError) as error:
                 found.append(DocumentFinding(0, 0, 1, "error", str(error)))
         warned = [one.message for one in caught if isinstance(one.message, GrammarWarning)]
-        return found + [self._finding(one, "warning", one.problem) for one in warned]
+        return found + [self._build_finding(one, "warning", one.problem) for one in warned]
 
-    def _finding(
-        self, told: NotationError | GrammarWarning, severity: Literal["error", "warning"], said: str
+    def _build_finding(
+        self, problem: NotationError | GrammarWarning, severity: Literal["error", "warning"], message: str
     ) -> DocumentFinding:
         lines = self.text.split("\n")
-        if told.file is not None and told.file != str(self.file):
+        if problem.file is not None and problem.file != str(self.file):
             # It is reported where the other file is imported.
-            place = "" if told.line is None else f":{told.line}:{told.column}"
-            other = Path(told.file).resolve()
+            place = "" if problem.line is None else f":{problem.line}:{problem.column}"
+            other = Path(problem.file).resolve()
             named = {number: self.names.imported_at(number) for number in range(len(lines))}
             line = next((n for n, path in named.items() if path == other), None)
             line = next((n for n, path in named.items() if path), 0) if line is None else line
-            return DocumentFinding(line, 0, len(lines[line]), severity, f"{told.file}{place}: {said}")
-        line = min((told.line or 1) - 1, len(lines) - 1)
-        column = min((told.column or 1) - 1, len(lines[line]))
+            return DocumentFinding(line, 0, len(lines[line]), severity, f"{problem.file}{place}: {message}")
+        line = min((problem.line or 1) - 1, len(lines) - 1)
+        column = min((problem.column or 1) - 1, len(lines[line]))
         name = self.names.at(line, column)
         return DocumentFinding(
-            line, column, column + max(1, len(name or "") if column < len(lines[line]) else 1), severity, said
+            line, column, column + max(1, len(name or "") if column < len(lines[line]) else 1), severity, message
         )
 
     # -- what names mean ----------------------------------------------------------------------------------------
@@ -282,23 +282,26 @@ class Document:
         if name is None or name not in self.names.used:
             return None
         if isinstance(self.rules, CFG):
-            return self._of_grammar(self.rules, name)
-        return self._of_automaton(name)
+            return self._describe_in_grammar(self.rules, name)
+        return self._describe_in_automaton(name)
 
-    def _of_grammar(self, cfg: CFG, name: str) -> str | None:
+    def _describe_in_grammar(self, cfg: CFG, name: str) -> str | None:
         kind = "nonterminal" if name in cfg.nonterminals else "terminal" if name in cfg.terminals else None
         if kind is None:
             return None
-        lines = [f"**{name}** ({'start symbol' if name == cfg.start else kind})", *_described(cfg.symbols.get(name))]
+        lines = [
+            f"**{name}** ({'start symbol' if name == cfg.start else kind})",
+            *_describe_symbol(cfg.symbols.get(name)),
+        ]
         if kind == "terminal":
             lines += [f"`{one}`" for one in cfg.limits.lines() if name in one.split()]
             return "\n\n".join(lines)
         rules = [str(production) for production in cfg.by_head[name]]
         more = [f"and {len(rules) - _SHOWN} more"] if len(rules) > _SHOWN else []
         lines.append("\n".join(["```", *rules[:_SHOWN], *more, "```"]))
-        return "\n\n".join([*lines, *self._counted(cfg, name)])
+        return "\n\n".join([*lines, *self._count_plans(cfg, name)])
 
-    def _counted(self, cfg: CFG, name: str) -> list[str]:
+    def _count_plans(self, cfg: CFG, name: str) -> list[str]:
         if len(cfg.productions) > _MOST:
             return []
         if name not in self._counts:
@@ -315,7 +318,7 @@ class Document:
     def _counts(self) -> dict[str, str]:
         return {}
 
-    def _of_automaton(self, name: str) -> str | None:
+    def _describe_in_automaton(self, name: str) -> str | None:
         lines = [f"**{name}**"]
         if isinstance(self.rules, Behaviour) and name in self.rules.states:
             state = self.rules.states[name]
@@ -327,11 +330,11 @@ class Document:
             if name in map(str, self.rules.states):
                 lines.append("state, " + ("final" if name in map(str, self.rules.accepting_states) else "not final"))
             if name in self.rules.terminals:
-                lines += ["terminal", *_described(self.rules.symbols.get(name))]
+                lines += ["terminal", *_describe_symbol(self.rules.symbols.get(name))]
         return "\n\n".join(lines) if len(lines) > 1 else None
 
 
-def _described(symbol: Symbol | None) -> list[str]:
+def _describe_symbol(symbol: Symbol | None) -> list[str]:
     if symbol is None:
         return []
     numbers = ", ".join(f"{quantity} = {amount}" for quantity, amount in symbol.numbers.items())

@@ -25,38 +25,40 @@ _documents: dict[str, Document] = {}
 _turns: dict[str, int] = {}
 
 
-def _path(uri: str) -> Path:
+def _get_path(uri: str) -> Path:
     """The file of a document; one that is not saved yet is taken for a grammar where its name does not determine it."""
     path = Path(uris.to_fs_path(uri) or "untitled.cfg")
     return path if path.suffix in (*endings(), ".guard", ".procedure") else path.with_suffix(".cfg")
 
 
-def _read(ls: LanguageServer, uri: str) -> Document:
+def _read_document(ls: LanguageServer, uri: str) -> Document:
     text = ls.workspace.get_text_document(uri).source.replace("\r\n", "\n")
     known = _documents.get(uri)
     if known is None or known.text != text:
-        known = _documents[uri] = Document(text, _path(uri), known)
+        known = _documents[uri] = Document(text, _get_path(uri), known)
     return known
 
 
-def _tell(ls: LanguageServer, uri: str) -> None:
+def _publish_findings(ls: LanguageServer, uri: str) -> None:
     document = ls.workspace.get_text_document(uri)
-    found = [_diagnostic(ls, uri, one) for one in _read(ls, uri).findings]
+    found = [_build_diagnostic(ls, uri, one) for one in _read_document(ls, uri).findings]
     ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, document.version))
 
 
-def _diagnostic(ls: LanguageServer, uri: str, found: DocumentFinding) -> types.Diagnostic:
-    place = types.Range(_sent(ls, uri, found.line, found.column), _sent(ls, uri, found.line, found.end))
+def _build_diagnostic(ls: LanguageServer, uri: str, found: DocumentFinding) -> types.Diagnostic:
+    place = types.Range(
+        _encode_position(ls, uri, found.line, found.column), _encode_position(ls, uri, found.line, found.end)
+    )
     return types.Diagnostic(place, found.message, severity=_SEVERITIES[found.severity], source="formal-llm")
 
 
-def _sent(ls: LanguageServer, uri: str, line: int, column: int) -> types.Position:
+def _encode_position(ls: LanguageServer, uri: str, line: int, column: int) -> types.Position:
     """A place as the client counts, which is in units of UTF-16 where nothing else was agreed."""
     lines = ls.workspace.get_text_document(uri).lines
     return ls.workspace.position_codec.position_to_client_units(lines, types.Position(line, column))
 
 
-def _got(ls: LanguageServer, uri: str, place: types.Position) -> types.Position:
+def _decode_position(ls: LanguageServer, uri: str, place: types.Position) -> types.Position:
     lines = ls.workspace.get_text_document(uri).lines
     got = ls.workspace.position_codec.position_from_client_units(lines, place)
     return types.Position(got.line, got.character)
@@ -64,7 +66,7 @@ def _got(ls: LanguageServer, uri: str, place: types.Position) -> types.Position:
 
 def opened(ls: LanguageServer, params: types.DidOpenTextDocumentParams) -> None:
     """Read a text that was opened."""
-    _tell(ls, params.text_document.uri)
+    _publish_findings(ls, params.text_document.uri)
 
 
 async def changed(ls: LanguageServer, params: types.DidChangeTextDocumentParams) -> None:
@@ -73,7 +75,7 @@ async def changed(ls: LanguageServer, params: types.DidChangeTextDocumentParams)
     turn = _turns[uri] = _turns.get(uri, 0) + 1
     await asyncio.sleep(_CALM)
     if _turns.get(uri) == turn:
-        _tell(ls, uri)
+        _publish_findings(ls, uri)
 
 
 def saved(ls: LanguageServer, params: types.DidSaveTextDocumentParams) -> None:
@@ -81,7 +83,7 @@ def saved(ls: LanguageServer, params: types.DidSaveTextDocumentParams) -> None:
     for uri in list(_documents):
         if "import" in _documents[uri].text or uri == params.text_document.uri:
             del _documents[uri]
-            _tell(ls, uri)
+            _publish_findings(ls, uri)
 
 
 def closed(ls: LanguageServer, params: types.DidCloseTextDocumentParams) -> None:
@@ -95,16 +97,16 @@ def closed(ls: LanguageServer, params: types.DidCloseTextDocumentParams) -> None
 def hover(ls: LanguageServer, params: types.HoverParams) -> types.Hover | None:
     """What a name means."""
     uri = params.text_document.uri
-    place = _got(ls, uri, params.position)
-    text = _read(ls, uri).hover(place.line, place.character)
+    place = _decode_position(ls, uri, params.position)
+    text = _read_document(ls, uri).hover(place.line, place.character)
     return None if text is None else types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text))
 
 
 def completion(ls: LanguageServer, params: types.CompletionParams) -> types.CompletionList:
     """The names that may be meant."""
     uri = params.text_document.uri
-    place = _got(ls, uri, params.position)
-    names = _read(ls, uri).names
+    place = _decode_position(ls, uri, params.position)
+    names = _read_document(ls, uri).names
     items = []
     for name in names.completions(place.line, place.character):
         word = name in names.look.words
@@ -118,8 +120,8 @@ def completion(ls: LanguageServer, params: types.CompletionParams) -> types.Comp
 def definition(ls: LanguageServer, params: types.DefinitionParams) -> types.Location | None:
     """Where a name has its rule; of an import, the file."""
     uri = params.text_document.uri
-    place = _got(ls, uri, params.position)
-    names = _read(ls, uri).names
+    place = _decode_position(ls, uri, params.position)
+    names = _read_document(ls, uri).names
     imported = names.imported_at(place.line)
     if imported is not None:
         start = types.Position(0, 0)
@@ -129,7 +131,7 @@ def definition(ls: LanguageServer, params: types.DefinitionParams) -> types.Loca
     if name is None or found is None:
         return None
     if found.file == names.file:
-        begin, end = (_sent(ls, uri, found.line, found.column + more) for more in (0, len(name)))
+        begin, end = (_encode_position(ls, uri, found.line, found.column + more) for more in (0, len(name)))
         return types.Location(uri, types.Range(begin, end))
     begin, end = (types.Position(found.line, found.column + more) for more in (0, len(name)))
     return types.Location(found.file.as_uri(), types.Range(begin, end))

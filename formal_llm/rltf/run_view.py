@@ -38,10 +38,10 @@ class RunView:
         self._last = self._reported_at = monotonic()
         self._started = False
         self._progress = Progress(
-            TextColumn("update"), MofNCompleteColumn(), BarColumn(bar_width=24), TextColumn("{task.fields[said]}"),
+            TextColumn("update"), MofNCompleteColumn(), BarColumn(bar_width=24), TextColumn("{task.fields[status]}"),
             TimeElapsedColumn(), _Left(self), console=self._console, disable=not self._console.is_terminal,
         )  # fmt: skip
-        self._bar = self._progress.add_task("", total=updates, said="")
+        self._bar = self._progress.add_task("", total=updates, status="")
 
     @property
     def left(self) -> float | None:
@@ -84,7 +84,7 @@ class RunView:
         passed = now - self._last
         self._pace = passed if self._pace is None else _FRESH * passed + (1 - _FRESH) * self._pace
         self._step, self._last, self._figures = entry.step, now, entry.figures
-        self._progress.update(self._bar, completed=entry.step, said=self._progress_text())
+        self._progress.update(self._bar, completed=entry.step, status=self._progress_text())
         if self._progress.disable and now - self._reported_at >= self._every:
             self._reported_at = now
             self._print_line(

@@ -33,7 +33,7 @@ class Settings(BaseModel):
     )
     held_out: str = Field(default="test", description="The tasks to judge by; never trained on.")
     validation: str = Field(
-        default="", description="The tasks that tell which adapters are best and when to stop; none: those held out."
+        default="", description="The tasks that determine the best adapters and when to stop; none: those held out."
     )
     reward: str = Field(default="references", description="The reward: references, executed, or MODULE:FUNCTION.")
     failed_reward: float = Field(default=0.0, description="The reward of a plan whose execution fails.")

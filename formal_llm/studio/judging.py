@@ -30,59 +30,61 @@ def judge(asked: Asked) -> Parts:
         return
     written, plan_text = asked_rules(asked), text_of(asked, "plan")
     try:
-        recorded = _recording(plan_text)
+        recorded = _read_recording(plan_text)
         if recorded is not None:
-            yield _replayed(written, recorded)
+            yield _replay_recording(written, recorded)
             return
         verifier = Verifier(written.source, max_states=MAX_STATES)
-        found = _of_agent(written, plan_text, verifier) or verify_text(plan_text, verifier, order=written.wording.order)
+        found = _verify_transcript(written, plan_text, verifier) or verify_text(
+            plan_text, verifier, order=written.wording.order
+        )
     except (FormalLLMError, ValueError) as error:
         shown = error if isinstance(error, FormalLLMError) else NotationError(str(error), file="plan")
         yield {"part": "problems", "problems": [problem(shown)]}
         return
-    yield _verdict(written, found)
+    yield _build_verdict(written, found)
     word = found.word if found.valid else found.nearest
     if word is not None:
         yield drawn(way_picture(written.rules, word, written.wording.reads))
 
 
-def _verdict(written: ReadRules, found: Verification) -> Part:
+def _build_verdict(written: ReadRules, found: Verification) -> Part:
     text = found if isinstance(found, TextVerification) else None
     return {
         "part": "verdict", "valid": found.valid, "reason": found.reason, "word": written.word(found.word),
         "position": found.position, "line": text.line if text is not None else None,
         "allowed": list(map(written.lookahead.automaton.label, found.allowed)), "may_stop": found.may_stop,
-        "nearest": written.shown(found.nearest), "changes": _changes(found),
+        "nearest": written.shown(found.nearest), "changes": _list_changes(found),
         "skipped": list(text.skipped) if text is not None else [], "answers": None,
     }  # fmt: skip
 
 
-def _changes(found: Verification) -> list[str]:
+def _list_changes(found: Verification) -> list[str]:
     if isinstance(found, TextVerification) and found.changes:
         return list(found.changes)
     return [str(edit) for edit in found.edits]
 
 
-def _of_agent(written: ReadRules, told: str, verifier: Verifier) -> Verification | None:
-    """A transcript of an agent, in JSON lines; None where the text is none."""
-    if not isinstance(written.rules, Behaviour) or not told.lstrip().startswith("{"):
+def _verify_transcript(written: ReadRules, text: str, verifier: Verifier) -> Verification | None:
+    """Verify a transcript of an agent, in JSON lines; None where the text is not one."""
+    if not isinstance(written.rules, Behaviour) or not text.lstrip().startswith("{"):
         return None
-    return verifier.verify([segment.state for segment in Transcript.from_jsonl(told).segments])
+    return verifier.verify([segment.state for segment in Transcript.from_jsonl(text).segments])
 
 
 # -- recordings of answers ----------------------------------------------------------------------------------------
 
 
-def _recording(told: str) -> list[tuple[str, ...]] | None:
-    """The texts that were chosen, for each answer of a recording; None where the text is no recording.
+def _read_recording(text: str) -> list[tuple[str, ...]] | None:
+    """Read the texts that each answer of a recording chose; None where the text is not a recording.
 
     Raises:
         NotationError: a line is damaged.
     """
-    if _RECORDING not in told[:200]:
+    if _RECORDING not in text[:200]:
         return None
     found = []
-    for place, line in enumerate(lines_of(told), 1):
+    for place, line in enumerate(lines_of(text), 1):
         if not line.strip():
             continue
         try:
@@ -97,8 +99,8 @@ def _recording(told: str) -> list[tuple[str, ...]] | None:
     return found
 
 
-def _replayed(written: ReadRules, recorded: Sequence[Sequence[str]]) -> Part:
-    """How far a recording can be followed: what was chosen is looked for by its text among what is offered now."""
+def _replay_recording(written: ReadRules, recorded: Sequence[Sequence[str]]) -> Part:
+    """Follow a recording as far as possible: each choice is found by its text among the options offered now."""
     walk = Walk(written.table, wording=written.wording)
     answers: list[list[int]] = []
     reason = ""

@@ -13,7 +13,7 @@ from formal_llm.errors import FormalLLMError, Undecided
 from formal_llm.studio.drawn import drawn, rules_picture
 from formal_llm.studio.parts import Asked, Part, Parts, text_of
 from formal_llm.studio.procedures import check_procedure, picture_procedure
-from formal_llm.studio.rules import MAX_STATES, ReadRules, asked_rules, is_procedure, problem
+from formal_llm.studio.rules import MAX_STATES, ReadRules, asked_rules, build_problem, is_procedure, problem
 
 #: How many plans are drawn at random.
 _SAMPLES = 5
@@ -31,9 +31,9 @@ def check(asked: Asked) -> Parts:
     except FormalLLMError as error:
         yield {"part": "problems", "problems": [problem(error)]}
         return
-    yield {"part": "problems", "problems": list(written.warnings), "facts": _facts(written)}
+    yield {"part": "problems", "problems": list(written.warnings), "facts": _describe_rules(written)}
     yield drawn(rules_picture(written, text_of(asked, "near", "")))
-    yield from _language(written, random.Random(str(asked.get("seed", 0))))
+    yield from _analyze_language(written, random.Random(str(asked.get("seed", 0))))
 
 
 def picture(asked: Asked) -> Parts:
@@ -44,8 +44,8 @@ def picture(asked: Asked) -> Parts:
         yield drawn(rules_picture(asked_rules(asked), text_of(asked, "near", "")))
 
 
-def _facts(written: ReadRules) -> list[Part]:
-    """What the rules are, as they are written."""
+def _describe_rules(written: ReadRules) -> list[Part]:
+    """Count what the rules contain, as they are written."""
     rules, source = written.rules, written.source
     sizes: dict[str, dict[str, int]] = {}
     if isinstance(rules, CFG):
@@ -60,41 +60,36 @@ def _facts(written: ReadRules) -> list[Part]:
         sizes["behaviour"] = {"state": len(rules.states)}
     if not isinstance(source, CFG):
         sizes["automaton"] = {"state": len(source.states), "transition": len(source.transitions)}
-    rows = {name: ", ".join(_counted(number, what) for what, number in size.items()) for name, size in sizes.items()}
+    rows = {
+        name: ", ".join(_format_count(number, what) for what, number in size.items()) for name, size in sizes.items()
+    }
     rows["limits"] = "; ".join(line.lstrip("%") for line in source.limits.lines()) or "none"
     return [{"name": name, "value": value} for name, value in rows.items()]
 
 
-def _counted(number: int, what: str) -> str:
+def _format_count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _language(written: ReadRules, rng: random.Random) -> Parts:
+def _analyze_language(written: ReadRules, rng: random.Random) -> Parts:
     try:
         lookahead = written.lookahead
         shortest = lookahead.shortest_word()
         if shortest is None:
             why = why_empty(lookahead.source, max_states=MAX_STATES)
-            yield {"part": "problems more", "problems": [_no_plan(why.reason)]}
+            yield {"part": "problems more", "problems": [build_problem("error", f"no valid plan: {why.reason}")]}
             return
         yield {"part": "shortest", "plan": written.word(shortest)}
         many = count_plans(lookahead)
-        yield {"part": "count", "said": many.describe_count("of at most {} terminals"), "number": str(many.number)}
+        yield {"part": "count", "text": many.describe_count("of at most {} terminals"), "number": str(many.number)}
         words = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(_SAMPLES)]
         yield {"part": "samples", "plans": [written.word(word) for word in dict.fromkeys(words) if word is not None]}
         usable = lookahead.detours(lookahead.automaton.start())
         if unused := [name for name in lookahead.automaton.terminals if name not in usable]:
             more = f" and {len(unused) - _NAMES:,} more" if len(unused) > _NAMES else ""
-            yield {"part": "problems more", "problems": [_unused(", ".join(unused[:_NAMES]) + more)]}
+            names = ", ".join(unused[:_NAMES]) + more
+            yield {"part": "problems more", "problems": [build_problem("warning", f"in no plan: {names}")]}
     except Undecided as error:
         yield {"part": "undecided", "reason": str(error)}
     except FormalLLMError as error:
         yield {"part": "problems more", "problems": [problem(error)]}
-
-
-def _no_plan(reason: str) -> Part:
-    return {"kind": "error", "message": f"no valid plan: {reason}", "line": None, "column": None, "way_out": ""}
-
-
-def _unused(names: str) -> Part:
-    return {"kind": "warning", "message": f"in no plan: {names}", "line": None, "column": None, "way_out": ""}

@@ -77,7 +77,7 @@ class Opened:
             if not path.parent.is_dir():
                 raise FormalLLMError(f"{path}: there is no folder {path.parent}")
             return cls(path, path.name, path.suffix, "")
-        return cls(path, path.name, path.suffix, read_text(path), _version(path))
+        return cls(path, path.name, path.suffix, read_text(path), _hash_file(path))
 
     def save(self, text: str, version: str) -> str:
         """Write the text to the file, as a whole or not at all; gives its new version.
@@ -89,19 +89,19 @@ class Opened:
         if self.path is None:
             raise FormalLLMError("the studio was not opened with a file: download the text instead")
         try:
-            if (_version(self.path) if self.path.exists() else "") != version:
+            if (_hash_file(self.path) if self.path.exists() else "") != version:
                 raise Changed(f"{self.path} was changed by somebody else since it was read; nothing was written")
-            _write(self.path, text)
-            return _version(self.path)
+            _replace_file(self.path, text)
+            return _hash_file(self.path)
         except OSError as error:
             raise FormalLLMError(f"{self.path}: {error.strerror or error}") from None
 
 
-def _version(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
-def _write(path: Path, text: str) -> None:
+def _replace_file(path: Path, text: str) -> None:
     """Replace a file in one step, with its rights and its line ends."""
     path = path.resolve()
     data = text.encode()
@@ -111,7 +111,7 @@ def _write(path: Path, text: str) -> None:
             data = data.replace(b"\n", b"\r\n")
         mode = path.stat().st_mode & 0o7777
     else:
-        mode = 0o666 & ~_umask()
+        mode = 0o666 & ~_read_umask()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -123,7 +123,7 @@ def _write(path: Path, text: str) -> None:
         raise
 
 
-def _umask() -> int:
+def _read_umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""The rules that stand in the editor: read, with what is wrong with them and where, and kept until they change."""
+"""The rules in the editor: read, with what is wrong with them and where, and kept until they change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ReadRules:
 
     Attributes:
         rules: as they are written.
-        source: what a planner walks; a chart's placeholders stand in braces.
+        source: what a planner walks; a chart's placeholders are written in braces.
         warnings: what is probably not meant, as the page receives it.
     """
 
@@ -78,7 +78,7 @@ def read(text: str, ending: str) -> ReadRules:
         names = rules.placeholders if isinstance(rules, Flowchart) else ()
         source = automaton_of(rules, {name: f"{{{name}}}" for name in names})
     messages = dict.fromkeys(str(one.message) for one in caught)
-    return ReadRules(rules, source, tuple(_warning(message) for message in messages))
+    return ReadRules(rules, source, tuple(_build_warning(message) for message in messages))
 
 
 def asked_rules(asked: Asked, name: str = "text") -> ReadRules:
@@ -106,22 +106,23 @@ def is_procedure(asked: Asked) -> bool:
     return text_of(asked, "ending", ".cfg") == PROCEDURE
 
 
-def _warning(message: str) -> Part:
+def _build_warning(message: str) -> Part:
     place = _PLACE.match(message)
     line, column = (None, None) if place is None else place.groups()
-    return _problem("warning", message[place.end() :] if place else message, line, column)
+    return build_problem("warning", message[place.end() :] if place else message, line, column)
 
 
 def problem(error: FormalLLMError) -> Part:
     """An error as the page shows it: what is wrong, where, and the way out."""
     if not isinstance(error, NotationError):
-        return _problem("error", str(error), None, None)
+        return build_problem("error", str(error))
     expected = f"expected: {', '.join(error.expected)}" if error.expected else ""
     way_out = "\n".join(filter(None, (expected, error.suggestion or "")))
-    return _problem("error", error.problem, error.line, error.column) | {"way_out": way_out}
+    return build_problem("error", error.problem, error.line, error.column) | {"way_out": way_out}
 
 
-def _problem(kind: str, message: str, line: str | int | None, column: str | int | None) -> Part:
+def build_problem(kind: str, message: str, line: str | int | None = None, column: str | int | None = None) -> Part:
+    """Build a problem as the page shows it; ``kind`` is ``"error"`` or ``"warning"``."""
     return {
         "kind": kind, "message": message, "line": None if line is None else int(line),
         "column": None if column is None else int(column), "way_out": "",

@@ -56,7 +56,7 @@ class OriginGuard:
             return
         if scope["type"] != "http":
             return  # nothing here speaks WebSocket: the handshake is closed
-        refusal = self._refusal(scope)
+        refusal = self._find_refusal(scope)
         if refusal is not None:
             await PlainTextResponse(refusal[1], refusal[0], _HEADERS)(scope, receive, send)
             return
@@ -69,7 +69,7 @@ class OriginGuard:
 
         await self._app({**scope, "path": path, "raw_path": path.encode(), "root_path": ""}, receive, guarded)
 
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+    def _find_refusal(self, scope: Scope) -> tuple[int, str] | None:
         """The status and the text with which a request is refused; None where it is not."""
         headers = Headers(scope=scope)
         if headers.getlist("host") not in [[host] for host in self._hosts]:
@@ -137,7 +137,7 @@ def application(opened: Opened, workers: Workers, token: str, port: int) -> ASGI
         })  # fmt: skip
 
     async def saved(request: Request) -> Response:
-        asked = await _json(request)
+        asked = await _read_json(request)
         text, version = asked.get("text"), asked.get("version")
         if not isinstance(text, str) or not isinstance(version, str):
             return JSONResponse({"problem": "a text and its version are saved"}, 400)
@@ -147,7 +147,7 @@ def application(opened: Opened, workers: Workers, token: str, port: int) -> ASGI
             return JSONResponse({"problem": str(error)}, 409 if isinstance(error, Changed) else 400)
 
     async def answered(request: Request) -> Response:
-        asked = await _json(request)
+        asked = await _read_json(request)
         question, lane = asked.get("question"), asked.get("lane")
         if not isinstance(question, str) or question not in QUESTIONS:
             return JSONResponse({"problem": "there is no such question"}, 400)
@@ -163,7 +163,7 @@ def application(opened: Opened, workers: Workers, token: str, port: int) -> ASGI
     return OriginGuard(Starlette(routes=routes), token, port)
 
 
-async def _json(request: Request) -> dict[str, object]:
+async def _read_json(request: Request) -> dict[str, object]:
     """The JSON object of a request; an empty one where it is none."""
     data = b""
     async for part in request.stream():

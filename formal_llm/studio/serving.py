@@ -67,13 +67,13 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(opened: Opened, port: int, tell: Callable[[str], None], *, browser: bool) -> None:
+def serve(opened: Opened, port: int, announce: Callable[[str], None], *, browser: bool) -> None:
     """Serve a file's studio until it is interrupted.
 
     Args:
         opened: what is edited.
         port: where; 0 for any port that is free.
-        tell: called with the address.
+        announce: called with the address.
         browser: whether a browser is opened there.
 
     Raises:
@@ -89,7 +89,7 @@ def serve(opened: Opened, port: int, tell: Callable[[str], None], *, browser: bo
             application(opened, workers, token, port), log_level="warning", access_log=False, server_header=False,
             timeout_graceful_shutdown=3, ws="none", lifespan="off",
         )  # fmt: skip
-        tell(address)
+        announce(address)
         if browser:
             # A browser of the terminal would not come back before it is left.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

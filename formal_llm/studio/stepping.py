@@ -1,7 +1,7 @@
 """Walks on the page: answered by who looks at it, or by a provider while the page watches.
 
-The page keeps the answers, so going back is asking with one answer less; a walk is made anew from them each time. What
-is known of where it stands, :class:`~formal_llm.planning.drivers.stepping.Stepping` determines.
+The page keeps the answers, so going back means asking with one answer less; each time a new walk is built from them.
+:class:`~formal_llm.planning.drivers.stepping.Stepping` describes the position that it has reached.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _STACK = 40
 
 
 def step(asked: Asked) -> Parts:
-    """Where a walk stands after some answers: the question, the configuration, the picture, why options are missing."""
+    """A walk after some answers: the question, the configuration, the picture, and why options are missing."""
     written = asked_rules(asked)
     try:
         here = Stepping(replayed(written, asked), written.rules)
-        yield _position(written, here)
+        yield _describe_position(written, here)
     except FormalLLMError as error:
         yield {"part": "problems", "problems": [problem(error)]}
         return
     yield drawn(here.picture)
     if not here.done:
-        yield {"part": "left out", "options": _left_out(here)}
+        yield {"part": "left out", "options": _explain_left_out(here)}
 
 
 def branches(asked: Asked) -> Parts:
@@ -71,7 +71,7 @@ def replayed(written: ReadRules, asked: Asked) -> Walk:
     return walk
 
 
-def _position(written: ReadRules, here: Stepping) -> Part:
+def _describe_position(written: ReadRules, here: Stepping) -> Part:
     question, stack = here.question, here.stack
     return {
         "part": "position",
@@ -88,7 +88,7 @@ def _position(written: ReadRules, here: Stepping) -> Part:
     }
 
 
-def _left_out(here: Stepping) -> list[Part]:
+def _explain_left_out(here: Stepping) -> list[Part]:
     try:
         return [{"text": one.text, "reason": one.reason} for one in here.left_out]
     except (AutomatonError, Undecided) as error:
@@ -102,13 +102,13 @@ def run(asked: Asked) -> Parts:
     if name.strip() == "person":
         raise BadQuestion('"person" answers on a terminal; here, answer the questions under "Be the model"')
     try:
-        yield from _run(written, name.strip(), text_of(asked, "task", ""))
+        yield from _run_provider(written, name.strip(), text_of(asked, "task", ""))
     except (FormalLLMError, ValueError, OSError) as error:
         shown = error if isinstance(error, FormalLLMError) else FormalLLMError(str(error))
         yield {"part": "problems", "problems": [problem(shown)]}
 
 
-def _run(written: ReadRules, name: str, task: str) -> Parts:
+def _run_provider(written: ReadRules, name: str, task: str) -> Parts:
     happened: list[Event] = []
     planner = Planner(written.source, llm=name, max_states=MAX_STATES, on_event=happened.append)
     walk = planner.start(task)
@@ -121,11 +121,11 @@ def _run(written: ReadRules, name: str, task: str) -> Parts:
             question = resumed(steps, given)
             for event in happened:
                 straight = straight and not isinstance(event, Backtracked)
-                yield from _report(event, answers)
+                yield from _report_event(event, answers)
             happened.clear()
             given = try_answer(partial(answered, planner.llm), question)
     for event in happened:
-        yield from _report(event, answers)
+        yield from _report_event(event, answers)
     # After a dead end the answers alone do not lead to the plan again.
     yield {
         "part": "finished", "word": written.word(walk.word), "plan": str(walk.plan), "questions": walk.usage.questions,
@@ -133,7 +133,7 @@ def _run(written: ReadRules, name: str, task: str) -> Parts:
     }  # fmt: skip
 
 
-def _report(event: Event, answers: list[list[int]]) -> Parts:
+def _report_event(event: Event, answers: list[list[int]]) -> Parts:
     """What happened, as the page shows it; an answer is added to the others."""
     if isinstance(event, AskedEvent):
         yield {"part": "asked", "prompt": event.question.prompt}

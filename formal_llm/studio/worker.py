@@ -45,20 +45,22 @@ def serve(connection: Connection) -> None:
             begun = time.process_time()
             try:
                 for part in answer(asked):
-                    connection.send_bytes(_line(part))
+                    connection.send_bytes(_encode_part(part))
             except MemoryError:
-                connection.send_bytes(_line({"part": "given up", "reason": "it needs too much memory"}))
+                connection.send_bytes(_encode_part({"part": "given up", "reason": "it needs too much memory"}))
                 return
             except OSError:
                 raise
             except Exception as error:
                 # An error of ours: it is shown, and the page continues.
-                connection.send_bytes(_line({"part": "bad question", "reason": f"{type(error).__name__}: {error}"}))
-            connection.send_bytes(_line({"part": "end", "seconds": round(time.process_time() - begun, 3)}))
+                connection.send_bytes(
+                    _encode_part({"part": "bad question", "reason": f"{type(error).__name__}: {error}"})
+                )
+            connection.send_bytes(_encode_part({"part": "end", "seconds": round(time.process_time() - begun, 3)}))
             connection.send_bytes(b"")
 
 
-def _line(part: Part) -> bytes:
+def _encode_part(part: Part) -> bytes:
     return json.dumps(part, ensure_ascii=True).encode() + b"\n"
 
 
@@ -94,17 +96,17 @@ class Worker:
             self.stop()
         self._asked += 1
         try:
-            async with contextlib.aclosing(self._answer(asked, seconds, mine)) as parts:
+            async with contextlib.aclosing(self._answer_question(asked, seconds, mine)) as parts:
                 async for part in parts:
                     yield part
         finally:
             self._asked -= 1
 
-    async def _answer(self, asked: Mapping[str, object], seconds: float, mine: int) -> AsyncGenerator[bytes]:
+    async def _answer_question(self, asked: Mapping[str, object], seconds: float, mine: int) -> AsyncGenerator[bytes]:
         async with self._lock, self._slots:
             if self._closed or mine != self._newest:
                 reason = "the studio is closed" if self._closed else "something else was asked"
-                yield _line({"part": "given up", "reason": reason})
+                yield _encode_part({"part": "given up", "reason": reason})
                 return
             self._busy, finished = True, False
             loop = asyncio.get_running_loop()
@@ -112,7 +114,7 @@ class Worker:
             try:
                 connection = self._connection
                 if connection is None:
-                    connection = await loop.run_in_executor(self._threads, self._start)
+                    connection = await loop.run_in_executor(self._threads, self._start_process)
                 connection.send_bytes(json.dumps(asked).encode())
                 while True:
                     coming = loop.run_in_executor(self._threads, connection.recv_bytes)
@@ -126,14 +128,14 @@ class Worker:
                     reason = f"it took longer than {seconds:g} seconds"
                 else:
                     reason = "something else was asked" if mine != self._newest else "the worker has ended"
-                yield _line({"part": "given up", "reason": reason})
+                yield _encode_part({"part": "given up", "reason": reason})
             finally:
                 self._busy = False
                 if not finished:
                     self.stop()
 
-    def _start(self) -> Connection:
-        context = _context()
+    def _start_process(self) -> Connection:
+        context = _choose_context()
         ours, theirs = context.Pipe()
         process = context.Process(target=serve, args=(theirs,), daemon=True)
         process.start()
@@ -187,7 +189,7 @@ class Workers:
             worker.close()
 
 
-def _context() -> ForkServerContext | SpawnContext:
+def _choose_context() -> ForkServerContext | SpawnContext:
     """How workers are started: from a process that has imported all they need, where there is such a thing."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")

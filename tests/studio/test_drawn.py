@@ -37,4 +37,4 @@ def test_without_graphviz_there_is_mermaid_and_a_word_about_it(monkeypatch: pyte
     assert part["svg"] is None
     assert "Graphviz" in str(part["problem"])
     assert str(part["mermaid"]).startswith("flowchart")
-    assert "cup of tea" in str(part["said"])
+    assert "cup of tea" in str(part["text"])

@@ -7,7 +7,7 @@ from tests.studio.texts import CHART, TEA, part, parts
 def test_a_check_tells_all_in_the_order_in_which_it_is_known() -> None:
     assert [one["part"] for one in parts("check")] == ["problems", "picture", "shortest", "count", "samples"]
     assert part("shortest", "check")["plan"] == {"names": ["boil_water"], "labels": ["Boil water"]}
-    assert part("count", "check")["said"] == "5"
+    assert part("count", "check")["text"] == "5"
 
 
 def test_samples_are_plans_and_change_with_the_seed() -> None:
@@ -38,7 +38,7 @@ def test_what_no_plan_uses_is_warned_of() -> None:
 
 
 def test_infinite_languages_are_counted_up_to_a_length() -> None:
-    assert "infinitely many" in part("count", "check", CHART, ".mmd")["said"]
+    assert "infinitely many" in part("count", "check", CHART, ".mmd")["text"]
 
 
 def test_the_sizes_of_rules() -> None:

@@ -42,6 +42,6 @@ def test_a_run_is_shown_where_it_is() -> None:
         verdict, picture = parts("judge", TEXT, ".procedure", plan=json.dumps(plan))
         assert (verdict["valid"], verdict["reason"]) == (True, "declined: look(x) > 1 does not hold")
         assert verdict["word"] == {"names": ["look"], "labels": ["look(x=3)"]}
-        assert "Marked:" in picture["said"]
+        assert "Marked:" in picture["text"]
     for plan in ("[]", "{}", "nonsense", '{"goal": "act"}'):
         assert "act --json" in part("problems", "judge", TEXT, ".procedure", plan=plan)["problems"][0]["message"]

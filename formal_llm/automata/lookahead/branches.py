@@ -165,7 +165,7 @@ class Branches:
         left: int,
     ) -> JudgedBranches:
         """Judge what was not decided once more, with what the other branches have left of the time."""
-        able, reach, unknown, standing, tally = judged
+        able, reach, unknown, undecided, tally = judged
         search = self._search
         for place, (row, due) in enumerate(doubtful):
             search.work.share_among(len(doubtful) - place)
@@ -176,7 +176,7 @@ class Branches:
             able |= row.bit
             if steps == UNKNOWN:
                 unknown |= row.bit
-                standing |= row.bit if how is TIME else 0
+                undecided |= row.bit if how is TIME else 0
             else:
                 reach = max(reach, row.steps + steps)
-        return JudgedBranches(able, reach, unknown, standing, tally)
+        return JudgedBranches(able, reach, unknown, undecided, tally)

@@ -53,7 +53,7 @@ class ClassSlot(NamedTuple):
 
 #: A terminal, a slot, or a symbol of the flow grammar by its index.
 Item = str | ClassSlot | int
-#: The symbol that stands for the whole stack at the start.
+#: The symbol for the whole stack at the start.
 ROOT = -1
 
 
@@ -291,21 +291,21 @@ class DerivationStates:
         inlined: dict[int, Rewriting] = {}
         for index in self._by_least_steps(ways):
             if len(ways[index]) == 1:
-                only = _substitute(ways[index][0], inlined)
+                only = _inline_rewritings(ways[index][0], inlined)
                 left = sum(isinstance(item, int) for item in only.items)
                 if not left or (left == 1 and len(only.items) <= 2):
                     inlined[index] = only
-        return {index: [_substitute(one, inlined) for one in group] for index, group in ways.items()}
+        return {index: [_inline_rewritings(one, inlined) for one in group] for index, group in ways.items()}
 
     def _substitute_choices(self, groups: Mapping[int, list[Rewriting]]) -> dict[int, list[Rewriting]]:
         """Put symbols that only read, and in one way, in their places: a slot is one way."""
         inlined: dict[int, Rewriting] = {}
         for index in self._by_least_steps(groups):
             if len(groups[index]) == 1:
-                only = _substitute(groups[index][0], inlined)
+                only = _inline_rewritings(groups[index][0], inlined)
                 if not any(isinstance(item, int) for item in only.items):
                     inlined[index] = only
-        whole = {index: [_substitute(one, inlined) for one in group] for index, group in groups.items()}
+        whole = {index: [_inline_rewritings(one, inlined) for one in group] for index, group in groups.items()}
         return {index: whole[index] for index in find_reachable([ROOT], lambda index: _symbols_of(whole[index]))}
 
     def _find_shared_features(self, ways: Mapping[int, list[Rewriting]]) -> dict[str, tuple[int, ...]]:
@@ -398,7 +398,7 @@ class DerivationStates:
             Undecided: there are more nodes.
         """
         if is_empty:
-            return self._freeze([_Node(0, [])], None)
+            return self._build_graph([_Node(0, [])], None)
         nodes: dict[NodeKey, int | None] = {END: 0}
         made: list[_Node] = [_Node(0, [])]
         root: NodeKey = ROOT
@@ -424,7 +424,7 @@ class DerivationStates:
                     raise Undecided("the plans have too many states to be weighed; raise max_states")
                 on_path.add(child)
                 frames.append(self._open_frame(child))
-        return self._freeze(made, nodes[root])
+        return self._build_graph(made, nodes[root])
 
     def _open_frame(self, key: NodeKey) -> tuple[NodeKey, list[DerivationEdge], Iterator[NodeKey]]:
         symbol = key if isinstance(key, int) else self.list_pending(key[0])[0][0]
@@ -505,7 +505,7 @@ class DerivationStates:
             least_sum += least * count
         return (left - least_sum) & self._classes.guard == self._classes.guard
 
-    def _freeze(self, made: Sequence[_Node], root: int | None) -> DerivationGraph:
+    def _build_graph(self, made: Sequence[_Node], root: int | None) -> DerivationGraph:
         """Number the nodes by their levels, and write their edges into arrays."""
         order = sorted(range(len(made)), key=lambda node: made[node].level)
         number = {node: place for place, node in enumerate(order)}
@@ -539,7 +539,7 @@ def _symbols_of(group: Sequence[Rewriting]) -> list[int]:
     return [item for one in group for item in one.items if isinstance(item, int)]
 
 
-def _substitute(rewriting: Rewriting, inlined: Mapping[int, Rewriting]) -> Rewriting:
+def _inline_rewritings(rewriting: Rewriting, inlined: Mapping[int, Rewriting]) -> Rewriting:
     """A rewriting with those of other symbols in their places."""
     if not any(isinstance(item, int) and item in inlined for item in rewriting.items):
         return rewriting

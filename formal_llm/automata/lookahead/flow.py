@@ -44,7 +44,7 @@ ACCEPTING = AcceptTarget()
 class AcceptBelowTarget(NamedTuple):
     """The target of a symbol with all that lies below it, at most one more symbol: the run accepts, wherever.
 
-    One symbol so stands for all the states between, of which a product of many automata has very many.
+    So one symbol represents all the states between, of which a product of many automata has very many.
     """
 
     below: tuple[str, ...]
@@ -90,7 +90,7 @@ class FlowSymbol:
         return self.free_steps < INFINITE
 
 
-def _stay(_: object, at: int) -> int:
+def _keep_state(_: object, at: int) -> int:
     """The state of a tabulation without constraints; a function with a name, so that it can be pickled."""
     return at
 
@@ -106,7 +106,7 @@ class FlowGrammar:
         self._known = 0
         #: The symbols without a completion, limits aside.
         self._dead: set[int] = set()
-        self._table = Tabulation(pda, _stay)
+        self._table = Tabulation(pda, _keep_state)
         self._open, self._open_at = False, -1
         self._exits: dict[tuple[State, str | None], list[State]] = {}
         self._ends: dict[tuple[State, Stack], bool] = {}

@@ -1,8 +1,8 @@
 """Whether one terminal of lookahead decides every choice: then each word has one derivation.
 
-On the symbols that stand for what a pushdown automaton does between pushing a stack symbol and popping it. The LL(1)
-condition (Lewis and Stearns 1968; Aho, Lam, Sethi and Ullman, section 4.4) is looked at first, since it takes little;
-where that fails, the LALR(1) condition (:mod:`formal_llm.automata.lookahead.ll1`), which distinguishes what begins
+Its symbols are the ways of a pushdown automaton between pushing a stack symbol and popping it. The LL(1) condition
+(Lewis and Stearns 1968; Aho, Lam, Sethi and Ullman, section 4.4) is checked first, since it takes little; where that
+fails, the LALR(1) condition (:mod:`formal_llm.automata.lookahead.ll1`), which distinguishes what begins
 alike. Both are sufficient, not necessary: an unambiguous grammar may fail them.
 """
 
@@ -146,7 +146,7 @@ def is_unambiguous(grammar: FlowGrammar, state: State, stack: Stack) -> bool:
 def _stack_rules(grammar: FlowGrammar, state: State, stack: Stack) -> list[Rule]:
     """Rules for the ways to work off a stack: the first symbol of it in some way, then the rest from the state after.
 
-    Where a symbol can be done with in one way only, it stands in the same rule as what is above it.
+    A symbol that can be worked off in one way only is put into the same rule as what is above it.
     """
     rules: list[Rule] = []
     numbers: dict[tuple[State, Stack], int] = {(state, stack): _START}

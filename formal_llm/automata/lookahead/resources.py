@@ -93,7 +93,7 @@ def _reading_places(ways: Mapping[int, Sequence[PlacedParts]], leaves: Collectio
             continue  # merged into the ways of others; on a stack it is promised to be read, not exchanged
         for reads, children, steps in group:
             for name in reads:
-                # A terminal read beside others stands in a place of its own: it cannot be exchanged alone.
+                # A terminal that is read with others has a place of its own: it cannot be exchanged alone.
                 alone = len(reads) == 1
                 places.setdefault(name, Counter())[(index, children, steps) if alone else name] += 1
     return places

@@ -34,7 +34,7 @@ class WordEnumeration:
     Args:
         grammar: the flow grammar of the automaton.
         max_words: how many words may be held at a time. A hundred times as many may be made, since a word that has
-            several derivations is made several times; and as many terminals may stand in them.
+            several derivations is made several times; and as many terminals may be in them.
     """
 
     def __init__(self, grammar: FlowGrammar, max_words: int) -> None:
@@ -86,7 +86,7 @@ class WordEnumeration:
     def _solve_equations(self, state: State, stack: Stack) -> None:
         """Fill the words of all symbols that a configuration leads to.
 
-        Only new words are joined with what stands beside them (semi-naive evaluation), and words are kept only when
+        Only new words are joined with their neighbours in a body (semi-naive evaluation), and words are kept only when
         all of them are found.
         """
         begin = [symbol.index for ways in self.grammar.walk_stack(state, stack) for symbol, _ in ways]

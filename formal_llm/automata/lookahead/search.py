@@ -3,8 +3,8 @@
 A state of the search is (pending symbols, what is left of the resources, what lower bounds still need). Three facts
 keep it small, and with enough budget finite:
 
-- a symbol that can be completed without limited terminals is *free*: it cannot stand in the way and is left out. While
-  lower bounds are open, free symbols that can serve them are kept, but never more copies than units are needed;
+- a symbol that can be completed without limited terminals is *free*: it cannot prevent a completion and is left out.
+  While lower bounds are open, free symbols that can serve them are kept, but never more copies than units are needed;
 - every other symbol takes at least one unit of a resource, so no more can be pending than units are left;
 - the order of symbols does not matter, and interchangeable terminals are one resource.
 
@@ -193,7 +193,7 @@ _LONGER = 100
 #: The same where sums are bounded from both sides, and lead it to an end.
 _PATIENCE = 200
 #: The most paused searches.
-_STANDING = 32
+_MOST_PAUSED = 32
 #: The least seconds that are worth an integer program.
 _LEAST_EFFORT = 0.01
 
@@ -269,7 +269,7 @@ class CompletionSearch:
             self._after = SuccessorStates(self.demands, self.work)
             self._memo: dict[SearchState, float] = {}
             self._how: dict[SearchState, str] = {}
-            self._standing: dict[SearchState, _PausedSearch] = {}
+            self._paused: dict[SearchState, _PausedSearch] = {}
             self._tried: dict[tuple[SearchState, str], float] = {}
             self._finished: dict[tuple[int, Unresolved, int, int], tuple[float, str]] = {}
 
@@ -343,7 +343,7 @@ class CompletionSearch:
             return self._record_moves(state, moves, SEARCH)
         if self.work.is_over:
             return UNKNOWN
-        guided = state.needed and self.guide is not None and state not in self._standing
+        guided = state.needed and self.guide is not None and state not in self._paused
         found = self._depth_first_search(state, min(_PATIENCE if self._after.sums else PATIENCE, self.max_states))
         if found == UNKNOWN:
             found = self._by_linear_programs(state)
@@ -401,43 +401,43 @@ class CompletionSearch:
         if len(memo) > _CACHE:
             memo.clear()
             self._how.clear()
-        standing = self._standing.pop(root, None) or _PausedSearch(root, self._after.list_successors(root))
-        visited, frames = standing.visited, standing.frames
+        paused = self._paused.pop(root, None) or _PausedSearch(root, self._after.list_successors(root))
+        visited, frames = paused.visited, paused.frames
         while frames and work.left > work.floor:
             for cost, state in frames[-1][2]:
                 if not state.pending and state.unresolved is None and not state.needed:
                     return self._record_path(frames, cost)
                 known = memo.get(state)
                 if known == UNKNOWN:
-                    standing.unsure = True
+                    paused.unsure = True
                 elif known is not None and known < INFINITE:
                     return self._record_path(frames, cost + known)
                 elif known is None and state not in visited:
                     if len(visited) >= max_states:
                         here, arrival, after = frames[-1]
                         frames[-1] = here, arrival, chain(((cost, state),), after)
-                        return self._pause_search(root, standing)
+                        return self._pause_search(root, paused)
                     visited.add(state)
                     frames.append((state, cost, self._after.list_successors(state)))
                     break
             else:
                 frames.pop()
         if frames:
-            return self._pause_search(root, standing)
-        if standing.unsure:
+            return self._pause_search(root, paused)
+        if paused.unsure:
             memo[root] = UNKNOWN
             return UNKNOWN
         memo.update(dict.fromkeys(visited, INFINITE))
         return INFINITE
 
-    def _pause_search(self, root: SearchState, standing: _PausedSearch) -> float:
+    def _pause_search(self, root: SearchState, paused: _PausedSearch) -> float:
         """Pause a search, to continue it later; where it has visited all states that it may, it is given up."""
-        if len(standing.visited) >= self.max_states:
+        if len(paused.visited) >= self.max_states:
             self._memo[root] = UNKNOWN
         else:
-            if len(self._standing) >= _STANDING:
-                del self._standing[next(iter(self._standing))]
-            self._standing[root] = standing
+            if len(self._paused) >= _MOST_PAUSED:
+                del self._paused[next(iter(self._paused))]
+            self._paused[root] = paused
         return UNKNOWN
 
     def _record_path(

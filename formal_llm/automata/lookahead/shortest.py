@@ -61,7 +61,7 @@ class ShortestSearch:
         completion.guide = self.find_some_completion
 
     def fresh_completion_search(self) -> CompletionSearch:
-        """The completion search with nothing remembered but what the rules alone say."""
+        """Make a completion search that remembers only what follows from the rules alone."""
         self._forget_old_version()
         alone = ShortestSearch(self.completion.fresh_copy())
         alone._forget_old_version()

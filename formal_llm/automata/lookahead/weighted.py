@@ -76,7 +76,7 @@ class EstimatedSample(NamedTuple):
     Attributes:
         words: the plans.
         effective: how many independent samples the draws are worth among which the plans were chosen (the effective
-            sample size of Kong 1992). Where it is small, few plans stand for all.
+            sample size of Kong 1992). Where it is small, few plans represent all.
         log_partition: the logarithm of an unbiased estimate of the sum of all weights.
     """
 
@@ -617,9 +617,9 @@ class _SubsetsInOrder:
         self._queue: list[tuple[float, tuple[int, ...]]] = []
         self._seen: set[tuple[int, ...]] = set()
         if size <= len(self._order):
-            self._push(tuple(range(size)))
+            self._push_ranks(tuple(range(size)))
 
-    def _push(self, ranks: tuple[int, ...]) -> None:
+    def _push_ranks(self, ranks: tuple[int, ...]) -> None:
         if ranks not in self._seen:
             self._seen.add(ranks)
             heapq.heappush(self._queue, (-sum(self._sorted[rank] for rank in ranks), ranks))
@@ -631,7 +631,7 @@ class _SubsetsInOrder:
             self._found.append((-weight, [self._order[rank] for rank in ranks]))
             for place, rank in enumerate(ranks):
                 if rank + 1 < (ranks[place + 1] if place + 1 < len(ranks) else len(self._order)):
-                    self._push((*ranks[:place], rank + 1, *ranks[place + 1 :]))
+                    self._push_ranks((*ranks[:place], rank + 1, *ranks[place + 1 :]))
         return self._found[number] if number < len(self._found) else None
 
 

@@ -88,7 +88,7 @@ class WeightedSearch:
         }
         self._per_unit = self._find_promises([step for group in steps.values() for step in group])
         self._costs = least_costs(
-            (index, self._cost(step), step.symbols)
+            (index, self._price_step(step), step.symbols)
             for index, group in steps.items()
             for step in group
             if step.worth > -inf
@@ -151,13 +151,13 @@ class WeightedSearch:
             promises[scarcest] = promises.get(scarcest, 0.0) + owed / step.fields[scarcest]
         return promises
 
-    def _cost(self, step: _PricedStep) -> float:
+    def _price_step(self, step: _PricedStep) -> float:
         """What a step costs beside the promises that it takes; never below 0."""
         promised = sum(self._per_unit.get(field, 0.0) * amount for field, amount in step.fields.items())
         slots = sum(min(self._sorted[field][0], 0.0) for field in step.slots)
         return max(promised - step.worth - slots, 0.0)
 
-    def _bound(self, key: NodeKey) -> float:
+    def _bound_weight(self, key: NodeKey) -> float:
         """The most that can follow from a state."""
         derivations = self._derivations
         if key == END:
@@ -193,7 +193,7 @@ class WeightedSearch:
         worth: dict[NodeKey, float] = {root: 0.0}
         came: dict[NodeKey, tuple[NodeKey, Rewriting]] = {}
         done: set[NodeKey] = set()
-        queue: list[tuple[float, int, NodeKey]] = [(-self._bound(root), 0, root)]
+        queue: list[tuple[float, int, NodeKey]] = [(-self._bound_weight(root), 0, root)]
         turn = 0
         while queue:
             _, _, key = heapq.heappop(queue)
@@ -207,9 +207,9 @@ class WeightedSearch:
             for rewriting, children, slots in derivations.list_edges(key):
                 following, *others = children
                 here = worth[key] + self._weigh_rewriting(rewriting)
-                here += sum(map(self._bound, others)) + sum(map(self._slot_worth, slots))
+                here += sum(map(self._bound_weight, others)) + sum(map(self._slot_worth, slots))
                 if here > worth.get(following, -inf):
-                    bound = self._bound(following)
+                    bound = self._bound_weight(following)
                     if bound > -inf:
                         worth[following] = here
                         came[following] = key, rewriting
@@ -271,7 +271,7 @@ class WeightedSearch:
             for rewriting, children, slots in self._derivations.list_edges(key):
                 weight = math.log(rewriting.times) + self._weigh_rewriting(rewriting)
                 weight += sum(slot_weights[slot - first] for slot in slots)
-                guide = weight + sum(map(self._bound, children))
+                guide = weight + sum(map(self._bound_weight, children))
                 if guide > -inf:
                     found.append((rewriting, children, weight))
                     guides.append(guide)

@@ -47,7 +47,7 @@ from formal_llm.pictures.drawable import Drawable
 #: What a symbol's name may look like: no blanks, quotes, bars, commas, parentheses, equals or comment signs, no arrow.
 NAME = r'(?!%)(?:(?!->|→|::=)[^\s\x00-\x1f\x7f|"#(),=])+'
 _NAME = re.compile(NAME)
-#: What stands for an empty body, and so names no symbol.
+#: The words for an empty body, which so name no symbol.
 EMPTY_WORDS = ("ε", "%empty")
 
 
@@ -112,7 +112,7 @@ class CFG(PickledByFields, Written, Drawable):
     def from_letters(cls, text: str, start: str = "") -> CFG:
         """Read the compact notation of papers, ``T → BI|DT|EIT|FTT``: a letter, with digits or primes, is a symbol.
 
-        Rules stand on lines of their own or are parted by semicolons. Subscript digits are read as digits.
+        Each rule is on a line of its own, or rules are separated by semicolons. Subscript digits are read as digits.
 
         Raises:
             GrammarError: with line, column and a caret.

@@ -5,7 +5,7 @@ derivatives of a formula by all sequences are, up to the normal form of :mod:`fo
 finitely many; they are the states of a deterministic automaton, and a state accepts where its formula holds ε.
 Partition refinement makes it the smallest one (Hopcroft 1971).
 
-Names that the formula does not mention all behave alike, so one stands for all of them until the table is written out.
+Names that the formula does not mention all behave alike, so one represents all of them until the table is written out.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class DFA(NamedTuple):
 def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = MAX_STATES) -> DFA:
     """The smallest automaton for the sequences over ``alphabet`` that are in ``formula``.
 
-    Names of the formula that are not in the alphabet stand nowhere.
+    Names of the formula that are not in the alphabet occur in no sequence.
 
     Raises:
         Undecided: the formula has more than ``max_states`` derivatives.
@@ -67,7 +67,7 @@ def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = 
     named = set(formula.names)
     other = next((letter for letter in letters if letter not in named), None)
     kinds = [letter for letter in letters if letter in named or letter == other]
-    #: For each letter the column of the one that stands for it.
+    #: For each letter the column of the letter that represents it.
     column = {letter: kinds.index(letter if letter in named else other or "") for letter in letters}
 
     numbers: dict[Formula, int] = {formula: 0}

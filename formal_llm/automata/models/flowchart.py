@@ -178,8 +178,8 @@ class Flowchart(FlowGraph, Written, Drawable):
         limits: how often steps, and answers by names such as ``entitled=yes``, may be or must be on a way through it;
             bounds on sums of their numbers, and when they may be.
         numbers: amounts that steps and answers carry (minutes, money), by name.
-        order: of what stands in the branches of a fork: ``any``, or ``drawn``, each branch as a whole in the order of
-            the arrows.
+        order: that of the steps in the branches of a fork: ``any``, or ``drawn``, each branch as a whole in the order
+            of the arrows.
         comments: what is printed above nodes and arrows that have not changed, by what is printed for them; they mean
             nothing.
         world: the decisions that the world makes: a tool's result, a person, the caller, and no model.

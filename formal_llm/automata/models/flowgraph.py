@@ -24,7 +24,7 @@ from formal_llm.errors import AutomatonError
 #: A place in a text that a task fills in.
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
-#: A node's name: a word; some signs may stand inside it.
+#: A node's name: a word; some signs may be inside it.
 ID = re.compile(r"\w(?:\w|[-./'+:](?=\w))*")
 #: Words that Mermaid does not take for names.
 RESERVED = ("end", "subgraph", "graph", "flowchart", "direction", "style", "linkStyle", "classDef", "class", "click")
@@ -426,7 +426,7 @@ class _PostdominatorTree:
 
 #: A chart whose branches can be ordered in more ways than this has places is refused.
 MOST_PLACES = 100_000
-#: How deep forks may stand inside of each other.
+#: How deep forks may be nested.
 _DEEPEST = 50
 #: The place of a branch that has come to where the branches meet.
 _DONE = "."

@@ -23,9 +23,9 @@ formula             L(f)                           in words
 =================== ============================== ================================================================
 
 ``not``, ``any``, ``eventually`` depend on Σ, the others do not. ``(always a)`` holds of ε, and it is the same as ``(not
-(eventually (and any (not a))))``: nowhere stands a single state that is not in a. Reading a over *every* part would be
-of no use, since ε and longer parts hardly ever are in it, and reading it over suffixes, as linear temporal logic does,
-does not fit formulas that say how a sequence ends.
+(eventually (and any (not a))))``: every single state is in a. Reading a over *every* part would be of no use, since ε
+and longer parts hardly ever are in it, and reading it over suffixes, as linear temporal logic does, does not fit
+formulas that describe how a sequence ends.
 
 In a behaviour, ``(always (next a b))`` is a sequence again and again (:class:`Repeated`): L((next a b))*. So the first
 version of the paper writes an agent that never ends by itself.

@@ -115,7 +115,7 @@ class LRState(dict[object, "LRState | LRRule | None"]):
 
 
 class _GotoTable(dict[str, LRState]):
-    """For each nonterminal that ends where a state stands, the state behind it."""
+    """For each nonterminal that ends at a state, the state behind it."""
 
     __slots__ = ("_state",)
 
@@ -261,7 +261,7 @@ class _Conflict(Exception):
 class PredictRow(dict[str, "tuple[PredictRow, ...] | None"]):
     """A symbol, and what it does with the next terminal when it is on top of the stack.
 
-    The value for a terminal is what stands in its place once the terminal is read (the top last), None where the
+    The value for a terminal is what replaces the symbol once the terminal is read (the top last), None where the
     symbol derives ε and the terminal is left to the one below. Values are worked out when they are first asked for.
     """
 
@@ -402,7 +402,7 @@ class Recognizer:
                     at = found
 
     def _bottom_up(self, word: Sequence[str], at: int, row: Any, stack: ChartStack) -> int | None:
-        """Where the symbol of ``row``, which stands on ``stack``, ends; as :meth:`BottomUp.read` reports it."""
+        """Where the symbol of ``row``, which is on top of ``stack``, ends; as :meth:`BottomUp.read` reports it."""
         if self._tables is None:
             self._tables = LRTables(self.by_head, self.bits, self.first, self.nullable)
         symbol, follow = row.symbol, 0

@@ -144,8 +144,8 @@ def intersection(one: CFG | PDA | Behaviour, other: object) -> PDA:
     """``one & other``: the words that both allow, under the limits of both.
 
     Each side is a grammar, a :class:`PDA` or a behaviour. The side that needs a stack, as a grammar does, is the base,
-    wherever it stands, and the other side is a constraint on it. A terminal that one side does not know is forbidden by
-    it.
+    on whichever side it is, and the other side is a constraint on it. A terminal that one side does not know is
+    forbidden by it.
 
     Returns:
         A :class:`PDA` with the limits of both; ``NotImplemented`` where ``other`` is none of these.

@@ -68,7 +68,7 @@ def write_repetition(of: str, least: int, most: int | None = None) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def parse_repetition(symbol: str) -> Repetition | None:
-    """What a symbol such as ``X*`` repeats; None for any other symbol. A sign that stands alone is a name."""
+    """What a symbol such as ``X*`` repeats; None for any other symbol. A sign alone is a name."""
     if symbol[-1:] not in ("*", "+", "?", "}"):
         return None
     found = _SUFFIX.fullmatch(symbol)
@@ -139,7 +139,7 @@ def expand_sugar(symbol: str) -> tuple[Production, ...]:
         return ()
     of, least, most = again.of, again.least, again.most
     rest = (max(least - 1, 0), None if most is None else most - 1)
-    # The last of several that may be is distinguished from one that stands alone: it is "another" one.
+    # The last of several possible ones is distinguished from a single one: it is "another" one.
     more = (of,) if most == 1 else (of, f"{of}{{0,1}}" if rest == (0, 1) else write_repetition(of, *rest))
     return (Production(symbol, more), *(() if least else (Production(symbol, ()),)))
 

@@ -70,7 +70,7 @@ COVERAGE = Coverage(
 
 
 def choose_process(source: SourceText, root: Element, process: str | None) -> Element:
-    """Choose a process by its id, its name or the name of its pool; None stands for the only one.
+    """Choose a process by its id, its name or the name of its pool; None chooses the only one.
 
     Raises:
         NotationError: there is none, or there are several.

@@ -90,7 +90,7 @@ def _write_terminals(cfg: CFG) -> Iterator[str]:
 
 
 def _write_rules(cfg: CFG) -> Iterator[str]:
-    """Yield the rules, one line each, split if a comment stands between the productions of one."""
+    """Yield the rules, one line each, split if a comment is between the productions of one."""
     line, previous, ended = "", None, False
     for production in cfg.authored:
         text = "" if production.text is None else f" {quote_text(production.text)}"

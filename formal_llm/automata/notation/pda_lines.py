@@ -143,13 +143,13 @@ def _evaluate_node(node: ast.expr, values: Mapping[str, Value]) -> Value:
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
             return number
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return _calculate(sub, 0, _evaluate_node(inner, values))
+            return _apply_operator(sub, 0, _evaluate_node(inner, values))
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            return _calculate(_OPERATORS[type(sign)], _evaluate_node(left, values), _evaluate_node(right, values))
+            return _apply_operator(_OPERATORS[type(sign)], _evaluate_node(left, values), _evaluate_node(right, values))
     raise ValueError("not covered")
 
 
-def _calculate(operator: Callable[[int, int], int], one: Value, other: Value) -> int:
+def _apply_operator(operator: Callable[[int, int], int], one: Value, other: Value) -> int:
     if isinstance(one, str) or isinstance(other, str):
         raise TypeError("it computes with a name that is no number")
     value = operator(int(one), int(other))
@@ -245,7 +245,7 @@ def statements(source: SourceText) -> Iterator[PdaLine | PlainTransition]:
         if plain is not None:
             yield plain
             continue
-        tokens, end = _tokenize(source, text, number)
+        tokens, end = _tokenize_line(source, text, number)
         if not tokens:
             continue
         at = next((n for n, token in enumerate(tokens) if _begins_clause(tokens[n:])), len(tokens))
@@ -281,7 +281,7 @@ def _read_plain_line(text: str, number: int) -> PlainTransition | None:
     )
 
 
-def _tokenize(source: SourceText, text: str, number: int) -> tuple[list[PdaToken], PdaToken]:
+def _tokenize_line(source: SourceText, text: str, number: int) -> tuple[list[PdaToken], PdaToken]:
     tokens: list[PdaToken] = []
     at = end = 0
     while at < len(text):

@@ -6,7 +6,7 @@
   A transition without a label takes no step: it may be followed at any time in its state.
 - If no transition has one, states are activities: a word lists the innermost states that are entered.
 
-One of these rules applies to the whole diagram: events and activities that are mixed in a plan cannot be told apart. A
+One of these rules applies to the whole diagram: events and activities in one plan could not be distinguished. A
 warning counts the transitions without labels if some have one.
 
 In a state of the class ``world``, or named in a comment ``%% %world NAME`` by its name or text, the world makes every

@@ -78,7 +78,7 @@ class Arc:
     source: str = ""
 
     def takes_event(self, event: str | None) -> bool:
-        """Return whether it takes an event; None stands for no event."""
+        """Return whether it takes an event; None means no event."""
         return not self.events if event is None else any(matches(one, event) for one in self.events)
 
 

@@ -16,7 +16,7 @@ from formal_llm.packs.travel.tables import Table, Value
 #: Called with the number of bytes read and their total.
 Progress: TypeAlias = Callable[[int, int], None]
 #: The number of lines between reports of the progress.
-_TOLD_EVERY = 20_000
+_REPORT_EVERY = 20_000
 _WAY_OUT = "is it a CSV file in UTF-8, with commas between its cells?"
 
 
@@ -65,7 +65,7 @@ def csv_lines(
                     )  # fmt: skip
                 yield begin, dict(zip(header, cells, strict=True))
                 begin = lines.line_num + 1
-                if progress is not None and count % _TOLD_EVERY == 0:
+                if progress is not None and count % _REPORT_EVERY == 0:
                     progress(min(file.tell(), size), size)
         except csv.Error as error:
             raise NotationError(f"this is no CSV: {error}", file=name, line=begin, suggestion=_WAY_OUT) from None

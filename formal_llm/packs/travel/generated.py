@@ -70,10 +70,10 @@ def random_query(
     budget = rng.choice((None, rng.randrange(1, 30) * 100 * people))
     dates = tuple(begin + timedelta(day) for day in range(days))
     query = TravelQuery(org, dest, days, cities, dates, people, budget, constraints)
-    return TravelQuery(org, dest, days, cities, dates, people, budget, constraints, say(query, seed))
+    return TravelQuery(org, dest, days, cities, dates, people, budget, constraints, write_query(query, seed))
 
 
-def say(query: TravelQuery, seed: int = 0) -> str:
+def write_query(query: TravelQuery, seed: int = 0) -> str:
     """Express a query in English sentences, which the reader can read back; the seed determines the wording."""
     rng = random.Random(seed)
     where = (

@@ -23,7 +23,7 @@ from itertools import chain, groupby
 from typing import TypeVar
 
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.plan_days import FIELDS, MEALS, Day, said
+from formal_llm.packs.travel.plan_days import FIELDS, MEALS, Day, has_content
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import SEATS, Accommodation, Attraction, Mode, Money, Restaurant
 from formal_llm.packs.travel.verdict import HARD, TripFinding, TripVerdict, not_delivered, verdict_of
@@ -128,14 +128,14 @@ class _OfficialEvaluation:
     def _list_meals(self) -> Iterator[tuple[int, str, str]]:
         for number, day in self._days:
             for field, text in day.meals:
-                if said(text):
+                if has_content(text):
                     yield number, field, text
 
     def _list_nights(self) -> Iterator[tuple[int, str]]:
-        return ((number, day.accommodation) for number, day in self._days if said(day.accommodation))
+        return ((number, day.accommodation) for number, day in self._days if has_content(day.accommodation))
 
     def _list_journeys(self) -> Iterator[tuple[int, Day, str]]:
-        return ((number, day, day.transportation) for number, day in self._days if said(day.transportation))
+        return ((number, day, day.transportation) for number, day in self._days if has_content(day.transportation))
 
     def _is_known(self, city: str) -> bool:
         world = self._world
@@ -167,7 +167,7 @@ class _OfficialEvaluation:
             if not self._find_restaurants(text):
                 yield TripFinding("Within Sandbox", f"there is no restaurant {text!r}", number, field)
         for number, day in self._days:
-            for text in day.attraction.split(";")[:-1] if said(day.attraction) else ():
+            for text in day.attraction.split(";")[:-1] if has_content(day.attraction) else ():
                 if not find_named(self._world.attractions(name_city(text)[1]), text):
                     yield TripFinding("Within Sandbox", f"there is no attraction {text!r}", number, "attraction")
         for number, text in self._list_nights():
@@ -206,17 +206,17 @@ class _OfficialEvaluation:
             for field in day.lacking:
                 yield TripFinding(check, "the field is missing", number, field)
             city = day.current_city
-            if ("from " in city or "to " in city) and not said(day.transportation):
+            if ("from " in city or "to " in city) and not has_content(day.transportation):
                 yield TripFinding(check, "nothing is said of how to travel", number, "transportation")
-            if "from " not in city and " to " not in city and not said(day.attraction):
+            if "from " not in city and " to " not in city and not has_content(day.attraction):
                 yield TripFinding(check, "there is no attraction", number, "attraction")
-            if number != query.days and not said(day.accommodation):
+            if number != query.days and not has_content(day.accommodation):
                 yield TripFinding(check, "there is no bed for the night", number, "accommodation")
             if "from " not in city:
                 for field, text in day.meals:
-                    if not said(text):
+                    if not has_content(text):
                         yield TripFinding(check, f"there is no {field}", number, field)
-            filled += 1 + sum(said(getattr(day, field)) for field in FIELDS)
+            filled += 1 + sum(has_content(getattr(day, field)) for field in FIELDS)
         if filled < 3 * query.days:
             yield TripFinding(check, "more than half of the information is missing")
 
@@ -239,15 +239,15 @@ class _OfficialEvaluation:
                 yield TripFinding(check, f"{_BREAKS}: it reads no 'from A to B'", number, "current_city")
                 continue
             parts = cities if "from" in day.current_city else tuple(cities[0])
-            if said(day.transportation) and any(part not in day.transportation for part in parts):
+            if has_content(day.transportation) and any(part not in day.transportation for part in parts):
                 yield TripFinding(check, "the journey is not between the cities of the day", number, "transportation")
-            texts = [(field, text) for field, text in day.meals if said(text)]
-            if said(day.attraction):
+            texts = [(field, text) for field, text in day.meals if has_content(text)]
+            if has_content(day.attraction):
                 texts += [("attraction", text) for text in day.attraction.split(";")[:-1]]
             for field, text in texts:
                 if not any(part in text for part in parts):
                     yield TripFinding(check, f"{text!r} is in another city", number, field)
-            if said(day.accommodation) and parts and parts[-1] not in day.accommodation:
+            if has_content(day.accommodation) and parts and parts[-1] not in day.accommodation:
                 yield TripFinding(check, f"{day.accommodation!r} is in another city", number, "accommodation")
 
     def check_route(self) -> Iterator[TripFinding]:
@@ -283,7 +283,7 @@ class _OfficialEvaluation:
         """Report repeated attractions."""
         seen: set[str] = set()
         for number, day in self._days:
-            for text in day.attraction.split(";")[:-1] if said(day.attraction) else ():
+            for text in day.attraction.split(";")[:-1] if has_content(day.attraction) else ():
                 if text in seen:
                     yield TripFinding("Diverse Attractions", f"{text!r} comes twice", number, "attraction")
                 seen.add(text)
@@ -291,7 +291,7 @@ class _OfficialEvaluation:
     def check_conflicts(self) -> Iterator[TripFinding]:
         """Report modes of transport that exclude each other."""
         check = "Non-conf. Transportation"
-        if not said(self._days[0][1].transportation):
+        if not has_content(self._days[0][1].transportation):
             yield TripFinding(check, "nothing is said of how to travel", 1, "transportation")
             return
         modes = {matched_mode(text.lower()) for _, _, text in self._list_journeys()}
@@ -302,7 +302,7 @@ class _OfficialEvaluation:
         """Report stays that are shorter than the accommodation allows."""
         for text, group in groupby(self._days, key=lambda one: one[1].accommodation):
             stay = list(group)
-            rows = self._find_beds(text) if said(text) else []
+            rows = self._find_beds(text) if has_content(text) else []
             if len(rows) == 1 and len(stay) < rows[0].minimum_nights:
                 problem = f"{text!r} takes nobody for less than {rows[0].minimum_nights} nights, and it is {len(stay)}"
                 yield TripFinding("Minimum Nights Stay", problem, stay[0][0], "accommodation")
@@ -358,7 +358,7 @@ class _OfficialEvaluation:
         for _, day in self._days:
             for field in MEALS:
                 text = getattr(day, field)
-                if not said(text):
+                if not has_content(text):
                     continue
                 if name_city(text)[1] == self._query.org:
                     break

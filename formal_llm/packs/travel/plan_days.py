@@ -80,7 +80,7 @@ class Submission:
     days: tuple[Day, ...]
 
 
-def said(text: str) -> bool:
+def has_content(text: str) -> bool:
     """Return whether a field has content."""
     return text not in ("", NOTHING)
 

@@ -13,7 +13,7 @@ from datetime import date
 from typing import Literal, TypeAlias
 
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.plan_days import MEALS, Day, said
+from formal_llm.packs.travel.plan_days import MEALS, Day, has_content
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Drive, Flight, Money, Restaurant
 
@@ -153,18 +153,18 @@ def resolve_plan(plan: Sequence[Day], query: TravelQuery, world: World) -> tuple
     found = []
     for number, day in enumerate(plan, 1):
         on = query.dates[number - 1] if number <= len(query.dates) else None
-        meals = [(field, text) for field, text in day.meals if said(text)]
-        sights = [text for text in day.attraction.split(";") if text.strip()] if said(day.attraction) else []
+        meals = [(field, text) for field, text in day.meals if has_content(text)]
+        sights = [text for text in day.attraction.split(";") if text.strip()] if has_content(day.attraction) else []
         found.append(
             ResolvedDay(
                 day,
                 number,
                 on,
                 _read_cities(day.current_city, world),
-                _resolve_journey(day.transportation, world) if said(day.transportation) else None,
+                _resolve_journey(day.transportation, world) if has_content(day.transportation) else None,
                 tuple(_resolve_stop(field, text, world) for field, text in meals),
                 tuple(_resolve_stop("attraction", text, world) for text in sights),
-                _resolve_stop("accommodation", day.accommodation, world) if said(day.accommodation) else None,
+                _resolve_stop("accommodation", day.accommodation, world) if has_content(day.accommodation) else None,
             )
         )
     return tuple(found)
@@ -215,7 +215,7 @@ def where_of(text: str, world: World) -> Where:
 def _read_cities(text: str, world: World) -> tuple[Where, ...] | None:
     """Read the city of a day, or both cities of a day of travel."""
     text = plain(text)
-    if not said(text):
+    if not has_content(text):
         return None
     if not text.lower().startswith("from "):
         return (where_of(text, world),)

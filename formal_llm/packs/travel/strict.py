@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.plan_days import Day, said
+from formal_llm.packs.travel.plan_days import Day, has_content
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.resolved import (
     Journey,
@@ -132,7 +132,7 @@ class _StrictEvaluation:
             if not day.sights:
                 yield TripFinding(check, "there is no attraction", day.number, "attraction")
             for field, text in day.day.meals:
-                if not said(text):
+                if not has_content(text):
                     yield TripFinding(check, f"there is no {field}", day.number, field)
 
     def current_city(self) -> Iterator[TripFinding]:

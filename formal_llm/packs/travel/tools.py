@@ -406,9 +406,9 @@ class ToolSession:
         self._failures.clear()
         return self._current
 
-    def _count_failure(self, name: str, said: str) -> str:
+    def _count_failure(self, name: str, message: str) -> str:
         self._failures[name] = self._failures.get(name, 0) + 1
-        return said
+        return message
 
     def _search_flights(self, origin: str, destination: str, day: str) -> str:
         if not _DAY.fullmatch(day):

@@ -76,7 +76,7 @@ class Trip:
         allowed = known if cities is None else [city for city in known if city in cities]
         self.routes = Routes(self.candidates, allowed, query.visiting_city_number, every_meal=every_meal)
         self.most = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
-        self._telling = TripWords(self.candidates)
+        self._words = TripWords(self.candidates)
         self._possible: dict[Chosen, bool] = {}
         self._rests: dict[tuple[tuple[str, ...], Shape], Costs] = {}
 
@@ -110,25 +110,23 @@ class Trip:
     def _list_options(self, configuration: Chosen) -> tuple[str, Iterable[tuple[str, str]]]:
         """Return the next question and its options: names with their texts."""
         cities, shape, ways, picks, spent, missing = configuration
-        telling, budget_left = self._telling, self.most - spent
+        words, budget_left = self._words, self.most - spent
         if len(cities) < self.routes.count:
             remaining = (city for city in self.routes.by_cost if city not in cities)
-            return telling.ask_city(cities, self.routes.count), ((city, city) for city in remaining)
+            return words.ask_city(cities, self.routes.count), ((city, city) for city in remaining)
         if shape is None:
             shapes = self.routes.shapes
-            return telling.ask_nights(cities), (
-                (nights_of(one), telling.describe_nights(cities, one)) for one in shapes
-            )
+            return words.ask_nights(cities), ((nights_of(one), words.describe_nights(cities, one)) for one in shapes)
         if len(ways) <= len(cities):
             leg = self.find_leg(cities, shape, len(ways))
             fit = (way for way in self.routes.list_ways(*leg) if not ways or way.driven == (ways[0] == SELF_DRIVING))
-            return telling.ask_way(*leg, budget_left), ((way.name, telling.describe_way(way)) for way in fit)
+            return words.ask_way(*leg, budget_left), ((way.name, words.describe_way(way)) for way in fit)
         to_choose = list_slots(shape)
         if len(picks) == len(to_choose):
             return "", ()
         slot = to_choose[len(picks)]
         city, stay = self.candidates.find_city(cities[slot.stay]), shape[slot.stay]
-        return telling.ask_slot(slot, city.name, stay.nights, budget_left, missing), self._list_picks(
+        return words.ask_slot(slot, city.name, stay.nights, budget_left, missing), self._list_picks(
             configuration, slot, city
         )
 
@@ -137,18 +135,18 @@ class Trip:
         assert shape is not None
         if slot.kind == "bed":
             nights = shape[slot.stay].nights
-            yield from ((bed.name, self._telling.describe_bed(bed)) for bed in city.beds if bed.nights <= nights)
+            yield from ((bed.name, self._words.describe_bed(bed)) for bed in city.beds if bed.nights <= nights)
             return
         eaten, seen = _collect_used(shape, picks, find_beginning(shape, len(picks))[1])
         if slot.kind == "sight":
-            yield from ((name, self._telling.describe_sight(name)) for name in city.sights if name not in seen)
+            yield from ((name, self._words.describe_sight(name)) for name in city.sights if name not in seen)
         else:
             found = [one for one in city.eateries.values() if one.name not in eaten]
             if missing:  # restaurants with missing cuisines come first
                 found.sort(key=lambda one: -(one.offers & missing).bit_count())
-            yield from ((one.name, self._telling.describe_eatery(one)) for one in found)
+            yield from ((one.name, self._words.describe_eatery(one)) for one in found)
             if not slot.must:
-                yield NOTHING, self._telling.describe_nothing(slot.kind)
+                yield NOTHING, self._words.describe_nothing(slot.kind)
 
     def step(self, configuration: Chosen, move: Transition) -> Chosen:
         """Return the configuration after a move."""
@@ -265,7 +263,7 @@ class Trip:
     @cached_property
     def symbols(self) -> Mapping[str, Symbol]:
         """The names that trips consist of, with their descriptions."""
-        return dict(self._telling.make_symbols(self.routes))
+        return dict(self._words.make_symbols(self.routes))
 
     @property
     def terminals(self) -> Mapping[str, Symbol]:
@@ -300,7 +298,7 @@ class Trip:
         return found is not None and self.accepting(found)
 
     def __str__(self) -> str:
-        return self._telling.describe_rules(self.routes)
+        return self._words.describe_rules(self.routes)
 
 
 def _collect_used(shape: Shape, picks: tuple[str, ...], begin: int) -> tuple[set[str], set[str]]:

@@ -34,7 +34,7 @@ Data = dict[str, Any]  # a JSON object
 
 
 class Refused(Exception):
-    """What is claimed is not proved; the text says why."""
+    """What is claimed is not proved; the message gives the reason."""
 
 
 def must_hold(holds: object, why: str) -> None:
@@ -120,8 +120,8 @@ def check_refutation(rules: Data, certificate: Data) -> str:
     the same sum over the bounds. "prices" shows that whatever follows the other rules costs more, or does not exist:
 
     "states" has all states of the automaton and the constraints together that can be reached, [q, q of constraint 1,
-    ...], the start first. A row [i, X, j, p] of "prices" says: a run from state i that takes X, and what it puts there,
-    off the stack and is then in state j costs p or more (null: nothing is said). j is -1 for a run that accepts before
+    ...], the start first. A row [i, X, j, p] of "prices" means: a run from i that takes X, and what it puts there,
+    off the stack and is then in state j costs p or more (null: no claim). j is -1 for a run that accepts before
     X is gone; X is null for the end of the stack. What has no row cannot be done. Steps that break a limit by
     themselves do not count.
     """

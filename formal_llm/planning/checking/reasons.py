@@ -1,8 +1,7 @@
-"""Why something is not offered where a walk stands: which constraint, which limit, or the grammar itself.
+"""Why a walk does not offer something at its position: which constraint, which limit, or the grammar itself.
 
-The grammar or automaton without any rules has options of its own where the walk stands. Those that the walk does not
-offer lead nowhere under the rules, and a clash among the rules (:mod:`formal_llm.automata.languages.emptiness`)
-explains
+The grammar or automaton without any rules has options of its own at this position. Those that the walk does not offer
+lead nowhere under the rules, and a clash among the rules (:mod:`formal_llm.automata.languages.emptiness`) explains
 why: the automaton for the plans that begin as this one and take that option has no word.
 """
 
@@ -57,7 +56,7 @@ class Reasons:
     # -- options --------------------------------------------------------------------------------------------------
 
     def left_out(self, walk: Walk) -> list[LeftOut]:
-        """The options that the grammar or automaton has where a walk stands, and that the rules leave out."""
+        """The options that the grammar or automaton has at the position of a walk, and that the rules leave out."""
         here = self._find_base_configuration(walk.configuration)
         if here is None:
             return []

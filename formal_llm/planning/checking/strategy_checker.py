@@ -28,7 +28,7 @@ Place = tuple[Any, tuple[str, ...], tuple[frozenset[Any], ...], tuple[Fraction, 
 
 
 class NotProved(Exception):
-    """What is claimed is not proved; the text says why."""
+    """What is claimed is not proved; the message gives the reason."""
 
 
 def must_hold(holds: object, why: str) -> None:

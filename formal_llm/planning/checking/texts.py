@@ -153,7 +153,7 @@ def describe_word_edit(edit: Edit, word: Word, rules: PDA) -> str:
     return f"insert {label(edit.new or '')} at the end, as the word runs"
 
 
-#: How many steps that could have stood somewhere are listed.
+#: How many of the steps that were possible at a place are listed.
 _LISTED = 8
 
 
@@ -292,7 +292,7 @@ class _InvalidText:
             return found
         printed = Overlay(found.nearest, self._rules, order=self._order).steps
         steps = tuple(map(str, printed)) or (write_word(found.nearest),)
-        if not any(step.inputs and not step.told for step in printed):
+        if not any(step.inputs and not step.has_own_text for step in printed):
             return replace(found, steps=steps, changes=describe_line_changes(reading.lines, steps))
         changes = tuple(describe_word_edit(edit, found.word, self._rules) for edit in found.edits)
         return replace(found, steps=steps, changes=changes)

@@ -1,4 +1,4 @@
-"""Is this plan valid, and if not: where does it go wrong, what could have stood there, what is the nearest valid plan?
+"""Is this plan valid, and if not: where does it go wrong, what was possible there, what is the nearest valid plan?
 
 This is for plans that somebody else made, a person or a model that plans in free text. A :class:`Verifier` keeps what
 it learns about an automaton, so that it serves many plans; :func:`verify` is its one-shot form.
@@ -28,16 +28,16 @@ _KEPT = 100
 
 @dataclass(frozen=True)
 class Verification:
-    """What there is to say about a plan.
+    """The verdict on a plan: whether it is valid, and if not, where and why.
 
     Attributes:
         word: the plan's word.
         valid: whether it is a word of the language within the limits. Always certain.
         reason: why, in a sentence for a person.
         position: where an invalid word leaves the language: the longest prefix that some valid word begins with ends
-            there, so ``word[position]`` cannot stand where it stands. ``len(word)`` where the word only ends too early.
+            there, so ``word[position]`` is the first wrong terminal. ``len(word)`` where the word only ends too early.
             None for a valid word, and where it was not decided.
-        allowed: the terminals that could have stood at ``position``, in the order of the alphabet.
+        allowed: the terminals that were possible at ``position``, in the order of the alphabet.
         may_stop: whether the word could have ended at ``position``.
         limits: the limits to blame, as lines of the grammar notation; empty where the word breaks the grammar itself.
         constraints: the constraints of a product to blame, by name (``"constraint 2"``, by its place, for one without).
@@ -123,7 +123,7 @@ class Verifier:
         self._alone: dict[int, ViablePrefixes] = {}
 
     def verify(self, plan: Plan | Sequence[str], *, repair: bool = True) -> Verification:
-        """What there is to say about a plan.
+        """Verify a plan: whether it is valid, and if not, where and why.
 
         Args:
             plan: a plan, or a word as a sequence of terminal names.
@@ -169,7 +169,7 @@ class Verifier:
     # -- why ----------------------------------------------------------------------------------------------------
 
     def to_blame(self, word: Word, position: int) -> list[int]:
-        """The :attr:`rules` that forbid what stands at ``position``; none where the grammar forbids it anyway.
+        """The :attr:`rules` that forbid the terminal at ``position``; none where the grammar forbids it anyway.
 
         ``position`` is where the longest prefix ends that some valid word begins with.
         """

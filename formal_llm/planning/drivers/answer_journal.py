@@ -1,6 +1,6 @@
 """A journal of paid answers: an answer is on disk before the next question of its plan, or of its agent, is asked.
 
-Beside the results file of a run stands ``FILE.journal``, with a line of JSON for each answer that took a request. A run
+It is ``FILE.journal`` beside the results file of a run, with a line of JSON for each answer that took a request. A run
 that was killed asks only what was in flight again: the next one takes the answers of unfinished tasks from the journal,
 each for the question that it was given to. When all tasks are done, the journal is removed.
 
@@ -61,12 +61,12 @@ class AnswerJournal:
         self._waiting: dict[int, dict[str, deque[Answer | InvalidAnswer]]] = {}
         self._file = open_exclusively(self.path, what="journal", busy=_BUSY)
         try:
-            self._compact(load=True)
+            self._compact_file(load=True)
         except BaseException:
             self._file.close()
             raise
         self._written, self._closed = threading.Event(), threading.Event()
-        self._syncing = threading.Thread(target=self._sync, name="formal-llm journal", daemon=True)
+        self._syncing = threading.Thread(target=self._sync_file, name="formal-llm journal", daemon=True)
         self._syncing.start()
 
     def take(self, index: int, question: Question, *, legal: bool = False) -> Answer | InvalidAnswer | None:
@@ -114,14 +114,14 @@ class AnswerJournal:
         self._written.set()
         self._syncing.join()
         try:
-            if self._compact():
+            if self._compact_file():
                 os.fsync(self._file.fileno())
             else:
                 self.path.unlink()
         finally:
             self._file.close()
 
-    def _sync(self) -> None:
+    def _sync_file(self) -> None:
         while not self._closed.is_set():
             self._written.wait()
             self._closed.wait(SYNCED)
@@ -129,7 +129,7 @@ class AnswerJournal:
             with suppress(OSError, ValueError):  # a full disk is reported by the next write
                 os.fsync(self._file.fileno())
 
-    def _compact(self, *, load: bool = False) -> int:
+    def _compact_file(self, *, load: bool = False) -> int:
         """Rewrite the file without the answers of tasks that are done; return how many answers remain."""
         left = dropped = 0
 
@@ -188,7 +188,7 @@ def _read_answer(data: Mapping[str, Any]) -> Answer | InvalidAnswer:
     """Read the answer of a line; raise ``ValueError`` or similar if the data is not valid."""
     if "answer" in data:
         return answer_from_data(data["answer"])
-    transcript = [(str(asked), str(said)) for asked, said in data["transcript"]]
+    transcript = [(str(asked), str(answered)) for asked, answered in data["transcript"]]
     return InvalidAnswer(str(data["problem"]), transcript, usage_from_data(data["usage"]))
 
 

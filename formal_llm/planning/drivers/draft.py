@@ -3,7 +3,7 @@
 1. The answerer is shown the rules and writes the whole plan.
 2. The walk goes along the draft as far as it is legal, without a question.
 3. Where the draft leaves the rules, the usual question is asked; it shows what the draft has there.
-4. The answer stands for the step of the draft that was not legal. Where the rest of the draft, from the step after that
+4. The answer replaces the step of the draft that was not legal. Where the rest of the draft, from the step after that
    one (or from that one, or the one after the next), is now the rest of a valid plan, the walk goes along it to the
    end. Else the next draft is asked for, if that is cheaper than to continue (:class:`Drafting`); else the walk
    continues with what is left of this one.
@@ -454,7 +454,7 @@ def draft_and_mend(
 class _DraftMender:
     def __init__(self, walk: Walk, ask: Ask, drafting: Drafting, on_event: EventCallback | None) -> None:
         self._walk, self._ask, self._drafting, self._on_event = walk, ask, drafting, on_event
-        self._told: dict[str, str] = {}
+        self._prompt_parts: dict[str, str] = {}
         self._read: tuple[str, DraftSteps] = ("", DraftSteps())
 
     def mend_drafts(self) -> Steps:
@@ -508,14 +508,14 @@ class _DraftMender:
     def _build_request(self) -> Writing:
         walk, wording, table = self._walk, self._walk.wording, self._walk.table
         task = walk.task.description
-        if not self._told:
-            self._told = {
+        if not self._prompt_parts:
+            self._prompt_parts = {
                 "names": describe_names(table),
                 "rules": describe_rules(table),
                 "limits": describe_limits(table),
             }
         nested = wording.backward and has_calls(table.vocabulary.grammar)
-        prompt = wording.ask_draft(task, walk.partial.tree, self._told, nested=nested)
+        prompt = wording.ask_draft(task, walk.partial.tree, self._prompt_parts, nested=nested)
         before = replace(wording, examples=()).before((), task, table.rules)
         messages = (*before, Message("user", prompt))
         return Writing(messages, max_tokens=self._drafting.max_tokens, task=task, walk=walk.name)

@@ -148,7 +148,7 @@ def score_steps(table: ChoiceTable, scores: Mapping[str, float]) -> WeightedRule
     required: frozenset[str] = frozenset()
     for name in sorted((name for name in repeated if scores[name] > 0), key=lambda name: (-scores[name], name)):
         more = required | {name}
-        if _require(table, more).completable().possible:
+        if _require_terminals(table, more).completable().possible:
             required = more
     rules = weigh_steps(table, required)
     weights: dict[Feature, float] = {
@@ -165,7 +165,7 @@ def weigh_steps(table: ChoiceTable, required: frozenset[str] = frozenset()) -> W
     """
     made = table.weighted.get(required)
     if made is None:
-        lookahead = _require(table, required)
+        lookahead = _require_terminals(table, required)
         try:
             made = WeightedRules(lookahead)
         except InfiniteLanguage:
@@ -179,7 +179,7 @@ def weigh_steps(table: ChoiceTable, required: frozenset[str] = frozenset()) -> W
     return made
 
 
-def _require(table: ChoiceTable, names: frozenset[str]) -> Lookahead:
+def _require_terminals(table: ChoiceTable, names: frozenset[str]) -> Lookahead:
     """The rules of a table with terminals that every plan has."""
     if not names:
         return table.lookahead

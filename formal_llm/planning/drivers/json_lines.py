@@ -46,7 +46,7 @@ def replace_exclusively(file: FileIO, path: Path, parts: Iterable[bytes], *, bus
     There is no moment at which another process could have the one or the other.
 
     Raises:
-        ResultsError: what stands there is not that file any more; it is left as it is.
+        ResultsError: another file is there now; it is left as it is.
     """
     beside = path.with_name(path.name + ".new")
     new = open_exclusively(beside, busy=busy)
@@ -65,7 +65,7 @@ def replace_exclusively(file: FileIO, path: Path, parts: Iterable[bytes], *, bus
 
 
 def check_in_place(file: FileIO, path: Path) -> None:
-    """Raise ``ResultsError`` if the open file does not stand at its path any more: what is written to it is lost."""
+    """Raise ``ResultsError`` if the open file is not at its path any more: what is written to it is lost."""
     if not _is_in_place(file, path):
         raise ResultsError(
             f"{path}: the file was replaced, moved or deleted while it was being written to; "
@@ -96,8 +96,7 @@ def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, 
 
     Raises:
         ValueError: such a number that may not be.
-        ResultsError: the line could not be written whole; the file is as it was. Or it does not stand at ``path`` any
-            more.
+        ResultsError: the line could not be written whole; the file is as it was. Or it is no longer at ``path``.
     """
     check_in_place(file, path)
     line = encode_line(data, allow_nan=allow_nan)
@@ -111,8 +110,8 @@ def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, 
 def write_atomically(path: Path, parts: Iterable[bytes], *, durable: bool = False) -> None:
     """Put a file in the place of the one that is there; whatever happens in between, it is the old one or the new one.
 
-    What is written meanwhile stands beside it, with ``.new`` after its name; ``durable`` where it shall be on the disk
-    before it takes its place.
+    The new file is written beside it, with ``.new`` after its name; ``durable``: it is on the disk before it takes the
+    place of the old one.
     """
     beside = path.with_name(path.name + ".new")
     with beside.open("wb") as file:

@@ -4,7 +4,7 @@ A run that was stopped, by whatever means, continues with the tasks that are not
 ``planned``, ``failed`` or ``stopped``. What may succeed at another time (the provider could not be reached, the money
 was used up) is ``stopped``: the next run continues it. What will not (there is no valid plan, no legal answer came)
 is ``failed``, and left as it is until it is planned again on purpose. Both hold the answers so far, so that the next
-run begins with the question at which this one broke. Every task stands in the file once, but while it is written, and
+run begins with the question at which this one broke. Every task is in the file once, but while it is written, and
 where the writer was killed, a line with ``stopped`` may be followed by another one, which counts.
 """
 
@@ -34,7 +34,7 @@ from formal_llm.planning.plans.vocabulary import fingerprint_of
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.choices import ChoiceTable
 
-#: The outcome of a task, as its line records it; 0 stands for a task without a line.
+#: The outcome of a task, as its line records it; 0 is a task without a line.
 PLANNED, FAILED, STOPPED = 1, 2, 3
 STATUS = {"planned": PLANNED, "failed": FAILED, "stopped": STOPPED}
 #: More tasks than anybody has in one file.
@@ -86,7 +86,7 @@ _BUSY = "another run is writing this file; wait for it, or give another file"
 def run_of(planner: Planner) -> dict[str, str]:
     """What the plans of a planner depend on besides the task: which LLM answers, and a hash of all of it.
 
-    Labels and texts are part of it: they stand in the questions.
+    Labels and texts are part of it, since the questions contain them.
     """
     llm = planner.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
@@ -226,7 +226,7 @@ class Results:
         self.close()
 
     def close(self) -> None:
-        """Close the file and let others have it; now every task stands in it once."""
+        """Close the file and let others have it; now every task is in it once."""
         if not self._file.closed:
             if self._outdated:
                 self._rewrite_file()
@@ -287,7 +287,7 @@ class Results:
         Those without an answer, which were not begun, are taken out.
 
         Raises:
-            ResultsError: the file was replaced, moved or deleted meanwhile; what stands there now is left as it is.
+            ResultsError: the file was replaced, moved or deleted meanwhile; a file that is there now is kept.
         """
         failed = self.places.counts[FAILED]
         if failed:

@@ -99,7 +99,7 @@ def best_first(walk: Walk, ask: Ask = ask_once, *, length_penalty: float = 0.0) 
     *Length*: a product of more factors is smaller, so short plans are favoured. With ``length_penalty`` alpha above 0,
     the plan with the best log-probability / n ** alpha is looked for, with n the number of questions that led to it (as
     in beam search, Wu et al. 2016, arXiv 1609.08144; 1 is the mean of the logarithms). The answer is exact here too: an
-    unfinished plan stands in the frontier with the best score that any of its completions could have, and that is
+    unfinished plan is in the frontier with the best score that any of its completions could have, and that is
     where the walk's step budget comes in, which bounds n. The smaller the step budget, the fewer questions are asked;
     with a generous one most of the language is searched, so give a question budget as well.
 
@@ -136,12 +136,12 @@ class _Candidate:
     """An unfinished or finished plan in the frontier.
 
     Attributes:
-        walk: stands at the node; or, until its turn comes for the first time, at the question before it.
+        walk: the walk to the node; or, until its turn comes for the first time, to the question before it.
         zeros: how many choices of probability 0 led here.
         cost: the sum of the negative logarithms of the probabilities of the others.
         questions: how many questions led here; a choice that is split into pages counts once.
         path: the numbers of the options that led here; after a selection 1, or 2 for all its other sets.
-        answer: the answer to that question; None where the walk stands at the node.
+        answer: the answer to that question; None where the walk has reached the node.
         other: whether the node is all other answers but this one.
     """
 

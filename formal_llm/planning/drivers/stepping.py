@@ -1,4 +1,4 @@
-"""Being the model: a walk that a person answers, with where it stands, what is left out, and what lies behind options.
+"""Being the model: a walk that a person answers, its position, the options left out, and what lies behind options.
 
 The page of the studio and ``planner.step_through`` are two views of the same value, :class:`Stepping`.
 """
@@ -74,7 +74,7 @@ class Behind:
 
 
 class Stepping(Drawable):
-    """A walk that a person takes: :attr:`options`, :meth:`choose`, :meth:`back`, and the picture of where it stands.
+    """A walk that a person takes: :attr:`options`, :meth:`choose`, :meth:`back`, and a picture of its position.
 
     At a Python prompt it shows its question. In a notebook it shows the rules as well, with the state or the top of the
     stack marked, and each option can be unfolded to the question behind it; no widget library is needed for that.
@@ -88,7 +88,7 @@ class Stepping(Drawable):
         self.walk = walk
         self.rules = rules
 
-    # -- where it stands ------------------------------------------------------------------------------------------
+    # -- its position ---------------------------------------------------------------------------------------------
 
     @property
     def question(self) -> Question | None:
@@ -213,7 +213,7 @@ class Stepping(Drawable):
 
     @property
     def picture(self) -> Picture:
-        """The rules with where the walk stands marked; when it is finished, with the plan's way marked.
+        """The rules with the position of the walk marked; when it is finished, with the plan's way marked.
 
         Raises:
             TypeError: the rules are an automaton of one's own, which has no drawing.
@@ -308,7 +308,7 @@ def _render_unfolded(root: Stepping) -> str:
             behind[place][option.number] = len(walks)
             walks.append(twin)
     texts: dict[int, str] = {}
-    for place in reversed(range(len(walks))):  # what is inside stands behind, so nothing recurses
+    for place in reversed(range(len(walks))):  # inner walks come later in the list, so nothing recurses
         rows = [
             f"<details><summary>{option.number}: {escape_text(option.text)}</summary>"
             f'<div style="margin-left:1.5em">{texts.pop(behind[place][option.number])}</div></details>'
@@ -322,7 +322,7 @@ def _render_unfolded(root: Stepping) -> str:
 
 
 def _render_position(here: Stepping, unfolded: bool) -> str:
-    """Where a walk would stand, in a notebook: so far, state, stack; the options too where they are not unfolded."""
+    """A walk in a notebook: so far, state, stack; the options too where they are not unfolded."""
     label = here.lookahead.automaton.label
     so_far = ", ".join(map(label, here.walk.word)) or "nothing yet"
     if here.done:

@@ -361,7 +361,7 @@ class _StrategyBuilder:
     def build(self) -> Generator[Question, Answer, Strategy]:
         walk, text, before = self._walk, "", 0
         while True:
-            yield from self._enter(walk, text, before)
+            yield from self._enter_decision(walk, text, before)
             while self._path and not self._path[-1].todo:
                 self._close_node()
             if not self._path:
@@ -372,7 +372,7 @@ class _StrategyBuilder:
             if walk.usage != used:
                 walk.follow(walk, used)  # what other branches have used counts for all
 
-    def _enter(self, walk: Walk, text: str, before: int) -> Generator[Question, Answer, None]:
+    def _enter_decision(self, walk: Walk, text: str, before: int) -> Generator[Question, Answer, None]:
         """Come to the next decision after an answer, or to the end."""
         question = walk.question
         if question is not None and not question.world and self._passed[walk.configuration]:
@@ -398,11 +398,11 @@ class _StrategyBuilder:
             self._passed[walk.configuration] += 1
             node.question = _find_question(walk)
             made = len(walk.moves)
-            chosen = yield from self._choose(walk, question)
+            chosen = yield from self._make_choice(walk, question)
             node.todo.append((chosen, made, walk))
         self._path.append(node)
 
-    def _choose(self, walk: Walk, question: Question) -> Generator[Question, Answer, str]:
+    def _make_choice(self, walk: Walk, question: Question) -> Generator[Question, Answer, str]:
         """Have one choice made, page by page; the text of what was chosen."""
         made, texts = len(walk.moves), list[str]()
         asked: Question | None = question

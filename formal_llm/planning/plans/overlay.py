@@ -113,7 +113,7 @@ class Overlay(Drawable):
             number = made.get(id(node))
             if number is None or node.terminal:
                 continue
-            # What stands at the head of the step's production only names its tool; a selection names what was chosen.
+            # The head of the step's production only names its tool; a selection names what was chosen.
             heads = [child for n, child in enumerate(node.children) if n == 0 or selection_members(child.symbol)]
             for head in heads:
                 if selection_members(head.symbol) or only_terminal(head) is not None:
@@ -161,8 +161,8 @@ def _makes_step(node: Node, step: Step, position: int) -> bool:
     if step.position != position or node.question is not None:
         return False
     if node.terminal:
-        return not step.told and step.name == node.symbol
-    if step.told:
+        return not step.has_own_text and step.name == node.symbol
+    if step.has_own_text:
         return bool(node.text) and step.text.startswith(node.text or "")
     tool = only_terminal(node.children[0]) if len(node.children) > 1 and not takes_several(node.symbol) else None
     return tool is not None and tool.symbol == step.name
@@ -188,7 +188,7 @@ _LONG = 300
 
 
 def position_picture(rules: Source, here: Configuration) -> Picture:
-    """The rules with where a walk stands: the state, or what is on top of the stack, marked; the stack as it is.
+    """Draw the rules with the position of a walk marked: its state, or the symbol on top of its stack.
 
     Args:
         rules: as they are written.
@@ -205,7 +205,7 @@ def position_picture(rules: Source, here: Configuration) -> Picture:
     pda = rules.pda if isinstance(rules, Behaviour) else rules
     if not isinstance(pda, PDA):
         return picture_of(rules)
-    picture = pda_picture(pda, standing=_find_base_state(here.state, pda.states))
+    picture = pda_picture(pda, current=_find_base_state(here.state, pda.states))
     return cut_around(picture, [box.id for box in picture.nodes if box.tone == "marked"], MOST)
 
 
@@ -225,7 +225,7 @@ def way_picture(rules: Source, word: Sequence[str], order: Order) -> Picture:
 
 
 def _find_base_state(state: State, known: Container[State]) -> State:
-    """Of the state of a product, that of the rules, wherever it stands in the pairs."""
+    """Find the state of the rules within the nested pairs that are the states of a product."""
     todo = [state]
     while todo:
         one = todo.pop()

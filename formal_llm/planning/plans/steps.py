@@ -27,7 +27,7 @@ class Step:
         text: the step in words.
         position: the index of the terminal in the word, from 0.
         inputs: what it is applied to, if known: numbers of steps, labels of inputs.
-        told: whether the text was written for this step, so that its inputs need not be mentioned.
+        has_own_text: whether the text was written for this step, so that its inputs need not be mentioned.
     """
 
     number: int
@@ -35,13 +35,13 @@ class Step:
     text: str
     position: int
     inputs: tuple[int | str, ...] = ()
-    told: bool = False
+    has_own_text: bool = False
 
     def __str__(self) -> str:
         return one_line(self._describe_step())  # or the end of a step could not be recognised
 
     def _describe_step(self) -> str:
-        if self.told:
+        if self.has_own_text:
             return f"Step {self.number}: {self.text}"
         on = [f"the result of step {item}" if isinstance(item, int) else item for item in self.inputs]
         return f"Step {self.number}: {self.text}" + (f" on {' and '.join(on)}" if on else "")

@@ -31,10 +31,10 @@ _CUTS = (" on ", ": ", " (", " - ", " — ")
 #: How much of a draft is read: far more than any plan takes, so that endless text costs nothing.
 _MOST = 50_000
 #: What makes a transition the step that it prints, whatever product it is part of.
-Said = tuple[str | None, str, str, bool]
+MoveIdentity = tuple[str | None, str, str, bool]
 
 
-def identify_move(move: Move) -> Said:
+def identify_move(move: Move) -> MoveIdentity:
     """The text of a move."""
     if isinstance(move, Transition):
         return move.read, move.text, move.question, move.decision
@@ -53,7 +53,7 @@ class DraftStep:
 
     text: str
     names: frozenset[str] = frozenset()
-    moves: frozenset[Said] = frozenset()
+    moves: frozenset[MoveIdentity] = frozenset()
 
     def is_made_by(self, move: Move) -> bool:
         """Whether a move is this step."""
@@ -85,7 +85,7 @@ def read_draft(text: str, source: Source, *, order: Order | None = None) -> Draf
     Args:
         text: the draft.
         source: the rules, with constraints and limits.
-        order: which way the word runs, of steps that stand on lines.
+        order: which way the word runs where the steps are on lines of their own.
     """
     return _DraftReader(source, order or "forward").read_text(text[:_MOST])
 
@@ -148,7 +148,7 @@ class _DraftReader:
     def _salvage_steps(self, text: str) -> Iterator[DraftStep]:
         rows = [strip_emphasis(row) for _, row in numbered_lines(text) if not is_rule(row)]
         found = [steps for row in rows if (steps := self._salvage_row(row))]
-        # A word and nested calls stand on one line, in the order of the word; steps on lines are in that of the plan.
+        # A word and nested calls are on one line, in the order of the word; steps on lines are in that of the plan.
         lines = all(len(steps) == 1 for steps in found)
         for steps in found[::-1] if lines and self._order == "backward" else found:
             yield from steps

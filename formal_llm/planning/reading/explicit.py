@@ -92,7 +92,7 @@ def _find_matching_transitions(node: Node, pda: PDA) -> Collection[Transition]:
 def read_names(rows: Sequence[str], terminals: Collection[str]) -> Word | None:
     """The word that rows of names are, where one of them holds several; None where a name is unknown.
 
-    A name may stand in quotes, and one in quotes may stand alone.
+    A name may be quoted, and a single quoted name is a word.
     """
     pieces = [_NAME.findall(row) for row in rows]
     if all(len(row) < 2 for row in pieces) and not (len(rows) == 1 and _is_quoted(pieces[0][0])):
@@ -122,7 +122,7 @@ def parse_call(line: str) -> tuple[str, list[str]] | None:
 
 
 def _is_call(pieces: list[str]) -> bool:
-    """Whether brackets and commas stand where they can in one call."""
+    """Whether brackets and commas are where one call may have them."""
     depth, before = 0, ","
     for at, piece in enumerate(pieces):
         after_value = before not in ("(", ",")
@@ -185,7 +185,7 @@ class _CallReader:
             # It holds calls, and is none itself.
             yield from [tuple(LinePart(name, way) for name in body)] if way in (_CALLS, _NOTHING) else []
         elif way == _ROOT:
-            # A selection is called as what it stands for (root_label).
+            # A selection is called by the name of what it selects for (root_label).
             if (
                 len(body) == 1
                 and body[0] not in self._cfg.terminals

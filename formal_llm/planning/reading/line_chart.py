@@ -181,7 +181,7 @@ class _Forest:
         self._columns, self._ended = columns, ended
         self._names: dict[_Key, str] = {}
         self._todo: list[_Key] = []
-        #: For each terminal, and its line (-1 for none), what stands for both on the stack.
+        #: For each terminal and its line (-1 for none) the stack symbol that represents the pair.
         self._leaves: dict[tuple[str, int], str] = {}
 
     def build_candidates(self, root: _Key) -> CandidateWords:

@@ -84,14 +84,14 @@ class LineGrammar:
                 self._uses[name] = [use for form in forms for use in (f"use {form}", form)]
         renamings = Renamings(cfg)
         self._plain_words, self._repetitions = renamings.list_plain_words, renamings.list_repetitions
-        # The first step of a nesting is its root, so it stands on the first line.
+        # The first step of a nesting is its root, so it is on the first line.
         root = LinePart(cfg.start, 0 if nested else _TOP if bent else _ANYHOW, bent)
         self.chart = LineChart(drop_dead_bodies(self._fill_table(root)), root, len(lines))
 
     def collect_own_terminals(self) -> Word | None:
         """The terminals of the steps, one step after the other, whether or not the steps fit together.
 
-        None where a line does not determine which, or where they stand around the contents of another line.
+        None where a line does not determine which, or where they enclose the contents of another line.
         """
         word: Word = ()
         terminals = () if self._nested else tuple(self._cfg.terminals)
@@ -232,7 +232,7 @@ class LineGrammar:
             yield (_StepItem(f"Use {self._cfg.label(terminal)}"), terminal)
 
     def _expand_step(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
-        """A production that is a step, on each line that may be its own; and on none, to know what could have stood.
+        """Place a production that is a step on each line it may be read from, and on none, to learn what was possible.
 
         With each, whether it is a branching that begins with no tool.
         """
@@ -353,7 +353,7 @@ class LineGrammar:
 
 
 def _strip_forms(texts: Iterable[str], forms: Iterable[str], separator: str) -> Iterator[str]:
-    """What is left of the texts behind one of these forms, at whose end they end or a separator stands."""
+    """Yield the rest of each text after one of these forms, where the text ends or a separator follows."""
     forms = [form for form in forms if form]
     for text in texts:
         for form in forms:
@@ -419,11 +419,11 @@ class GrammarLines:
 
     def __init__(self, cfg: CFG, lines: Sequence[StepLine], order: Order, *, strict: bool) -> None:
         self._cfg, self._lines = cfg, lines
-        says = ProductionPhrases(cfg)
+        phrases = ProductionPhrases(cfg)
         self._order = order
-        manner: Manner = "printed" if strict or all(map(says.is_printed, lines)) else "free"
+        manner: Manner = "printed" if strict or all(map(phrases.is_printed, lines)) else "free"
         found = self._find_candidates(manner, strict=strict)
-        inputs = any(map(says.has_inputs, lines))
+        inputs = any(map(phrases.has_inputs, lines))
         if not found and not strict and inputs and order == "forward":
             # Only backward plans contain what a step is applied to; where it is written, it is meant.
             self._order = "backward"
@@ -447,7 +447,7 @@ class GrammarLines:
         yield LineGrammar(self._cfg, self._lines[::-1], nested=False, manner=manner, bent=bent)
 
     def _restore_line_order(self, candidates: CandidateWords) -> CandidateWords:
-        """What was read, with the lines counted as they stand."""
+        """Number the lines of what was read in the order of the text."""
         if self._order == "forward":
             return candidates
         return replace(candidates, lines={move: len(self._lines) - 1 - line for move, line in candidates.lines.items()})

@@ -72,7 +72,7 @@ class Naming:
 class MovePhrases:
     """The possible texts of lines for an automaton that comes from no grammar.
 
-    A line is what a transition prints, to the letter; else what one prints but for blanks, capitals and what stands at
+    A line is what a transition prints, to the letter; else what one prints but for blanks, capitals and stops at
     the end; else the name or label of a terminal, or a decision: its question with the answer.
     """
 
@@ -109,7 +109,7 @@ class MovePhrases:
         return {one for name in self._naming.find_terminals(text) for one in self.reading[name]}
 
     def collect_phrases(self) -> StepPhrases:
-        """What a line may say, to find the steps among other lines."""
+        """Collect the texts that a step may have, to find the steps among other lines."""
         questions = {t.question.rstrip("?: ") for t in self.pda.transitions if t.decision and t.question}
         steps = [name for name, moves in self.reading.items() if not all(move.decision for move in moves)]
         labels = [self.pda.label(name) for name in steps]
@@ -134,7 +134,7 @@ class ProductionPhrases:
         self._texts = {form: p.text for p in cfg.productions if p.text for form in list_spellings(p.text)}
 
     def collect_phrases(self) -> StepPhrases:
-        """What a line may say, to find the steps among other lines."""
+        """Collect the texts that a step may have, to find the steps among other lines."""
         texts = [text for text in self._texts.values() if text]
         return StepPhrases(self._is_whole_step, list(dict.fromkeys([*texts, *self._naming.shown])))
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
-#: What may stand at the end of a line and be no part of a name.
+#: Signs at the end of a line that are not part of a name.
 STOPS = ".;,"
 #: How much alike a text and the name of a step are where one was probably meant.
 _NEAR = 0.8
@@ -64,7 +64,7 @@ class StepLine(NamedTuple):
 
 
 class ReadingProblem(NamedTuple):
-    """Why lines describe no plan: what is wrong, the line where it is (None for none), what could have stood there."""
+    """Why lines describe no plan: what is wrong, the line where it is (None for none), what was possible there."""
 
     problem: str
     line: StepLine | None = None

@@ -62,7 +62,7 @@ from formal_llm.planning.reading.prose import (
 )
 from formal_llm.planning.source import source_of
 
-#: Of how many steps it is tried whether they could have stood somewhere.
+#: With more printed steps than this it is not determined which of them were possible at the place of a wrong one.
 _TRIED = 100
 
 
@@ -71,7 +71,7 @@ class AutomatonLines:
 
     Args:
         pda: the automaton.
-        lines: the steps, from first to last; decisions may stand among them.
+        lines: the steps, from first to last; decisions may be among them.
         order: whether a run goes from the last step to the first.
         strict: whether only what is printed is understood.
 
@@ -256,7 +256,7 @@ def read_plan(text: str, source: Source, *, order: Order | None = None, strict: 
         source: the grammar, flowchart, behaviour or automaton whose terminals and labels are meant.
         order: whether the word runs from the last of the steps to the first (``backward``) or from the first to the
             last. Left out, it is as the source declares
-            (:func:`~formal_llm.planning.plans.vocabulary.order_of`). A word and nested calls are read as they stand.
+            (:func:`~formal_llm.planning.plans.vocabulary.order_of`). A word and nested calls keep their own order.
         strict: for machines: only what is printed is understood, to the letter.
 
     Raises:
@@ -350,7 +350,7 @@ class _PlanReader:
         return replace(lines, words=found.words + lines.words, candidates=found.candidates + lines.candidates)
 
     def _read_lines(self, text: str, rows: Sequence[tuple[int, str]]) -> Reading:
-        """Steps on lines; a name that stands alone may be a word as well."""
+        """Steps on lines; a single name may be a word as well."""
         alone = rows[0][1].strip() if len(rows) == 1 and not self._strict else ""
         if alone in self._terminals and alone not in self.naming.find_terminals(alone) and self._accepts_word((alone,)):
             return Reading(words=((alone,),))  # a word of one name, which is also the label of another
@@ -491,7 +491,7 @@ class _PlanReader:
             wrong = wrong or (
                 parsed.explain_failure() if parsed is not None else ReadingProblem("no plan is told like this")
             )
-        # Numbers that are wrong are reported as they are; else an automaton is asked what could have stood there.
+        # Numbers that are wrong are reported as they are; else an automaton is asked which steps were possible there.
         moved = None if wrong is not None and wrong.line is not None else moved
         return Reading(words, candidates, tuple(lines), tuple(skipped), guess, wrong, moved)
 

@@ -304,11 +304,11 @@ class SelectionObjection:
 
     Attributes:
         table: the choices of the automaton.
-        configuration: where the walk stands.
+        configuration: that of the walk.
         members: what the options read, in their order.
         excluded: the sets of members that are ruled out.
         left: how many more moves may be made.
-        part: the part of the selection that is asked; where pages come after it, one more option stands for them.
+        part: the part of the selection that is asked; where pages come after it, one more option leads to them.
     """
 
     table: ChoiceTable

@@ -48,7 +48,7 @@ class JournalRow:
 
     @classmethod
     def from_entry(cls, entry: JournalEntry, at: int | None = None) -> JournalRow:
-        """The row of a journal's entry, which stands after this many moves."""
+        """Make the row of a journal's entry; ``at`` is the number of moves before it."""
         chosen = None if entry.chosen is None else entry.key
         page = entry.chosen is not None and entry.chosen.menu is not None
         return cls(chosen, tuple(entry.excluded), entry.asked, entry.probability, at, entry.drafted, entry.note, page)
@@ -80,11 +80,11 @@ class Checkpoint:
         look: whether the walk looks ahead; without it other choices are asked.
         task: the description of the task.
         rows: the journal.
-        dead: whether the walk stands in a dead end that it has not left yet.
+        dead: whether the walk is in a dead end that it has not left yet.
         usage: what the walk took.
-        silent: choices that were taken since a search had ruled out the others (see :class:`Trail`). These, and after
-            how many moves each choice stands, are noted where a search decided anything: that may come out otherwise
-            where less time, or more, was left for it.
+        silent: choices that were taken since a search had ruled out the others (see :class:`Trail`). These, and the
+            number of moves before each choice, are noted where a search decided anything: with less time, or more, it
+            may decide otherwise.
         draft: the draft that the walk goes along, and how many of its steps are done with; None for none.
     """
 
@@ -160,11 +160,11 @@ class Checkpoint:
             raise SnapshotError(f"the snapshot was taken with lookahead {'on' if self.look else 'off'}")
 
     def replay(self, trail: Trail, budget: Budget, partial: Callable[[], Plan]) -> None:
-        """Make the choices of the journal again, on a trail that stands at its beginning; they raise no events.
+        """Make the choices of the journal again, on a trail at its beginning; they raise no events.
 
         Raises:
-            SnapshotError: the journal has a choice that the automaton does not offer, or stands at a question of which
-                what is ruled out leaves one answer or none.
+            SnapshotError: the journal has a choice that the automaton does not offer, or rules out so much
+                of a question that one answer or none is left.
         """
         on_event, trail.on_event = trail.on_event, None
         trail.stops = frozenset(row.at for row in self.rows if row.at is not None)
@@ -205,7 +205,7 @@ class Checkpoint:
     def _replay_row(
         self, number: int, row: JournalRow, trail: Trail, budget: Budget, partial: Callable[[], Plan]
     ) -> bool:
-        """Make the choice of a row; False where it is known by now that it leads nowhere, and the walk stands there."""
+        """Make the choice of a row; return False if it has none, or one that is known by now to lead nowhere."""
         entry = trail.state
         if not isinstance(entry, JournalEntry) or (row.at is not None and row.at != entry.moves):
             raise _make_misfit_error(number, "it has a choice where the automaton has none")
@@ -291,7 +291,7 @@ def _check_usage(usage: Mapping[str, Any], answered: int) -> None:
 
 
 def _check_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The rows, each of which contains what is known where it stands."""
+    """Check the values of each row before it is yielded."""
     for number, row in enumerate(rows, 1):
         probability = row.get("probability")
         if probability is not None and not 0 <= probability <= 1:
@@ -325,7 +325,7 @@ def _is_possible_key(key: ChoiceKey, entry: JournalEntry) -> bool:
 
 
 def _is_offered(key: ChoiceKey | None, trail: Trail) -> bool:
-    """Whether a page can be opened from where a trail stands."""
+    """Whether a trail offers this choice at its position."""
     entry = trail.state
     if not isinstance(entry, JournalEntry):
         return False

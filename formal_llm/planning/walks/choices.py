@@ -195,16 +195,16 @@ class ForkTemplate:
 
     def get_fork(self, judged: JudgedBranches) -> ChoiceFork:
         """Return the fork of the choices after which a plan may be finished; the same object for the same choices."""
-        able, _, unknown, standing, tally = judged
-        fork = self.forks.get((able, unknown, standing, tally))
+        able, _, unknown, undecided, tally = judged
+        fork = self.forks.get((able, unknown, undecided, tally))
         if fork is None:
             if len(self.forks) * len(self.choices) > _CACHE:
                 self.forks.clear()
-            fork = self.forks[able, unknown, standing, tally] = ChoiceFork(
+            fork = self.forks[able, unknown, undecided, tally] = ChoiceFork(
                 self._select_choices(able),
                 len(self.choices),
                 unknown=collect_indices(self._select_choices(unknown)),
-                open=collect_indices(self._select_choices(standing)),
+                open=collect_indices(self._select_choices(undecided)),
                 tally=tally,
             )
         return fork

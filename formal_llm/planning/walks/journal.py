@@ -54,7 +54,7 @@ class JournalEntry:
     """A choice in the journal, or the one that is asked now.
 
     Attributes:
-        configuration: where the walk stood.
+        configuration: that of the walk at this choice.
         fork: what could be chosen.
         moves: how many moves the walk had made before.
         excluded: what is ruled out here.

@@ -3,7 +3,7 @@
 A choice among 300 restaurants with pages of 20 options begins with the 19 that fit the task best and "more: 281 other
 options". Or with groups, ``by=["cost"]``: "cost 5 to 12: 20 options", "cost 13 to 15: 21 options", and so on.
 
-A page is a fork like any other: an answer that opens the next page is a choice without moves, and stands in the
+A page is a fork like any other: an answer that opens the next page is a choice without moves, and is recorded in the
 journal. So each option can be reached in just one way, the probability of an option is the product of those of the
 answers that led to it, and the driver of a walk need not know of pages.
 
@@ -63,8 +63,8 @@ class Pages:
 
     Attributes:
         options: the most options of a question, "more" among them; 2 or more.
-        characters: the most characters of their lines; None for no bound. Two lines stand in every question, however
-            long they are.
+        characters: the most characters of their lines; None for no bound. Every question has at least two lines,
+            however long they are.
         by: how options are grouped where they are too many, one after the other while a group is still too large.
             ``"name"``: by the alphabet. A number that terminals carry (``"cost"``): ranges, about as many options in
             each. A function of an :class:`Offer`: what it returns names the group. A selection is not grouped.
@@ -96,7 +96,7 @@ class Pages:
 
     @classmethod
     def of(cls, given: Pages | int | None) -> Pages | None:
-        """The pages that a number of options, or nothing, stands for."""
+        """Return the pages for a number of options; None for none."""
         return cls(given) if isinstance(given, int) else given
 
 

@@ -1,7 +1,7 @@
-"""The trail of a walk: how it came to where it stands, and how it goes back.
+"""The trail of a walk: how it came to its position, and how it goes back.
 
 A trail advances by itself as far as there is nothing to choose, and stops at a choice. On a dead end it returns
-to the last choice, rules out the branch that died, and stands there again if two branches or more are left. It asks no
+to the last choice, rules out the branch that died, and stops there again if two branches or more are left. It asks no
 questions, and knows of a budget only its steps and backtracks.
 """
 
@@ -29,7 +29,7 @@ from formal_llm.planning.walks.wording import Wording
 
 
 class Stage(Enum):
-    """Where a trail stands that is at no choice."""
+    """The state of a trail that is at no choice."""
 
     ON_THE_WAY = "on the way"
     DEAD = "dead"
@@ -135,7 +135,7 @@ class Trail:
             self._stop_at_choice(entry, left)
 
     def _stop_at_choice(self, entry: JournalEntry, left: float) -> None:
-        """Stand at a choice; take the one that is left where no more are, and go back where none is."""
+        """Stop at a choice; take the only branch that is left, and mark a dead end where none is."""
         if (only := entry.find_only_choice(self.table, left)) is not None:
             self.take_choice(entry, only)
         else:
@@ -238,7 +238,7 @@ class Trail:
             self.state = _ON_THE_WAY
 
     def start_over(self) -> None:
-        """Stand at the beginning, before anything was taken."""
+        """Return to the beginning, before any choice."""
         self.journal, self.moves, self.silent = [], [], []
         self.configuration, self.state = self.table.automaton.start(), _ON_THE_WAY
 
@@ -275,7 +275,7 @@ class Trail:
     # -- going back ---------------------------------------------------------------------------------------------
 
     def _leave_dead_end(self, budget: Budget, partial: Callable[[], Plan]) -> None:
-        """Leave a dead end: restore the last choice, remove the branch, stand there again if two or more are left."""
+        """Leave a dead end: restore the last choice, remove the branch, stop there again if two or more are left."""
         if not self.journal:
             if self.meter.capped and budget.steps is not None:
                 self.meter.capped, self.state = False, _ON_THE_WAY
@@ -298,7 +298,7 @@ class Trail:
         self._return_to(entry, entry.excluded | entry.branch, budget)
 
     def _return_to(self, entry: JournalEntry, excluded: frozenset[ChoiceKey], budget: Budget) -> None:
-        """Stand again at a choice, less the branches that are ruled out there."""
+        """Return to a choice, less the branches that are ruled out there."""
         self.meter.resume_clock()
         self.configuration = entry.configuration
         del self.moves[entry.moves :]
@@ -326,7 +326,7 @@ class Trail:
         raise WalkError("nothing to go back to: no question has been answered yet")
 
     def mark_dead_end(self, position: int | None) -> None:
-        """Stand in a dead end behind the last choice, or behind the last one before a place in the word.
+        """Go back to a dead end behind the last choice, or behind the last one before a place in the word.
 
         Raises:
             WalkError: the position is not in the word.

@@ -290,11 +290,11 @@ class Wording:
             return self
         return replace(self, system=f"{self.system}\n\n{RULES}" if self.system else RULES)
 
-    def ask_draft(self, task: str, tree: Node, told: Mapping[str, str], *, nested: bool) -> str:
-        """Write the request for a draft, given the tree of the plan so far; ``told`` has names, rules and limits."""
+    def ask_draft(self, task: str, tree: Node, parts: Mapping[str, str], *, nested: bool) -> str:
+        """Write the request for a draft, given the tree of the plan so far; ``parts`` has names, rules and limits."""
         instruction = self.draft_call if nested else self.draft_steps
         return fill_template(
-            self.draft, {"task": task, "progress": self.progress(tree), "instruction": instruction, **told}
+            self.draft, {"task": task, "progress": self.progress(tree), "instruction": instruction, **parts}
         )
 
     def ask_steps(self, task: str, options: Sequence[str]) -> str:

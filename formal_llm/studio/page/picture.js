@@ -34,7 +34,7 @@ export class Picture {
     this.address = part.svg ? URL.createObjectURL(new Blob([part.svg], { type: "image/svg+xml" })) : null;
     this.image.hidden = !part.svg;
     if (part.svg) this.image.src = this.address;
-    this.image.alt = part.said;
+    this.image.alt = part.text;
     this.note.textContent = part.problem ?? "";
   }
 

@@ -15,7 +15,7 @@ export class Plans {
   take(part) {
     if (part.part === "problems") this.found = { facts: part.facts ?? [], samples: [] };
     else if (part.part === "shortest") this.found.shortest = part.plan;
-    else if (part.part === "count") this.found.count = part.said;
+    else if (part.part === "count") this.found.count = part.text;
     else if (part.part === "samples") this.found.samples = part.plans;
     else if (part.part === "undecided") this.found.undecided = part.reason;
     else return;

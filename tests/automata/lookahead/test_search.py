@@ -277,7 +277,7 @@ class TestOrder:
         search, question = self.ask(61, 62)
         search.work.left = search.work.part = 0
         assert search.decide_demand(*question) == (UNKNOWN, TIME)
-        assert search.work.left == 0 and not search._standing
+        assert search.work.left == 0 and not search._paused
         search.work.left = search.work.part = INFINITE
         assert search.decide_demand(*question) == (17, SEARCH)
 
@@ -322,7 +322,7 @@ class TestOrder:
         for count in (1, 1):
             search.work.left = search.work.part = 0.1
             assert search.decide_demand(*question) == (UNKNOWN, TIME)
-            assert len(asked) == count and len(search._standing) == 1
+            assert len(asked) == count and len(search._paused) == 1
 
     def test_a_guide_is_not_asked_what_a_little_search_finds(self, monkeypatch):
         monkeypatch.setattr(linear_program, "LARGEST", 0)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.generated import random_query, say
+from formal_llm.packs.travel.generated import random_query, write_query
 from formal_llm.packs.travel.reading import read_query
 
 WORLD = World.shipped()
@@ -16,7 +16,7 @@ def test_what_is_said_is_read_back(seed: int, otherwise: int) -> None:
     reading = read_query(query.text, WORLD, date(2022, 1, 1))
     assert reading.query == query
     assert not reading.not_understood
-    again = read_query(say(query, otherwise), WORLD, date(2022, 1, 1)).query
+    again = read_query(write_query(query, otherwise), WORLD, date(2022, 1, 1)).query
     assert (again.org, again.dest, again.dates, again.people, again.budget, again.constraints) == (
         query.org, query.dest, query.dates, query.people, query.budget, query.constraints,
     )  # fmt: skip

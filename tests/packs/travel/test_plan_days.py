@@ -3,7 +3,15 @@ import json
 import pytest
 
 from formal_llm.errors import InputError
-from formal_llm.packs.travel.plan_days import Day, Submission, read_plan, read_submissions, said, to_json, to_text
+from formal_llm.packs.travel.plan_days import (
+    Day,
+    Submission,
+    has_content,
+    read_plan,
+    read_submissions,
+    to_json,
+    to_text,
+)
 
 DAY = {
     "days": 1, "current_city": "from A to B", "transportation": "Taxi, from A to B", "breakfast": "-", "lunch": "-",
@@ -17,7 +25,7 @@ def test_a_day_is_read_and_written_back():
     assert to_json([day]) == [DAY]
     assert read_plan(to_text([day])) == (day,)
     assert day.meals == (("breakfast", "-"), ("lunch", "-"), ("dinner", "Soup, B"))
-    assert [said(text) for text in ("", "-", "Soup, B")] == [False, False, True]
+    assert [has_content(text) for text in ("", "-", "Soup, B")] == [False, False, True]
 
 
 def test_words_are_kept_as_they_are():

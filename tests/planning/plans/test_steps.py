@@ -40,7 +40,7 @@ def test_steps_are_numbered_from_one_and_each_comes_after_what_it_needs() -> Non
 def test_a_text_tells_its_step_and_what_was_chosen_for_it() -> None:
     tree = Node("S", "s", [leaf("pan"), Node("some(salt, oil)", "some", [leaf("oil")])], text="Season")
     (step,) = read_steps(tree, "backward")
-    assert (str(step), step.name, step.told) == ("Step 1: Season: Oil", "pan", True)
+    assert (str(step), step.name, step.has_own_text) == ("Step 1: Season: Oil", "pan", True)
 
 
 def test_a_decision_is_no_step() -> None:

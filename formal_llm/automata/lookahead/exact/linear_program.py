@@ -35,7 +35,7 @@ class FlowWay(NamedTuple):
         head: the symbol that it works off.
         takes: (resource, amount) that it takes.
         pays: (place of the lower bound's field, amount) that it pays.
-        children: (symbol, count) that it leaves, without those that can neither stand in the way nor be of use.
+        children: (symbol, count) that it leaves, without those that can neither prevent a completion nor help it.
         moves: the moves it takes, those of the symbols left out included.
         need: what it takes, packed as the resources do.
         alone: of a resource that no other way takes, (resource, amount); None where there is none.

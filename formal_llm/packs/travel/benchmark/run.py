@@ -42,7 +42,7 @@ _PLACES = {
     "AccommodationSearch": "Accommodations", "RestaurantSearch": "Restaurants", "AttractionSearch": "Attractions",
 }  # fmt: skip
 _WAYS = ("FlightSearch", "GoogleDistanceMatrix")
-_TOLD = "Collect what is needed to plan this trip, with the tools.\n\n{text}\n\nSo far: {so_far}."
+_PROMPT = "Collect what is needed to plan this trip, with the tools.\n\n{text}\n\nSo far: {so_far}."
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class _LookupSearch:
             contents={"Act-Inp": self._list_inputs, "Ans": OneOf("This is enough.")},
             writer=lambda llm, behaviour, instructions: ChattingWriter(llm, behaviour, instructions=instructions),
         )
-        self.transcripts.append(agent.run(_TOLD.format(text=self._text, so_far=so_far)))
+        self.transcripts.append(agent.run(_PROMPT.format(text=self._text, so_far=so_far)))
         assert self._named is not None
         return self._named
 
