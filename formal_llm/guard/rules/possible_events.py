@@ -43,8 +43,11 @@ _NEAR = Fraction(1, 1_000_000_000)
 #: The same for times and durations, none of which lies between two that are this far apart.
 _TICK, _DAY = timedelta.resolution, timedelta(days=1)
 _GONE = object()
-#: Functions of lists, for which an empty list and one with an unknown text are tried.
-_LISTS = ("len", "inside", "reaches", "runs", "overlap", "within")
+#: What is tried for functions: of lists, an empty one and one with an unknown text.
+_SAMPLES: Mapping[str, tuple[Value, ...]] = {
+    **dict.fromkeys(("len", "inside", "reaches", "runs", "overlap", "within"), ((), ("~",))),
+    "agrees": ("yes ",),
+}
 _TEXTS = ("contains", "starts with", "ends with", "like")
 _PLAIN = ("==", "!=", "<", "<=", ">", ">=", "in")
 
@@ -125,10 +128,10 @@ class _TrialValues:
         for part in one.walk():
             if isinstance(part, FieldPath):
                 self.add(part, constants or [Fraction(0), Fraction(1)])
-            elif isinstance(part, FunctionCall) and part.name in _LISTS:
+            elif isinstance(part, FunctionCall) and part.name in _SAMPLES:
                 for given in part.given:
                     if isinstance(given, FieldPath):
-                        self.add(given, ((), ("~",)))
+                        self.add(given, _SAMPLES[part.name])
 
     def list_trials(self) -> list[tuple[Steps, list[Value]]]:
         """List each path with the values to try, one from each region."""
