@@ -26,6 +26,8 @@ LETTERS = {
 SAID = {
     "never": "never {0}",
     "never after": "never {0} after {1}",
+    "only": "only {0} or {1}",
+    "within": "{0} within {2} calls after {1}",
     "before": "{2} {0} before {1}",
     "before each": "{2} {0} before each {1}",
     "after each": "{0} after each {1}",
@@ -34,7 +36,13 @@ SAID = {
     "at most since": "at most {2} {0} since {1}",
 }
 RULES = st.lists(
-    st.tuples(st.sampled_from([*SAID]), st.sampled_from([*LETTERS]), st.sampled_from([*LETTERS]), st.integers(1, 2)),
+    st.sampled_from([*SAID]).flatmap(
+        lambda kind: st.tuples(
+            st.just(kind),
+            *[st.sampled_from(["a", "b", "t", "ab"] if kind == "only" else [*LETTERS])] * 2,
+            st.integers(1, 2),
+        )
+    ),
     min_size=1,
     max_size=4,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -48,14 +48,16 @@ class Labeller:
 
     Args:
         letters: the declared letters.
+        others: the letters that calls have by what they are not: each with the letters that a call with it has not.
 
     Attributes:
         asked: the letters whose history conditions refer to, with the fields of each.
         until: the letters that end others, by the names of these.
     """
 
-    def __init__(self, letters: Iterable[Letter]) -> None:
+    def __init__(self, letters: Iterable[Letter], others: Mapping[str, frozenset[str]] = FrozenDict()) -> None:
         self.letters = tuple(letters)
+        self.others = others
         self._known: dict[tuple[str, str], tuple[tuple[str, EventPattern], ...]] = {}
         self.asked: dict[str, tuple[str, ...]] = {}
         self.until = {letter.name: letter.until for letter in self.letters if letter.until}
@@ -81,10 +83,14 @@ class Labeller:
                 self._known[kind, tool] = patterns
         return patterns
 
+    def list_other_letters(self, letters: Collection[str]) -> list[str]:
+        """List the letters that a call with these letters has by what it is not."""
+        return [name for name, absent in self.others.items() if absent.isdisjoint(letters)]
+
     def label_event(self, event: GuardEvent, memory: LetterMemory | None = None) -> EventLabels:
         """Label an event; its time is required if conditions refer to ``now``."""
         patterns = self.find_patterns(*classify_event(event))
-        if not patterns:
+        if not patterns and not (self.others and isinstance(event, Call)):
             return NO_LABELS
         scope = _build_scope(event, memory)
         letters: dict[str, Fields] = {}
@@ -110,6 +116,10 @@ class Labeller:
             else:
                 letters[name] = values
                 unsure.pop(name, None)
+        if isinstance(event, Call) and self.others:
+            certain = self.list_other_letters({*letters, *unsure})
+            unsure |= {name: _NOTHING for name in self.list_other_letters(letters) if name not in certain}
+            letters |= dict.fromkeys(certain, _NOTHING)
         return EventLabels(letters, unsure, tuple(dict.fromkeys(notes)))
 
 

@@ -43,6 +43,8 @@ _NEAR = Fraction(1, 1_000_000_000)
 #: The same for times and durations, none of which lies between two that are this far apart.
 _TICK, _DAY = timedelta.resolution, timedelta(days=1)
 _GONE = object()
+#: Where the tools are not known, the name of one that no letter names.
+ANY_TOOL = "…"
 #: What is tried for functions: of lists, an empty one and one with an unknown text.
 _SAMPLES: Mapping[str, tuple[Value, ...]] = {
     **dict.fromkeys(("len", "inside", "reaches", "runs", "overlap", "within"), ((), ("~",))),
@@ -220,6 +222,9 @@ def find_possible_events(labeller: Labeller, kind: str, tool: str) -> EventVaria
     for event in events:
         _note_event(variants, labeller, event)
     _add_doubtful_sets(variants, patterns, exact)
+    if kind == "call":
+        doubtful = {letters.union(labeller.list_other_letters(letters)) for letters in variants.doubtful}
+        variants.doubtful = doubtful.difference(variants.least)
     return variants
 
 
@@ -347,6 +352,7 @@ def build_plant(labeller: Labeller, tools: Collection[str] = ()) -> Plant:
     named = [
         pattern.tool for letter in labeller.letters for pattern in letter.patterns if pattern.kind in ("call", "result")
     ]
+    named += ["*"] * bool(labeller.others)  # these are letters of all tools
     if tools:
         found = [tool for tool in dict.fromkeys(tools) if any(fnmatchcase(tool, name) for name in named)]
     else:
@@ -368,7 +374,7 @@ def _build_symbols(labeller: Labeller, tools: Sequence[str], answering: Collecti
 
 def _instantiate_pattern(name: str) -> str:
     """Make a tool name that a pattern matches, and that hardly any other pattern does."""
-    return name.replace("*", "…").replace("?", "…")
+    return name.replace("*", ANY_TOOL).replace("?", ANY_TOOL)
 
 
 def _build_event_symbols(kind: str, tool: str, found: EventVariants) -> Iterable[PlantSymbol]:

@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING
 
 from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import WrongWord, read_line
+from formal_llm.control.machines import OTHERS
 from formal_llm.errors import NotationError
 from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.rule_set import (
@@ -422,6 +423,10 @@ class _GuardFileReader:
                 self.source.fail_at(
                     f"a second {text}; the first is in line {self.places[text].line}", _find_place(name)
                 )
+            if text.startswith(OTHERS):
+                self.source.fail_at(
+                    f"no letter begins with {OTHERS!r}: such names are those of other calls", _find_place(name)
+                )
             self.places[text] = _find_place(name)
             self.letters[text] = Letter(text, (EventPattern("call", text),))
             self.fields[text] = ()
@@ -505,6 +510,9 @@ class _GuardFileReader:
                 self.source.fail_at(
                     f"{name} gives {own_keys[0]} and not {missing}; it gives all keys of the rule, or none", place
                 )
+        if rule.keys and isinstance(rule.body, bodies.OnlyBody):
+            problem = f"'only' is about all calls, and not about each {rule.keys[0]}"
+            self.source.fail_at(problem, place, suggestion="leave out for each")
         in_words = not isinstance(rule.body, bodies.NotationBody | bodies.BudgetBody)
         if (
             rule.keys
@@ -526,6 +534,13 @@ class _GuardFileReader:
             names.append(name)
         return tuple(dict.fromkeys(names))
 
+    def _read_called_letters(self, tree: Tree[Token] | Token) -> Names:
+        names = self._read_letters(tree)
+        for name in names:
+            if not any(pattern.kind == "call" for pattern in self.letters[name].patterns):
+                self.source.fail_at(f"no call is {name}; 'only' names the calls that are allowed", _find_place(tree))
+        return names
+
     def _read_body(self, tree: Tree[Token]) -> bodies.Body:
         parts = tree.children
         match str(tree.data):
@@ -533,6 +548,11 @@ class _GuardFileReader:
                 return bodies.NeverBody(self._read_letters(parts[0]))
             case "never_after":
                 return bodies.NeverBody(self._read_letters(parts[0]), self._read_letters(parts[1]))
+            case "only":
+                return bodies.OnlyBody(self._read_called_letters(parts[0]))
+            case "within":
+                count = self._read_count(_require_token(parts[1]))
+                return bodies.WithinBody(self._read_letters(parts[0]), count, self._read_letters(parts[2]))
             case "before":
                 count = self._read_count(_require_token(parts[0])) if not hasattr(parts[0], "data") else 1
                 letters = [self._read_letters(part) for part in parts if _is_branch(part, "letters")]

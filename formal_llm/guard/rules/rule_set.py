@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
+from formal_llm.control.machines import ANY_CALL, OTHERS
 from formal_llm.guard.rules.data import format_duration, write_constant
 from formal_llm.guard.rules.expressions import Expression
 
@@ -19,6 +20,7 @@ WORDS = (
     "rule", "tools", "user", "assistant", "never", "before", "after", "each", "at", "most", "least", "since", "within",
     "between", "budget", "formula", "grammar", "behaviour", "flowchart", "automaton", "file", "block", "ask", "warn",
     "log", "for", "with", "and", "or", "not", "in", "contains", "starts", "ends", "like", "result", "until",
+    "only", "calls",
 )  # fmt: skip
 _PLAIN_NAME, _PLAIN_TOOL = re.compile(r"[^\W\d][\w-]*"), re.compile(r"[\w*?][\w*?/-]*")
 SEVERITIES: tuple[Severity, ...] = ("block", "ask", "warn", "log")
@@ -97,6 +99,21 @@ class NeverBody:
 
 
 @dataclass(frozen=True, slots=True)
+class OnlyBody:
+    """``only A or B``: no calls but these."""
+
+    names: Names
+
+    @property
+    def others(self) -> str:
+        """The letter of all other calls."""
+        return OTHERS + _join_names(self.names)
+
+    def __str__(self) -> str:
+        return f"only {_join_names(self.names)}"
+
+
+@dataclass(frozen=True, slots=True)
 class BeforeBody:
     """``A before B``: ``count`` A before any B; ``A before each B``: also since the last B."""
 
@@ -119,6 +136,19 @@ class AfterBody:
 
     def __str__(self) -> str:
         return f"{_join_names(self.first)} after each {_join_names(self.then)}"
+
+
+@dataclass(frozen=True, slots=True)
+class WithinBody:
+    """``A within 3 calls after B``: every B is followed by an A, at the latest when the third call after it is done."""
+
+    first: Names
+    calls: int
+    then: Names
+
+    def __str__(self) -> str:
+        number = f"{self.calls} call{'s' if self.calls != 1 else ''}"
+        return f"{_join_names(self.first)} within {number} after {_join_names(self.then)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +215,10 @@ class NotationBody:
         return f"{self.notation} " + (f'"""{self.text}"""' if safe else write_constant(self.text))
 
 
-Body = NeverBody | BeforeBody | AfterBody | AtLeastBody | AtMostBody | ApartBody | BudgetBody | NotationBody
+Body = (
+    NeverBody | OnlyBody | BeforeBody | AfterBody | WithinBody | AtLeastBody | AtMostBody | ApartBody | BudgetBody
+    | NotationBody
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +265,17 @@ class GuardRuleSet:
         """The letters by name."""
         return {letter.name: letter for letter in self.letters}
 
+    @cached_property
+    def others(self) -> Mapping[str, frozenset[str]]:
+        """The letters that calls have by what they are not: each with the letters that a call with it has not."""
+        found: dict[str, frozenset[str]] = {}
+        for rule in self.rules:
+            if isinstance(rule.body, OnlyBody):
+                found[rule.body.others] = frozenset(rule.body.names)
+            elif isinstance(rule.body, WithinBody):
+                found[ANY_CALL] = frozenset()
+        return found
+
     def __str__(self) -> str:
         directives = [f"%unsure {self.unsure}"] if self.unsure else []
         return "".join(f"{one}\n" for one in (*directives, *self.letters, *self.rules))
@@ -243,11 +287,11 @@ def list_named_letters(body: Body) -> Iterator[str]:
     match body:
         case NeverBody(names, after):
             parts = (names, after)
-        case BeforeBody(first, then) | AfterBody(first, then):
+        case BeforeBody(first, then) | AfterBody(first, then) | WithinBody(first, _, then):
             parts = (first, then)
         case AtMostBody(_, names, since):
             parts = (names, since)
-        case AtLeastBody(_, names) | ApartBody(_, names):
+        case OnlyBody(names) | AtLeastBody(_, names) | ApartBody(_, names):
             parts = (names,)
     for names in parts:
         yield from names

@@ -28,6 +28,9 @@ rule calm: 90s between search
 rule f: formula """(not (eventually (next search "my.tool")))"""
 rule since: at most 2 search since yes
 rule end: search after each yes
+rule known: only pay or search or "my.tool" or "rule"
+rule soon: search within 3 calls after yes
+rule next: search within 1 call after "my.tool"
 %limit 3 search
 %unsure ask
 '''
@@ -52,6 +55,10 @@ def test_of_several_files_the_strictest_line_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "said"),
     [
+        ("ok: q.result\nrule x: only ok", 2, 14, "no call is ok"),
+        ("pay: p with k = k\nrule x for each k: only pay", 2, 6, "leave out for each"),
+        ("pay: p\nrule x: pay within 3 cals after pay", 2, 22, "did you mean calls?"),
+        ('"* but pay": p\nrule x: never "* but pay"', 1, 1, "no letter begins with '* but '"),
         ("pay: pay\nrule x: never pya", 2, 15, "did you mean pay?"),
         ("pay: pay\nrule x: nevr pay", 2, 14, "unexpected 'pay'"),
         ("pay: p[a = 3]\nrule x: never pay", 1, 10, "equality is written =="),
