@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from formal_llm.guard import Call, Guard, GuardRules, Result, Said
 from formal_llm.guard.events import GuardEvent
-from tests.guard.oracle import EVENTS, OUTSIDE, Oracle, formula
+from tests.guard.oracle import CALLS, EVENTS, OUTSIDE, Oracle, formula
 from tests.strategies import examples
 
 #: Each letter with the events that it means, and how the rule file says it.
@@ -35,17 +35,20 @@ SAID = {
     "at most": "at most {2} {0}",
     "at most since": "at most {2} {0} since {1}",
 }
-RULES = st.lists(
-    st.sampled_from([*SAID]).flatmap(
+
+
+def rules_over(*letters: str) -> st.SearchStrategy[list[tuple[str, str, str, int]]]:
+    """Rules about some of the letters; 'only' is about calls."""
+    calls = [one for one in letters if LETTERS[one][0] <= CALLS]
+    rule = st.sampled_from([*SAID]).flatmap(
         lambda kind: st.tuples(
-            st.just(kind),
-            *[st.sampled_from(["a", "b", "t", "ab"] if kind == "only" else [*LETTERS])] * 2,
-            st.integers(1, 2),
+            st.just(kind), *2 * (st.sampled_from(calls if kind == "only" else letters),), st.integers(1, 2)
         )
-    ),
-    min_size=1,
-    max_size=4,
-)
+    )
+    return st.lists(rule, min_size=1, max_size=4)
+
+
+RULES = rules_over(*LETTERS)
 
 
 def event(name: str) -> GuardEvent:
