@@ -122,12 +122,12 @@ def _build_machines(
     match rule.body:
         case bodies.NeverBody(names, after):
             return [NeverMachine(order_letters(names, after), frozenset(names), frozenset(after), not after)]
-        case bodies.OnlyBody() | bodies.WithinBody():
-            return [_build_call_machine(rule.body, rules)]
         case bodies.BeforeBody(first, then, count, each):
             return [BeforeMachine(order_letters(first, then), frozenset(first), frozenset(then), count, each)]
-        case bodies.AfterBody(first, then):
+        case bodies.AfterBody(first, then, None):
             return [AfterMachine(order_letters(first, then), frozenset(first), frozenset(then))]
+        case bodies.OnlyBody() | bodies.AfterBody():
+            return [_build_call_machine(rule.body, rules)]
         case bodies.AtLeastBody(count, names):
             return [AtLeastMachine(order_letters(names), count)]
         case bodies.AtMostBody(count, names, _, within) if within is not None:
@@ -149,10 +149,11 @@ def _build_notation_machines(
     return [_compile_formula(body.text, rules) if body.notation == "formula" else _compile_notation(body, rules)]
 
 
-def _build_call_machine(body: bodies.OnlyBody | bodies.WithinBody, rules: GuardRuleSet) -> Machine:
+def _build_call_machine(body: bodies.OnlyBody | bodies.AfterBody, rules: GuardRuleSet) -> Machine:
     """Build the machine of a rule about all calls, whether they have a declared letter or not."""
     if isinstance(body, bodies.OnlyBody):
         return NeverMachine((body.others,), frozenset((body.others,)), frozenset(), True)
+    assert body.calls is not None
     late = any(one.kind != "call" for name in body.first for one in rules.by_name[name].patterns)
     letters = tuple(letter.name for letter in rules.letters if letter.name in (*body.first, *body.then))
     return WithinMachine((*letters, ANY_CALL), frozenset(body.first), frozenset(body.then), body.calls, late)

@@ -17,6 +17,7 @@ from formal_llm.guard.rules.data import (
     format_value,
     is_equal,
     is_less,
+    is_number,
     make_comparable,
     to_clock_time,
     to_day,
@@ -24,6 +25,7 @@ from formal_llm.guard.rules.data import (
     to_moment,
     to_number,
     to_text,
+    write_constant,
 )
 from formal_llm.guard.shell.commands import shell_data
 from formal_llm.guard.shell.paths import is_inside_folder
@@ -217,6 +219,39 @@ def _does_agree(value: Value) -> bool:
     if re.fullmatch(rf"(?:{_POLITE}\W+)*{_WEAK}(?:\W+(?:{_WEAK}|{_POLITE}))*\W*", text):
         return True
     return bool(_AGREEING.match(re.sub(rf"^(?:(?:{_POLITE}|{_WEAK})(?!\w)\W*)+", "", text)))
+
+
+#: How many characters in a row a text has in common with another one that it stems from.
+_COMMON = 12
+
+
+def has_common_text(value: Value, other: Value) -> bool:
+    """Return whether a text in a value has 12 characters in a row in common with a text in another one.
+
+    A shorter text counts if the other contains it as whole words. Numbers are texts; case and spacing do not matter.
+    """
+    own = _list_all_texts([*value.values()] if isinstance(value, Mapping) else value)
+    parts = {text[at : at + _COMMON] for text in own for at in range(len(text) - _COMMON + 1)}
+    short = [re.compile(rf"(?<!\w){re.escape(text)}(?!\w)") for text in own if 0 < len(text) < _COMMON]
+    return any(
+        any(one.search(text) for one in short)
+        or any(text[at : at + _COMMON] in parts for at in range(len(text) - _COMMON + 1))
+        for text in _list_all_texts(other)
+    )
+
+
+def _list_all_texts(value: Value) -> list[str]:
+    todo, texts = [value], []
+    while todo:
+        one = todo.pop()
+        if isinstance(one, Mapping):
+            todo += [*one, *one.values()]
+        elif isinstance(one, list | tuple):
+            todo += one
+        elif one is not None and not isinstance(one, bool):
+            text = write_constant(Fraction(to_number(one))) if is_number(one) else str(one)
+            texts.append(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
+    return texts
 
 
 #: All functions by name. ``missing(x)`` and ``has(x)`` test whether their argument exists, ``holds(x)`` whether a

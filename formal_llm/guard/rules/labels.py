@@ -12,6 +12,7 @@ from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.guard.events import Call, GuardEvent, Result, Said
 from formal_llm.guard.rules.data import Undetermined, Value
 from formal_llm.guard.rules.expressions import Expression, LastValue, LetterMemory, PastLetter, Scope, read_json
+from formal_llm.guard.rules.functions import has_common_text
 from formal_llm.guard.rules.rule_set import EventPattern, Kind, Letter
 
 Fields = Mapping[str, Value]
@@ -162,6 +163,8 @@ def make_key(value: Value) -> str:
         return str(value)
 
 
+#: Before the name of a letter: the events of which it is not known whether they had it.
+_UNSURE = "? "
 #: The occurrences of a letter: for each combination of values of its fields the last one, the latest at the end.
 Occurrences = FrozenDict[tuple[str, ...], Fields]
 
@@ -181,6 +184,20 @@ class LetterHistory:
     def has_happened(self, letter: str, values: tuple[Value, ...]) -> bool:
         """Return whether a letter has occurred with these values of its first fields."""
         return self._find(letter, values) is not None
+
+    def has_given_text(self, letter: str, value: Value) -> bool:
+        """Return whether a text in a value occurs in a field that a letter has given.
+
+        Raises:
+            Undetermined: such a field is not known, or it is not known whether an event had the letter.
+        """
+        certain, doubtful = ([*self.occurrences.get(one, {}).values()] for one in (letter, _UNSURE + letter))
+        if any(has_common_text(value, [*one.values()]) for one in certain):
+            return True
+        incomplete = any(len(one) < len(self.asked[letter]) for one in (*certain, *doubtful))
+        if incomplete or any(has_common_text(value, [*one.values()]) for one in doubtful):
+            raise Undetermined(f"it is not known what {letter} gave")
+        return False
 
     def get_last_value(self, letter: str, name: str, keys: tuple[Value, ...] = ()) -> Value:
         """Return a field of the last occurrence of a letter with these values of its first fields.
@@ -211,8 +228,9 @@ class LetterHistory:
                 if fields is not None and letter in now:
                     left = {key: one for key, one in now[letter].items() if not _has_same_values(one, fields)}
                     now[letter] = FrozenDict(left)
-        for letter, names in asked.items():
-            event_fields = labels.letters.get(letter)
+        found = {**labels.letters, **{_UNSURE + name: fields for name, fields in labels.unsure.items()}}
+        for letter, names in [(sign + name, names) for name, names in asked.items() for sign in ("", _UNSURE)]:
+            event_fields = found.get(letter)
             if event_fields is None:
                 continue
             keys: list[str] = []

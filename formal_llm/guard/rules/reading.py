@@ -22,6 +22,7 @@ from formal_llm.guard.rules.expressions import (
     LastValue,
     Negation,
     PastLetter,
+    StemsFrom,
     Steps,
     ValueRange,
     ValueSet,
@@ -192,6 +193,8 @@ class ConditionReader:
         name = str(tree.children[0])
         if name == "last":
             return self._read_last_value(tree)
+        if name == "stems_from":
+            return self._read_stem(tree, depth)
         arguments = tuple(self.read_condition(part, depth + 1) for part in tree.children[1:])
         if name in FUNCTIONS:
             function = FUNCTIONS[name]
@@ -202,15 +205,23 @@ class ConditionReader:
             return FunctionCall(name, arguments)
         fields = self.letters.get(name)
         if fields is None:
-            near = did_you_mean(name, (*FUNCTIONS, *self.letters))
+            known = (*FUNCTIONS, "last", "stems_from")
+            near = did_you_mean(name, (*known, *self.letters))
             self._raise_error(
                 f"unknown function or letter: {name}", tree.children[0],
-                suggestion=f"did you mean {near}?" if near else f"functions are {', '.join(FUNCTIONS)}, last",
+                suggestion=f"did you mean {near}?" if near else f"functions are {', '.join(known)}",
             )  # fmt: skip
         if len(arguments) > len(fields):
             field_list = ", ".join(fields) or "none"
             self._raise_error(f"{name} gives fewer fields ({field_list}) than it is asked for", tree.children[0])
         return PastLetter(name, arguments)
+
+    def _read_stem(self, tree: Tree[Token], depth: int) -> StemsFrom:
+        given = [self.read_condition(part, depth + 1) for part in tree.children[1:]]
+        if len(given) != 2 or not self.letters.get(str(given[1])):
+            way_out = "stems_from(body, web), with web: fetch.result with text = returned"
+            self._raise_error("stems_from takes a value, and a letter that gives fields", tree, way_out)
+        return StemsFrom(str(given[1]), (given[0],))
 
     def _read_last_value(self, tree: Tree[Token]) -> Expression:
         inner = tree.children[1] if len(tree.children) == 2 else None
@@ -424,9 +435,7 @@ class _GuardFileReader:
                     f"a second {text}; the first is in line {self.places[text].line}", _find_place(name)
                 )
             if text.startswith(OTHERS):
-                self.source.fail_at(
-                    f"no letter begins with {OTHERS!r}: such names are those of other calls", _find_place(name)
-                )
+                self.source.fail_at(f"no letter begins with {OTHERS!r}", _find_place(name))
             self.places[text] = _find_place(name)
             self.letters[text] = Letter(text, (EventPattern("call", text),))
             self.fields[text] = ()
@@ -510,9 +519,12 @@ class _GuardFileReader:
                 self.source.fail_at(
                     f"{name} gives {own_keys[0]} and not {missing}; it gives all keys of the rule, or none", place
                 )
-        if rule.keys and isinstance(rule.body, bodies.OnlyBody):
-            problem = f"'only' is about all calls, and not about each {rule.keys[0]}"
-            self.source.fail_at(problem, place, suggestion="leave out for each")
+        if isinstance(rule.body, bodies.OnlyBody):
+            if rule.keys:
+                self.source.fail_at("'only' is about all calls", place, suggestion="leave out for each")
+            for name in rule.body.names:
+                if all(pattern.kind != "call" for pattern in self.letters[name].patterns):
+                    self.source.fail_at(f"no call is {name}; 'only' names calls", place)
         in_words = not isinstance(rule.body, bodies.NotationBody | bodies.BudgetBody)
         if (
             rule.keys
@@ -534,13 +546,6 @@ class _GuardFileReader:
             names.append(name)
         return tuple(dict.fromkeys(names))
 
-    def _read_called_letters(self, tree: Tree[Token] | Token) -> Names:
-        names = self._read_letters(tree)
-        for name in names:
-            if not any(pattern.kind == "call" for pattern in self.letters[name].patterns):
-                self.source.fail_at(f"no call is {name}; 'only' names the calls that are allowed", _find_place(tree))
-        return names
-
     def _read_body(self, tree: Tree[Token]) -> bodies.Body:
         parts = tree.children
         match str(tree.data):
@@ -549,16 +554,14 @@ class _GuardFileReader:
             case "never_after":
                 return bodies.NeverBody(self._read_letters(parts[0]), self._read_letters(parts[1]))
             case "only":
-                return bodies.OnlyBody(self._read_called_letters(parts[0]))
-            case "within":
-                count = self._read_count(_require_token(parts[1]))
-                return bodies.WithinBody(self._read_letters(parts[0]), count, self._read_letters(parts[2]))
+                return bodies.OnlyBody(self._read_letters(parts[0]))
             case "before":
                 count = self._read_count(_require_token(parts[0])) if not hasattr(parts[0], "data") else 1
                 letters = [self._read_letters(part) for part in parts if _is_branch(part, "letters")]
                 return bodies.BeforeBody(letters[0], letters[1], count, any(_is_branch(part, "each") for part in parts))
-            case "after":
-                return bodies.AfterBody(self._read_letters(parts[0]), self._read_letters(parts[1]))
+            case "after" | "within":
+                calls = self._read_count(_require_token(parts[1])) if tree.data == "within" else None
+                return bodies.AfterBody(self._read_letters(parts[0]), self._read_letters(parts[-1]), calls)
             case "at_least":
                 return bodies.AtLeastBody(self._read_count(_require_token(parts[0])), self._read_letters(parts[1]))
             case "at_most" | "at_most_since" | "at_most_within":

@@ -19,8 +19,8 @@ Severity = Literal["block", "ask", "warn", "log"]
 WORDS = (
     "rule", "tools", "user", "assistant", "never", "before", "after", "each", "at", "most", "least", "since", "within",
     "between", "budget", "formula", "grammar", "behaviour", "flowchart", "automaton", "file", "block", "ask", "warn",
-    "log", "for", "with", "and", "or", "not", "in", "contains", "starts", "ends", "like", "result", "until",
-    "only", "calls",
+    "log", "for", "with", "and", "or", "not", "in", "contains", "starts", "ends", "like", "result", "until", "only",
+    "calls",
 )  # fmt: skip
 _PLAIN_NAME, _PLAIN_TOOL = re.compile(r"[^\W\d][\w-]*"), re.compile(r"[\w*?][\w*?/-]*")
 SEVERITIES: tuple[Severity, ...] = ("block", "ask", "warn", "log")
@@ -129,26 +129,15 @@ class BeforeBody:
 
 @dataclass(frozen=True, slots=True)
 class AfterBody:
-    """``A after each B``: every B is followed by an A before the end."""
+    """``A after each B``: every B is followed by an A before the end, or ``within 3 calls``."""
 
     first: Names
     then: Names
+    calls: int | None = None
 
     def __str__(self) -> str:
-        return f"{_join_names(self.first)} after each {_join_names(self.then)}"
-
-
-@dataclass(frozen=True, slots=True)
-class WithinBody:
-    """``A within 3 calls after B``: every B is followed by an A, at the latest when the third call after it is done."""
-
-    first: Names
-    calls: int
-    then: Names
-
-    def __str__(self) -> str:
-        number = f"{self.calls} call{'s' if self.calls != 1 else ''}"
-        return f"{_join_names(self.first)} within {number} after {_join_names(self.then)}"
+        deadline = f"within {self.calls} call{'s' if self.calls != 1 else ''} after"
+        return f"{_join_names(self.first)} {'after each' if self.calls is None else deadline} {_join_names(self.then)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +204,7 @@ class NotationBody:
         return f"{self.notation} " + (f'"""{self.text}"""' if safe else write_constant(self.text))
 
 
-Body = (
-    NeverBody | OnlyBody | BeforeBody | AfterBody | WithinBody | AtLeastBody | AtMostBody | ApartBody | BudgetBody
-    | NotationBody
-)  # fmt: skip
+Body = NeverBody | OnlyBody | BeforeBody | AfterBody | AtLeastBody | AtMostBody | ApartBody | BudgetBody | NotationBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,13 +254,9 @@ class GuardRuleSet:
     @cached_property
     def others(self) -> Mapping[str, frozenset[str]]:
         """The letters that calls have by what they are not: each with the letters that a call with it has not."""
-        found: dict[str, frozenset[str]] = {}
-        for rule in self.rules:
-            if isinstance(rule.body, OnlyBody):
-                found[rule.body.others] = frozenset(rule.body.names)
-            elif isinstance(rule.body, WithinBody):
-                found[ANY_CALL] = frozenset()
-        return found
+        found = {rule.body.others: frozenset(rule.body.names) for rule in self.rules if isinstance(rule.body, OnlyBody)}
+        counted = any(isinstance(rule.body, AfterBody) and rule.body.calls is not None for rule in self.rules)
+        return {**found, ANY_CALL: frozenset()} if counted else found
 
     def __str__(self) -> str:
         directives = [f"%unsure {self.unsure}"] if self.unsure else []
@@ -287,7 +269,7 @@ def list_named_letters(body: Body) -> Iterator[str]:
     match body:
         case NeverBody(names, after):
             parts = (names, after)
-        case BeforeBody(first, then) | AfterBody(first, then) | WithinBody(first, _, then):
+        case BeforeBody(first, then) | AfterBody(first, then):
             parts = (first, then)
         case AtMostBody(_, names, since):
             parts = (names, since)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm.guard.rules.data import Undetermined
-from formal_llm.guard.rules.functions import FUNCTIONS, OPERATORS
+from formal_llm.guard.rules.functions import FUNCTIONS, OPERATORS, has_common_text
 
 
 def test_folders() -> None:
@@ -98,3 +100,49 @@ def test_only_texts_agree() -> None:
     for value in (True, 1, ["yes"], None):
         with pytest.raises(Undetermined):
             FUNCTIONS["agrees"].work(value)
+
+
+def read_texts(value: object) -> list[str]:
+    """All texts in a value, one after the other."""
+    if isinstance(value, dict):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list):
+        return [text for one in value for text in read_texts(one)]
+    return [] if value is None or isinstance(value, bool) else [" ".join(str(value).lower().split())]
+
+
+VALUES = st.recursive(
+    st.one_of(st.text("aB1. ", max_size=16), st.integers(0, 20), st.none(), st.booleans()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("aB1", max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(VALUES, VALUES)
+def test_a_value_that_has_text_in_common_with_another(value: object, other: object) -> None:
+    """Against every part of every text, and the words of short ones."""
+
+    whole = [*value.values()] if isinstance(value, dict) else value
+
+    def stems(own: str, text: str) -> bool:
+        if len(own) >= 12:
+            return any(own[at : at + 12] in text for at in range(len(own) - 11))
+        places = [at for at in range(len(text)) if own and text.startswith(own, at)]
+        return any(
+            not f"{text[:at]} "[at - 1 : at].isalnum() and not text[at + len(own) :][:1].isalnum() for at in places
+        )
+
+    assert has_common_text(value, other) is any(
+        stems(own, text) for own in read_texts(whole) for text in read_texts(other)
+    )
+
+
+@given(st.text("ab ", min_size=30, max_size=30), st.integers(0, 20), st.text("xy", min_size=12))
+def test_a_part_of_a_text_within_another_one(text: str, at: int, around: str) -> None:
+    part = " ".join(text.split())[at : at + 12]
+    assert has_common_text({"body": [around + part.upper() + around]}, [text]) is (len(part) == 12)
+
+
+def test_numbers_that_are_the_same_stem_from_each_other() -> None:
+    assert has_common_text(4711, "number 4711.") and has_common_text(4711.0, 4711) and has_common_text("0.5", [0.5])
+    assert not has_common_text(471, "number 4711.")
