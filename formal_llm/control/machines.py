@@ -23,6 +23,9 @@ from formal_llm.automata.models.limits import Limits
 
 Letters = frozenset[str]
 State = Hashable
+#: The name of the letter of calls that have none of some letters begins so; and the letter of all calls.
+OTHERS = "* but "
+ANY_CALL = f"{OTHERS}nothing"
 #: The maximum number of cached answers.
 _KEPT = 100_000
 
@@ -106,6 +109,38 @@ class AfterMachine(Machine):
 
     def distance_to_acceptance(self, state: State) -> int | None:
         return int(bool(state))
+
+
+@dataclass(frozen=True)
+class WithinMachine(Machine):
+    """Requires a ``first`` within ``calls`` calls, the events with ``ANY_CALL``, after each ``then``.
+
+    The state is how many calls are left for what is due; -1 if nothing is. ``late`` is whether events that are no calls
+    can be a ``first``, so that one may still follow the last call.
+    """
+
+    letters: tuple[str, ...]
+    first: Letters
+    then: Letters
+    calls: int
+    late: bool
+    start: State = -1
+
+    def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
+        assert isinstance(state, int)
+        left = state
+        if ANY_CALL in letters:
+            if left == 0:
+                return None
+            left = max(left - 1, -1)
+        if letters & self.first:
+            left = -1
+        if letters & self.then and left < 0:
+            left = self.calls
+        return None if left == 0 and not self.late else left
+
+    def distance_to_acceptance(self, state: State) -> int | None:
+        return int(state != -1)
 
 
 @dataclass(frozen=True)

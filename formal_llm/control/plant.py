@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from formal_llm.control.machines import Letters
+from formal_llm.control.machines import OTHERS, Letters
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,11 @@ class PlantSymbol:
     least: Mapping[str, Fraction]
     doubtful: bool = False
     after: frozenset[Letters] = frozenset()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its declared letters in order, without those that calls have by what they are not."""
+        return tuple(sorted(name for name in self.letters if not name.startswith(OTHERS)))
 
     @property
     def is_controllable(self) -> bool:

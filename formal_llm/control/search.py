@@ -258,6 +258,11 @@ class ViabilitySearch:
         self._ways: dict[ComponentNode, tuple[PlantSymbol, ...] | None] = {}
         self._closed: dict[tuple[ComponentNode, bool], frozenset[str]] = {}
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
+        #: The tools with calls that change nothing here.
+        self._free = frozenset(
+            one.tool for one in plant.symbols
+            if one.kind == "call" and component.letters.isdisjoint(one.letters) and one.tool not in component.answering
+        )  # fmt: skip
 
     def is_viable(self, node: ComponentNode) -> bool | None:
         """Return whether the rules can still be kept from a node; None if the bound was hit before."""
@@ -400,7 +405,7 @@ class ViabilitySearch:
         if closed is None:
             if len(self._closed) > _KEPT:
                 self._closed.clear()
-            open_: set[str] = set()
+            open_ = set(self._free)
             tools = set()
             for step in self.component.steps:
                 if step.symbol.kind == "call" and step.symbol.tool not in open_:

@@ -197,7 +197,7 @@ def describe_way(
     """
     steps = []
     for symbol in way:
-        names = [describe_letter(symbol, name) for name in sorted(symbol.letters)[:1]]
+        names = [describe_letter(symbol, name) for name in symbol.names[:1]]
         if symbol.kind == "call":
             steps.append(names[0] if names else symbol.tool)
         elif symbol.kind == "result":

@@ -120,8 +120,8 @@ def _find_traps(lookout: ViabilitySearch, start: ComponentNode, max_places: int)
     for trace in traps.values():
         yield _describe_trap(lookout, trace[-1], describe_way(trace))
     if complete:
-        doubtful = {name for step in component.steps if step.symbol.doubtful for name in step.symbol.letters}
-        known = {name for step in component.steps for name in step.symbol.letters}
+        doubtful = {name for step in component.steps if step.symbol.doubtful for name in step.symbol.names}
+        known = {name for step in component.steps for name in step.symbol.names}
         for name in sorted(known - occurring - doubtful):
             yield Finding("never", name, f"{name} can never come: no run that keeps the rules holds it")
     else:
@@ -159,7 +159,7 @@ class GuardRules:
     def __init__(self, rules: GuardRuleSet, file: str | None = None) -> None:
         self.rule_set = rules
         self.parts, self.timed = compile_rules(rules, file)
-        self.labeller = Labeller(rules.letters)
+        self.labeller = Labeller(rules.letters, rules.others)
         #: Whether the rules depend on the times of events.
         self.needs_time = bool(self.timed) or "now" in str(rules)
 

@@ -21,6 +21,7 @@ from formal_llm.guard.events import ALLOW, Action, Call, Decision, GuardEvent, S
 from formal_llm.guard.position import Movement, select_letters
 from formal_llm.guard.rules.data import read_value, write_value
 from formal_llm.guard.rules.labels import EventLabels, Fields, LetterHistory
+from formal_llm.guard.rules.possible_events import ANY_TOOL
 from formal_llm.guard.rules.rule_set import Severity
 from formal_llm.planning.json_data import JSON
 
@@ -103,7 +104,8 @@ class GuardState:
 
     def allows_tool(self, tool: str) -> bool:
         """Return whether some call of a tool is allowed, or may be allowed by a person."""
-        return tool not in self.guard.find_closed_tools(self.position, self.lost)
+        known = tool in self.guard.plant.tools or self.guard.rules.labeller.find_patterns("call", tool)
+        return (tool if known else ANY_TOOL) not in self.guard.find_closed_tools(self.position, self.lost)
 
     def may_stop(self, *, final: bool = True) -> Decision:
         """Decide whether the run may end here.

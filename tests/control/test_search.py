@@ -13,7 +13,7 @@ from tests.guard.oracle import EVENTS, Oracle
 from tests.guard.short_runs import (
     test_some_guards_against_all_short_runs as test_some_guards_against_all_short_runs,
 )
-from tests.guard.whole_product import RULES, SAID, event, follow, oracle_of, text
+from tests.guard.whole_product import RULES, event, follow, oracle_of, rules_over, text
 from tests.strategies import examples
 
 
@@ -39,11 +39,7 @@ def count_events_to_an_end(oracle: Oracle, start: tuple[int, ...], good: set[tup
 
 
 #: Without results: a way leaves those out that no rule distinguishes.
-WITHOUT_RESULTS = st.lists(
-    st.tuples(
-        st.sampled_from([*SAID]), *2 * (st.sampled_from(["a", "b", "ab", "u"]),), st.integers(1, 2)
-    ), min_size=1, max_size=4,
-)  # fmt: skip
+WITHOUT_RESULTS = rules_over("a", "b", "ab", "u")
 
 
 @pytest.mark.parametrize("guarantee", ["some", "whatever"])

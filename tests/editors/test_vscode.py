@@ -134,7 +134,7 @@ def test_every_word_of_rules_for_tool_calls_is_coloured() -> None:
         "rule a block: never b or c after d", "rule a ask: 2 b before each c", "rule a log for each k: b after each c",
         "rule a: at least 1 b", "rule a: at most 1 b since c", "rule a: 5min between b", "rule a: budget b <= 5",
         'rule a: behaviour "b"', 'rule a: flowchart "b"', 'rule a: automaton "b"', 'rule a: file "b"', "tools a, b",
-            "a: b until c",
+        "a: b until c", "rule a: only b or c", "rule a: b within 3 calls after c",
         'a: assistant | b[not c contains "d" or e starts with "f" or g ends with "h" or i like "j"]',
         "a: b[len(c[* where .d]) > 1]",
     ]  # fmt: skip

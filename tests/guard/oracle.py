@@ -13,6 +13,7 @@ from formal_llm.automata.notation.formula import read_formula
 #: Single events: two tools without results, one with a good and a bad one, and the user.
 EVENTS = ("a", "b", "t", "ok", "no", "u")
 OUTSIDE = ("ok", "no", "u")
+CALLS = {"a", "b", "t"}
 ALL = "(until any empty)"
 
 
@@ -37,6 +38,14 @@ def formula(kind: str, one: set[str], other: set[str], count: int) -> str:
     match kind:
         case "never":
             return f"(always (not {either(one)}))"
+        case "only":
+            return f"(always (not {either(CALLS - one - other)}))"
+        case "within":
+            plain, missed = f"(until {but(one | CALLS)} empty)", either(CALLS - one)
+            late = f"{plain} {f'{missed} {plain} ' * count}{either(CALLS)} {ALL}"
+            return (
+                f"(not (or (next {ALL} {either(other)} (until {but(one)} empty)) (next {ALL} {either(other)} {late})))"
+            )
         case "never after":
             return f"(not (next {ALL} {either(other)} {ALL} {either(one)} {ALL}))"
         case "before":

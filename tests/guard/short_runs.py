@@ -30,6 +30,11 @@ def kept(rule: tuple[str, ...], run: str) -> bool:
         return all(one in part for part in run.split(other)[:-1])
     if kind == "never after":
         return one not in run.partition(other)[2]
+    if kind == "only":
+        return set(run) <= {one}
+    if kind.startswith("within"):
+        most = int(kind.split()[1])
+        return all(one in run[at + 1 : at + 1 + most] for at, tool in enumerate(run) if tool == other)
     assert kind == "after each"
     return other not in run or one in run.rpartition(other)[2]
 
@@ -37,7 +42,7 @@ def kept(rule: tuple[str, ...], run: str) -> bool:
 def written(rule: tuple[str, ...]) -> str:
     kind, one, other = rule
     first, _, then = kind.partition(" ")
-    if first == "at":
+    if first in ("at", "only"):
         return f"{kind} {one}"
     return (
         f"never {one} after {other}"
@@ -54,8 +59,9 @@ def compare_with_runs(seed: int) -> None:
     cost, most = {tool: rng.randint(0, 2) for tool in "ab"}, rng.choice((None, 0, 1, 3))
     rules = []
     for _ in range(rng.randint(1, 3)):
-        kind = rng.choice(("at least 1", "at most 1", "before", "before each", "never after", "after each"))
-        rules.append(((kind, *rng.sample("ab", 2)), kind != "at least 1" and rng.random() < 0.6))
+        kind = rng.choice(("at least 1", "at most 1", "before", "before each", "never after", "after each",
+                           "within 1 call after", "within 2 calls after", "only"))  # fmt: skip
+        rules.append(((kind, *rng.sample("ab", 2)), kind not in ("at least 1", "only") and rng.random() < 0.6))
     lines = [f"{tool}: {tool} with cost = {cost[tool]}, key = key" for tool in "ab"]
     lines += [f"rule r{n}{' for each key' * each}: {written(rule)}" for n, (rule, each) in enumerate(rules)]
     lines += [f"rule sum: budget cost <= {most}"] if most is not None else []

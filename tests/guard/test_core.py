@@ -47,3 +47,8 @@ def test_a_condition_that_nothing_meets() -> None:
 
 def test_nothing_wrong() -> None:
     assert GuardRules.from_string("tools read, write\nrule a: read before write\n").check() == ()
+
+
+def test_letters_that_nobody_declared_are_not_listed() -> None:
+    text = "tools read, write\nrule a: read within 2 calls after write\nrule b: only read or write\n"
+    assert GuardRules.from_string(text).check() == ()

@@ -345,3 +345,87 @@ def test_what_came_before_is_remembered_for_conditions() -> None:
     state = state.after(Call("approve", {"id": 1}))
     assert state.check(Call("pay", {"id": 1})).action == "allow"
     assert state.check(Call("pay", {"id": 2})).action == "block"
+
+
+@given(
+    st.lists(st.sets(st.sampled_from(["small", "big", "read"]), min_size=1), min_size=1, max_size=3),
+    st.integers(0, 3),
+    st.integers(0, 3),
+)
+def test_only_calls_with_one_of_these_letters(allowed: list[set[str]], low: int, high: int) -> None:
+    """Several rules, of which a call has to keep each, against the letters read off each call."""
+    text = f"small: pay[n < {low}]\nbig: pay[n > {high}]\ntools read\n"
+    text += "".join(f"rule r{n}: only {' or '.join(sorted(one))}\n" for n, one in enumerate(allowed))
+    assert GuardRules.from_string(str(GuardRules.from_string(text))) == GuardRules.from_string(text)
+    calls = [Call("pay", {"n": half / 2}) for half in range(-2, 9)] + [Call("read"), Call("x")]
+    for tools in (["pay", "read", "x"], []):
+        state = Guard(GuardRules.from_string(text), tools).start()
+        open_ = set()
+        for call in calls:
+            letters = {"read"} if call.tool == "read" else set()
+            if call.tool == "pay":
+                letters = {
+                    name
+                    for name, fits in (("small", call.arguments["n"] < low), ("big", call.arguments["n"] > high))
+                    if fits
+                }
+            decision = state.check(call)
+            assert decision.certain
+            assert (decision.action == "allow") is all(letters & one for one in allowed)
+            open_ |= {call.tool} if decision.action == "allow" else set()
+        assert {tool for tool in ("pay", "read", "x") if state.allows_tool(tool)} == open_
+        assert not tools or set(state.allowed_tools()) == open_
+
+
+def test_only_is_as_strict_as_its_severity_and_a_call_of_which_it_is_not_known_counts_on_both_sides() -> None:
+    text = "small: pay[n < 5]\nrule r {}: only small\n"
+    for severity in ("block", "ask", "warn", "log"):
+        state = Guard(GuardRules.from_string(text.format(severity)), ["pay", "x"]).start()
+        assert [state.check(call).action for call in (Call("pay", {"n": 1}), Call("pay"), Call("x"))] == [
+            "allow", severity, severity,
+        ]  # fmt: skip
+        assert state.allowed_tools() == (("pay",) if severity == "block" else ("pay", "x"))
+        assert state.may_stop() == ALLOW
+
+
+def test_what_only_allows_is_looked_ahead_for() -> None:
+    text = "tools ask, pay, log\nrule a: ask before pay\nrule b: at least 1 pay\nrule c: only pay or log\n"
+    assert [one.kind for one in GuardRules.from_string(text).check()] == ["empty"]
+    text = "tools ask, pay, log\nrule a: log after each pay\nrule c: only ask or pay\n"
+    assert not Guard(GuardRules.from_string(text), ["ask", "pay"]).start().allows_tool("pay")
+
+
+def test_a_deadline_counts_calls_of_all_tools() -> None:
+    rules = GuardRules.from_string("tools read, log\nrule r: log within 2 calls after read\n")
+    state = Guard(rules).start().after(Call("read")).after(Call("other"))
+    decision = state.check(Call("other"))
+    assert (decision.action, decision.allowed, decision.way) == ("block", ("log",), ('"log"',))
+    assert state.may_stop().action == "block" and state.allowed_tools() == ()
+    assert state.after(Call("log")).may_stop() == ALLOW
+    assert Guard(rules).resume(json.dumps(state.snapshot())).check(Call("other")) == decision
+
+
+def test_a_deadline_of_each_order_counts_its_calls_and_those_without_an_order() -> None:
+    text = "pay: pay with order = order\nship: ship with order = order\nrule r for each order: ship within 2 calls after pay\n"
+    paid = Guard(GuardRules.from_string(text), ["pay", "ship", "x"]).start().after(Call("pay", {"order": 1}))
+    later = paid.after(Call("pay", {"order": 2})).after(Call("x"))
+    assert [later.check(call).action for call in (Call("x"), Call("pay", {"order": 1}), Call("pay", {"order": 3}))] == [
+        "block", "block", "allow",
+    ]  # fmt: skip
+    assert later.check(Call("ship", {"order": 1})).action == "allow"
+
+
+def test_a_result_may_come_after_the_last_call() -> None:
+    text = "read: read\nseen: look.result[ok]\nrule r: seen within 1 call after read\n"
+    state = Guard(GuardRules.from_string(text), ["read", "look", "x"]).start().after(Call("read"))
+    assert state.allowed_tools() == ("look",)
+    state = state.after(Call("look"))
+    assert state.allowed_tools() == () and state.may_stop().action == "block"
+    assert state.after(Result("look", {}, 1)).may_stop() == ALLOW
+
+
+def test_a_tool_of_which_only_some_calls_are_forbidden_is_open() -> None:
+    state = Guard(GuardRules.from_string("large: pay[n > 100]\nrule r: never large\n"), ["pay"]).start()
+    assert state.allowed_tools() == ("pay",) and state.allows_tool("pay")
+    answered = Guard(GuardRules.from_string("large: pay[n > 9]\nok: pay.result\nrule r: never large or ok\n"), ["pay"])
+    assert answered.start().allowed_tools() == ("pay",)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from formal_llm.guard import Call, Guard, GuardRules, Result, Said
 from formal_llm.guard.events import GuardEvent
-from tests.guard.oracle import EVENTS, OUTSIDE, Oracle, formula
+from tests.guard.oracle import CALLS, EVENTS, OUTSIDE, Oracle, formula
 from tests.strategies import examples
 
 #: Each letter with the events that it means, and how the rule file says it.
@@ -26,6 +26,8 @@ LETTERS = {
 SAID = {
     "never": "never {0}",
     "never after": "never {0} after {1}",
+    "only": "only {0} or {1}",
+    "within": "{0} within {2} calls after {1}",
     "before": "{2} {0} before {1}",
     "before each": "{2} {0} before each {1}",
     "after each": "{0} after each {1}",
@@ -33,11 +35,20 @@ SAID = {
     "at most": "at most {2} {0}",
     "at most since": "at most {2} {0} since {1}",
 }
-RULES = st.lists(
-    st.tuples(st.sampled_from([*SAID]), st.sampled_from([*LETTERS]), st.sampled_from([*LETTERS]), st.integers(1, 2)),
-    min_size=1,
-    max_size=4,
-)
+
+
+def rules_over(*letters: str) -> st.SearchStrategy[list[tuple[str, str, str, int]]]:
+    """Rules about some of the letters; 'only' is about calls."""
+    calls = [one for one in letters if LETTERS[one][0] <= CALLS]
+    rule = st.sampled_from([*SAID]).flatmap(
+        lambda kind: st.tuples(
+            st.just(kind), *2 * (st.sampled_from(calls if kind == "only" else letters),), st.integers(1, 2)
+        )
+    )
+    return st.lists(rule, min_size=1, max_size=4)
+
+
+RULES = rules_over(*LETTERS)
 
 
 def event(name: str) -> GuardEvent:

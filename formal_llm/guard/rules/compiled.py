@@ -20,6 +20,7 @@ from formal_llm.automata.notation.files import read_rules as read_file
 from formal_llm.automata.notation.formula import read_formula
 from formal_llm.automata.notation.limit_lines import read_line
 from formal_llm.control.machines import (
+    ANY_CALL,
     AfterMachine,
     AtLeastMachine,
     AtMostMachine,
@@ -31,6 +32,7 @@ from formal_llm.control.machines import (
     NeverMachine,
     TableMachine,
     TimedMachine,
+    WithinMachine,
     list_letter_sets,
 )  # fmt: skip
 from formal_llm.errors import FormalLLMError, NotationError, did_you_mean
@@ -102,7 +104,7 @@ def compile_rules(
                 raise
             raise NotationError(f"rule {rule.name} cannot be used: {error}", file=file) from error
         for machine in machines:
-            keyed = frozenset(name for name in machine.letters if rule.keys and rule.keys[0] in fields[name])
+            keyed = frozenset(name for name in machine.letters if rule.keys and rule.keys[0] in fields.get(name, ()))
             if isinstance(machine, TimedMachine):
                 timed.append(TimedRulePart(rule, machine, keyed))
             else:
@@ -122,8 +124,10 @@ def _build_machines(
             return [NeverMachine(order_letters(names, after), frozenset(names), frozenset(after), not after)]
         case bodies.BeforeBody(first, then, count, each):
             return [BeforeMachine(order_letters(first, then), frozenset(first), frozenset(then), count, each)]
-        case bodies.AfterBody(first, then):
+        case bodies.AfterBody(first, then, None):
             return [AfterMachine(order_letters(first, then), frozenset(first), frozenset(then))]
+        case bodies.OnlyBody() | bodies.AfterBody():
+            return [_build_call_machine(rule.body, rules)]
         case bodies.AtLeastBody(count, names):
             return [AtLeastMachine(order_letters(names), count)]
         case bodies.AtMostBody(count, names, _, within) if within is not None:
@@ -134,12 +138,25 @@ def _build_machines(
             return [TimedMachine(order_letters(names), 1, least)]
         case bodies.BudgetBody(quantity, most):
             return [_build_budget_machine(quantity, most, fields)]
-    assert isinstance(rule.body, bodies.NotationBody)
-    if rule.body.notation == "limit":
-        return _build_limit_machines(read_line(rule.body.text), fields)
-    if rule.body.notation == "formula":
-        return [_compile_formula(rule.body.text, rules)]
-    return [_compile_notation(rule.body, rules)]
+    return _build_notation_machines(rule.body, rules, fields)
+
+
+def _build_notation_machines(
+    body: bodies.NotationBody, rules: GuardRuleSet, fields: Mapping[str, set[str]]
+) -> Sequence[Machine]:
+    if body.notation == "limit":
+        return _build_limit_machines(read_line(body.text), fields)
+    return [_compile_formula(body.text, rules) if body.notation == "formula" else _compile_notation(body, rules)]
+
+
+def _build_call_machine(body: bodies.OnlyBody | bodies.AfterBody, rules: GuardRuleSet) -> Machine:
+    """Build the machine of a rule about all calls, whether they have a declared letter or not."""
+    if isinstance(body, bodies.OnlyBody):
+        return NeverMachine((body.others,), frozenset((body.others,)), frozenset(), True)
+    assert body.calls is not None
+    late = any(one.kind != "call" for name in body.first for one in rules.by_name[name].patterns)
+    letters = tuple(letter.name for letter in rules.letters if letter.name in (*body.first, *body.then))
+    return WithinMachine((*letters, ANY_CALL), frozenset(body.first), frozenset(body.then), body.calls, late)
 
 
 def _build_budget_machine(quantity: str, most: Fraction, fields: Mapping[str, set[str]]) -> BudgetMachine:

@@ -31,6 +31,9 @@ class LetterMemory(Protocol):
     def has_happened(self, letter: str, values: tuple[Value, ...]) -> bool:
         """Return whether a letter has occurred with these values of its first fields."""
 
+    def has_given_text(self, letter: str, value: Value) -> bool:
+        """Return whether a text in a value occurs in what a letter has given; raises Undetermined if not known."""
+
     def get_last_value(self, letter: str, name: str, keys: tuple[Value, ...] = ()) -> Value:
         """Return a field of the last occurrence of a letter with these values of its first fields.
 
@@ -296,6 +299,19 @@ class PastLetter(Expression):
 
     def __str__(self) -> str:
         return f"{self.letter}({', '.join(map(str, self.given))})"
+
+
+@dataclass(frozen=True, slots=True)
+class StemsFrom(PastLetter):
+    """Whether a text in a value is copied from what a letter has given: ``stems_from(body, web)``."""
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        # All arguments, also where one is called so.
+        value = scope.arguments if self.given[0] == FieldPath(("arguments",)) else self.given[0].evaluate_in(scope)
+        return scope.memory is not None and scope.memory.has_given_text(self.letter, value)
+
+    def __str__(self) -> str:
+        return f"stems_from({self.given[0]}, {self.letter})"
 
 
 @dataclass(frozen=True, slots=True)

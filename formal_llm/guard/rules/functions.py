@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -15,6 +17,7 @@ from formal_llm.guard.rules.data import (
     format_value,
     is_equal,
     is_less,
+    is_number,
     make_comparable,
     to_clock_time,
     to_day,
@@ -22,6 +25,7 @@ from formal_llm.guard.rules.data import (
     to_moment,
     to_number,
     to_text,
+    write_constant,
 )
 from formal_llm.guard.shell.commands import shell_data
 from formal_llm.guard.shell.paths import is_inside_folder
@@ -173,6 +177,83 @@ def _count_years(first: Value, last: Value) -> int:
     return end.year - begin.year - ((end.month, end.day) < (begin.month, begin.day))
 
 
+#: What agrees at the beginning of a text: English, German, Dutch, French, Spanish, Italian, Portuguese.
+_AGREEING = re.compile(
+    r"(?:yes|yep|yeah|yup|i agree|i confirm|i approve|go ahead|proceed|do it|do so|let's do it"
+    r"|ja|jawohl|jep|mach das|nur zu|ich bestätige|ich stimme zu|ga je gang|ga door|ik bevestig"
+    r"|oui|allez-y|vas-y|je confirme|je suis d'accord|sí|adelante|confirmo|claro que sí|hazlo|hágalo"
+    r"|sì|procedi|proceda|sim|pode continuar|prossiga|concordo|vá em frente)(?![\w'-])"
+)
+#: What may come before that, and what agrees where a text has nothing else.
+_POLITE = (
+    r"(?:please|thanks|thank you|great|perfect|oh|well|bitte|danke|super|alstublieft|merci|s'il vous plaît"
+    r"|por favor|gracias|grazie|per favore|prego|obrigad[oa])"
+)
+_WEAK = (
+    r"(?:ok|okay|sure|alright|all right|fine|good|sounds good|right|correct|that's correct|that is correct|agreed"
+    r"|confirm|confirmed|approved?|of course|absolutely|definitely|certainly|genau|gut|klar|natürlich|in ordnung"
+    r"|einverstanden|akkoord|d'accord|bien|bien sûr|si|vale|claro|de acuerdo|por supuesto|va bene|certo|d'accordo)"
+)
+#: What makes a text unclear wherever it is: questions, quotations, refusals, doubts, conditions, exceptions, delays.
+_UNCLEAR = re.compile(
+    r"[?\"“”„«»]|^please confirm|(?<!\w)(?:no|not|\w+n't|dont|cant|wont|cannot|never|nor|neither|none|nothing|nope|nah"
+    r"|refuse|decline|deny|disagree|without|but|however|although|though|except|unless|if|when|once|until|before|after"
+    r"|first(?! class)|only|just the|instead|rather|wait|stop|hold|later|yet|maybe|perhaps|probably|possibly|guess"
+    r"|think|suppose|unsure|doubt|depends?|provided|assuming|as long as|actually|wrong|question|wonder\w*"
+    r"|let me(?! know)|yeah right|nein|nicht|nichts|kein\w*|nie|niemals|aber|doch|wenn|falls|außer|ohne|erst|nur"
+    r"|bevor|später|warte\w*|vielleicht|nee|niet|geen|nooit|maar|als|tenzij|alleen|eerst|wacht|misschien"
+    r"|non|ne|pas|jamais|rien|mais|quand|sauf|sans|seulement|d'abord|avant|attend\w*|peut-être|plus tard"
+    r"|nunca|nada|pero|cuando|salvo|excepto|sin|solo|sólo|primero|antes|esper\w*|quizás?|tal vez|luego|después"
+    r"|ma|però|quando|tranne|senza|prima|aspett\w*|forse|dopo|não|nem|mas|exceto|sem|só|talvez|depois"
+    r"|(?:sí|sim|sì|oui),? (?:si|se))(?!\w)"
+)
+#: A longer text says more than yes.
+_MOST_WORDS = 40
+
+
+def _does_agree(value: Value) -> bool:
+    """Return whether a text agrees to what was asked; one that is unclear does not."""
+    text = unicodedata.normalize("NFKC", to_text(value)).casefold().replace("’", "'").strip()
+    if _UNCLEAR.search(text) or len(text.split()) > _MOST_WORDS:
+        return False
+    if re.fullmatch(rf"(?:{_POLITE}\W+)*{_WEAK}(?:\W+(?:{_WEAK}|{_POLITE}))*\W*", text):
+        return True
+    return bool(_AGREEING.match(re.sub(rf"^(?:(?:{_POLITE}|{_WEAK})(?!\w)\W*)+", "", text)))
+
+
+#: How many characters in a row a text has in common with another one that it stems from.
+_COMMON = 12
+
+
+def has_common_text(value: Value, other: Value) -> bool:
+    """Return whether a text in a value has 12 characters in a row in common with a text in another one.
+
+    A shorter text counts if the other contains it as whole words. Numbers are texts; case and spacing do not matter.
+    """
+    own = _list_all_texts([*value.values()] if isinstance(value, Mapping) else value)
+    parts = {text[at : at + _COMMON] for text in own for at in range(len(text) - _COMMON + 1)}
+    short = [re.compile(rf"(?<!\w){re.escape(text)}(?!\w)") for text in own if 0 < len(text) < _COMMON]
+    return any(
+        any(one.search(text) for one in short)
+        or any(text[at : at + _COMMON] in parts for at in range(len(text) - _COMMON + 1))
+        for text in _list_all_texts(other)
+    )
+
+
+def _list_all_texts(value: Value) -> list[str]:
+    todo, texts = [value], []
+    while todo:
+        one = todo.pop()
+        if isinstance(one, Mapping):
+            todo += [*one, *one.values()]
+        elif isinstance(one, list | tuple):
+            todo += one
+        elif one is not None and not isinstance(one, bool):
+            text = write_constant(Fraction(to_number(one))) if is_number(one) else str(one)
+            texts.append(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
+    return texts
+
+
 #: All functions by name. ``missing(x)`` and ``has(x)`` test whether their argument exists, ``holds(x)`` whether a
 #: condition is known to hold.
 FUNCTIONS: Mapping[str, ConditionFunction] = {
@@ -201,6 +282,7 @@ FUNCTIONS: Mapping[str, ConditionFunction] = {
     "keys": ConditionFunction(_list_keys),
     "within": ConditionFunction(_is_subset, 2, 2),
     "overlap": ConditionFunction(_do_overlap, 2, 2),
+    "agrees": ConditionFunction(_does_agree),
     "years": ConditionFunction(_count_years, 2, 2),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -12,6 +12,7 @@ from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.guard.events import Call, GuardEvent, Result, Said
 from formal_llm.guard.rules.data import Undetermined, Value
 from formal_llm.guard.rules.expressions import Expression, LastValue, LetterMemory, PastLetter, Scope, read_json
+from formal_llm.guard.rules.functions import has_common_text
 from formal_llm.guard.rules.rule_set import EventPattern, Kind, Letter
 
 Fields = Mapping[str, Value]
@@ -48,14 +49,16 @@ class Labeller:
 
     Args:
         letters: the declared letters.
+        others: the letters that calls have by what they are not: each with the letters that a call with it has not.
 
     Attributes:
         asked: the letters whose history conditions refer to, with the fields of each.
         until: the letters that end others, by the names of these.
     """
 
-    def __init__(self, letters: Iterable[Letter]) -> None:
+    def __init__(self, letters: Iterable[Letter], others: Mapping[str, frozenset[str]] = FrozenDict()) -> None:
         self.letters = tuple(letters)
+        self.others = others
         self._known: dict[tuple[str, str], tuple[tuple[str, EventPattern], ...]] = {}
         self.asked: dict[str, tuple[str, ...]] = {}
         self.until = {letter.name: letter.until for letter in self.letters if letter.until}
@@ -81,10 +84,14 @@ class Labeller:
                 self._known[kind, tool] = patterns
         return patterns
 
+    def list_other_letters(self, letters: Collection[str]) -> list[str]:
+        """List the letters that a call with these letters has by what it is not."""
+        return [name for name, absent in self.others.items() if absent.isdisjoint(letters)]
+
     def label_event(self, event: GuardEvent, memory: LetterMemory | None = None) -> EventLabels:
         """Label an event; its time is required if conditions refer to ``now``."""
         patterns = self.find_patterns(*classify_event(event))
-        if not patterns:
+        if not patterns and not (self.others and isinstance(event, Call)):
             return NO_LABELS
         scope = _build_scope(event, memory)
         letters: dict[str, Fields] = {}
@@ -110,6 +117,10 @@ class Labeller:
             else:
                 letters[name] = values
                 unsure.pop(name, None)
+        if isinstance(event, Call) and self.others:
+            certain = self.list_other_letters({*letters, *unsure})
+            unsure |= {name: _NOTHING for name in self.list_other_letters(letters) if name not in certain}
+            letters |= dict.fromkeys(certain, _NOTHING)
         return EventLabels(letters, unsure, tuple(dict.fromkeys(notes)))
 
 
@@ -152,6 +163,8 @@ def make_key(value: Value) -> str:
         return str(value)
 
 
+#: Before the name of a letter: the events of which it is not known whether they had it.
+_UNSURE = "? "
 #: The occurrences of a letter: for each combination of values of its fields the last one, the latest at the end.
 Occurrences = FrozenDict[tuple[str, ...], Fields]
 
@@ -171,6 +184,20 @@ class LetterHistory:
     def has_happened(self, letter: str, values: tuple[Value, ...]) -> bool:
         """Return whether a letter has occurred with these values of its first fields."""
         return self._find(letter, values) is not None
+
+    def has_given_text(self, letter: str, value: Value) -> bool:
+        """Return whether a text in a value occurs in a field that a letter has given.
+
+        Raises:
+            Undetermined: such a field is not known, or it is not known whether an event had the letter.
+        """
+        certain, doubtful = ([*self.occurrences.get(one, {}).values()] for one in (letter, _UNSURE + letter))
+        if any(has_common_text(value, [*one.values()]) for one in certain):
+            return True
+        incomplete = any(len(one) < len(self.asked[letter]) for one in (*certain, *doubtful))
+        if incomplete or any(has_common_text(value, [*one.values()]) for one in doubtful):
+            raise Undetermined(f"it is not known what {letter} gave")
+        return False
 
     def get_last_value(self, letter: str, name: str, keys: tuple[Value, ...] = ()) -> Value:
         """Return a field of the last occurrence of a letter with these values of its first fields.
@@ -201,8 +228,9 @@ class LetterHistory:
                 if fields is not None and letter in now:
                     left = {key: one for key, one in now[letter].items() if not _has_same_values(one, fields)}
                     now[letter] = FrozenDict(left)
-        for letter, names in asked.items():
-            event_fields = labels.letters.get(letter)
+        found = {**labels.letters, **{_UNSURE + name: fields for name, fields in labels.unsure.items()}}
+        for letter, names in [(sign + name, names) for name, names in asked.items() for sign in ("", _UNSURE)]:
+            event_fields = found.get(letter)
             if event_fields is None:
                 continue
             keys: list[str] = []

@@ -43,8 +43,13 @@ _NEAR = Fraction(1, 1_000_000_000)
 #: The same for times and durations, none of which lies between two that are this far apart.
 _TICK, _DAY = timedelta.resolution, timedelta(days=1)
 _GONE = object()
-#: Functions of lists, for which an empty list and one with an unknown text are tried.
-_LISTS = ("len", "inside", "reaches", "runs", "overlap", "within")
+#: Where the tools are not known, the name of one that no letter names.
+ANY_TOOL = "…"
+#: What is tried for functions: of lists, an empty one and one with an unknown text.
+_SAMPLES: Mapping[str, tuple[Value, ...]] = {
+    **dict.fromkeys(("len", "inside", "reaches", "runs", "overlap", "within"), ((), ("~",))),
+    "agrees": ("yes ",),
+}
 _TEXTS = ("contains", "starts with", "ends with", "like")
 _PLAIN = ("==", "!=", "<", "<=", ">", ">=", "in")
 
@@ -125,10 +130,10 @@ class _TrialValues:
         for part in one.walk():
             if isinstance(part, FieldPath):
                 self.add(part, constants or [Fraction(0), Fraction(1)])
-            elif isinstance(part, FunctionCall) and part.name in _LISTS:
+            elif isinstance(part, FunctionCall) and part.name in _SAMPLES:
                 for given in part.given:
                     if isinstance(given, FieldPath):
-                        self.add(given, ((), ("~",)))
+                        self.add(given, _SAMPLES[part.name])
 
     def list_trials(self) -> list[tuple[Steps, list[Value]]]:
         """List each path with the values to try, one from each region."""
@@ -217,6 +222,9 @@ def find_possible_events(labeller: Labeller, kind: str, tool: str) -> EventVaria
     for event in events:
         _note_event(variants, labeller, event)
     _add_doubtful_sets(variants, patterns, exact)
+    if kind == "call":
+        doubtful = {letters.union(labeller.list_other_letters(letters)) for letters in variants.doubtful}
+        variants.doubtful = doubtful.difference(variants.least)
     return variants
 
 
@@ -344,6 +352,7 @@ def build_plant(labeller: Labeller, tools: Collection[str] = ()) -> Plant:
     named = [
         pattern.tool for letter in labeller.letters for pattern in letter.patterns if pattern.kind in ("call", "result")
     ]
+    named += ["*"] * bool(labeller.others)  # these are letters of all tools
     if tools:
         found = [tool for tool in dict.fromkeys(tools) if any(fnmatchcase(tool, name) for name in named)]
     else:
@@ -365,7 +374,7 @@ def _build_symbols(labeller: Labeller, tools: Sequence[str], answering: Collecti
 
 def _instantiate_pattern(name: str) -> str:
     """Make a tool name that a pattern matches, and that hardly any other pattern does."""
-    return name.replace("*", "…").replace("?", "…")
+    return name.replace("*", ANY_TOOL).replace("?", ANY_TOOL)
 
 
 def _build_event_symbols(kind: str, tool: str, found: EventVariants) -> Iterable[PlantSymbol]:

@@ -22,6 +22,7 @@ from formal_llm.guard.rules.expressions import (
     LastValue,
     Negation,
     PastLetter,
+    StemsFrom,
     Steps,
     ValueRange,
     ValueSet,
@@ -42,6 +43,7 @@ from typing import TYPE_CHECKING
 
 from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import WrongWord, read_line
+from formal_llm.control.machines import OTHERS
 from formal_llm.errors import NotationError
 from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.rule_set import (
@@ -191,6 +193,8 @@ class ConditionReader:
         name = str(tree.children[0])
         if name == "last":
             return self._read_last_value(tree)
+        if name == "stems_from":
+            return self._read_stem(tree, depth)
         arguments = tuple(self.read_condition(part, depth + 1) for part in tree.children[1:])
         if name in FUNCTIONS:
             function = FUNCTIONS[name]
@@ -201,15 +205,23 @@ class ConditionReader:
             return FunctionCall(name, arguments)
         fields = self.letters.get(name)
         if fields is None:
-            near = did_you_mean(name, (*FUNCTIONS, *self.letters))
+            known = (*FUNCTIONS, "last", "stems_from")
+            near = did_you_mean(name, (*known, *self.letters))
             self._raise_error(
                 f"unknown function or letter: {name}", tree.children[0],
-                suggestion=f"did you mean {near}?" if near else f"functions are {', '.join(FUNCTIONS)}, last",
+                suggestion=f"did you mean {near}?" if near else f"functions are {', '.join(known)}",
             )  # fmt: skip
         if len(arguments) > len(fields):
             field_list = ", ".join(fields) or "none"
             self._raise_error(f"{name} gives fewer fields ({field_list}) than it is asked for", tree.children[0])
         return PastLetter(name, arguments)
+
+    def _read_stem(self, tree: Tree[Token], depth: int) -> StemsFrom:
+        given = [self.read_condition(part, depth + 1) for part in tree.children[1:]]
+        if len(given) != 2 or not self.letters.get(str(given[1])):
+            way_out = "stems_from(body, web), with web: fetch.result with text = returned"
+            self._raise_error("stems_from takes a value, and a letter that gives fields", tree, way_out)
+        return StemsFrom(str(given[1]), (given[0],))
 
     def _read_last_value(self, tree: Tree[Token]) -> Expression:
         inner = tree.children[1] if len(tree.children) == 2 else None
@@ -422,6 +434,8 @@ class _GuardFileReader:
                 self.source.fail_at(
                     f"a second {text}; the first is in line {self.places[text].line}", _find_place(name)
                 )
+            if text.startswith(OTHERS):
+                self.source.fail_at(f"no letter begins with {OTHERS!r}", _find_place(name))
             self.places[text] = _find_place(name)
             self.letters[text] = Letter(text, (EventPattern("call", text),))
             self.fields[text] = ()
@@ -505,6 +519,12 @@ class _GuardFileReader:
                 self.source.fail_at(
                     f"{name} gives {own_keys[0]} and not {missing}; it gives all keys of the rule, or none", place
                 )
+        if isinstance(rule.body, bodies.OnlyBody):
+            if rule.keys:
+                self.source.fail_at("'only' is about all calls", place, suggestion="leave out for each")
+            for name in rule.body.names:
+                if all(pattern.kind != "call" for pattern in self.letters[name].patterns):
+                    self.source.fail_at(f"no call is {name}; 'only' names calls", place)
         in_words = not isinstance(rule.body, bodies.NotationBody | bodies.BudgetBody)
         if (
             rule.keys
@@ -533,12 +553,15 @@ class _GuardFileReader:
                 return bodies.NeverBody(self._read_letters(parts[0]))
             case "never_after":
                 return bodies.NeverBody(self._read_letters(parts[0]), self._read_letters(parts[1]))
+            case "only":
+                return bodies.OnlyBody(self._read_letters(parts[0]))
             case "before":
                 count = self._read_count(_require_token(parts[0])) if not hasattr(parts[0], "data") else 1
                 letters = [self._read_letters(part) for part in parts if _is_branch(part, "letters")]
                 return bodies.BeforeBody(letters[0], letters[1], count, any(_is_branch(part, "each") for part in parts))
-            case "after":
-                return bodies.AfterBody(self._read_letters(parts[0]), self._read_letters(parts[1]))
+            case "after" | "within":
+                calls = self._read_count(_require_token(parts[1])) if tree.data == "within" else None
+                return bodies.AfterBody(self._read_letters(parts[0]), self._read_letters(parts[-1]), calls)
             case "at_least":
                 return bodies.AtLeastBody(self._read_count(_require_token(parts[0])), self._read_letters(parts[1]))
             case "at_most" | "at_most_since" | "at_most_within":

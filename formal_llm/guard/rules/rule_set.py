@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
+from formal_llm.control.machines import ANY_CALL, OTHERS
 from formal_llm.guard.rules.data import format_duration, write_constant
 from formal_llm.guard.rules.expressions import Expression
 
@@ -18,7 +19,8 @@ Severity = Literal["block", "ask", "warn", "log"]
 WORDS = (
     "rule", "tools", "user", "assistant", "never", "before", "after", "each", "at", "most", "least", "since", "within",
     "between", "budget", "formula", "grammar", "behaviour", "flowchart", "automaton", "file", "block", "ask", "warn",
-    "log", "for", "with", "and", "or", "not", "in", "contains", "starts", "ends", "like", "result", "until",
+    "log", "for", "with", "and", "or", "not", "in", "contains", "starts", "ends", "like", "result", "until", "only",
+    "calls",
 )  # fmt: skip
 _PLAIN_NAME, _PLAIN_TOOL = re.compile(r"[^\W\d][\w-]*"), re.compile(r"[\w*?][\w*?/-]*")
 SEVERITIES: tuple[Severity, ...] = ("block", "ask", "warn", "log")
@@ -97,6 +99,21 @@ class NeverBody:
 
 
 @dataclass(frozen=True, slots=True)
+class OnlyBody:
+    """``only A or B``: no calls but these."""
+
+    names: Names
+
+    @property
+    def others(self) -> str:
+        """The letter of all other calls."""
+        return OTHERS + _join_names(self.names)
+
+    def __str__(self) -> str:
+        return f"only {_join_names(self.names)}"
+
+
+@dataclass(frozen=True, slots=True)
 class BeforeBody:
     """``A before B``: ``count`` A before any B; ``A before each B``: also since the last B."""
 
@@ -112,13 +129,15 @@ class BeforeBody:
 
 @dataclass(frozen=True, slots=True)
 class AfterBody:
-    """``A after each B``: every B is followed by an A before the end."""
+    """``A after each B``: every B is followed by an A before the end, or ``within 3 calls``."""
 
     first: Names
     then: Names
+    calls: int | None = None
 
     def __str__(self) -> str:
-        return f"{_join_names(self.first)} after each {_join_names(self.then)}"
+        deadline = f"within {self.calls} call{'s' if self.calls != 1 else ''} after"
+        return f"{_join_names(self.first)} {'after each' if self.calls is None else deadline} {_join_names(self.then)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +204,7 @@ class NotationBody:
         return f"{self.notation} " + (f'"""{self.text}"""' if safe else write_constant(self.text))
 
 
-Body = NeverBody | BeforeBody | AfterBody | AtLeastBody | AtMostBody | ApartBody | BudgetBody | NotationBody
+Body = NeverBody | OnlyBody | BeforeBody | AfterBody | AtLeastBody | AtMostBody | ApartBody | BudgetBody | NotationBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +251,13 @@ class GuardRuleSet:
         """The letters by name."""
         return {letter.name: letter for letter in self.letters}
 
+    @cached_property
+    def others(self) -> Mapping[str, frozenset[str]]:
+        """The letters that calls have by what they are not: each with the letters that a call with it has not."""
+        found = {rule.body.others: frozenset(rule.body.names) for rule in self.rules if isinstance(rule.body, OnlyBody)}
+        counted = any(isinstance(rule.body, AfterBody) and rule.body.calls is not None for rule in self.rules)
+        return {**found, ANY_CALL: frozenset()} if counted else found
+
     def __str__(self) -> str:
         directives = [f"%unsure {self.unsure}"] if self.unsure else []
         return "".join(f"{one}\n" for one in (*directives, *self.letters, *self.rules))
@@ -247,7 +273,7 @@ def list_named_letters(body: Body) -> Iterator[str]:
             parts = (first, then)
         case AtMostBody(_, names, since):
             parts = (names, since)
-        case AtLeastBody(_, names) | ApartBody(_, names):
+        case OnlyBody(names) | AtLeastBody(_, names) | ApartBody(_, names):
             parts = (names,)
     for names in parts:
         yield from names

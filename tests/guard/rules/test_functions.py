@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm.guard.rules.data import Undetermined
-from formal_llm.guard.rules.functions import FUNCTIONS, OPERATORS
+from formal_llm.guard.rules.functions import FUNCTIONS, OPERATORS, has_common_text
 
 
 def test_folders() -> None:
@@ -50,3 +52,97 @@ def test_what_a_shell_line_runs() -> None:
 def test_operators() -> None:
     assert OPERATORS["contains"][1]([1, 2], "2")
     assert OPERATORS["-"][1]("2026-01-03", "2026-01-01").days == 2
+
+
+#: Written before the function was.
+AGREEMENTS = (
+    "yes", "Yes.", "YES!", "Yes, please.", "yes, go ahead", "Go ahead.", "Please go ahead and book it.",
+    "I confirm.", "Yes, I confirm the refund of 20 euros for order 7.", "Sure, do it", "ok", "Oui", "Oui, allez-y.",
+    "Ja, bitte.", "Sí, adelante", "Sì, confermo.", "sim, pode continuar",
+)  # fmt: skip
+REFUSALS = (
+    "no", "not yes", "yes but don't", "Yesterday I paid.", "", "No, do not go ahead.", "Yes?", "Yes, but only the first one.",
+    "Yes, if it costs less than 100.", "I cannot say yes.", "What happens if I say yes?", "Ja, aber nicht heute.",
+    "Oui, mais attendez.",
+)  # fmt: skip
+#: Written after it.
+LATER_AGREEMENTS = (
+    "Yeah, that works for me.", "yup", "Okay, go ahead", "Yes please cancel my order", "Great, yes!", "Alright, let's do it.",
+    "That’s correct, please proceed.", "Of course.", "I agree.", "ＹＥＳ", "Jawohl", "Ja, mach das bitte", "Klar!", "D'accord.",
+    "Oui, je confirme", "Vale, gracias",
+)  # fmt: skip
+LATER_REFUSALS = (
+    "Nope.", "yes or no?", "Wait, yes, no", "Yes, but wait until tomorrow", "Maybe yes", "Yesss-no", "Noyes",
+    "The manual says \"yes\" here.", "I am not sure", "Please confirm.", "Yes men are no help", "si no, cancele",
+    "Nein, danke", "Let me think about it", "Yes, although I would rather fly on Monday.", "Okay, and what does it cost?",
+    "yesno", "Eyes", "Never mind, go ahead with nothing",
+    "Perfect. Thank you!",  # the one that was expected to agree
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", AGREEMENTS + LATER_AGREEMENTS)
+def test_texts_that_agree(text: str) -> None:
+    assert FUNCTIONS["agrees"].work(text) is True
+
+
+@pytest.mark.parametrize("text", [*REFUSALS, *LATER_REFUSALS, "yes " * 41])
+def test_texts_that_refuse_or_are_unclear(text: str) -> None:
+    assert FUNCTIONS["agrees"].work(text) is False
+
+
+@pytest.mark.parametrize("text", AGREEMENTS)
+@pytest.mark.parametrize("doubt", ["but not now", "if it is free", "n'est pas", "nein", "espera", "forse", "?"])
+def test_no_text_with_a_doubt_agrees(text: str, doubt: str) -> None:
+    assert not FUNCTIONS["agrees"].work(f"{text} {doubt}")
+
+
+def test_only_texts_agree() -> None:
+    for value in (True, 1, ["yes"], None):
+        with pytest.raises(Undetermined):
+            FUNCTIONS["agrees"].work(value)
+
+
+def read_texts(value: object) -> list[str]:
+    """All texts in a value, one after the other."""
+    if isinstance(value, dict):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list):
+        return [text for one in value for text in read_texts(one)]
+    return [] if value is None or isinstance(value, bool) else [" ".join(str(value).lower().split())]
+
+
+VALUES = st.recursive(
+    st.one_of(st.text("aB1. ", max_size=16), st.integers(0, 20), st.none(), st.booleans()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("aB1", max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(VALUES, VALUES)
+def test_a_value_that_has_text_in_common_with_another(value: object, other: object) -> None:
+    """Against every part of every text, and the words of short ones."""
+
+    whole = [*value.values()] if isinstance(value, dict) else value
+
+    def stems(own: str, text: str) -> bool:
+        if len(own) >= 12:
+            return any(own[at : at + 12] in text for at in range(len(own) - 11))
+        places = [at for at in range(len(text)) if own and text.startswith(own, at)]
+        return any(
+            not f"{text[:at]} "[at - 1 : at].isalnum() and not text[at + len(own) :][:1].isalnum() for at in places
+        )
+
+    assert has_common_text(value, other) is any(
+        stems(own, text) for own in read_texts(whole) for text in read_texts(other)
+    )
+
+
+@given(st.text("ab ", min_size=30, max_size=30), st.integers(0, 20), st.text("xy", min_size=12))
+def test_a_part_of_a_text_within_another_one(text: str, at: int, around: str) -> None:
+    part = " ".join(text.split())[at : at + 12]
+    assert has_common_text({"body": [around + part.upper() + around]}, [text]) is (len(part) == 12)
+
+
+def test_numbers_that_are_the_same_stem_from_each_other() -> None:
+    assert has_common_text(4711, "number 4711.") and has_common_text(4711.0, 4711) and has_common_text("0.5", [0.5])
+    assert not has_common_text(471, "number 4711.")

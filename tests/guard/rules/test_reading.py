@@ -18,6 +18,8 @@ pay: pay_invoice[amount > 100 and currency in {EUR, "US D"} or not has(x.y[0].z)
 lines: pay_invoice[lines[.id == order_id or .old].n > sum(lines[* where .n > 3].parts[*].n)]
 approved: approve.result[ok and (last(pay.cost) >= 1.50 or pay(order_id))] with order = order_id
 yes: user[lower(text) contains "yes" and time(now) in 9:00..17:00 and date(now) < 2026-01-31]
+seen: read.result with text = returned
+leak: send[stems_from(arguments.body, seen) or not stems_from(to, seen)]
 tools search, "my.tool", "rule"
 rule first ask for each order: 2 approved before each pay
     "Ask a person."
@@ -28,6 +30,9 @@ rule calm: 90s between search
 rule f: formula """(not (eventually (next search "my.tool")))"""
 rule since: at most 2 search since yes
 rule end: search after each yes
+rule known: only pay or search or "my.tool" or "rule"
+rule soon: search within 3 calls after yes
+rule next: search within 1 call after "my.tool"
 %limit 3 search
 %unsure ask
 '''
@@ -52,6 +57,12 @@ def test_of_several_files_the_strictest_line_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "said"),
     [
+        ("ok: q.result\npay: p[stems_from(a, ok)]\nrule x: never pay", 2, 8, "a letter that gives fields"),
+        ("pay: p[stems_form(a, ok)]\nrule x: never pay", 1, 8, "did you mean stems_from?"),
+        ("ok: q.result\nrule x: only ok", 2, 6, "no call is ok"),
+        ("pay: p with k = k\nrule x for each k: only pay", 2, 6, "leave out for each"),
+        ("pay: p\nrule x: pay within 3 cals after pay", 2, 22, "did you mean calls?"),
+        ('"* but pay": p\nrule x: never "* but pay"', 1, 1, "no letter begins with '* but '"),
         ("pay: pay\nrule x: never pya", 2, 15, "did you mean pay?"),
         ("pay: pay\nrule x: nevr pay", 2, 14, "unexpected 'pay'"),
         ("pay: p[a = 3]\nrule x: never pay", 1, 10, "equality is written =="),
