@@ -52,6 +52,19 @@ def test_the_refusal_tells_the_rule_what_is_allowed_and_the_way() -> None:
     assert "The shortest way on: approve, then pay." in decision.message
 
 
+def test_an_argument_hides_no_fact_of_its_call() -> None:
+    """Arguments come from a model, which would approve its own call by one with that name."""
+    for name, forged in (("approved", True), ("tool", "look"), ("arguments", {"tool": "look"}), ("now", "2020-01-01")):
+        rules = {
+            "approved": "pay[not approved]", "tool": 'pay[tool == "pay"]', "arguments": "pay[has(arguments.arguments)]",
+            "now": "pay[now > 2021-01-01]",
+        }  # fmt: skip
+        run = Guard(GuardRules.from_string(f"bad: {rules[name]}\nrule r: never bad")).start()
+        assert not run.check(Call("pay", {name: forged})).runs, name
+    own = Guard(GuardRules.from_string('bad: pay[arguments.tool == "axe"]\nrule r: never bad')).start()
+    assert [own.check(Call("pay", {"tool": tool})).runs for tool in ("axe", "saw")] == [False, True]
+
+
 def test_parallel_calls_are_a_sequence() -> None:
     found = guard(SHOP).start().check_all([Call("pay"), Call("approve"), Call("pay"), Call("approve")])
     assert [one.action for one in found] == ["block", "allow", "allow", "allow"]

@@ -56,7 +56,9 @@ class Scope:
     item: Value = None
 
     def look_up(self, name: str) -> Value:
-        """Look up a plain name: for a result a field of the returned value, else an argument, else a fact of the event.
+        """Look up a plain name: for a result a field of the returned value, else a fact of the event, else an argument.
+
+        A model chooses arguments, so none of them hides a fact such as ``approved``.
 
         Raises:
             Undetermined: there is nothing with that name.
@@ -72,10 +74,10 @@ class Scope:
                 return self.error
             if name == "ok":
                 return not self.error
-        if name in self.arguments:
-            return self.arguments[name]
         if name in self.names:
             return self.names[name]
+        if name in self.arguments:
+            return self.arguments[name]
         raise Undetermined(f"{name} is missing")
 
 
