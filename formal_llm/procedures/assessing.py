@@ -345,14 +345,14 @@ class Assessor:
             return _join_unfinished(open_parts)
         action = self.procedure.find_action(fact)
         if action is None:
-            return self.assess(fact.body, values, negated=negated)
+            return self.assess(fact.need, values, negated=negated)
         return self._assess_established(fact, action, values, negated)
 
     def _assess_established(
         self, fact: Fact, action: CallValue, values: Mapping[str, Value], negated: bool
     ) -> Assessment:
         """Determine whether a fact that an action establishes holds; unless it is negated the action can be done."""
-        assert isinstance(fact.body, ConditionNeed)
+        assert isinstance(fact.need, ConditionNeed)
         tool = self.procedure.tools[action.tool]
         wanted = {}
         for parameter, expression in zip(tool.parameters, action.given, strict=False):
@@ -363,7 +363,7 @@ class Assessor:
         undone = tuple(one.tool for one in fact.until)
         for made in self.history.list_from_latest((tool.name, *undone)):
             is_it = made.call.tool == tool.name and matches_arguments(made.call, wanted)
-            if is_it and self._is_shown_by(fact.body.condition, values, made):
+            if is_it and self._is_shown_by(fact.need.condition, values, made):
                 return Assessment("holds", findings=(NeedFinding(leaf, "holds", shown, (made,)),))
             if self._ends(fact, made, values) and self._has_worked(made):
                 break

@@ -95,7 +95,7 @@ class _GuardCompiler:
                 values = {one: self._bind(value, own) for one, value in zip(fact.parameters, given, strict=True)}
                 action = self.procedure.find_action(fact)
                 if action is None:
-                    return self._convert(fact.body, values, wanted=wanted)
+                    return self._convert(fact.need, values, wanted=wanted)
                 held = PastLetter(self._declare_fact(fact, action), tuple(values[one] for one in fact.parameters))
                 return held if wanted else Negation(held)
             case ConditionNeed(condition):
@@ -169,12 +169,12 @@ class _GuardCompiler:
 
     def _declare_fact(self, fact: Fact, action: CallValue) -> str:
         """Declare the letter of the call that establishes a fact; its fields are the values that the fact is about."""
-        assert isinstance(fact.body, ConditionNeed)
+        assert isinstance(fact.need, ConditionNeed)
         if fact.name in self._letters:
             return fact.name
         arguments = _find_arguments(self.procedure.tools[action.tool], action.given)
         values = tuple((one, arguments[one]) for one in fact.parameters if one in arguments)
-        condition = _replace_result(fact.body.condition)
+        condition = _replace_result(fact.need.condition)
         until = []
         for number, one in enumerate(fact.until):
             ender = f"{fact.name}_ended_{number + 1}"

@@ -329,7 +329,7 @@ def _list_conditions(
         case ConditionNeed(condition):
             yield condition, negated
         case FactNeed(fact, _) if fact not in seen:
-            yield from _list_conditions(procedure, procedure.facts[fact].body, negated, seen | {fact})
+            yield from _list_conditions(procedure, procedure.facts[fact].need, negated, seen | {fact})
         case NotNeed() | NeedGroup():
             turned = negated ^ (isinstance(need, NotNeed) or need.grouping == "none of")
             for part in need.parts:
@@ -340,7 +340,7 @@ def _list_statements(procedure: Procedure) -> list[_Statement]:
     """Return all facts, and the checks that answer yes or no and that no fact names."""
     facts = [
         _Statement(fact.name, fact.parameters, fact.description, True,
-                   tuple(_list_conditions(procedure, fact.body, False, frozenset({fact.name}))), procedure)
+                   tuple(_list_conditions(procedure, fact.need, False, frozenset({fact.name}))), procedure)
         for fact in procedure.facts.values()
     ]  # fmt: skip
     used = {tool.name for fact in facts for tool in fact.calls}
