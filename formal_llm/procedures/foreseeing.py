@@ -183,8 +183,9 @@ class ForeseenRun(ProcedureRun):
         """Return whether the user gives a value."""
         return self.decide(Decision(("value", ((name,),)), f"the user gives {name}", subject=name)) == YES
 
-    def advance(self) -> Generator[Request, None, Decision | ProcedureOutcome]:
-        """Yield what is done until the next decision; return that decision, or the outcome."""
+    def advance(self) -> tuple[list[Request], Decision | ProcedureOutcome]:
+        """Go on to the next decision or the end; return what was done until then, and that decision or the outcome."""
+        done: list[Request] = []
         steps = self.steps()
         reply: object = None
         try:
@@ -198,14 +199,13 @@ class ForeseenRun(ProcedureRun):
                     continue
                 is_goal = isinstance(asked, ToolRequest) and asked.call.tool == self.goal
                 if not is_goal or _GOAL not in self.world:
-                    yield asked
+                    done.append(asked)
                 if isinstance(asked, ToolRequest):
                     reply = self._foresee_result(asked.call)
         except _Undecided as undecided:
-            return undecided.decision
+            return done, undecided.decision
         except StopIteration as stopped:
-            outcome: ProcedureOutcome = stopped.value
-            return outcome
+            return done, stopped.value
 
     def _foresee_result(self, call: Call) -> MadeCall:
         if call.tool != self.goal:
@@ -523,7 +523,7 @@ def follow_run(
     """
     run = ForeseenRun(procedure, outcome.goal, known, has_model=has_model)
     answers, branch, taken = [], strategy.start, []
-    while isinstance(decision := _find_decision(run), Decision):
+    while isinstance(decision := run.advance()[1], Decision):
         answer = _answer_decision(run, decision, outcome)
         if answer is None:
             break
@@ -536,16 +536,6 @@ def follow_run(
             taken.append((branch.node, place))
             branch = node.branches[place]
     return FollowedRun(tuple(answers), tuple(taken), branch.node)
-
-
-def _find_decision(run: ForeseenRun) -> Decision | ProcedureOutcome:
-    advancing = run.advance()
-    while True:
-        try:
-            next(advancing)
-        except StopIteration as stopped:
-            found: Decision | ProcedureOutcome = stopped.value
-            return found
 
 
 def _answer_decision(run: ForeseenRun, decision: Decision, outcome: ProcedureOutcome) -> str | None:
@@ -580,17 +570,9 @@ class _WayFollower:
 
     def follow(self, run: ForeseenRun, text: str) -> StrategyBranch:
         """Follow a run to its ends; return what follows the answer with this text."""
-        steps: list[str] = []
-        word: list[str] = []
-        advancing = run.advance()
-        while True:
-            try:
-                asked = next(advancing)
-            except StopIteration as stopped:
-                found = stopped.value
-                break
-            steps.append(describe_step(asked))
-            word += [asked.call.tool] if isinstance(asked, ToolRequest) else []
+        done, found = run.advance()
+        steps = map(describe_step, done)
+        word = (asked.call.tool for asked in done if isinstance(asked, ToolRequest))
         after = self._add_end(found) if isinstance(found, ProcedureOutcome) else self._decide(run, found)
         return StrategyBranch(text, (*steps, *after.steps), (*word, *after.word), (), after.node)
 

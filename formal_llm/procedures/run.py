@@ -115,13 +115,8 @@ class ProcedureOutcome:
             LookupError, TypeError, AttributeError: it is not what :meth:`to_data` returns.
         """
         plain: Any = data.get("outcome", data)
-        calls = [
-            MadeCall(Call(one["tool"], one["arguments"]), one.get("value"), one.get("error", ""))
-            for one in plain["calls"]
-        ]
-        return cls(
-            plain["ending"], plain["goal"], plain["arguments"], plain["result"], (), tuple(calls), plain["known"]
-        )
+        calls = tuple(map(MadeCall.from_data, plain["calls"]))
+        return cls(plain["ending"], plain["goal"], plain["arguments"], plain["result"], (), calls, plain["known"])
 
     def __str__(self) -> str:
         lines = [f"{self.ending}: {Call(self.goal, self.arguments)}" if self.goal else self.ending]

@@ -288,12 +288,12 @@ class ProcedureJournal:
         row = self._rows[self._place]
         self._place += 1
         if isinstance(asked, ToolRequest):
-            if row.get("calling") != {"tool": asked.call.tool, "arguments": asked.call.arguments}:
+            if row.get("calling") != asked.call.to_data():
                 raise AuditError("the journal is of a run that went another way; begin a new file")
             if self._place < len(self._rows) and self._rows[self._place].get("asked") == "call":
                 returned = self._rows[self._place]
                 self._place += 1
-                return (_read_made(asked.call, returned["reply"]),)
+                return (MadeCall.from_data(cast("Mapping[str, Any]", returned["reply"])),)
             return self._clarify(asked)
         if row.get("asked") != _describe_request(asked):
             raise AuditError("the journal is of a run that went another way; begin a new file")
@@ -313,7 +313,7 @@ class ProcedureJournal:
 
     def _begin(self, asked: Request) -> None:
         if self._log is not None and isinstance(asked, ToolRequest):
-            self._log.append({"calling": {"tool": asked.call.tool, "arguments": dict(asked.call.arguments)}})
+            self._log.append({"calling": asked.call.to_data()})
 
     def note(self, asked: Request, reply: object) -> object:
         """Record an answer, and return it."""
@@ -372,7 +372,3 @@ def _read_reply(asked: Request, reply: JSON) -> object:
         calls = tuple(CallRequest(*call) for call in cast("list[list[str]]", reply.get("calls", [])))
         return Answer(tuple(numbers), usage=TokenUsage(usage[2], usage[0], usage[1]), calls=calls)
     return reply
-
-
-def _read_made(call: Call, reply: Any) -> MadeCall:
-    return MadeCall(call, reply.get("value"), reply.get("error", ""), reply.get("unclear", False))
