@@ -403,17 +403,13 @@ def read_values(reply: object, names: Sequence[str]) -> dict[str, JSON]:
     if isinstance(reply, Mapping):
         return dict(reply)
     text = str(reply) if reply is not None else ""
-    decoder = json.JSONDecoder()
-    place = text.find("{")
-    while place >= 0:
+    for brace in re.finditer(r"\{", text):
         try:
-            found, _ = decoder.raw_decode(text, place)
+            return dict(json.JSONDecoder().raw_decode(text, brace.start())[0])
         except ValueError:
-            place = text.find("{", place + 1)
             continue
-        if isinstance(found, dict):
-            return found
-        place = text.find("{", place + 1)
+        except RecursionError:  # and so for each brace inside
+            break
     return {names[0]: text.strip()} if len(names) == 1 and text.strip() else {}
 
 
