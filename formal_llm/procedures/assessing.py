@@ -368,9 +368,8 @@ class Assessor:
             if self._ends(fact, made, values) and self._has_worked(made):
                 break
         if negated:
-            return Assessment(
-                "refuted", findings=(NeedFinding(leaf, "refuted", shown, reason="it was not established"),)
-            )
+            finding = NeedFinding(leaf, "refuted", shown, reason="it was not established")
+            return Assessment("refuted", findings=(finding,))
         call, found = self._evaluate_call(action, values)
         if found is not None:
             return found
@@ -383,11 +382,8 @@ class Assessor:
     def _ends(self, fact: Fact, made: MadeCall, values: Mapping[str, Value]) -> bool:
         for one in fact.until:
             if one.tool == made.call.tool:
-                parameters = self.procedure.tools[one.tool].parameters
-                given = {
-                    parameter.name: self._evaluate(expression, values)[0]
-                    for parameter, expression in zip(parameters, one.given, strict=False)
-                }
+                pairs = zip(self.procedure.tools[one.tool].parameters, one.given, strict=False)
+                given = {parameter.name: self._evaluate(expression, values)[0] for parameter, expression in pairs}
                 if matches_arguments(made.call, given):
                     return True
         return False
@@ -406,9 +402,7 @@ class Assessor:
         self._used, self._names = [], {}
         value, found = self._evaluate(condition, owned)
         if found is not None:
-            if found.state == "stuck":
-                return replace(found, findings=tuple(_name_leaf(one, leaf) for one in found.findings))
-            return found
+            return replace(found, findings=tuple(_name_leaf(one, leaf) for one in found.findings))
         calls, names = tuple(dict.fromkeys(self._used)), dict(self._names)
         if value is not None and not isinstance(value, bool):
             return _stuck(leaf, f"{condition} is no yes or no", names, calls)

@@ -69,9 +69,8 @@ class _GuardCompiler:
             early = f"{tool.name}_early"
             condition = Negation(self._convert(tool.need, own, wanted=True))
             self._letters[early] = Letter(early, (EventPattern("call", tool.name, condition),))
-            rules.append(
-                GuardRule(f"{tool.name}_needs", NeverBody((early,)), says=f"{tool.name} needs: {_list_needs(tool)}")
-            )
+            needs = "; ".join(dict.fromkeys(_list_leaves(tool.need)))
+            rules.append(GuardRule(f"{tool.name}_needs", NeverBody((early,)), says=f"{tool.name} needs: {needs}"))
         # Letters are declared before those that refer to them, for readers.
         letters = sorted(self._letters.values(), key=lambda letter: letter.name.endswith("_early"))
         return GuardRuleSet(tuple(letters), tuple(rules))
@@ -233,10 +232,6 @@ def _join(word: str, parts: tuple[Expression, ...]) -> Expression:
     if not parts:  # of no conditions all hold, and none does
         return Negation(_NEVER) if word == "and" else _NEVER
     return join_conditions(word, parts) if len(parts) > 1 else parts[0]
-
-
-def _list_needs(tool: ProcedureTool) -> str:
-    return "; ".join(dict.fromkeys(_list_leaves(tool.need)))
 
 
 def _list_leaves(need: Need) -> Iterator[str]:
