@@ -30,7 +30,7 @@ from formal_llm.procedures.terms import CallScope, CallValue
 
 State = Literal["holds", "refuted", "open", "stuck"]
 #: The cost of asking the user for a value, in the unit of the tools' costs.
-ASKING = 1.0
+ASKING_COST = 1.0
 _OPPOSITE: Mapping[State, State] = {"holds": "refuted", "refuted": "holds", "open": "open", "stuck": "stuck"}
 
 
@@ -232,7 +232,7 @@ class Assessor:
             try:
                 arguments[parameter.name] = as_json(self.look_up(parameter.name, owned))
             except _Pending as pending:
-                open_parts.append(Assessment("open", (pending.step,), ASKING))
+                open_parts.append(Assessment("open", (pending.step,), ASKING_COST))
             except AbsentValue as error:
                 return _stuck(parameter.name, str(error), absent=error.name)
         return _join_unfinished(open_parts) if open_parts else Call(tool.name, arguments)
@@ -424,7 +424,7 @@ class Assessor:
                     absent = error.name if isinstance(error, AbsentValue) else absent
         if steps:
             parts = [
-                self.assess_call(step.call) if isinstance(step, CallStep) else Assessment("open", (step,), ASKING)
+                self.assess_call(step.call) if isinstance(step, CallStep) else Assessment("open", (step,), ASKING_COST)
                 for step in steps.values()
             ]
             return None, _join_unfinished(parts)

@@ -51,11 +51,11 @@ UNCLEAR_REASON = "a value is missing or cannot be compared"
 _SIGNS = ("==", "!=", "<", "<=", ">", ">=", "in")
 
 
-#: A call of a run: its tool, what equal calls share, and for the how manieth time it was made.
+#: A call of a run: its tool, what equal calls share, and how many equal calls there were with it.
 _CallKey: TypeAlias = tuple[str, str, int]
 #: What identifies a decision: its kind or its condition, and the calls or names that it is about.
-_Key: TypeAlias = tuple[str, tuple[tuple[Any, ...], ...]]
-_GOAL: _Key = ("goal", ())
+_DecisionKey: TypeAlias = tuple[str, tuple[tuple[Any, ...], ...]]
+_GOAL_KEY: _DecisionKey = ("goal", ())
 
 
 class ForeseenValue(str):
@@ -85,7 +85,7 @@ class Decision:
         subject: what it is about: a condition, the name of a value, or a call.
     """
 
-    key: _Key
+    key: _DecisionKey
     question: str
     answers: tuple[str, ...] = (YES, NO)
     is_world: bool = True
@@ -113,8 +113,8 @@ class ForeseenRun(ProcedureRun):
                 raise ResourceNotFound("value", name, sorted(procedure.names))
         super().__init__(procedure, "", None, goal, has_model=has_model)
         self.known.update({name: ForeseenValue(FieldPath((name,))) for name in known})
-        self.world: dict[_Key, str] = {}
-        self.conditions: dict[_Key, Expression] = {}
+        self.world: dict[_DecisionKey, str] = {}
+        self.conditions: dict[_DecisionKey, Expression] = {}
         self.asked: frozenset[str] = frozenset()
 
     def _find_misfit(self, name: str, value: JSON, goal: str | None = None) -> str:
@@ -198,7 +198,7 @@ class ForeseenRun(ProcedureRun):
                     reply = True if answer == YES else "no"
                     continue
                 is_goal = isinstance(asked, ToolRequest) and asked.call.tool == self.goal
-                if not is_goal or _GOAL not in self.world:
+                if not is_goal or _GOAL_KEY not in self.world:
                     done.append(asked)
                 if isinstance(asked, ToolRequest):
                     reply = self._foresee_result(asked.call)
@@ -210,7 +210,7 @@ class ForeseenRun(ProcedureRun):
     def _foresee_result(self, call: Call) -> MadeCall:
         if call.tool != self.goal:
             return MadeCall(call, "foreseen")
-        answer = self.decide(Decision(_GOAL, f"{_format_call(call)} succeeds", (YES, NO, "it fails"), subject=call))
+        answer = self.decide(Decision(_GOAL_KEY, f"{_format_call(call)} succeeds", (YES, NO, "it fails"), subject=call))
         return MadeCall(call, answer == YES, "it fails" if answer == "it fails" else "")
 
     def _make_assessor(self) -> Assessor:
@@ -309,7 +309,9 @@ class _Foresight(Assessor):
         Raises:
             Undetermined: that cannot be determined.
         """
-        allows_absence = [one for one in condition.walk() if isinstance(one, FunctionCall) and one.name in _TESTS]
+        allows_absence = [
+            one for one in condition.walk() if isinstance(one, FunctionCall) and one.name in _ABSENCE_TESTS
+        ]
         if absent is not None and not allows_absence:
             raise absent
         if absent is not None and condition in allows_absence:
@@ -410,7 +412,7 @@ class _TracingForesight(_Foresight):
 
 
 _MISSING = object()
-_TESTS = ("has", "missing", "holds")
+_ABSENCE_TESTS = ("has", "missing", "holds")
 
 
 def _find_left(condition: Expression) -> Expression:
@@ -471,7 +473,7 @@ def build_strategy(
     procedure: Procedure, goal: str, known: Collection[str], has_model: bool = False, most: int = 10_000
 ) -> Strategy:
     """Build the strategy of a goal; see :meth:`Procedure.strategy`."""
-    builder = _WayFollower(most)
+    builder = _StrategyBuilder(most)
     start = builder.follow(ForeseenRun(procedure, goal, known, has_model=has_model), "")
     given = f" (known: {', '.join(known)})" if known else ""
     return Strategy(f"{goal}{given}", tuple(builder.nodes), start)
@@ -561,7 +563,7 @@ def _answer_decision(run: ForeseenRun, decision: Decision, outcome: ProcedureOut
     return YES if made.succeeded else "it fails" if made.error else NO
 
 
-class _WayFollower:
+class _StrategyBuilder:
     def __init__(self, most: int) -> None:
         self.nodes: list[StrategyNode] = []
         self._most = most

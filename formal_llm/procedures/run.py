@@ -30,7 +30,7 @@ from formal_llm.procedures.record import Call, CallHistory, MadeCall
 
 Ending = Literal["done", "declined", "handed over"]
 #: What a model is told that calls a goal.
-_NATIVE = (
+_CALL_INSTRUCTION = (
     "Call the tool that does what the user wants, once; call none if none does it. "
     "Give only values that the user states, and null for all others. Do not guess."
 )
@@ -280,7 +280,7 @@ class ProcedureRun:
         """Let the model call a goal. A call of anything else is dropped, and so is a second one."""
         goals = {goal.name: goal for goal in self.procedure.goals}
         offers = [ToolOffer(goal.name, goal.description, close_schema(_write_schema(goal))) for goal in goals.values()]
-        answer = yield from asking(ToolTurn((Message("system", _NATIVE), Message("user", request)), offers))
+        answer = yield from asking(ToolTurn((Message("system", _CALL_INSTRUCTION), Message("user", request)), offers))
         self._usage += answer.usage
         chosen = None
         for call in answer.calls:

@@ -98,11 +98,14 @@ def run_procedure(
         WritesNoText: the model is to call the goal, and calls no tools.
         AuditError: the journal is another run's, or was changed.
     """
-    party = Party(procedure, request, llm, tools, options)
-    with party.open() as (record, traced):
-        outcome = driven(
-            party.run.steps(), lambda asked: record.answer(asked, lambda one: party.answer(one, traced.span))
-        )
+    answerer = RequestAnswerer(procedure, request, llm, tools, options)
+    with answerer.open() as (record, traced):
+
+        def reply(asked: Request) -> object:
+            replayed = record.replay(asked)
+            return replayed[0] if replayed is not None else record.note(asked, answerer.answer(asked, traced.span))
+
+        outcome = driven(answerer.run.steps(), reply)
         traced.result = outcome
     return outcome
 
@@ -111,21 +114,21 @@ async def arun_procedure(
     procedure: Procedure, request: str, llm: LLMLike | None, tools: Tools, **options: Unpack[RunOptions]
 ) -> ProcedureOutcome:
     """Run a procedure like :func:`run_procedure`, without blocking the event loop; ``user`` may be a coroutine."""
-    party = Party(procedure, request, llm, tools, options)
-    with party.open() as (record, traced):
+    answerer = RequestAnswerer(procedure, request, llm, tools, options)
+    with answerer.open() as (record, traced):
 
         async def reply(asked: Request) -> object:
             replayed = record.replay(asked)
-            if replayed is not None:
-                return replayed[0]
-            return record.note(asked, await party.aanswer(asked, traced.span))
+            return (
+                replayed[0] if replayed is not None else record.note(asked, await answerer.aanswer(asked, traced.span))
+            )
 
-        outcome = await adriven(party.run.steps(), reply)
+        outcome = await adriven(answerer.run.steps(), reply)
         traced.result = outcome
     return outcome
 
 
-class Party:
+class RequestAnswerer:
     """All who answer the requests of a run.
 
     Args:
@@ -272,13 +275,6 @@ class ProcedureJournal:
         self._ask_about = clarify
         self._rows = [row for row in rows if "asked" in row or "calling" in row]
         self._place = 0
-
-    def answer(self, asked: Request, live: Callable[[Request], object]) -> object:
-        """Return the recorded answer to a request, else that of ``live``, which is recorded."""
-        replayed = self.replay(asked)
-        if replayed is not None:
-            return replayed[0]
-        return self.note(asked, live(asked))
 
     def replay(self, asked: Request) -> tuple[object] | None:
         """Return the recorded answer to a request; None if there is none, and a call is then recorded as begun."""
