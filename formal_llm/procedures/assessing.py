@@ -26,7 +26,7 @@ from formal_llm.procedures.procedure import (
     ProcedureTool,
 )
 from formal_llm.procedures.record import Call, CallHistory, MadeCall, as_json, matches_arguments
-from formal_llm.procedures.terms import CallScope, CallValue
+from formal_llm.procedures.terms import CallScope, CallValue, list_names
 
 State = Literal["holds", "refuted", "open", "stuck"]
 #: The cost of asking the user for a value, in the unit of the tools' costs.
@@ -356,7 +356,7 @@ class Assessor:
         tool = self.procedure.tools[action.tool]
         wanted = {}
         for parameter, expression in zip(tool.parameters, action.given, strict=False):
-            if _names_in(expression) <= values.keys() | self.procedure.constants.keys():
+            if list_names(expression.walk()) <= values.keys() | self.procedure.constants.keys():
                 wanted[parameter.name] = self._evaluate(expression, values)[0]
         leaf = f"{fact.name}({', '.join(fact.parameters)})"
         shown = {name: as_json(value) for name, value in values.items()}
@@ -488,10 +488,6 @@ def _inner_first(expression: Expression) -> Iterator[Expression]:
     for part in expression.parts:
         yield from _inner_first(part)
     yield expression
-
-
-def _names_in(expression: Expression) -> set[str]:
-    return {str(term.steps[0]) for term in expression.walk() if isinstance(term, FieldPath)}
 
 
 def _join_open(parts: Sequence[Assessment]) -> Assessment:

@@ -34,7 +34,7 @@ from formal_llm.procedures.procedure import (
     Procedure,
     ProcedureTool,
 )
-from formal_llm.procedures.terms import Bindings, CallSucceeds, CallValue, bind_names, map_parts
+from formal_llm.procedures.terms import Bindings, CallSucceeds, CallValue, bind_names, list_names, map_parts
 
 #: The fields of the letters of results: what a call returned, and whether it did not fail.
 _VALUE, _WORKED = "returned", "worked"
@@ -143,8 +143,7 @@ class _GuardCompiler:
         return LastValue(letter, field, keys, steps if field == _VALUE else ())
 
     def _is_bound(self, expression: Expression, own: Bindings) -> bool:
-        known = own.keys() | self.procedure.constants.keys()
-        return all(term.steps[0] in known for term in expression.walk() if isinstance(term, FieldPath))
+        return list_names(expression.walk()) <= own.keys() | self.procedure.constants.keys()
 
     # -- letters ----------------------------------------------------------------------------------------------------
 

@@ -25,9 +25,9 @@ from formal_llm.automata.notation.files import DIAGRAMS
 from formal_llm.errors import InputError
 from formal_llm.exports import LazyFunction
 from formal_llm.guard.rules.data import Value, write_constant
-from formal_llm.guard.rules.expressions import Expression, FieldPath, PastLetter
+from formal_llm.guard.rules.expressions import Expression, PastLetter
 from formal_llm.planning.json_data import JSON
-from formal_llm.procedures.terms import CallValue
+from formal_llm.procedures.terms import CallValue, list_names
 
 if TYPE_CHECKING:
     from formal_llm.planning.drivers.strategies import Strategy
@@ -279,7 +279,7 @@ class Procedure:
         for tool in self.tools.values():
             names |= {parameter.name for parameter in tool.parameters}
         for fact in self.facts.values():
-            names |= {str(term.steps[0]) for term in walk_terms(fact.need) if isinstance(term, FieldPath)}
+            names |= list_names(walk_terms(fact.need))
         return frozenset(names - self.constants.keys())
 
     def walk_owners(self, *names: str) -> Iterator[ProcedureTool | Fact]:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -61,6 +61,7 @@ from formal_llm.procedures.procedure import (
     ProcedureTool,
     Retraction,
     ToolParameter,
+    list_owners,
     walk_terms,
 )  # fmt: skip
 from formal_llm.procedures.record import as_json
@@ -510,16 +511,9 @@ def _is_reached(need: Need, reached: set[str]) -> bool:
     match need:
         case NeedGroup("any of" | "first of", items):
             return any(_is_reached(item, reached) for item in items)
-        case FactNeed(fact, given):
-            return fact in reached and _are_called(given, reached)
-        case ConditionNeed(condition):
-            return _are_called((condition,), reached)
+        case FactNeed() | ConditionNeed():
+            return list_owners(need) <= reached
     return all(_is_reached(part, reached) for part in need.parts)
-
-
-def _are_called(expressions: Sequence[Expression], reached: set[str]) -> bool:
-    terms: Iterator[Expression] = (term for expression in expressions for term in expression.walk())
-    return all(term.tool in reached for term in terms if isinstance(term, CallValue))
 
 
 def _find_kind(bare: str) -> str:

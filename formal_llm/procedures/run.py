@@ -17,7 +17,6 @@ from reprlib import repr as shorten
 from typing import Any, Literal, TypeAlias
 
 from formal_llm.errors import InputError, unknown
-from formal_llm.guard.rules.expressions import FieldPath
 from formal_llm.llms.generation import ToolOffer, ToolTurn
 from formal_llm.llms.llm import asking
 from formal_llm.llms.question import Message, Question
@@ -27,6 +26,7 @@ from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.assessing import Assessment, Assessor, CallStep, NeedFinding, ValueStep, WayStep
 from formal_llm.procedures.procedure import Procedure, ProcedureTool, ToolParameter, walk_terms
 from formal_llm.procedures.record import Call, CallHistory, MadeCall
+from formal_llm.procedures.terms import list_names
 
 Ending = Literal["done", "declined", "handed over"]
 #: What a model is told that calls a goal.
@@ -359,8 +359,7 @@ class ProcedureRun:
         names = {one.name for one in goal.parameters if not one.optional and one.name not in computed}
         for owner in self.procedure.walk_owners(goal.name):
             own = {getattr(one, "name", one) for one in owner.parameters} | self.procedure.constants.keys()
-            paths = (term for term in walk_terms(owner.need) if isinstance(term, FieldPath))
-            names |= {str(term.steps[0]) for term in paths if term.steps[0] not in own}
+            names |= list_names(walk_terms(owner.need)) - own
         return names
 
 
