@@ -473,7 +473,7 @@ def build_strategy(
     procedure: Procedure, goal: str, known: Collection[str], has_model: bool = False, most: int = 10_000
 ) -> Strategy:
     """Build the strategy of a goal; see :meth:`Procedure.strategy`."""
-    builder = _StrategyBuilder(most)
+    builder = _GoalStrategyBuilder(most)
     start = builder.follow(ForeseenRun(procedure, goal, known, has_model=has_model), "")
     given = f" (known: {', '.join(known)})" if known else ""
     return Strategy(f"{goal}{given}", tuple(builder.nodes), start)
@@ -563,7 +563,7 @@ def _answer_decision(run: ForeseenRun, decision: Decision, outcome: ProcedureOut
     return YES if made.succeeded else "it fails" if made.error else NO
 
 
-class _StrategyBuilder:
+class _GoalStrategyBuilder:
     def __init__(self, most: int) -> None:
         self.nodes: list[StrategyNode] = []
         self._most = most

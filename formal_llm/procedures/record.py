@@ -74,14 +74,15 @@ class MadeCall:
         return {**self.call.to_data(), "error": self.error, **({"unclear": True} if self.unclear else {})}
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> MadeCall:
+    def from_data(cls, data: Mapping[str, object]) -> MadeCall:
         """Read what :meth:`to_data` returns.
 
         Raises:
             LookupError, TypeError, AttributeError: it is something else.
         """
-        call = Call(data["tool"], data["arguments"])
-        return cls(call, data.get("value"), data.get("error", ""), data.get("unclear", False))
+        plain: Any = data
+        call = Call(plain["tool"], plain["arguments"])
+        return cls(call, plain.get("value"), plain.get("error", ""), plain.get("unclear", False))
 
     def __str__(self) -> str:
         return f"{self.call} -> {f'failed: {self.error}' if self.error else json.dumps(self.value, ensure_ascii=False)}"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack, cast
 
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.errors import AuditError, InputError, ToolError, WritesNoText
@@ -289,7 +289,7 @@ class ProcedureJournal:
             if self._place < len(self._rows) and self._rows[self._place].get("asked") == "call":
                 returned = self._rows[self._place]
                 self._place += 1
-                return (MadeCall.from_data(cast("Mapping[str, Any]", returned["reply"])),)
+                return (MadeCall.from_data(cast("Mapping[str, object]", returned["reply"])),)
             return self._clarify(asked)
         if row.get("asked") != _describe_request(asked):
             raise AuditError("the journal is of a run that went another way; begin a new file")
