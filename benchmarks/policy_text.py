@@ -95,10 +95,10 @@ def simplify(need: Need, procedure: Procedure) -> Need:
     if not (isinstance(need, NotNeed) and isinstance(need.inner, FactNeed)):
         return need
     inner = need.inner
-    wanted = [str(negate(one)) for one in list_leaves(procedure.facts[inner.fact].body)]
+    wanted = [str(negate(one)) for one in list_leaves(procedure.facts[inner.fact].need)]
     for name, fact in procedure.facts.items():
         if fact.parameters == procedure.facts[inner.fact].parameters and wanted == list(
-            map(str, list_leaves(fact.body))
+            map(str, list_leaves(fact.need))
         ):
             return replace(inner, fact=name)
     return need

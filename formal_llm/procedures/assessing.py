@@ -26,11 +26,11 @@ from formal_llm.procedures.procedure import (
     ProcedureTool,
 )
 from formal_llm.procedures.record import Call, CallHistory, MadeCall, as_json, matches_arguments
-from formal_llm.procedures.terms import CallScope, CallValue
+from formal_llm.procedures.terms import CallScope, CallValue, list_names
 
 State = Literal["holds", "refuted", "open", "stuck"]
 #: The cost of asking the user for a value, in the unit of the tools' costs.
-ASKING = 1.0
+ASKING_COST = 1.0
 _OPPOSITE: Mapping[State, State] = {"holds": "refuted", "refuted": "holds", "open": "open", "stuck": "stuck"}
 
 
@@ -232,7 +232,7 @@ class Assessor:
             try:
                 arguments[parameter.name] = as_json(self.look_up(parameter.name, owned))
             except _Pending as pending:
-                open_parts.append(Assessment("open", (pending.step,), ASKING))
+                open_parts.append(Assessment("open", (pending.step,), ASKING_COST))
             except AbsentValue as error:
                 return _stuck(parameter.name, str(error), absent=error.name)
         return _join_unfinished(open_parts) if open_parts else Call(tool.name, arguments)
@@ -345,32 +345,31 @@ class Assessor:
             return _join_unfinished(open_parts)
         action = self.procedure.find_action(fact)
         if action is None:
-            return self.assess(fact.body, values, negated=negated)
+            return self.assess(fact.need, values, negated=negated)
         return self._assess_established(fact, action, values, negated)
 
     def _assess_established(
         self, fact: Fact, action: CallValue, values: Mapping[str, Value], negated: bool
     ) -> Assessment:
         """Determine whether a fact that an action establishes holds; unless it is negated the action can be done."""
-        assert isinstance(fact.body, ConditionNeed)
+        assert isinstance(fact.need, ConditionNeed)
         tool = self.procedure.tools[action.tool]
         wanted = {}
         for parameter, expression in zip(tool.parameters, action.given, strict=False):
-            if _names_in(expression) <= values.keys() | self.procedure.constants.keys():
+            if list_names(expression.walk()) <= values.keys() | self.procedure.constants.keys():
                 wanted[parameter.name] = self._evaluate(expression, values)[0]
         leaf = f"{fact.name}({', '.join(fact.parameters)})"
         shown = {name: as_json(value) for name, value in values.items()}
         undone = tuple(one.tool for one in fact.until)
         for made in self.history.list_from_latest((tool.name, *undone)):
             is_it = made.call.tool == tool.name and matches_arguments(made.call, wanted)
-            if is_it and self._is_shown_by(fact.body.condition, values, made):
+            if is_it and self._is_shown_by(fact.need.condition, values, made):
                 return Assessment("holds", findings=(NeedFinding(leaf, "holds", shown, (made,)),))
             if self._ends(fact, made, values) and self._has_worked(made):
                 break
         if negated:
-            return Assessment(
-                "refuted", findings=(NeedFinding(leaf, "refuted", shown, reason="it was not established"),)
-            )
+            finding = NeedFinding(leaf, "refuted", shown, reason="it was not established")
+            return Assessment("refuted", findings=(finding,))
         call, found = self._evaluate_call(action, values)
         if found is not None:
             return found
@@ -383,11 +382,8 @@ class Assessor:
     def _ends(self, fact: Fact, made: MadeCall, values: Mapping[str, Value]) -> bool:
         for one in fact.until:
             if one.tool == made.call.tool:
-                parameters = self.procedure.tools[one.tool].parameters
-                given = {
-                    parameter.name: self._evaluate(expression, values)[0]
-                    for parameter, expression in zip(parameters, one.given, strict=False)
-                }
+                pairs = zip(self.procedure.tools[one.tool].parameters, one.given, strict=False)
+                given = {parameter.name: self._evaluate(expression, values)[0] for parameter, expression in pairs}
                 if matches_arguments(made.call, given):
                     return True
         return False
@@ -406,9 +402,7 @@ class Assessor:
         self._used, self._names = [], {}
         value, found = self._evaluate(condition, owned)
         if found is not None:
-            if found.state == "stuck":
-                return replace(found, findings=tuple(_name_leaf(one, leaf) for one in found.findings))
-            return found
+            return replace(found, findings=tuple(_name_leaf(one, leaf) for one in found.findings))
         calls, names = tuple(dict.fromkeys(self._used)), dict(self._names)
         if value is not None and not isinstance(value, bool):
             return _stuck(leaf, f"{condition} is no yes or no", names, calls)
@@ -430,7 +424,7 @@ class Assessor:
                     absent = error.name if isinstance(error, AbsentValue) else absent
         if steps:
             parts = [
-                self.assess_call(step.call) if isinstance(step, CallStep) else Assessment("open", (step,), ASKING)
+                self.assess_call(step.call) if isinstance(step, CallStep) else Assessment("open", (step,), ASKING_COST)
                 for step in steps.values()
             ]
             return None, _join_unfinished(parts)
@@ -494,10 +488,6 @@ def _inner_first(expression: Expression) -> Iterator[Expression]:
     for part in expression.parts:
         yield from _inner_first(part)
     yield expression
-
-
-def _names_in(expression: Expression) -> set[str]:
-    return {str(term.steps[0]) for term in expression.walk() if isinstance(term, FieldPath)}
 
 
 def _join_open(parts: Sequence[Assessment]) -> Assessment:

@@ -27,15 +27,12 @@ it done, in that order.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from pathlib import Path
 from typing import NoReturn
 
-from formal_llm.authored.files import read_text
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowgraph import MARKERS, FlowEdge, leaving_order, one_line
 from formal_llm.automata.notation.bpmn_parts import choose_process
@@ -70,11 +67,6 @@ _CALL = re.compile(r"\w+\s*\(")
 _YES, _NO, _ELSE = ("yes", "true"), ("no", "false"), ("else", "otherwise")
 #: The most ways to one node that do not agree.
 _MOST_WAYS = 100
-
-
-def read_diagram_file(path: str | os.PathLike[str], process: str | None = None) -> Procedure:
-    """Read the procedure in a file; see :func:`read_diagram`."""
-    return read_diagram(read_text(Path(path)), os.fspath(path), process)
 
 
 def read_diagram(text: str, file: str, process: str | None = None) -> Procedure:
@@ -309,7 +301,7 @@ class _DiagramReader(ProcedureReader):
     def _find_fact(self, call: CallValue) -> FactNeed | None:
         """Return the fact that a call establishes when it succeeds."""
         for fact in self.known.values():
-            shown = fact.body.condition if isinstance(fact.body, ConditionNeed) else None
+            shown = fact.need.condition if isinstance(fact.need, ConditionNeed) else None
             if not isinstance(shown, CallSucceeds) or shown.call.tool != call.tool:
                 continue
             pairs = [*zip(shown.call.given, call.given, strict=False)]
@@ -326,7 +318,7 @@ class _DiagramReader(ProcedureReader):
         return (
             any(end.tool == step.name for fact in named for end in fact.until)
             or any(step.makes_obsolete(name) for name in called if not self.tools[name].acts)
-            or any(self._is_obsolete(fact.body, step) for fact in named)
+            or any(self._is_obsolete(fact.need, step) for fact in named)
         )
 
     def _list_tool_ways(self, tool: ProcedureTool, name: str) -> Iterator[Way]:

@@ -50,7 +50,7 @@ def _write_procedure(procedure: Procedure) -> JSON:
 def _write_fact(procedure: Procedure, fact: Fact) -> Mapping[str, JSON]:
     action = procedure.find_action(fact)
     return {
-        "parameters": fact.parameters, "body": _write_need(fact.body),
+        "parameters": fact.parameters, "body": _write_need(fact.need),
         "action": None if action is None else _write_expression(action),
         "until": [[one.tool, [_write_expression(value) for value in one.given]] for one in fact.until],
     }  # fmt: skip

@@ -51,11 +51,11 @@ UNCLEAR_REASON = "a value is missing or cannot be compared"
 _SIGNS = ("==", "!=", "<", "<=", ">", ">=", "in")
 
 
-#: A call of a run: its tool, what equal calls share, and for the how manieth time it was made.
+#: A call of a run: its tool, what equal calls share, and how many equal calls there were with it.
 _CallKey: TypeAlias = tuple[str, str, int]
 #: What identifies a decision: its kind or its condition, and the calls or names that it is about.
-_Key: TypeAlias = tuple[str, tuple[tuple[Any, ...], ...]]
-_GOAL: _Key = ("goal", ())
+_DecisionKey: TypeAlias = tuple[str, tuple[tuple[Any, ...], ...]]
+_GOAL_KEY: _DecisionKey = ("goal", ())
 
 
 class ForeseenValue(str):
@@ -85,7 +85,7 @@ class Decision:
         subject: what it is about: a condition, the name of a value, or a call.
     """
 
-    key: _Key
+    key: _DecisionKey
     question: str
     answers: tuple[str, ...] = (YES, NO)
     is_world: bool = True
@@ -113,8 +113,8 @@ class ForeseenRun(ProcedureRun):
                 raise ResourceNotFound("value", name, sorted(procedure.names))
         super().__init__(procedure, "", None, goal, has_model=has_model)
         self.known.update({name: ForeseenValue(FieldPath((name,))) for name in known})
-        self.world: dict[_Key, str] = {}
-        self.conditions: dict[_Key, Expression] = {}
+        self.world: dict[_DecisionKey, str] = {}
+        self.conditions: dict[_DecisionKey, Expression] = {}
         self.asked: frozenset[str] = frozenset()
 
     def _find_misfit(self, name: str, value: JSON, goal: str | None = None) -> str:
@@ -183,8 +183,9 @@ class ForeseenRun(ProcedureRun):
         """Return whether the user gives a value."""
         return self.decide(Decision(("value", ((name,),)), f"the user gives {name}", subject=name)) == YES
 
-    def advance(self) -> Generator[Request, None, Decision | ProcedureOutcome]:
-        """Yield what is done until the next decision; return that decision, or the outcome."""
+    def advance(self) -> tuple[list[Request], Decision | ProcedureOutcome]:
+        """Go on to the next decision or the end; return what was done until then, and that decision or the outcome."""
+        done: list[Request] = []
         steps = self.steps()
         reply: object = None
         try:
@@ -197,20 +198,19 @@ class ForeseenRun(ProcedureRun):
                     reply = True if answer == YES else "no"
                     continue
                 is_goal = isinstance(asked, ToolRequest) and asked.call.tool == self.goal
-                if not is_goal or _GOAL not in self.world:
-                    yield asked
+                if not is_goal or _GOAL_KEY not in self.world:
+                    done.append(asked)
                 if isinstance(asked, ToolRequest):
                     reply = self._foresee_result(asked.call)
         except _Undecided as undecided:
-            return undecided.decision
+            return done, undecided.decision
         except StopIteration as stopped:
-            outcome: ProcedureOutcome = stopped.value
-            return outcome
+            return done, stopped.value
 
     def _foresee_result(self, call: Call) -> MadeCall:
         if call.tool != self.goal:
             return MadeCall(call, "foreseen")
-        answer = self.decide(Decision(_GOAL, f"{_format_call(call)} succeeds", (YES, NO, "it fails"), subject=call))
+        answer = self.decide(Decision(_GOAL_KEY, f"{_format_call(call)} succeeds", (YES, NO, "it fails"), subject=call))
         return MadeCall(call, answer == YES, "it fails" if answer == "it fails" else "")
 
     def _make_assessor(self) -> Assessor:
@@ -309,7 +309,9 @@ class _Foresight(Assessor):
         Raises:
             Undetermined: that cannot be determined.
         """
-        allows_absence = [one for one in condition.walk() if isinstance(one, FunctionCall) and one.name in _TESTS]
+        allows_absence = [
+            one for one in condition.walk() if isinstance(one, FunctionCall) and one.name in _ABSENCE_TESTS
+        ]
         if absent is not None and not allows_absence:
             raise absent
         if absent is not None and condition in allows_absence:
@@ -410,7 +412,7 @@ class _TracingForesight(_Foresight):
 
 
 _MISSING = object()
-_TESTS = ("has", "missing", "holds")
+_ABSENCE_TESTS = ("has", "missing", "holds")
 
 
 def _find_left(condition: Expression) -> Expression:
@@ -471,7 +473,7 @@ def build_strategy(
     procedure: Procedure, goal: str, known: Collection[str], has_model: bool = False, most: int = 10_000
 ) -> Strategy:
     """Build the strategy of a goal; see :meth:`Procedure.strategy`."""
-    builder = _WayFollower(most)
+    builder = _GoalStrategyBuilder(most)
     start = builder.follow(ForeseenRun(procedure, goal, known, has_model=has_model), "")
     given = f" (known: {', '.join(known)})" if known else ""
     return Strategy(f"{goal}{given}", tuple(builder.nodes), start)
@@ -523,7 +525,7 @@ def follow_run(
     """
     run = ForeseenRun(procedure, outcome.goal, known, has_model=has_model)
     answers, branch, taken = [], strategy.start, []
-    while isinstance(decision := _find_decision(run), Decision):
+    while isinstance(decision := run.advance()[1], Decision):
         answer = _answer_decision(run, decision, outcome)
         if answer is None:
             break
@@ -536,16 +538,6 @@ def follow_run(
             taken.append((branch.node, place))
             branch = node.branches[place]
     return FollowedRun(tuple(answers), tuple(taken), branch.node)
-
-
-def _find_decision(run: ForeseenRun) -> Decision | ProcedureOutcome:
-    advancing = run.advance()
-    while True:
-        try:
-            next(advancing)
-        except StopIteration as stopped:
-            found: Decision | ProcedureOutcome = stopped.value
-            return found
 
 
 def _answer_decision(run: ForeseenRun, decision: Decision, outcome: ProcedureOutcome) -> str | None:
@@ -571,7 +563,7 @@ def _answer_decision(run: ForeseenRun, decision: Decision, outcome: ProcedureOut
     return YES if made.succeeded else "it fails" if made.error else NO
 
 
-class _WayFollower:
+class _GoalStrategyBuilder:
     def __init__(self, most: int) -> None:
         self.nodes: list[StrategyNode] = []
         self._most = most
@@ -580,17 +572,9 @@ class _WayFollower:
 
     def follow(self, run: ForeseenRun, text: str) -> StrategyBranch:
         """Follow a run to its ends; return what follows the answer with this text."""
-        steps: list[str] = []
-        word: list[str] = []
-        advancing = run.advance()
-        while True:
-            try:
-                asked = next(advancing)
-            except StopIteration as stopped:
-                found = stopped.value
-                break
-            steps.append(describe_step(asked))
-            word += [asked.call.tool] if isinstance(asked, ToolRequest) else []
+        done, found = run.advance()
+        steps = map(describe_step, done)
+        word = (asked.call.tool for asked in done if isinstance(asked, ToolRequest))
         after = self._add_end(found) if isinstance(found, ProcedureOutcome) else self._decide(run, found)
         return StrategyBranch(text, (*steps, *after.steps), (*word, *after.word), (), after.node)
 

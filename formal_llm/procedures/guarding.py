@@ -34,7 +34,7 @@ from formal_llm.procedures.procedure import (
     Procedure,
     ProcedureTool,
 )
-from formal_llm.procedures.terms import Bindings, CallSucceeds, CallValue, bind_names, map_parts
+from formal_llm.procedures.terms import Bindings, CallSucceeds, CallValue, bind_names, list_names, map_parts
 
 #: The fields of the letters of results: what a call returned, and whether it did not fail.
 _VALUE, _WORKED = "returned", "worked"
@@ -69,9 +69,8 @@ class _GuardCompiler:
             early = f"{tool.name}_early"
             condition = Negation(self._convert(tool.need, own, wanted=True))
             self._letters[early] = Letter(early, (EventPattern("call", tool.name, condition),))
-            rules.append(
-                GuardRule(f"{tool.name}_needs", NeverBody((early,)), says=f"{tool.name} needs: {_list_needs(tool)}")
-            )
+            needs = "; ".join(dict.fromkeys(_list_leaves(tool.need)))
+            rules.append(GuardRule(f"{tool.name}_needs", NeverBody((early,)), says=f"{tool.name} needs: {needs}"))
         # Letters are declared before those that refer to them, for readers.
         letters = sorted(self._letters.values(), key=lambda letter: letter.name.endswith("_early"))
         return GuardRuleSet(tuple(letters), tuple(rules))
@@ -95,7 +94,7 @@ class _GuardCompiler:
                 values = {one: self._bind(value, own) for one, value in zip(fact.parameters, given, strict=True)}
                 action = self.procedure.find_action(fact)
                 if action is None:
-                    return self._convert(fact.body, values, wanted=wanted)
+                    return self._convert(fact.need, values, wanted=wanted)
                 held = PastLetter(self._declare_fact(fact, action), tuple(values[one] for one in fact.parameters))
                 return held if wanted else Negation(held)
             case ConditionNeed(condition):
@@ -144,8 +143,7 @@ class _GuardCompiler:
         return LastValue(letter, field, keys, steps if field == _VALUE else ())
 
     def _is_bound(self, expression: Expression, own: Bindings) -> bool:
-        known = own.keys() | self.procedure.constants.keys()
-        return all(term.steps[0] in known for term in expression.walk() if isinstance(term, FieldPath))
+        return list_names(expression.walk()) <= own.keys() | self.procedure.constants.keys()
 
     # -- letters ----------------------------------------------------------------------------------------------------
 
@@ -169,12 +167,12 @@ class _GuardCompiler:
 
     def _declare_fact(self, fact: Fact, action: CallValue) -> str:
         """Declare the letter of the call that establishes a fact; its fields are the values that the fact is about."""
-        assert isinstance(fact.body, ConditionNeed)
+        assert isinstance(fact.need, ConditionNeed)
         if fact.name in self._letters:
             return fact.name
         arguments = _find_arguments(self.procedure.tools[action.tool], action.given)
         values = tuple((one, arguments[one]) for one in fact.parameters if one in arguments)
-        condition = _replace_result(fact.body.condition)
+        condition = _replace_result(fact.need.condition)
         until = []
         for number, one in enumerate(fact.until):
             ender = f"{fact.name}_ended_{number + 1}"
@@ -233,10 +231,6 @@ def _join(word: str, parts: tuple[Expression, ...]) -> Expression:
     if not parts:  # of no conditions all hold, and none does
         return Negation(_NEVER) if word == "and" else _NEVER
     return join_conditions(word, parts) if len(parts) > 1 else parts[0]
-
-
-def _list_needs(tool: ProcedureTool) -> str:
-    return "; ".join(dict.fromkeys(_list_leaves(tool.need)))
 
 
 def _list_leaves(need: Need) -> Iterator[str]:

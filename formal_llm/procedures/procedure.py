@@ -16,16 +16,18 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, Union, cast
 
+from formal_llm.authored.files import read_text
 from formal_llm.automata.models.symbols import quote_text
 from formal_llm.automata.notation.files import DIAGRAMS
 from formal_llm.errors import InputError
 from formal_llm.exports import LazyFunction
 from formal_llm.guard.rules.data import Value, write_constant
-from formal_llm.guard.rules.expressions import Expression, FieldPath, PastLetter
+from formal_llm.guard.rules.expressions import Expression, PastLetter
 from formal_llm.planning.json_data import JSON
-from formal_llm.procedures.terms import CallValue
+from formal_llm.procedures.terms import CallValue, list_names
 
 if TYPE_CHECKING:
     from formal_llm.planning.drivers.strategies import Strategy
@@ -101,8 +103,7 @@ class Hole:
 #: The readers and what builds strategies, which know the classes of this module.
 _READ_TEXT = LazyFunction("formal_llm.procedures.reading:read_procedure")
 _BUILD_STRATEGY = LazyFunction("formal_llm.procedures.foreseeing:build_strategy")
-_READ_FILE = LazyFunction("formal_llm.procedures.reading:read_procedure_file")
-_READ_DIAGRAM = LazyFunction("formal_llm.procedures.diagrams:read_diagram_file")
+_READ_DIAGRAM = LazyFunction("formal_llm.procedures.diagrams:read_diagram")
 
 Need: TypeAlias = Union["NeedGroup", "NotNeed", "FactNeed", "ConditionNeed", "Hole"]
 #: The need that always holds.
@@ -210,21 +211,16 @@ class Fact:
     Attributes:
         name: its name.
         parameters: the names of the values that it is about.
-        body: what it means.
+        need: what it means.
         until: the calls that end it; only for a fact that an action establishes.
         description: what it means, in words.
     """
 
     name: str
     parameters: tuple[str, ...]
-    body: Need
+    need: Need
     until: tuple[Retraction, ...] = ()
     description: str = ""
-
-    @property
-    def need(self) -> Need:
-        """What it means, as the need of a tool."""
-        return self.body
 
 
 @dataclass(frozen=True)
@@ -264,11 +260,12 @@ class Procedure:
             NotationError: it cannot be read, or is no procedure.
             InputError: ``process`` is given for a file of another kind.
         """
-        if os.fspath(path).endswith(DIAGRAMS):
-            return cast("Procedure", _READ_DIAGRAM(path, process))
+        file = os.fspath(path)
+        if file.endswith(DIAGRAMS):
+            return cast("Procedure", _READ_DIAGRAM(read_text(Path(path)), file, process))
         if process is not None:
             raise InputError(f"process ({process}) is for a process in BPMN, which {path} is not")
-        return cast("Procedure", _READ_FILE(path))
+        return cls.from_string(read_text(Path(path)), file=file)
 
     @property
     def goals(self) -> tuple[ProcedureTool, ...]:
@@ -282,7 +279,7 @@ class Procedure:
         for tool in self.tools.values():
             names |= {parameter.name for parameter in tool.parameters}
         for fact in self.facts.values():
-            names |= {str(term.steps[0]) for term in walk_terms(fact.body) if isinstance(term, FieldPath)}
+            names |= list_names(walk_terms(fact.need))
         return frozenset(names - self.constants.keys())
 
     def walk_owners(self, *names: str) -> Iterator[ProcedureTool | Fact]:
@@ -299,7 +296,7 @@ class Procedure:
 
     def find_action(self, fact: Fact) -> CallValue | None:
         """Return the call of an action that establishes a fact; None if checks show it."""
-        for term in walk_terms(fact.body):
+        for term in walk_terms(fact.need):
             if isinstance(term, CallValue) and self.tools[term.tool].acts:
                 return term
         return None
@@ -325,9 +322,8 @@ class Procedure:
     @property
     def holes(self) -> tuple[tuple[str, str], ...]:
         """What was not understood: the name of a tool or fact, and the sentence."""
-        owners = [*((tool.name, tool.need) for tool in self.tools.values()),
-                  *((fact.name, fact.body) for fact in self.facts.values())]  # fmt: skip
-        return tuple((name, one.text) for name, need in owners for one in walk_need(need) if isinstance(one, Hole))
+        owners: list[ProcedureTool | Fact] = [*self.tools.values(), *self.facts.values()]
+        return tuple((one.name, hole.text) for one in owners for hole in walk_need(one.need) if isinstance(hole, Hole))
 
     def __str__(self) -> str:
         parts = [f"constant {name} = {write_constant(value)}" for name, value in self.constants.items()]
@@ -353,10 +349,10 @@ def format_tool(tool: ProcedureTool) -> str:
 def _format_fact(fact: Fact) -> str:
     description = f" {quote_text(fact.description)}" if fact.description else ""
     head = f"fact {fact.name}({', '.join(fact.parameters)}){description}:"
-    if isinstance(fact.body, NeedGroup):
-        return "\n".join([head, *_format_need(fact.body, 1)])
+    if isinstance(fact.need, NeedGroup):
+        return "\n".join([head, *_format_need(fact.need, 1)])
     until = f" until {' or '.join(map(str, fact.until))}" if fact.until else ""
-    return f"{head} {fact.body}{until}"
+    return f"{head} {fact.need}{until}"
 
 
 def _format_need(need: Need, depth: int) -> Sequence[str]:

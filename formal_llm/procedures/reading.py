@@ -23,16 +23,14 @@ A line that is indented belongs to the line above it; a condition goes on in lin
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from formal_llm.authored.files import read_text
 from formal_llm.automata.models.symbols import unquote_text
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError, did_you_mean
@@ -48,10 +46,9 @@ from formal_llm.guard.rules.expressions import (
     PastLetter,
 )
 from formal_llm.guard.rules.functions import FUNCTIONS
-from formal_llm.guard.rules.reading import ConditionReader, load_parser, parse_source
+from formal_llm.guard.rules.reading import ConditionReader, find_place, load_parser, parse_source
 from formal_llm.procedures.procedure import (
     GROUPINGS,
-    NO_NEED,
     ConditionNeed,
     Fact,
     FactNeed,
@@ -64,6 +61,7 @@ from formal_llm.procedures.procedure import (
     ProcedureTool,
     Retraction,
     ToolParameter,
+    list_owners,
     walk_terms,
 )  # fmt: skip
 from formal_llm.procedures.record import as_json
@@ -98,20 +96,11 @@ class _Line:
     texts: list[str]
     kind: str
     children: list[_Line] = field(default_factory=list)
-    tree: Tree[Token] | None = None
+    tree: Tree[Token] = field(init=False)
 
     @property
     def place(self) -> Place:
         return Place(self.number, self.indent + 1)
-
-
-def read_procedure_file(path: str | os.PathLike[str]) -> Procedure:
-    """Read a ``.procedure`` file.
-
-    Raises:
-        NotationError: it cannot be read, or is no procedure.
-    """
-    return read_procedure(read_text(Path(path)), os.fspath(path))
 
 
 def read_procedure(text: str, file: str | None = None) -> Procedure:
@@ -179,11 +168,13 @@ class _LeafReader(ConditionReader):
                     f"{name} is about {_count_values(self.facts[name], self.facts[name])}, not {len(given)}", token
                 )
             return PastLetter(name, given)
-        near = did_you_mean(name, (*self.tools, *self.facts, *FUNCTIONS))
-        return self._raise_error(
-            f"unknown tool, fact or function: {name}", token,
-            f"did you mean {near}?" if near else f"declare it: fact {name}(...): ...",
-        )  # fmt: skip
+        way = _suggest_name(name, (*self.tools, *self.facts, *FUNCTIONS), f"declare it: fact {name}(...): ...")
+        return self._raise_error(f"unknown tool, fact or function: {name}", token, way)
+
+
+def _suggest_name(name: str, known: Iterable[str], otherwise: str) -> str:
+    near = did_you_mean(name, known)
+    return f"did you mean {near}?" if near else otherwise
 
 
 def _count_values(least: int, most: int) -> str:
@@ -219,12 +210,11 @@ class ProcedureReader:
         blocks = self._read_blocks()
         for block in blocks:
             self._declare(block)
-        leaves = self.leaves
         for block in blocks:
             if block.kind == "constant":
-                self._read_constant(block, leaves)
-        tools = {_get_name(block): self._read_tool(block, leaves) for block in blocks if block.kind == "tool"}
-        facts = {_get_name(block): self._read_fact(block, leaves) for block in blocks if block.kind == "fact"}
+                self._read_constant(block)
+        tools = {_get_name(block): self._read_tool(block) for block in blocks if block.kind == "tool"}
+        facts = {_get_name(block): self._read_fact(block) for block in blocks if block.kind == "fact"}
         self.add_needs(tools, facts)
         if not tools:
             self.source.fail_at(
@@ -246,7 +236,7 @@ class ProcedureReader:
         self._owner = ""  # what it is for is not known yet
         line = _Line(place.line, 0, [" " * (place.column - 1) + text], "meaning")
         self._parse_line(line)
-        return self._read_need(line, self.leaves)
+        return self._read_need(line)
 
     # -- lines --------------------------------------------------------------------------------------------------
 
@@ -301,7 +291,6 @@ class ProcedureReader:
         if name in self.places:
             self.source.fail_at(f"a second {name}; the first is in line {self.places[name].line}", block.place)
         self.places[name] = block.place
-        assert block.tree is not None
         if block.kind == "tool":
             parameters = [one for one in block.tree.children if getattr(one, "data", "") == "parameter"]
             self.tools[name] = ProcedureTool(
@@ -327,7 +316,7 @@ class ProcedureReader:
             else:
                 constant = ConditionReader(self.source, {}).read_condition(part)
                 if not isinstance(constant, Constant):
-                    self.source.fail_at("a default is a value", _find_place(name))
+                    self.source.fail_at("a default is a value", find_place(name))
                 optional, default = True, as_json(constant.value)
         return ToolParameter(str(name), kind, optional, default)
 
@@ -337,30 +326,25 @@ class ProcedureReader:
             return tuple(unquote_text(str(token)) for token in tokens)
         kind = str(tokens[0])
         if kind not in KINDS:
-            near = did_you_mean(kind, KINDS)
-            self.source.fail_at(
-                f"unknown type: {kind}", _find_place(tokens[0]),
-                suggestion=f"did you mean {near}?" if near else f"types are {', '.join(KINDS)}, or allowed texts",
-            )  # fmt: skip
+            way = _suggest_name(kind, KINDS, f"types are {', '.join(KINDS)}, or allowed texts")
+            self.source.fail_at(f"unknown type: {kind}", find_place(tokens[0]), suggestion=way)
         return kind
 
-    def _read_constant(self, block: _Line, leaves: _LeafReader) -> None:
-        assert block.tree is not None
-        value = leaves.read_condition(block.tree.children[1])
+    def _read_constant(self, block: _Line) -> None:
+        value = self.leaves.read_condition(block.tree.children[1])
         if not isinstance(value, Constant):
             self.source.fail_at("a constant is a number, a text, a date or a duration", block.place)
         self.constants[_get_name(block)] = value.value
 
     # -- bodies -------------------------------------------------------------------------------------------------
 
-    def _read_tool(self, block: _Line, leaves: _LeafReader) -> ProcedureTool:
+    def _read_tool(self, block: _Line) -> ProcedureTool:
         tool = self.tools[_get_name(block)]
         self._owner = tool.name
-        settings: dict[str, object] = {}
+        settings: dict[str, Any] = {}
         needs: list[Need] = []
         computed: list[tuple[str, Expression]] = []
         for line in block.children:
-            assert line.tree is not None
             match line.kind:
                 case "cost":
                     settings["cost"] = float(str(line.tree.children[0]))
@@ -372,83 +356,71 @@ class ProcedureReader:
                     name = str(line.tree.children[0])
                     if name not in {parameter.name for parameter in tool.parameters}:
                         self.source.fail_at(f"{tool.name} has no parameter {name}", line.place)
-                    expression = leaves.read_condition(line.tree.children[1])
+                    expression = self.leaves.read_condition(line.tree.children[1])
                     self.found[tool.name].append((ConditionNeed(expression), line.place))
                     computed.append((name, expression))
                 case _:
-                    needs.append(self._read_need(line, leaves))
-        need = needs[0] if len(needs) == 1 else NeedGroup("all of", tuple(needs)) if needs else NO_NEED
-        return ProcedureTool(
-            tool.name, tool.parameters, tool.acts, tool.is_goal, need, tool.description,
-            cost=cast("float", settings.get("cost", 1.0)),
-            changes=cast("tuple[str, ...] | None", settings.get("changes")),
-            idempotent="idempotent" in settings, approved="approved" in settings, computed=tuple(computed),
-        )  # fmt: skip
+                    needs.append(self._read_need(line))
+        need = needs[0] if len(needs) == 1 else NeedGroup("all of", tuple(needs))
+        return replace(tool, need=need, computed=tuple(computed), **settings)
 
     def _read_changes(self, line: _Line) -> tuple[str, ...]:
-        assert line.tree is not None
         names = [str(token) for token in line.tree.children]
         if names == ["nothing"]:
             return ()
         for name in names:
             if name not in self.tools or self.tools[name].acts:
-                near = did_you_mean(name, [one for one, tool in self.tools.items() if not tool.acts])
-                self.source.fail_at(
-                    f"{name} is no check", line.place,
-                    suggestion=f"did you mean {near}?" if near else "or: changes nothing",
-                )  # fmt: skip
+                checks = [one for one, tool in self.tools.items() if not tool.acts]
+                way = _suggest_name(name, checks, "or: changes nothing")
+                self.source.fail_at(f"{name} is no check", line.place, suggestion=way)
         return tuple(names)
 
-    def _read_fact(self, block: _Line, leaves: _LeafReader) -> Fact:
-        assert block.tree is not None
+    def _read_fact(self, block: _Line) -> Fact:
         name, *parameters = _find_names(block.tree)
         self._owner = name
         meanings = [one for one in block.tree.children if getattr(one, "data", "") == "meaning"]
         if meanings and block.children:
             self.source.fail_at("a fact has one condition, or a group below it", block.children[0].place)
         if not meanings and len(block.children) == 1 and block.children[0].kind == "meaning":
-            meanings = [cast("Tree[Token]", block.children[0].tree)]
+            meanings = [block.children[0].tree]
         until: tuple[Retraction, ...] = ()
         if meanings:
             parts = cast("Tree[Token]", meanings[0]).children
-            need = self._to_need(parts[0], leaves)
-            until = tuple(self._read_retraction(cast("Tree[Token]", one), leaves) for one in parts[1:])
+            need = self._to_need(parts[0])
+            until = tuple(self._read_retraction(cast("Tree[Token]", one)) for one in parts[1:])
         else:
-            items = tuple(self._read_need(line, leaves) for line in block.children)
+            items = tuple(self._read_need(line) for line in block.children)
             if not items:
                 self.source.fail_at(f"{name} has no condition", block.place, suggestion="write it behind the colon")
             need = items[0] if len(items) == 1 else NeedGroup("all of", items)
         return Fact(name, tuple(parameters), need, until, _find_text(block.tree))
 
-    def _read_retraction(self, tree: Tree[Token], leaves: _LeafReader) -> Retraction:
+    def _read_retraction(self, tree: Tree[Token]) -> Retraction:
         name, *parts = tree.children
         if str(name) not in self.tools:
-            near = did_you_mean(str(name), self.tools)
-            self.source.fail_at(
-                f"unknown tool: {name}", _find_place(name), suggestion=f"did you mean {near}?" if near else None
-            )
-        given = tuple(leaves.read_condition(part) for part in parts)
+            way = _suggest_name(str(name), self.tools, "declare it: action ...")
+            self.source.fail_at(f"unknown tool: {name}", find_place(name), suggestion=way)
+        given = tuple(self.leaves.read_condition(part) for part in parts)
         if len(given) > len(self.tools[str(name)].parameters):
-            self.source.fail_at(f"{name} has fewer parameters", _find_place(name))
+            self.source.fail_at(f"{name} has fewer parameters", find_place(name))
         return Retraction(str(name), given)
 
-    def _read_need(self, line: _Line, leaves: _LeafReader) -> Need:
-        assert line.tree is not None
+    def _read_need(self, line: _Line) -> Need:
         if line.kind == "grouping":
-            items = tuple(self._read_need(child, leaves) for child in line.children)
+            items = tuple(self._read_need(child) for child in line.children)
             if not items:
                 self.source.fail_at("a group without parts", line.place, suggestion="indent its parts below it")
             return NeedGroup(cast("Grouping", str(line.tree.children[0])), items)
         if line.kind != "meaning":
             self.source.fail_at(f"{line.texts[0].split()[0]} does not belong here", line.place)
         if len(line.tree.children) > 1:
-            self.source.fail_at("'until' belongs to a fact", _find_place(line.tree.children[1]))
-        return self._to_need(line.tree.children[0], leaves)
+            self.source.fail_at("'until' belongs to a fact", find_place(line.tree.children[1]))
+        return self._to_need(line.tree.children[0])
 
-    def _to_need(self, tree: object, leaves: _LeafReader) -> Need:
+    def _to_need(self, tree: object) -> Need:
         if getattr(tree, "data", "") == "hole":
             return Hole(unquote_text(str(cast("Tree[Token]", tree).children[1])))
-        return self._convert(leaves.read_condition(tree), tree)
+        return self._convert(self.leaves.read_condition(tree), tree)
 
     def _convert(self, expression: Expression, tree: object) -> Need:
         match expression:
@@ -461,7 +433,7 @@ class ProcedureReader:
         given = expression.given if isinstance(expression, PastLetter) else (expression,)
         self._check_values(given, tree)
         leaf = FactNeed(expression.letter, given) if isinstance(expression, PastLetter) else ConditionNeed(expression)
-        self.found[self._owner].append((leaf, _find_place(tree)))
+        self.found[self._owner].append((leaf, find_place(tree)))
         return leaf
 
     def _check_values(self, expressions: Sequence[Expression], tree: object, *, are_joined: bool = False) -> None:
@@ -473,7 +445,7 @@ class ProcedureReader:
             is_joined = isinstance(one, Connective | Negation)
             if isinstance(one, PastLetter) or (is_joined and not are_joined):
                 self.source.fail_at(
-                    f"{one} is a yes or no within a value", _find_place(tree),
+                    f"{one} is a yes or no within a value", find_place(tree),
                     suggestion="join facts and conditions by and, or, not, or groups",
                 )  # fmt: skip
             self._check_values(one.parts, tree, are_joined=is_joined or isinstance(one, ItemChoice))
@@ -505,14 +477,13 @@ class _ProcedureChecker:
         for leaf, place in self.reader.found[owner]:
             for term in walk_terms(leaf):
                 if isinstance(term, FieldPath) and term.steps[0] not in known:
-                    near = did_you_mean(str(term.steps[0]), known)
-                    way = f"did you mean {near}?" if near else "names are parameters of tools, and constants"
+                    way = _suggest_name(str(term.steps[0]), known, "names are parameters of tools, and constants")
                     self._fail(place, f"unknown name in {owner}: {term.steps[0]}", way)
 
     def _check_fact(self, fact: Fact) -> None:
         action = self.procedure.find_action(fact)
-        calls = [term for term in walk_terms(fact.body) if isinstance(term, CallValue)]
-        if action is not None and (len(calls) > 1 or not isinstance(fact.body, ConditionNeed)):
+        calls = [term for term in walk_terms(fact.need) if isinstance(term, CallValue)]
+        if action is not None and (len(calls) > 1 or not isinstance(fact.need, ConditionNeed)):
             place = next(place for leaf, place in self.reader.found[fact.name] if action in walk_terms(leaf))
             self._fail(place, f"{action.tool} is an action: the fact that it establishes names nothing else",
                        "make it a fact of its own")  # fmt: skip
@@ -523,15 +494,9 @@ class _ProcedureChecker:
     def _check_cycles(self) -> None:
         """Each tool and fact can be reached: not every way to establish its needs leads through itself."""
         reached: set[str] = set()
-        owners: dict[str, Need] = {
-            **{name: tool.need for name, tool in self.procedure.tools.items()},
-            **{name: fact.body for name, fact in self.procedure.facts.items()},
-        }
-        changed = True
-        while changed:
-            new = {name for name, need in owners.items() if name not in reached and _is_reached(need, reached)}
+        owners: dict[str, ProcedureTool | Fact] = {**self.procedure.tools, **self.procedure.facts}
+        while new := {name for name, one in owners.items() if name not in reached and _is_reached(one.need, reached)}:
             reached |= new
-            changed = bool(new)
         for name in owners:
             if name not in reached:
                 leaves = (place for leaf, place in self.reader.found[name] if not _is_reached(leaf, reached))
@@ -546,16 +511,9 @@ def _is_reached(need: Need, reached: set[str]) -> bool:
     match need:
         case NeedGroup("any of" | "first of", items):
             return any(_is_reached(item, reached) for item in items)
-        case FactNeed(fact, given):
-            return fact in reached and _are_called(given, reached)
-        case ConditionNeed(condition):
-            return _are_called((condition,), reached)
+        case FactNeed() | ConditionNeed():
+            return list_owners(need) <= reached
     return all(_is_reached(part, reached) for part in need.parts)
-
-
-def _are_called(expressions: Sequence[Expression], reached: set[str]) -> bool:
-    terms: Iterator[Expression] = (term for expression in expressions for term in expression.walk())
-    return all(term.tool in reached for term in terms if isinstance(term, CallValue))
 
 
 def _find_kind(bare: str) -> str:
@@ -563,7 +521,6 @@ def _find_kind(bare: str) -> str:
 
 
 def _get_name(block: _Line) -> str:
-    assert block.tree is not None
     return _find_names(block.tree)[0]
 
 
@@ -573,8 +530,3 @@ def _find_names(tree: Tree[Token]) -> list[str]:
 
 def _find_text(tree: Tree[Token]) -> str:
     return next((unquote_text(str(one)) for one in tree.children if getattr(one, "type", "") == "STRING"), "")
-
-
-def _find_place(part: object) -> Place:
-    at = part if hasattr(part, "line") else getattr(part, "meta", None)
-    return Place(getattr(at, "line", None) or 1, getattr(at, "column", None) or 1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from fractions import Fraction
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 from formal_llm.guard.rules.data import Undetermined, Value, format_duration, is_equal
 from formal_llm.planning.json_data import JSON
@@ -31,6 +31,10 @@ class Call:
     def key(self) -> str:
         """A text that equal calls share."""
         return json.dumps([self.tool, self.arguments], sort_keys=True, ensure_ascii=False, default=str)
+
+    def to_data(self) -> dict[str, JSON]:
+        """Return the call as JSON data."""
+        return {"tool": self.tool, "arguments": dict(self.arguments)}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Call) and self.key == other.key
@@ -65,10 +69,20 @@ class MadeCall:
 
     def to_data(self) -> dict[str, JSON]:
         """Return the call as JSON data."""
-        data: dict[str, JSON] = {"tool": self.call.tool, "arguments": dict(self.call.arguments)}
         if not self.error:
-            return {**data, "value": self.value}
-        return {**data, "error": self.error, **({"unclear": True} if self.unclear else {})}
+            return {**self.call.to_data(), "value": self.value}
+        return {**self.call.to_data(), "error": self.error, **({"unclear": True} if self.unclear else {})}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, object]) -> MadeCall:
+        """Read what :meth:`to_data` returns.
+
+        Raises:
+            LookupError, TypeError, AttributeError: it is something else.
+        """
+        plain: Any = data
+        call = Call(plain["tool"], plain["arguments"])
+        return cls(call, plain.get("value"), plain.get("error", ""), plain.get("unclear", False))
 
     def __str__(self) -> str:
         return f"{self.call} -> {f'failed: {self.error}' if self.error else json.dumps(self.value, ensure_ascii=False)}"

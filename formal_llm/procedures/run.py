@@ -17,7 +17,6 @@ from reprlib import repr as shorten
 from typing import Any, Literal, TypeAlias
 
 from formal_llm.errors import InputError, unknown
-from formal_llm.guard.rules.expressions import FieldPath
 from formal_llm.llms.generation import ToolOffer, ToolTurn
 from formal_llm.llms.llm import asking
 from formal_llm.llms.question import Message, Question
@@ -27,10 +26,11 @@ from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.assessing import Assessment, Assessor, CallStep, NeedFinding, ValueStep, WayStep
 from formal_llm.procedures.procedure import Procedure, ProcedureTool, ToolParameter, walk_terms
 from formal_llm.procedures.record import Call, CallHistory, MadeCall
+from formal_llm.procedures.terms import list_names
 
 Ending = Literal["done", "declined", "handed over"]
 #: What a model is told that calls a goal.
-_NATIVE = (
+_CALL_INSTRUCTION = (
     "Call the tool that does what the user wants, once; call none if none does it. "
     "Give only values that the user states, and null for all others. Do not guess."
 )
@@ -115,13 +115,8 @@ class ProcedureOutcome:
             LookupError, TypeError, AttributeError: it is not what :meth:`to_data` returns.
         """
         plain: Any = data.get("outcome", data)
-        calls = [
-            MadeCall(Call(one["tool"], one["arguments"]), one.get("value"), one.get("error", ""))
-            for one in plain["calls"]
-        ]
-        return cls(
-            plain["ending"], plain["goal"], plain["arguments"], plain["result"], (), tuple(calls), plain["known"]
-        )
+        calls = tuple(map(MadeCall.from_data, plain["calls"]))
+        return cls(plain["ending"], plain["goal"], plain["arguments"], plain["result"], (), calls, plain["known"])
 
     def __str__(self) -> str:
         lines = [f"{self.ending}: {Call(self.goal, self.arguments)}" if self.goal else self.ending]
@@ -285,7 +280,7 @@ class ProcedureRun:
         """Let the model call a goal. A call of anything else is dropped, and so is a second one."""
         goals = {goal.name: goal for goal in self.procedure.goals}
         offers = [ToolOffer(goal.name, goal.description, close_schema(_write_schema(goal))) for goal in goals.values()]
-        answer = yield from asking(ToolTurn((Message("system", _NATIVE), Message("user", request)), offers))
+        answer = yield from asking(ToolTurn((Message("system", _CALL_INSTRUCTION), Message("user", request)), offers))
         self._usage += answer.usage
         chosen = None
         for call in answer.calls:
@@ -364,8 +359,7 @@ class ProcedureRun:
         names = {one.name for one in goal.parameters if not one.optional and one.name not in computed}
         for owner in self.procedure.walk_owners(goal.name):
             own = {getattr(one, "name", one) for one in owner.parameters} | self.procedure.constants.keys()
-            paths = (term for term in walk_terms(owner.need) if isinstance(term, FieldPath))
-            names |= {str(term.steps[0]) for term in paths if term.steps[0] not in own}
+            names |= list_names(walk_terms(owner.need)) - own
         return names
 
 
@@ -408,17 +402,13 @@ def read_values(reply: object, names: Sequence[str]) -> dict[str, JSON]:
     if isinstance(reply, Mapping):
         return dict(reply)
     text = str(reply) if reply is not None else ""
-    decoder = json.JSONDecoder()
-    place = text.find("{")
-    while place >= 0:
+    for brace in re.finditer(r"\{", text):
         try:
-            found, _ = decoder.raw_decode(text, place)
+            return dict(json.JSONDecoder().raw_decode(text, brace.start())[0])
         except ValueError:
-            place = text.find("{", place + 1)
             continue
-        if isinstance(found, dict):
-            return found
-        place = text.find("{", place + 1)
+        except RecursionError:  # and so for each brace inside
+            break
     return {names[0]: text.strip()} if len(names) == 1 and text.strip() else {}
 
 

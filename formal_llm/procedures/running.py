@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack, cast
 
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.errors import AuditError, InputError, ToolError, WritesNoText
@@ -98,11 +98,14 @@ def run_procedure(
         WritesNoText: the model is to call the goal, and calls no tools.
         AuditError: the journal is another run's, or was changed.
     """
-    party = Party(procedure, request, llm, tools, options)
-    with party.open() as (record, traced):
-        outcome = driven(
-            party.run.steps(), lambda asked: record.answer(asked, lambda one: party.answer(one, traced.span))
-        )
+    answerer = RequestAnswerer(procedure, request, llm, tools, options)
+    with answerer.open() as (record, traced):
+
+        def reply(asked: Request) -> object:
+            replayed = record.replay(asked)
+            return replayed[0] if replayed is not None else record.note(asked, answerer.answer(asked, traced.span))
+
+        outcome = driven(answerer.run.steps(), reply)
         traced.result = outcome
     return outcome
 
@@ -111,21 +114,21 @@ async def arun_procedure(
     procedure: Procedure, request: str, llm: LLMLike | None, tools: Tools, **options: Unpack[RunOptions]
 ) -> ProcedureOutcome:
     """Run a procedure like :func:`run_procedure`, without blocking the event loop; ``user`` may be a coroutine."""
-    party = Party(procedure, request, llm, tools, options)
-    with party.open() as (record, traced):
+    answerer = RequestAnswerer(procedure, request, llm, tools, options)
+    with answerer.open() as (record, traced):
 
         async def reply(asked: Request) -> object:
             replayed = record.replay(asked)
-            if replayed is not None:
-                return replayed[0]
-            return record.note(asked, await party.aanswer(asked, traced.span))
+            return (
+                replayed[0] if replayed is not None else record.note(asked, await answerer.aanswer(asked, traced.span))
+            )
 
-        outcome = await adriven(party.run.steps(), reply)
+        outcome = await adriven(answerer.run.steps(), reply)
         traced.result = outcome
     return outcome
 
 
-class Party:
+class RequestAnswerer:
     """All who answer the requests of a run.
 
     Args:
@@ -273,13 +276,6 @@ class ProcedureJournal:
         self._rows = [row for row in rows if "asked" in row or "calling" in row]
         self._place = 0
 
-    def answer(self, asked: Request, live: Callable[[Request], object]) -> object:
-        """Return the recorded answer to a request, else that of ``live``, which is recorded."""
-        replayed = self.replay(asked)
-        if replayed is not None:
-            return replayed[0]
-        return self.note(asked, live(asked))
-
     def replay(self, asked: Request) -> tuple[object] | None:
         """Return the recorded answer to a request; None if there is none, and a call is then recorded as begun."""
         if self._place >= len(self._rows):
@@ -288,12 +284,12 @@ class ProcedureJournal:
         row = self._rows[self._place]
         self._place += 1
         if isinstance(asked, ToolRequest):
-            if row.get("calling") != {"tool": asked.call.tool, "arguments": asked.call.arguments}:
+            if row.get("calling") != asked.call.to_data():
                 raise AuditError("the journal is of a run that went another way; begin a new file")
             if self._place < len(self._rows) and self._rows[self._place].get("asked") == "call":
                 returned = self._rows[self._place]
                 self._place += 1
-                return (_read_made(asked.call, returned["reply"]),)
+                return (MadeCall.from_data(cast("Mapping[str, object]", returned["reply"])),)
             return self._clarify(asked)
         if row.get("asked") != _describe_request(asked):
             raise AuditError("the journal is of a run that went another way; begin a new file")
@@ -313,7 +309,7 @@ class ProcedureJournal:
 
     def _begin(self, asked: Request) -> None:
         if self._log is not None and isinstance(asked, ToolRequest):
-            self._log.append({"calling": {"tool": asked.call.tool, "arguments": dict(asked.call.arguments)}})
+            self._log.append({"calling": asked.call.to_data()})
 
     def note(self, asked: Request, reply: object) -> object:
         """Record an answer, and return it."""
@@ -372,7 +368,3 @@ def _read_reply(asked: Request, reply: JSON) -> object:
         calls = tuple(CallRequest(*call) for call in cast("list[list[str]]", reply.get("calls", [])))
         return Answer(tuple(numbers), usage=TokenUsage(usage[2], usage[0], usage[1]), calls=calls)
     return reply
-
-
-def _read_made(call: Call, reply: Any) -> MadeCall:
-    return MadeCall(call, reply.get("value"), reply.get("error", ""), reply.get("unclear", False))

@@ -40,20 +40,8 @@ _MOST_OPTIONS = 10
 # -- sentences ---------------------------------------------------------------------------------------------------------
 
 _NUMBER_WORDS = (
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 _UNITS = "|".join(_SECONDS)
 #: A number in digits or as a word; "one" is a number only before a unit.
@@ -84,10 +72,8 @@ _WEAKLY: Sequence[tuple[str, str]] = (
     (r"\b(?:before|within|under)\b", "<"),
 )
 _INCLUSIVE = re.compile(rf"\b(?:or equal|equal to or|at least|at most|up to|m\w+imum of|or (?:{_MORE}|{_LESS}))\b")
-_SAME, _DIFFERENT = (
-    re.compile(r"\b(?:same|identical|equals?|match(?:es)?)\b"),
-    re.compile(r"\b(?:differ\w*|other than)\b"),
-)
+_SAME = re.compile(r"\b(?:same|identical|equals?|match(?:es)?)\b")
+_DIFFERENT = re.compile(r"\b(?:differ\w*|other than)\b")
 _CONDITIONAL = re.compile(r"\b(?:if|unless|except|otherwise|either|depending)\b")
 _SECOND_CLAUSE = re.compile(
     r"\b(?:and|or|but) (?=(?:the|an?|their|its|his|her|it|they|he|she|you|no|all|every|each|there)\b"
@@ -290,10 +276,8 @@ class _Statement:
 
     def make_need(self, sentence: _SentenceWords, positive: bool) -> Need:
         """Make the need, about the values that a sentence quotes."""
-        need: Need = (
-            FactNeed(self.name, self.find_values(sentence)) if self.is_fact
-            else ConditionNeed(CallValue(self.name, self.find_values(sentence)))
-        )  # fmt: skip
+        values = self.find_values(sentence)
+        need = FactNeed(self.name, values) if self.is_fact else ConditionNeed(CallValue(self.name, values))
         return need if positive else NotNeed(need)
 
     def find_values(self, sentence: _SentenceWords) -> tuple[FieldPath, ...]:
@@ -329,7 +313,7 @@ def _list_conditions(
         case ConditionNeed(condition):
             yield condition, negated
         case FactNeed(fact, _) if fact not in seen:
-            yield from _list_conditions(procedure, procedure.facts[fact].body, negated, seen | {fact})
+            yield from _list_conditions(procedure, procedure.facts[fact].need, negated, seen | {fact})
         case NotNeed() | NeedGroup():
             turned = negated ^ (isinstance(need, NotNeed) or need.grouping == "none of")
             for part in need.parts:
@@ -340,7 +324,7 @@ def _list_statements(procedure: Procedure) -> list[_Statement]:
     """Return all facts, and the checks that answer yes or no and that no fact names."""
     facts = [
         _Statement(fact.name, fact.parameters, fact.description, True,
-                   tuple(_list_conditions(procedure, fact.body, False, frozenset({fact.name}))), procedure)
+                   tuple(_list_conditions(procedure, fact.need, False, frozenset({fact.name}))), procedure)
         for fact in procedure.facts.values()
     ]  # fmt: skip
     used = {tool.name for fact in facts for tool in fact.calls}
@@ -386,10 +370,9 @@ class SentenceReader:
     def list_options(self, text: str) -> list[tuple[str, Need]]:
         """Return what a sentence may state, for a model to choose from, what is most like it first."""
         sentence = _SentenceWords(text)
-        ranked = sorted(self.statements, key=lambda one: -self._sum_found(one, sentence) / self._sum_squares(one))[
-            :_MOST_OPTIONS
-        ]
-        needs = [(one, one.make_need(sentence, positive)) for one in ranked for positive in (True, False)]
+        ranked = sorted(self.statements, key=lambda one: -self._sum_found(one, sentence) / self._sum_squares(one))
+        likely = ranked[:_MOST_OPTIONS]
+        needs = [(one, one.make_need(sentence, positive)) for one in likely for positive in (True, False)]
         return [(f"{need}: {one.description}" if one.description else str(need), need) for one, need in needs]
 
     def _may_state(self, one: _Statement, sentence: _SentenceWords, tool: ProcedureTool) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -96,6 +96,11 @@ class CallSucceeds(Expression):
 
     def __str__(self) -> str:
         return f"{self.call} is ok"
+
+
+def list_names(terms: Iterable[Expression]) -> set[str]:
+    """Return the names of the values that some expressions are."""
+    return {str(term.steps[0]) for term in terms if isinstance(term, FieldPath)}
 
 
 def map_parts(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:

@@ -35,15 +35,13 @@ def check_procedure(asked: Asked) -> Parts:
     try:
         strategy = _find_strategy(procedure, text_of(asked, "near", ""))
         calls, cost = measure_strategy(procedure, strategy)
-        rows.append(
-            {"name": strategy.task, "value": f"{strategy.count():,} ways; at most {calls} calls, cost {cost:g}"}
-        )
+        ways = f"{strategy.count():,} ways; at most {calls} calls, cost {cost:g}"
+        rows.append({"name": strategy.task, "value": ways})
+        shown = drawn(cut_around(picture_of(strategy), ["start"], MOST))
     except (InputError, Undecided) as error:
-        yield {"part": "problems", "problems": holes, "facts": rows}
-        yield {"part": "undecided", "reason": str(error)}
-        return
+        shown = {"part": "undecided", "reason": str(error)}
     yield {"part": "problems", "problems": holes, "facts": rows}
-    yield drawn(cut_around(picture_of(strategy), ["start"], MOST))
+    yield shown
 
 
 def picture_procedure(asked: Asked) -> Parts:

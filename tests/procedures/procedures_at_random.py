@@ -98,7 +98,7 @@ def judge(world: World, need: Need, made: set[str], *, wanted: bool) -> bool:
             parts = [judge(world, item, made, wanted=wanted) for item in items]
             return any(parts) if (grouping == "any of") is wanted else all(parts)
         case FactNeed(fact, _):
-            return judge(world, world.procedure.facts[fact].body, made, wanted=wanted)
+            return judge(world, world.procedure.facts[fact].need, made, wanted=wanted)
         case ConditionNeed(CallSucceeds(CallValue(tool, _)) | CallValue(tool, _)):
             return tool in made and world.answers[tool] is wanted
     raise AssertionError(need)

@@ -24,3 +24,10 @@ def test_arguments_match_as_the_notation_compares() -> None:
     assert not matches_arguments(call, {"a": 6})
     assert not matches_arguments(call, {"a": True})
     assert not matches_arguments(call, {"c": 1})
+
+
+def test_a_made_call_is_read_back_as_it_was() -> None:
+    call = Call("pay", {"amount": 5})
+    for made in (MadeCall(call, {"a": [1]}), MadeCall(call, error="broke"), MadeCall(call, error="slow", unclear=True)):
+        again = MadeCall.from_data(made.to_data())
+        assert (again.call, again.value, again.error, again.unclear) == (call, made.value, made.error, made.unclear)

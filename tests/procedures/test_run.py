@@ -23,6 +23,10 @@ def test_values_are_read_from_what_a_user_replies(reply: object, names: list[str
     assert read_values(reply, names) == values
 
 
+def test_a_reply_that_is_nested_too_deeply_has_no_values() -> None:
+    assert read_values('{"a": ' + "[" * 200_000, ("a", "b")) == {}
+
+
 def test_values_fit_types() -> None:
     fitting = {
         "text": "x",

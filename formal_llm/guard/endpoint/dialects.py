@@ -68,18 +68,24 @@ class StreamReader(ABC):
         self.answer: Body = {}
         self.passed = 0
         self.ended = False
+        self._has_calls = False
 
     @abstractmethod
     def add_event(self, event: Body) -> bool:
-        """Add an event; return whether it may be passed on before the calls of the answer are known."""
+        """Add an event; return whether it may be passed on before the calls of the answer are known.
+
+        What ends the answer is held back, and everything from its first call on.
+        """
 
 
 class Dialect(ABC):
     """One API. A body is never changed: what is changed is a copy."""
 
     path: ClassVar[str]
-    provider: ClassVar[Literal["openai", "anthropic"]]
+    provider: ClassVar[Literal["openai", "anthropic"]] = "openai"
     reader: ClassVar[type[StreamReader]]
+    #: The choice of no tool.
+    no_tools: ClassVar[JSON] = "none"
 
     # -- requests -----------------------------------------------------------------------------------------------
 
@@ -91,13 +97,15 @@ class Dialect(ABC):
     def find_obstacle(self, request: Body) -> str:
         """Return why a request cannot be guarded; empty if it can."""
 
-    @abstractmethod
     def read_past(self, request: Body) -> Trace:
         """Read what has happened from the conversation.
 
         Raises:
             TraceError: it is no list of objects.
         """
+        made = TraceBuilder("request")
+        add_messages(made, request.get("messages"))
+        return made.build_trace()
 
     def list_tools(self, request: Body) -> list[str]:
         """List the names of the tools of a request."""
@@ -120,17 +128,13 @@ class Dialect(ABC):
         if not tools or (listed is not None and all(name_tool(one) in closed for one in listed)):
             if _is_demand(choice):
                 raise ForcedToolError("any tool")
-            return {**request, "tool_choice": self.write_no_tools()}
+            return {**request, "tool_choice": self.no_tools}
         if listed is None or not isinstance(choice, dict):
             return {**request, "tools": tools}
         kept = [one for one in listed if name_tool(one) not in closed]
         nested = choice.get("allowed_tools")
         changed = {"allowed_tools": {**nested, "tools": kept}} if nested else {"tools": kept}
         return {**request, "tools": tools, "tool_choice": {**choice, **changed}}
-
-    @abstractmethod
-    def write_no_tools(self) -> JSON:
-        """Write the choice of no tool."""
 
     @abstractmethod
     def ask_again(self, request: Body, answer: Body, refusals: Mapping[str, str], reason: str) -> Body:
@@ -177,9 +181,33 @@ class Dialect(ABC):
     def write_rest(self, answer: Body, passed: int, *, begun: bool) -> Iterator[StreamEvent]:
         """Write an answer as a stream, without what was passed on already."""
 
-    @abstractmethod
     def write_error(self, message: str) -> Body:
         """Write an error as the API does."""
+        return {"error": {"message": message, "type": "guard_refused", "param": None, "code": None}}
+
+
+class _ListDialect(Dialect):
+    """An API whose answers are lists of texts and calls, among others."""
+
+    #: The field of an answer that has the list.
+    content: ClassVar[str]
+    #: The types of the calls in it that the caller carries out.
+    call_kinds: ClassVar[Sequence[str]]
+
+    @abstractmethod
+    def write_text(self, text: str, answer: Body) -> Body:
+        """Write a text as a part of an answer."""
+
+    def drop_calls(self, answer: Body, places: set[int], note: str) -> Body:
+        parts = [part for place, part in enumerate(answer[self.content]) if place not in places]
+        first = next((place for place, part in enumerate(parts) if part["type"] in self.call_kinds), len(parts))
+        return {**answer, self.content: [*parts[:first], self.write_text(note, answer), *parts[first:]]}
+
+    def replace_by_text(self, answer: Body, text: str) -> Body:
+        return {**answer, self.content: [self.write_text(text, answer)]}
+
+    def keep_beginning(self, first: Body, passed: int, answer: Body) -> Body:
+        return {**answer, self.content: [*first[self.content][:passed], *answer[self.content]]}
 
 
 # -- chat completions ---------------------------------------------------------------------------------------------
@@ -189,7 +217,6 @@ class _ChatStream(StreamReader):
     """The stream of a chat completion."""
 
     def add_event(self, event: Body) -> bool:
-        """Add a chunk: what ends the answer is held back, and everything from its first call on."""
         choices = event.get("choices") or []
         answer = self.answer
         for key, value in event.items():
@@ -212,7 +239,6 @@ class _ChatDialect(Dialect):
     """Chat completions, of OpenAI or a compatible server."""
 
     path = "/v1/chat/completions"
-    provider = "openai"
     reader = _ChatStream
 
     def find_obstacle(self, request: Body) -> str:
@@ -221,14 +247,6 @@ class _ChatDialect(Dialect):
         if request.get("functions"):
             return "functions cannot be guarded; write them as tools"
         return ""
-
-    def read_past(self, request: Body) -> Trace:
-        made = TraceBuilder("request")
-        add_messages(made, request.get("messages"))
-        return made.build_trace()
-
-    def write_no_tools(self) -> JSON:
-        return "none"
 
     def ask_again(self, request: Body, answer: Body, refusals: Mapping[str, str], reason: str) -> Body:
         message = answer["choices"][0]["message"]
@@ -259,9 +277,7 @@ class _ChatDialect(Dialect):
     def keep_beginning(self, first: Body, passed: int, answer: Body) -> Body:
         message = answer["choices"][0]["message"]
         begun = (first["choices"][0]["message"].get("content") or "")[:passed]
-        return self._with_message(
-            answer, {**message, "content": "\n\n".join(filter(None, [begun, message["content"]]))}
-        )
+        return self._with_message(answer, {**message, "content": _join_texts(begun, message["content"])})
 
     def _with_message(self, answer: Body, message: Body, reason: str | None = None) -> Body:
         [choice] = answer["choices"][:1]
@@ -283,9 +299,6 @@ class _ChatDialect(Dialect):
         if answer.get("usage"):
             yield "", {**head, "choices": [], "usage": answer["usage"]}
 
-    def write_error(self, message: str) -> Body:
-        return _write_openai_error(message)
-
 
 # -- Responses ------------------------------------------------------------------------------------------------------
 
@@ -300,29 +313,25 @@ _CALLER_ITEMS = (
 class _ResponsesStream(StreamReader):
     """The stream of a response: its last event holds the whole."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._holds = False
-
     def add_event(self, event: Body) -> bool:
-        """Add an event: what ends the response is held back, and everything from its first call on."""
         kind = event.get("type")
         if kind in ("response.completed", "response.incomplete", "response.failed"):
             self.answer = event["response"]
             self.ended = True
         elif kind == "response.output_item.added":
-            self._holds |= event["item"].get("type") in _CALLER_ITEMS
-        elif kind == "response.output_item.done" and not self._holds:
+            self._has_calls |= event["item"].get("type") in _CALLER_ITEMS
+        elif kind == "response.output_item.done" and not self._has_calls:
             self.passed = event["output_index"] + 1
-        return not (self._holds or self.ended)
+        return not (self._has_calls or self.ended)
 
 
-class _ResponsesDialect(Dialect):
+class _ResponsesDialect(_ListDialect):
     """OpenAI's Responses."""
 
     path = "/v1/responses"
-    provider = "openai"
     reader = _ResponsesStream
+    content = "output"
+    call_kinds = _CALLER_ITEMS
 
     def find_obstacle(self, request: Body) -> str:
         for key in ("previous_response_id", "conversation", "prompt", "background"):
@@ -364,9 +373,6 @@ class _ResponsesDialect(Dialect):
         items = [_mark_item(item) if item["type"] in _CALLER_ITEMS else item for item in answer["output"]]
         return {**answer, "output": items} if items != answer["output"] else answer
 
-    def write_no_tools(self) -> JSON:
-        return "none"
-
     def ask_again(self, request: Body, answer: Body, refusals: Mapping[str, str], reason: str) -> Body:
         items = request["input"]
         items = [{"role": "user", "content": items}] if isinstance(items, str) else items
@@ -395,16 +401,10 @@ class _ResponsesDialect(Dialect):
                     parts.append(AskedCall(event.id, event.tool, event, place))
         return parts
 
-    def drop_calls(self, answer: Body, places: set[int], note: str) -> Body:
-        items = [item for place, item in enumerate(answer["output"]) if place not in places]
-        first = next((place for place, item in enumerate(items) if item["type"] in _CALLER_ITEMS), len(items))
-        return {**answer, "output": [*items[:first], _write_text_item(answer, note), *items[first:]]}
-
-    def replace_by_text(self, answer: Body, text: str) -> Body:
-        return {**answer, "output": [_write_text_item(answer, text)]}
-
-    def keep_beginning(self, first: Body, passed: int, answer: Body) -> Body:
-        return {**answer, "output": [*first["output"][:passed], *answer["output"]]}
+    def write_text(self, text: str, answer: Body) -> Body:
+        part = {"type": "output_text", "text": text, "annotations": []}
+        return {"type": "message", "id": f"msg_guard_{answer.get('id', '')}", "role": "assistant",
+                "status": "completed", "content": [part]}  # fmt: skip
 
     def write_rest(self, answer: Body, passed: int, *, begun: bool) -> Iterator[StreamEvent]:
         events: list[Body] = []
@@ -416,9 +416,6 @@ class _ResponsesDialect(Dialect):
         events.append({"type": f"response.{answer.get('status', 'completed')}", "response": answer})
         for number, event in enumerate(events):
             yield event["type"], {**event, "sequence_number": number}
-
-    def write_error(self, message: str) -> Body:
-        return _write_openai_error(message)
 
 
 def _mark_item(item: Body) -> Body:
@@ -441,12 +438,6 @@ def _write_output(kind: str, text: str) -> JSON:
     return (
         [{"stdout": "", "stderr": text, "outcome": {"type": "exit", "exit_code": 1}}] if kind == "shell_call" else text
     )
-
-
-def _write_text_item(answer: Body, text: str) -> Body:
-    part = {"type": "output_text", "text": text, "annotations": []}
-    return {"type": "message", "id": f"msg_guard_{answer.get('id', '')}", "role": "assistant", "status": "completed",
-            "content": [part]}  # fmt: skip
 
 
 def _write_item(place: int, item: Body) -> Iterator[Body]:
@@ -483,18 +474,13 @@ _DELTAS = {
 class _MessagesStream(StreamReader):
     """The stream of a message of Anthropic."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._holds = False
-
     def add_event(self, event: Body) -> bool:
-        """Add an event: what ends the message is held back, and everything from its first call on."""
         match event["type"]:
             case "message_start":
                 self.answer = {**event["message"], "content": []}
             case "content_block_start":
                 block = dict(event["content_block"])
-                self._holds |= block["type"] == "tool_use"
+                self._has_calls |= block["type"] == "tool_use"
                 self.answer["content"].append(block)
             case "content_block_delta":
                 block, delta = self.answer["content"][event["index"]], event["delta"]
@@ -507,32 +493,27 @@ class _MessagesStream(StreamReader):
                 block = self.answer["content"][event["index"]]
                 if "partial_json" in block:
                     block["input"] = json.loads(block.pop("partial_json") or "{}")
-                if not self._holds:
+                if not self._has_calls:
                     self.passed = event["index"] + 1
             case "message_delta":
                 usage = {**self.answer.get("usage", {}), **(event.get("usage") or {})}
                 self.answer = {**self.answer, **event["delta"], "usage": usage}
                 self.ended = True
-        return not (self._holds or self.ended)
+        return not (self._has_calls or self.ended)
 
 
-class _MessagesDialect(Dialect):
+class _MessagesDialect(_ListDialect):
     """Anthropic's Messages."""
 
     path = "/v1/messages"
     provider = "anthropic"
     reader = _MessagesStream
+    no_tools: ClassVar[JSON] = {"type": "none"}
+    content = "content"
+    call_kinds = ("tool_use",)
 
     def find_obstacle(self, request: Body) -> str:
         return f"mcp_servers: what they do {_UNSEEN}" if request.get("mcp_servers") else ""
-
-    def read_past(self, request: Body) -> Trace:
-        made = TraceBuilder("request")
-        add_messages(made, request.get("messages"))
-        return made.build_trace()
-
-    def write_no_tools(self) -> JSON:
-        return {"type": "none"}
 
     def ask_again(self, request: Body, answer: Body, refusals: Mapping[str, str], reason: str) -> Body:
         outputs: list[Body] = [
@@ -553,16 +534,11 @@ class _MessagesDialect(Dialect):
                 parts.append(Said("assistant", block["text"]))
         return parts
 
-    def drop_calls(self, answer: Body, places: set[int], note: str) -> Body:
-        blocks = [block for place, block in enumerate(answer["content"]) if place not in places]
-        first = next((place for place, block in enumerate(blocks) if block["type"] == "tool_use"), len(blocks))
-        return {**answer, "content": [*blocks[:first], {"type": "text", "text": note}, *blocks[first:]]}
+    def write_text(self, text: str, _: Body) -> Body:
+        return {"type": "text", "text": text}
 
     def replace_by_text(self, answer: Body, text: str) -> Body:
-        return {**answer, "content": [{"type": "text", "text": text}], "stop_reason": "end_turn"}
-
-    def keep_beginning(self, first: Body, passed: int, answer: Body) -> Body:
-        return {**answer, "content": [*first["content"][:passed], *answer["content"]]}
+        return {**super().replace_by_text(answer, text), "stop_reason": "end_turn"}
 
     def write_rest(self, answer: Body, passed: int, *, begun: bool) -> Iterator[StreamEvent]:
         if not begun:
@@ -670,7 +646,3 @@ def _merge_delta(message: Body, delta: Body) -> None:
 
 def _join_texts(*texts: str | None) -> str:
     return "\n\n".join(filter(None, texts))
-
-
-def _write_openai_error(message: str) -> Body:
-    return {"error": {"message": message, "type": "guard_refused", "param": None, "code": None}}

@@ -153,49 +153,41 @@ class Endpoint:
                 yield
 
         routes = [Route(one.path, self._make_handler(one), methods=["POST"]) for one in DIALECTS]
-        routes += [Route(path, self._pass_on, methods=[method]) for method, path in _PASSED]
+        routes += [Route(path, self._make_handler(None), methods=[method]) for method, path in _PASSED]
         routes.append(Route("/{path:path}", _refuse_path, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]))
         return Starlette(routes=routes, lifespan=run)
 
     # -- requests -----------------------------------------------------------------------------------------------
 
-    def _make_handler(self, dialect: Dialect) -> Any:  # what Starlette calls
+    def _make_handler(self, dialect: Dialect | None) -> Any:  # what Starlette calls
+        """Make what answers a path: of a dialect, or one whose requests are only passed on."""
+
         async def handle(request: Request) -> Response:
             try:
-                body = await self._read_request(request)
-                exchange = _GuardedExchange(self, dialect, body, request)
-                return await exchange.respond()
+                content = await self._read_request(request)
+                if dialect is None:
+                    return await self._pass_on(request, content)
+                return await _GuardedExchange(self, dialect, _read_object(content), request).respond()
             except _Refused as error:
-                return JSONResponse(dialect.write_error(str(error)), error.status)
+                return JSONResponse((dialect or DIALECTS[0]).write_error(str(error)), error.status)
             except _PassedThrough as passed:
                 return passed.response
 
         return handle
 
-    async def _read_request(self, request: Request) -> Body:
+    async def _read_request(self, request: Request) -> bytes:
         data = bytearray()
         async for piece in request.stream():
             data += piece
             if len(data) > self.settings.most_bytes:
                 raise _Refused(413, f"the request has more than {self.settings.most_bytes:,} bytes")
-        try:
-            body = json.loads(data)
-        except (ValueError, RecursionError):
-            body = None
-        if not isinstance(body, dict):
-            raise _Refused(400, "the request is no JSON object")
-        return body
+        return bytes(data)
 
-    async def _pass_on(self, request: Request) -> Response:
+    async def _pass_on(self, request: Request, content: bytes) -> Response:
         """Pass a request on that can ask for no call."""
-        is_anthropic = "anthropic-version" in request.headers
-        try:
-            answer = await self._client.send(
-                self.build_request("anthropic" if is_anthropic else "openai", request, await request.body())
-            )
-        except httpx2.HTTPError as error:
-            return JSONResponse({"error": {"message": f"the API cannot be reached: {error}"}}, 502)
-        return Response(answer.content, answer.status_code, _copy_headers(answer.headers))
+        provider = "anthropic" if "anthropic-version" in request.headers else "openai"
+        answer = await self.send(self.build_request(provider, request, content))
+        return Response(await self.read_bounded(answer), answer.status_code, _copy_headers(answer.headers))
 
     def build_request(self, provider: str, request: Request, content: bytes) -> httpx2.Request:
         """Build the request to the API: the same path and headers, keys included, which are kept nowhere."""
@@ -448,14 +440,16 @@ class _GuardedExchange:
 
 async def _split_events(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Split a stream at the empty lines between its events."""
-    rest = b""
+    rest = bytearray()
     async for piece in pieces:
-        rest = (rest + piece).replace(b"\r\n", b"\n")
-        *whole, rest = rest.split(b"\n\n")
-        for one in whole:
-            yield one + b"\n\n"
+        looked_at = max(0, len(rest) - 1)
+        rest += piece.replace(b"\r", b"")  # which can only end a line
+        while (end := rest.find(b"\n\n", looked_at)) >= 0:
+            yield bytes(rest[: end + 2])
+            del rest[: end + 2]
+            looked_at = 0
     if rest.strip():
-        yield rest
+        yield bytes(rest)
 
 
 def _read_event(raw: bytes) -> Body | None:
@@ -468,6 +462,16 @@ def _read_event(raw: bytes) -> Body | None:
     except (ValueError, RecursionError):
         raise _Refused(502, "the stream of the API has an event that is no JSON") from None
     return event if isinstance(event, dict) else None
+
+
+def _read_object(content: bytes) -> Body:
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise _Refused(400, "the request is no JSON object")
+    return body
 
 
 def _write_event(name: str, data: Body) -> bytes:

@@ -431,12 +431,10 @@ class _GuardFileReader:
         for name in names:
             text = _unquote_token(name)
             if text in self.letters:
-                self.source.fail_at(
-                    f"a second {text}; the first is in line {self.places[text].line}", _find_place(name)
-                )
+                self.source.fail_at(f"a second {text}; the first is in line {self.places[text].line}", find_place(name))
             if text.startswith(OTHERS):
-                self.source.fail_at(f"no letter begins with {OTHERS!r}", _find_place(name))
-            self.places[text] = _find_place(name)
+                self.source.fail_at(f"no letter begins with {OTHERS!r}", find_place(name))
+            self.places[text] = find_place(name)
             self.letters[text] = Letter(text, (EventPattern("call", text),))
             self.fields[text] = ()
         if tree.data == "letter":
@@ -457,7 +455,7 @@ class _GuardFileReader:
             if tuple(field for field, _ in one.fields) != self.fields[name]:
                 field_list = ", ".join(self.fields[name]) or "none"
                 self.source.fail_at(
-                    f"all patterns of {name} give the same fields, here {field_list}", _find_place(branch),
+                    f"all patterns of {name} give the same fields, here {field_list}", find_place(branch),
                     suggestion="write with ... behind each pattern",
                 )  # fmt: skip
         self.letters[name] = Letter(name, patterns, *until)
@@ -474,7 +472,7 @@ class _GuardFileReader:
                 for field in cast("list[Tree[Token]]", part.children):
                     name = _require_token(field.children[0])
                     if str(name) in dict(fields):
-                        self.source.fail_at(f"a second {name}", _find_place(name))
+                        self.source.fail_at(f"a second {name}", find_place(name))
                     fields.append((str(name), conditions.read_condition(field.children[1])))
         return EventPattern(cast("Kind", str(source.data)), tool, condition, tuple(fields))
 
@@ -497,8 +495,8 @@ class _GuardFileReader:
                 body = self._read_body(part)
         assert body is not None
         rule = GuardRule(_unquote_token(name), body, cast("Severity", severity), keys, says)
-        self._check_rule_keys(rule, _find_place(name))
-        return rule, _find_place(name)
+        self._check_rule_keys(rule, find_place(name))
+        return rule, find_place(name)
 
     def _check_known_keys(self, keys: Sequence[Token]) -> None:
         known = {field for fields in self.fields.values() for field in fields}
@@ -506,7 +504,7 @@ class _GuardFileReader:
             if str(key) not in known:
                 near = did_you_mean(str(key), known)
                 self.source.fail_at(
-                    f"no letter gives {key}", _find_place(key),
+                    f"no letter gives {key}", find_place(key),
                     suggestion=f"did you mean {near}?" if near else f"write ... with {key} = ... behind a letter",
                 )  # fmt: skip
 
@@ -540,7 +538,7 @@ class _GuardFileReader:
             if name not in self.letters:
                 near = did_you_mean(name, self.letters)
                 self.source.fail_at(
-                    f"unknown letter: {name}", _find_place(token),
+                    f"unknown letter: {name}", find_place(token),
                     suggestion=f"did you mean {near}?" if near else f"declare it: {token}: TOOL, or tools {token}",
                 )  # fmt: skip
             names.append(name)
@@ -586,7 +584,7 @@ class _GuardFileReader:
         notation = "file" if tree.data == "file" else str(parts[0])
         text = str(parts[-1])
         text = text[3:-3] if text.startswith('"""') else unquote_text(text)
-        if notation == "file" and not self.source.is_own(line := _find_place(parts[-1]).line):
+        if notation == "file" and not self.source.is_own(line := find_place(parts[-1]).line):
             # The path is relative to the file that names it, which may be in another folder.
             _, named_in = self.source.parts[self.source.part_of(line)]
             text = os.path.relpath(Path(named_in or "").parent / text, Path(self.source.file or "").parent)
@@ -594,7 +592,7 @@ class _GuardFileReader:
 
     def _read_count(self, token: Token) -> int:
         if len(token) > 5:
-            self.source.fail_at(f"{token} is too large a count", _find_place(token), suggestion="the most is 99999")
+            self.source.fail_at(f"{token} is too large a count", find_place(token), suggestion="the most is 99999")
         return int(token)
 
     def _read_unsure(self, tree: Tree[Token]) -> Unsure:
@@ -603,7 +601,7 @@ class _GuardFileReader:
         found = next((one for one in UNSURE if words == [one]), None)
         if found is None:
             problem = f"%unsure says one of {', '.join(UNSURE)}"
-            self.source.fail_at(problem, _find_place(token), suggestion="%unsure ask")
+            self.source.fail_at(problem, find_place(token), suggestion="%unsure ask")
         return found
 
     def _read_limit(self, tree: Tree[Token]) -> tuple[GuardRule, Place]:
@@ -612,26 +610,26 @@ class _GuardFileReader:
         try:
             limits = read_line(text)
         except WrongWord as error:
-            self.source.fail_at(str(error), _find_place(token), suggestion=error.suggestion)
+            self.source.fail_at(str(error), find_place(token), suggestion=error.suggestion)
         except ValueError as error:
-            self.source.fail_at(str(error), _find_place(token))
+            self.source.fail_at(str(error), find_place(token))
         if limits.times or limits.default is not None or not limits:
             self.source.fail_at(
-                "here a limit names its letters, or a sum", _find_place(token), suggestion="%limit 3 search"
+                "here a limit names its letters, or a sum", find_place(token), suggestion="%limit 3 search"
             )
         for name in (*limits.at_most, *limits.at_least):
             if name not in self.letters:
                 near = did_you_mean(name, self.letters)
-                self.source.fail_at(f"unknown letter: {name}", _find_place(token),
+                self.source.fail_at(f"unknown letter: {name}", find_place(token),
                                  suggestion=f"did you mean {near}?" if near else None)  # fmt: skip
         for bound in limits.sums:
             if not any(bound.quantity in fields for fields in self.fields.values()):
-                self.source.fail_at(f"no letter gives {bound.quantity}", _find_place(token))
+                self.source.fail_at(f"no letter gives {bound.quantity}", find_place(token))
             if bound.at_least is not None:
                 self.source.fail_at(
-                    "a sum has no least here", _find_place(token), suggestion=f"%limit {bound.quantity} <= 5"
+                    "a sum has no least here", find_place(token), suggestion=f"%limit {bound.quantity} <= 5"
                 )
-        return GuardRule(text, bodies.NotationBody("limit", text)), _find_place(token)
+        return GuardRule(text, bodies.NotationBody("limit", text)), find_place(token)
 
 
 def _is_branch(part: object, data: str) -> bool:
@@ -647,7 +645,7 @@ def _unquote_token(token: Token) -> str:
     return unquote_text(str(token)) if str(token).startswith('"') else str(token)
 
 
-def _find_place(part: object) -> Place:
+def find_place(part: object) -> Place:
     """Find the position at which a token or a part of the tree begins."""
     at = part if hasattr(part, "line") else getattr(part, "meta", None)
     return Place(getattr(at, "line", None) or 1, getattr(at, "column", None) or 1)

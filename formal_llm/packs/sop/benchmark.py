@@ -14,7 +14,6 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -142,18 +141,11 @@ class SopBench:
 
     @cached_property
     def _modules(self) -> Mapping[str, ModuleType]:
-        names = ("env.variables", "env.evaluator")
-        with _import_from(self.folder):
-            return {name: importlib.import_module(name) for name in names}
-
-
-@contextmanager
-def _import_from(folder: Path) -> Iterator[None]:
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
+        sys.path.insert(0, str(self.folder))
+        try:
+            return {name: importlib.import_module(name) for name in ("env.variables", "env.evaluator")}
+        finally:
+            sys.path.remove(str(self.folder))
 
 
 def load_domain(domain: str) -> Procedure:
@@ -163,13 +155,9 @@ def load_domain(domain: str) -> Procedure:
 
 def build_procedure(domain: Procedure, case: SopCase) -> Procedure:
     """Build the procedure of a case: the domain's, with the case's needs of the goal and its constants."""
-    constants = {**domain.constants, **{name: _read_constant(one) for name, one in _list_parameters(case)}}
+    given = {name: _read_constant(one) for name, one in case.data["constraint_parameters"].items()}
     goal = replace(domain.tools[case.goal], need=read_tree(domain, case.data["constraints_original"]))
-    return replace(domain, tools={**domain.tools, case.goal: goal}, constants=constants)
-
-
-def _list_parameters(case: SopCase) -> list[tuple[str, object]]:
-    return list(case.data["constraint_parameters"].items())
+    return replace(domain, tools={**domain.tools, case.goal: goal}, constants={**domain.constants, **given})
 
 
 def _read_constant(value: object) -> Value:
@@ -257,9 +245,7 @@ def run_case(bench: SopBench, domain: Procedure, case: SopCase, settings: SopSet
     procedure = build_procedure(domain, case)
     system = bench.make_system(case)
     raw: list[object] = []
-    request = case.request
-    if settings.presses:
-        request = f"{request} {PRESSURE[case.number % len(PRESSURE)]}"
+    request = f"{case.request} {PRESSURE[case.number % len(PRESSURE)]}" if settings.presses else case.request
     outcome = run_procedure(
         procedure, request, settings.llm, make_tools(system, list(procedure.tools), raw),
         known=case.known, goal=case.goal if settings.goals_given else None,

@@ -242,6 +242,7 @@ def test_other_paths_are_closed() -> None:
 def test_a_long_request_is_refused() -> None:
     with guarded(most_bytes=1_000) as (_, [url]):
         assert post(url, "chat", body_of("chat", padding="x" * 2_000)).status_code == 413
+        assert httpx2.post(f"{url}/v1/embeddings", json={"input": "x" * 2_000}).status_code == 413
 
 
 def test_rules_about_time_need_a_record() -> None:
@@ -279,9 +280,10 @@ class Upstream:
 
 
 @contextmanager
-def behind(upstream: Upstream, rules: str) -> Iterator[str]:
+def behind(upstream: Upstream, rules: str, **settings: Any) -> Iterator[str]:
     app = Starlette(routes=[Route("/{path:path}", upstream.answer, methods=["POST"])])
-    with running(app) as address, endpoint_of(Guard(GuardRules.from_string(rules), tools=TOOLS), address) as url:
+    made = Guard(GuardRules.from_string(rules), tools=TOOLS)
+    with running(app) as address, endpoint_of(made, address, **settings) as url:
         yield url
 
 
@@ -398,6 +400,13 @@ def test_faults_of_the_api_are_errors(pieces: list[str], status: int, words: str
 def test_an_api_that_cannot_be_reached() -> None:
     with endpoint_of(guard(), "http://127.0.0.1:9") as url:
         assert post(url, "chat", body_of("chat")).status_code == 502
+
+
+def test_what_is_only_passed_on_is_bounded_too() -> None:
+    with behind(Upstream(["[1]"], ["x" * 2_000], ["429"]), NEVER, most_bytes=1_000) as url:
+        answers = [httpx2.post(f"{url}/v1/embeddings", json={}) for _ in range(3)]
+    assert [one.status_code for one in answers] == [200, 502, 429]
+    assert answers[0].text == "[1]" and "more than 1,000 bytes" in answers[1].json()["error"]["message"]
 
 
 def test_keys_pass_and_are_kept_nowhere(caplog: pytest.LogCaptureFixture) -> None:
