@@ -42,6 +42,7 @@ NOT_RUN = {
     'formal-llm plan tea "Make a cup with milk" --llm keywords:milk,honey': "needs the package in examples/plugin",
     "formal-llm train openagi --model transformers:MODEL --rank 16 --rollouts vllm:http://localhost:8000 "
     "--out runs/served": "asks a server again and again before it gives up",
+    "formal-llm guard --hook coding.guard --key ~/.guard-key": "needs a key in the home folder",
 }  # fmt: skip
 #: Files that pages take for granted.
 FILES = {"photo.jpg": "a picture", "story.txt": "A story.", "review.txt": "The film was [MASK]."}

@@ -33,7 +33,6 @@ from formal_llm.cli.run import cancelling, make_folder, read_toolkit
 from formal_llm.errors import FormalLLMError, InputError, MissingDependency, ResourceNotFound
 from formal_llm.llms import LLM, RecordingLLM, resolve
 from formal_llm.llms.llm import check_providers
-from formal_llm.llms.local.model import fingerprint, with_adapter
 from formal_llm.planning import TaskPack
 from formal_llm.planning.rewordings import read_rewordings
 from formal_llm.tools import Executor
@@ -86,6 +85,7 @@ def trained_llms(names: Sequence[str], methods: Sequence[str], adapter: Path | N
     Raises:
         FormalLLMError: the adapters fit none of the LLMs.
     """
+    from formal_llm.llms.local.model import fingerprint, with_adapter
     from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM
 
     if "rltf" not in methods:

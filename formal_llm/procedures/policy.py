@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from formal_llm.authored.files import lines_of
 from formal_llm.errors import InputError
 from formal_llm.llms.llm import LLM, LLMLike, answered, resolve
 from formal_llm.llms.question import Question
@@ -80,7 +81,7 @@ def _read_items(text: str) -> list[_PolicyLine]:
     top: list[_PolicyLine] = []
     above: list[_PolicyLine] = []
     depth, goes_on = 0, False
-    for line in text.expandtabs(4).splitlines():
+    for line in lines_of(text.expandtabs(4)):
         bare = line.strip()
         mark = _MARK.match(bare)
         level = 1000 * depth + 2 * (len(line) - len(line.lstrip())) + bool(mark)
@@ -152,7 +153,7 @@ class PolicyReading:
         Args:
             declared: the text of the procedure that declared the tools; all but their needs is kept.
         """
-        lines = (declared if declared is not None else str(self.procedure)).splitlines()
+        lines = lines_of(declared if declared is not None else str(self.procedure))
         for name in self.needs:
             begin = next(
                 at for at, line in enumerate(lines) if re.match(rf"(?:goal\s+)?(?:check|action)\s+{name}\b", line)
@@ -164,10 +165,10 @@ class PolicyReading:
         return "\n".join(lines) + "\n"
 
     def _write_tool(self, tool: ProcedureTool) -> Iterator[str]:
-        head = format_tool(replace(tool, need=NO_NEED)).splitlines()
+        head = format_tool(replace(tool, need=NO_NEED)).split("\n")
         yield from head
         sentences = (one for one in self.sentences if one.tool == tool.name)
-        for line in format_tool(tool).splitlines()[len(head) :]:
+        for line in format_tool(tool).split("\n")[len(head) :]:
             if line.strip() not in GROUPINGS:
                 one = next(sentences)
                 before, after = "a model chose this: " if one.by_model else "", f" ({one.doubt})" if one.doubt else ""
@@ -212,7 +213,7 @@ def _find_sections(procedure: Procedure, text: str) -> tuple[dict[str, str], lis
     sections: dict[str, str] = {}
     unread: list[str] = []
     name: str | None = None
-    for line in text.splitlines():
+    for line in lines_of(text):
         found = _TITLE.match(line)
         title = known.get(re.sub(r"\W|_", "", found[2].casefold())) if found else None
         if found and title is not None:

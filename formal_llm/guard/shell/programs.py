@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib.resources import files
 
+from formal_llm.authored.tables import parse_toml
 from formal_llm.guard.shell.reader import ShellWord
 
 _NO_OPTIONS: frozenset[str] = frozenset()
@@ -54,7 +54,9 @@ class ShellProgram:
 @cache
 def read_programs() -> Mapping[str, ShellProgram]:
     """Read the table: each program, and each subcommand as ``git push``, by its name."""
-    rows = tomllib.loads(files(__package__).joinpath("programs.toml").read_text())["program"]
+    rows = parse_toml(files(__package__).joinpath("programs.toml").read_text(encoding="utf-8"), "programs.toml")[
+        "program"
+    ]
     kinds = {one.name: str(one.type) for one in fields(ShellProgram)}
     programs: dict[str, ShellProgram] = {}
     for row in rows:

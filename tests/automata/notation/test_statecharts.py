@@ -57,7 +57,8 @@ def test_the_world_decides_in_marked_states_and_those_in_them(machine: Machine, 
         assert pda.world == {
             state for state, names in atoms.items() if any(one.startswith(tuple(marked)) for one in names)
         }
-        assert PDA.from_string(str(pda)).world == pda.world
+        with warnings.catch_warnings(action="ignore"):  # of a state from which nothing leads on
+            assert PDA.from_string(str(pda)).world == pda.world
 
 
 @pytest.mark.parametrize(
