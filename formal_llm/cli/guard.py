@@ -168,9 +168,13 @@ def _serve_endpoint(guard: Guard, openai: str, anthropic: str, sign: Path | None
     from formal_llm.guard.audit import read_key
 
     app = Endpoint(guard, EndpointSettings(openai, anthropic, key=read_key(sign) if sign else None)).build_app()
+    # asyncio sends small pieces without delay only where the socket names its protocol.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening = socket.create_server(("127.0.0.1", port))
+        listening.bind(("127.0.0.1", port))
     except OSError as error:
+        listening.close()
         raise InputError(f"port {port} cannot be used: {error.strerror or error}; name another: --port") from error
     with listening:
         here = f"http://127.0.0.1:{listening.getsockname()[1]}"
