@@ -21,17 +21,14 @@ import shutil
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -42,23 +39,9 @@ from benchmarks.guards import guard_text
 from formal_llm.guard import Call, Guard, GuardRules
 from formal_llm.guard.endpoint.dialects import DIALECTS, Body, Dialect
 from formal_llm.guard.endpoint.serving import Endpoint, EndpointSettings
+from tests.guard.endpoint.agents import running
 
 AGENTS = Path(__file__).parent / "endpoint_agents"
-
-
-@contextmanager
-def running(app: Starlette) -> Iterator[str]:
-    """Run an application on a port of this machine, and give its address."""
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            time.sleep(0.005)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 # -- the model ------------------------------------------------------------------------------------------------------

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
-
 from formal_llm.procedures import Procedure, ProcedureOutcome, outcome_page, run_procedure
+from tests.pictures.test_page import Tags
 
 TEXT = """
 check look(x) "Looks."
@@ -14,28 +13,12 @@ goal action act(x)
 """
 
 
-class Reader(HTMLParser):
-    """What a page shows: its elements and texts."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.text = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.tags.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def make_page(size: object, **known: int) -> tuple[str, Reader]:
+def make_page(size: object, **known: int) -> tuple[str, Tags]:
     procedure = Procedure.from_string(TEXT)
     tools = {"look": lambda x: {"size": size}, "act": lambda x: "<b>done</b>"}
     outcome = run_procedure(procedure, "", None, tools, goal="act", known=known)
     page = outcome_page(procedure, outcome, request="Do <it>.", known=known)
-    return page, Reader(page)
+    return page, Tags(page)
 
 
 def test_the_result_comes_first_and_the_way_is_marked() -> None:
@@ -59,6 +42,6 @@ def test_what_failed_is_named() -> None:
 
 
 def test_a_run_without_a_goal_has_a_page() -> None:
-    shown = Reader(outcome_page(Procedure.from_string(TEXT), ProcedureOutcome("handed over")))
+    shown = Tags(outcome_page(Procedure.from_string(TEXT), ProcedureOutcome("handed over")))
     assert "no goal was chosen" in shown.text
     assert "None." in shown.text

@@ -277,7 +277,7 @@ class _ChatDialect(Dialect):
     def keep_beginning(self, first: Body, passed: int, answer: Body) -> Body:
         message = answer["choices"][0]["message"]
         begun = (first["choices"][0]["message"].get("content") or "")[:passed]
-        return self._with_message(answer, {**message, "content": _join_texts(begun, message["content"])})
+        return self._with_message(answer, {**message, "content": _join_texts(begun, message.get("content"))})
 
     def _with_message(self, answer: Body, message: Body, reason: str | None = None) -> Body:
         [choice] = answer["choices"][:1]

@@ -264,7 +264,7 @@ def judge_answer(state: GuardState, dialect: Dialect, answer: Body) -> _Verdict:
     verdict = _Verdict()
     try:
         parts = dialect.read_answer(answer)
-    except (LookupError, TypeError, TraceError) as error:
+    except (LookupError, TypeError, AttributeError, TraceError) as error:
         raise _Refused(502, f"the answer of the API cannot be read: {type(error).__name__}: {error}") from None
     for part in parts:
         event = part if isinstance(part, Said) else part.call
@@ -309,12 +309,16 @@ class _GuardedExchange:
     async def respond(self) -> Response:
         """Answer the request."""
         state, asked = self._prepare()
-        if not asked.get("stream"):
-            answer = await self._settle(state, asked)
-            self.endpoint.telemetry.record(self)
-            return JSONResponse(answer)
         pieces = self._stream(state, asked)
-        first = await anext(pieces)  # an error before it has a status of its own
+        try:
+            if not asked.get("stream"):
+                answer = await self._settle(state, asked)
+                self.endpoint.telemetry.record(self)
+                return JSONResponse(answer)
+            first = await anext(pieces)  # an error before it has a status of its own
+        except (_Refused, _PassedThrough):
+            self.endpoint.telemetry.record(self)
+            raise
 
         async def join() -> AsyncIterator[bytes]:
             yield first

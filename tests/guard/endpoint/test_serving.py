@@ -367,6 +367,22 @@ def test_a_text_that_arrived_stays_when_a_call_behind_it_is_refused() -> None:
     assert events[-1]["usage"] == {"total_tokens": 5}
 
 
+def test_a_call_without_a_text_follows_a_text_that_arrived() -> None:
+    begun = [
+        chunk(content="Let me see."),
+        chunk(tool_calls=[called(0, "draft", "{}")]),
+        chunk(reason="tool_calls"),
+        DONE,
+    ]
+    choice = {"index": 0, "message": {"tool_calls": [called(0, "look", "{}")]}, "finish_reason": "tool_calls"}
+    upstream = Upstream(begun, [json.dumps({"id": "c2", "choices": [choice]})])
+    with behind(upstream, NEVER) as url:
+        events = read_stream(url, upstream)
+    assert texts_of(events) == ["Let me see."]
+    [call] = [one for each in events for one in each["choices"][0]["delta"].get("tool_calls", ())]
+    assert call["function"]["name"] == "look"
+
+
 def test_of_a_stream_with_several_calls_the_legal_ones_arrive_whole() -> None:
     pieces = [chunk(tool_calls=[called(0, "draft", "{}")]), chunk(tool_calls=[called(1, "look", '{"order"')]),
               chunk(tool_calls=[{"index": 1, "function": {"arguments": ": 7}"}}]), chunk(reason="tool_calls"), DONE]  # fmt: skip
@@ -445,6 +461,11 @@ def test_metrics_and_spans_hold_no_texts() -> None:
         "gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.provider.name": "openai",
         "formal_llm.guard.attempts": 2, "formal_llm.guard.refused": ("approval", "order", "paid"),
     }  # fmt: skip
+    with serving(*[call("draft")] * 3) as server:
+        settings = EndpointSettings(openai=server.url)
+        with running(Endpoint(guard(), settings, telemetry).build_app()) as url:
+            assert post(url, "chat", body_of("chat")).status_code == 403
+    assert dict(spans.get_finished_spans()[-1].attributes or {})["formal_llm.guard.attempts"] == 3
     text = metrics.get_metrics_data().to_json()  # type: ignore[union-attr]
     assert '"formal_llm.guard.rule": "order"' in text and "formal_llm.guard.overhead" in text
     assert "s3cret" not in text and "pay order 7" not in text
