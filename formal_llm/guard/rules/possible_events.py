@@ -24,6 +24,7 @@ from formal_llm.guard.rules.expressions import (
     Constant,
     Expression,
     FieldPath,
+    ForAll,
     FunctionCall,
     LastValue,
     PastLetter,
@@ -84,7 +85,7 @@ class _TrialValues:
         """Collect the values to try from a condition."""
         if isinstance(one, FieldPath):
             self.add(one, (True, False))
-        elif isinstance(one, PastLetter | LastValue):
+        elif isinstance(one, PastLetter | LastValue | ForAll):
             self._add_inexact(one)
         elif isinstance(one, FunctionCall) and one.name in ("has", "missing") and isinstance(one.given[0], FieldPath):
             self.add(one.given[0], (_GONE, "x"))

@@ -16,6 +16,7 @@ from formal_llm.guard.rules.expressions import (
     Constant,
     Expression,
     FieldPath,
+    ForAll,
     FunctionCall,
     ItemChoice,
     ItemField,
@@ -195,6 +196,8 @@ class ConditionReader:
             return self._read_last_value(tree)
         if name == "stems_from":
             return self._read_stem(tree, depth)
+        if name == "all":
+            return self._read_for_all(tree, depth)
         arguments = tuple(self.read_condition(part, depth + 1) for part in tree.children[1:])
         if name in FUNCTIONS:
             function = FUNCTIONS[name]
@@ -205,7 +208,7 @@ class ConditionReader:
             return FunctionCall(name, arguments)
         fields = self.letters.get(name)
         if fields is None:
-            known = (*FUNCTIONS, "last", "stems_from")
+            known = (*FUNCTIONS, "last", "stems_from", "all")
             near = did_you_mean(name, (*known, *self.letters))
             self._raise_error(
                 f"unknown function or letter: {name}", tree.children[0],
@@ -223,6 +226,17 @@ class ConditionReader:
             self._raise_error("stems_from takes a value, and a letter that gives fields", tree, way_out)
         return StemsFrom(str(given[1]), (given[0],))
 
+    def _read_for_all(self, tree: Tree[Token], depth: int) -> ForAll:
+        names: dict[str, Expression] = {}
+        given = [self.read_condition(part, depth + 1) for part in tree.children[1:]]
+        for one in given[:-1]:
+            if isinstance(one, BinaryOperation) and one.sign == "in" and isinstance(one.left, FieldPath):
+                names.setdefault(str(one.left), one.right)
+        if not names or len(names) < len(given) - 1 or not all(map(str.isidentifier, names)):
+            way_out = "all(item in items, item.price < 5)"
+            self._raise_error("all takes different names for items of lists, and a condition", tree, way_out)
+        return ForAll(tuple(names), tuple(names.values()), given[-1])
+
     def _read_last_value(self, tree: Tree[Token]) -> Expression:
         inner = tree.children[1] if len(tree.children) == 2 else None
         keys: tuple[Expression, ...] = ()
@@ -235,6 +249,11 @@ class ConditionReader:
         elif getattr(inner, "data", "") == "path":
             path = self.read_condition(inner)
             steps = path.steps if isinstance(path, FieldPath) else ()
+        choice = steps[1] if len(steps) > 1 else None
+        if isinstance(choice, ItemChoice) and not choice.every:
+            steps = (steps[0], *steps[2:])
+        else:
+            choice = None
         if len(steps) < 2 or not isinstance(steps[1], str):
             self._raise_error("last takes a field of a letter", tree.children[0], suggestion="write last(LETTER.FIELD)")
         letter, name = str(steps[0]), steps[1]
@@ -245,9 +264,12 @@ class ConditionReader:
             self._raise_error(
                 problem, tree.children[0], suggestion=f"did you mean {near}?" if near and near != letter else None
             )
+        for one in choice.walk() if choice is not None else ():
+            if isinstance(one, ItemField) and one.steps[0] not in fields:
+                self._raise_error(f"{letter} gives no {one.steps[0]}", inner, f"it gives {', '.join(fields)}")
         if len(keys) > len(fields):
             self._raise_error(f"{letter} gives fewer fields ({', '.join(fields)}) than it is asked for", inner)
-        return LastValue(letter, name, keys, steps[2:])
+        return LastValue(letter, name, keys, steps[2:], choice)
 
     def _read_constant(self, token: Token) -> Value:
         text = str(token)
