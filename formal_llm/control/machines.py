@@ -310,33 +310,60 @@ class CountedWords:
 # -- rules about time --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TimedMachine:
-    """Limits events to ``most`` ``within`` a duration: the state is the times of the last ones.
+class TimedMachine(ABC):
+    """A rule about the times of events: the state is times, none before any event.
 
-    Time passes by itself, so such a rule can always be kept by waiting; looking ahead ignores it.
+    Time passes by itself, so looking ahead ignores such a rule.
     """
+
+    letters: tuple[str, ...]
+
+    @abstractmethod
+    def step(
+        self, state: tuple[datetime, ...], letters: Letters, now: datetime
+    ) -> tuple[tuple[datetime, ...], str | None]:
+        """Return the state after an event, and why the event breaks the rule; None if it does not."""
+
+
+@dataclass(frozen=True)
+class RateMachine(TimedMachine):
+    """Limits events to ``most`` ``within`` a duration: the state is the times of the last ones."""
 
     letters: tuple[str, ...]
     most: int
     within: timedelta
 
-    @property
-    def start(self) -> tuple[datetime, ...]:
-        """The state before any event."""
-        return ()
-
-    def find_wait_end(self, state: Sequence[datetime], now: datetime) -> datetime | None:
-        """Return the time until which an event has to wait; None if it may happen now."""
+    def step(
+        self, state: tuple[datetime, ...], letters: Letters, now: datetime
+    ) -> tuple[tuple[datetime, ...], str | None]:
         if not self.most:
-            return datetime.max.replace(tzinfo=now.tzinfo)
-        if len(state) < self.most or state[-self.most] + self.within <= now:
-            return None
-        return state[-self.most] + self.within
+            return state, ""
+        if len(state) >= self.most and now < (end := state[-self.most] + self.within):
+            return state, f"wait until {end.isoformat(' ', 'seconds')}"
+        return (*state, now)[-self.most :], None
 
-    def step(self, state: tuple[datetime, ...], now: datetime) -> tuple[datetime, ...]:
-        """Return the state after an event."""
-        return (*state, now)[-self.most :] if self.most else ()
+
+@dataclass(frozen=True)
+class DeadlineMachine(TimedMachine):
+    """Requires a ``first`` ``within`` a duration after each ``then``: the state is the time since which one is due.
+
+    Once the time has passed, each call breaks the rule; a ``first`` does so as well, but nothing is due after it.
+    """
+
+    letters: tuple[str, ...]
+    first: Letters
+    then: Letters
+    within: timedelta
+
+    def step(
+        self, state: tuple[datetime, ...], letters: Letters, now: datetime
+    ) -> tuple[tuple[datetime, ...], str | None]:
+        problem = None
+        if state and now - state[0] > self.within and (ANY_CALL in letters or letters & self.first):
+            problem = f"it was due until {(state[0] + self.within).isoformat(' ', 'seconds')}"
+        if letters & self.first:
+            state = ()
+        return state or ((now,) if letters & self.then else ()), problem
 
 
 def list_letter_sets(letters: Sequence[str], together: Iterable[tuple[str, str]], most: int) -> list[Letters] | None:

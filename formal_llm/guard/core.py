@@ -255,7 +255,7 @@ class GuardCore:
         self.max_states = max_states
         self.plant = build_plant(rules.labeller, self.tools)
         self.positions = PositionTracker(
-            rules.parts, rules.timed, lambda tool: bool(rules.labeller.find_patterns("result", tool))
+            rules.parts, rules.timed, lambda tool: [name for name, _ in rules.labeller.find_patterns("result", tool)]
         )
         self._tiers: dict[frozenset[int], tuple[tuple[Severity, Supervisor], ...]] = {}
         self._supervisors: dict[frozenset[int], Supervisor] = {}

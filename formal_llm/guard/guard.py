@@ -210,8 +210,14 @@ class GuardState:
             return event
         return replace(event, at=self.guard.clock())
 
+    def find_broken_rules(self, event: GuardEvent) -> tuple[Objection, ...]:
+        """Find the rules that an event breaks which nobody can refuse, such as a result."""
+        event = self.timed(event)
+        labels = self.guard.rules.labeller.label_event(event, self._seen)
+        return tuple(one for one in self._find_objections(event, labels, labels.letters) if not one.ahead)
+
     def _find_objections(
-        self, call: Call | Said, labels: EventLabels, letters: Mapping[str, Fields]
+        self, call: GuardEvent, labels: EventLabels, letters: Mapping[str, Fields]
     ) -> tuple[Objection, ...]:
         movement, objections = self._judge_event(call, letters)
         self._asked = (call, labels, movement, objections)
@@ -226,7 +232,9 @@ class GuardState:
         direct = [one for one in movement.refused if one.timed or one.place not in self.lost]
         for one in direct:
             rule = (guard.rules.timed if one.timed else parts)[one.place].rule
-            objections.append(Objection(rule.severity, (rule.name,), one.said))
+            # What comes too late is better than nothing: a person may let it through.
+            severity = "ask" if one.late and rule.severity == "block" else rule.severity
+            objections.append(Objection(severity, (rule.name,), one.said))
         for severity, supervisor in guard.list_supervisors(self.lost):
             searches = supervisor.select_searches(letters, "" if isinstance(event, Said) else event.tool)
             viable = supervisor.is_viable(movement.position, searches) if searches else True

@@ -134,6 +134,12 @@ def verify_trace(guard: Guard, trace: Trace, *, repair: bool = True, max_tries: 
             decision = state.check(event)
             if decision.action != "allow":
                 violations.append(_build_violation(decision, place, describe_event(event)))
+        else:
+            for one in state.find_broken_rules(event):
+                reason = f"it breaks the rule {one.rules[0]}" + (f" ({one.said})" if one.said else "")
+                violations.append(
+                    Violation(one.rules[0], one.rules, one.severity, place, describe_event(event), reason)
+                )
         lost = state.lost_rules
         state = state.after(event)
         if not isinstance(event, Call):

@@ -27,9 +27,11 @@ from formal_llm.control.machines import (
     BeforeMachine,
     BudgetMachine,
     ConfigurationMachine,
+    DeadlineMachine,
     Letters,
     Machine,
     NeverMachine,
+    RateMachine,
     TableMachine,
     TimedMachine,
     WithinMachine,
@@ -124,18 +126,20 @@ def _build_machines(
             return [NeverMachine(order_letters(names, after), frozenset(names), frozenset(after), not after)]
         case bodies.BeforeBody(first, then, count, each):
             return [BeforeMachine(order_letters(first, then), frozenset(first), frozenset(then), count, each)]
-        case bodies.AfterBody(first, then, None):
-            return [AfterMachine(order_letters(first, then), frozenset(first), frozenset(then))]
+        case bodies.AfterBody(first, then, within) if not isinstance(within, int):
+            letters, both = order_letters(first, then), (frozenset(first), frozenset(then))
+            due = [] if within is None else [DeadlineMachine((*letters, ANY_CALL), *both, within)]
+            return [AfterMachine(letters, *both), *due]
         case bodies.OnlyBody() | bodies.AfterBody():
             return [_build_call_machine(rule.body, rules)]
         case bodies.AtLeastBody(count, names):
             return [AtLeastMachine(order_letters(names), count)]
         case bodies.AtMostBody(count, names, _, within) if within is not None:
-            return [TimedMachine(order_letters(names), count, within)]
+            return [RateMachine(order_letters(names), count, within)]
         case bodies.AtMostBody(count, names, since):
             return [AtMostMachine(order_letters(names, since), frozenset(names), frozenset(since), count)]
         case bodies.ApartBody(least, names):
-            return [TimedMachine(order_letters(names), 1, least)]
+            return [RateMachine(order_letters(names), 1, least)]
         case bodies.BudgetBody(quantity, most):
             return [_build_budget_machine(quantity, most, fields)]
     return _build_notation_machines(rule.body, rules, fields)
@@ -153,10 +157,10 @@ def _build_call_machine(body: bodies.OnlyBody | bodies.AfterBody, rules: GuardRu
     """Build the machine of a rule about all calls, whether they have a declared letter or not."""
     if isinstance(body, bodies.OnlyBody):
         return NeverMachine((body.others,), frozenset((body.others,)), frozenset(), True)
-    assert body.calls is not None
+    assert isinstance(body.within, int)
     late = any(one.kind != "call" for name in body.first for one in rules.by_name[name].patterns)
     letters = tuple(letter.name for letter in rules.letters if letter.name in (*body.first, *body.then))
-    return WithinMachine((*letters, ANY_CALL), frozenset(body.first), frozenset(body.then), body.calls, late)
+    return WithinMachine((*letters, ANY_CALL), frozenset(body.first), frozenset(body.then), body.within, late)
 
 
 def _build_budget_machine(quantity: str, most: Fraction, fields: Mapping[str, set[str]]) -> BudgetMachine:

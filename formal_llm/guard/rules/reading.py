@@ -580,8 +580,10 @@ class _GuardFileReader:
                 letters = [self._read_letters(part) for part in parts if _is_branch(part, "letters")]
                 return bodies.BeforeBody(letters[0], letters[1], count, any(_is_branch(part, "each") for part in parts))
             case "after" | "within":
-                calls = self._read_count(_require_token(parts[1])) if tree.data == "within" else None
-                return bodies.AfterBody(self._read_letters(parts[0]), self._read_letters(parts[-1]), calls)
+                token = _require_token(parts[1]) if tree.data == "within" else None
+                is_time = token is not None and token.type == "DURATION"
+                within = None if token is None else read_duration(token) if is_time else self._read_count(token)
+                return bodies.AfterBody(self._read_letters(parts[0]), self._read_letters(parts[-1]), within)
             case "at_least":
                 return bodies.AtLeastBody(self._read_count(_require_token(parts[0])), self._read_letters(parts[1]))
             case "at_most" | "at_most_since" | "at_most_within":
