@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.control.component import Cases, Key, Pending, Position, Times
-from formal_llm.control.machines import ANY_CALL, DeadlineMachine, Letters, State
+from formal_llm.control.machines import ANY_CALL, DeadlineMachine, State
 from formal_llm.guard.events import Call, GuardEvent, Said
 from formal_llm.guard.rules.compiled import RulePart, TimedRulePart
 from formal_llm.guard.rules.data import Undetermined, read_value, to_number, write_value
@@ -237,19 +237,18 @@ class PositionTracker:
         for place in places:
             part = self.timed[place]
             letters = frozenset(name for name in part.machine.letters if name in labels)
-            moves = dict.fromkeys(_find_cases(part, letters, labels) if part.keys else [()], letters)
+            cases: Iterable[Key | None] = _find_cases(part, letters, labels) if part.keys else [()]
             if isinstance(part.machine, DeadlineMachine):
+                if part.keys and not letters & part.keyed:
+                    cases = changed[place]
                 if isinstance(event, Call) and not part.machine.first.isdisjoint(self._answers(event.tool)):
                     letters -= {ANY_CALL}  # what is due may be its result
-                # A call counts for the cases that it does not belong to as well.
-                owned = moves if letters & part.keyed or not part.keys else {}
-                moves = {**dict.fromkeys(changed[place], letters - part.keyed), **dict.fromkeys(owned, letters)}
-            for case, some in moves.items():
+            for case in cases:
                 if case is None:
                     refused.append(BrokenMachine(place, True, f"{' and '.join(part.keys)} cannot be told"))
                     continue
                 before = changed[place].get(case, ())
-                after, problem = part.machine.step(before, some, event.at)
+                after, problem = part.machine.step(before, letters, event.at)
                 if after != before:
                     changed[place] = FrozenDict({**changed[place], case: after})
                 if problem is not None:

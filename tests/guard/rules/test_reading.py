@@ -31,7 +31,9 @@ rule f: formula """(not (eventually (next search "my.tool")))"""
 rule since: at most 2 search since yes
 rule end: search after each yes
 rule known: only pay or search or "my.tool" or "rule"
+same: swap[all(old in olds, new in items[*].id, old != new and last(seen[.text contains old].text) == new)]
 rule soon: search within 3 calls after yes
+rule quick: search or lines within 10min after yes
 rule next: search within 1 call after "my.tool"
 %limit 3 search
 %unsure ask
@@ -57,6 +59,11 @@ def test_of_several_files_the_strictest_line_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "said"),
     [
+        ("a: p[all(x in xs)]\nrule x: never a", 1, 6, "all takes different names"),
+        ("a: p[all(x in xs, x in ys, x > 1)]\nrule x: never a", 1, 6, "all takes different names"),
+        ("a: p[all(x.y in xs, x > 1)]\nrule x: never a", 1, 6, "all takes different names"),
+        ("a: p with k = k\nb: p[last(a[.n == 1].k) == 1]\nrule x: never b", 2, 11, "a gives no n"),
+        ("a: p with k = k\nb: p[last(a[* where .k == 1].k) == 1]\nrule x: never b", 2, 6, "last takes a field"),
         ("ok: q.result\npay: p[stems_from(a, ok)]\nrule x: never pay", 2, 8, "a letter that gives fields"),
         ("pay: p[stems_form(a, ok)]\nrule x: never pay", 1, 8, "did you mean stems_from?"),
         ("ok: q.result\nrule x: only ok", 2, 6, "no call is ok"),
