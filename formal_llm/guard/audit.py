@@ -389,9 +389,8 @@ def build_row(
     """
     row: dict[str, JSON] = {"event": None if event is None else as_row(event)}
     if decision is not None:
-        row["decision"] = {"action": decision.action}
-        if decision.rule:
-            row["decision"] = {"action": decision.action, "rule": decision.rule, "reason": decision.reason}
+        why: dict[str, JSON] = {"rule": decision.rule, "reason": decision.reason} if decision.rule else {}
+        row["decision"] = {"action": decision.action, **why, "certain": decision.certain}
     row["told"] = told
     if approved is not None:
         row["approved"] = approved

@@ -329,7 +329,8 @@ def decide_refusal(
     reason = f"{_describe_action(call, action)}: {_explain_objection(core, first)}." + (f" ({notes}.)" if notes else "")
     rules = tuple(dict.fromkeys(name for one in trouble if one.severity == action for name in one.rules))
     allowed = core.find_allowed_tools(position, lost) if stops else ()
-    return Decision(action, first.rules[0], reason, allowed, _find_way(core, position, lost) if stops else (), rules)
+    way = _find_way(core, position, lost) if stops else ()
+    return Decision(action, first.rules[0], reason, allowed, way, rules, refused=_get_tool(call))
 
 
 def decide_unknown(
@@ -364,7 +365,11 @@ def decide_unknown(
     if _ORDER.index(action) >= _ORDER.index(decision.action):
         return replace(decision, reason=decision.reason or reason, certain=False)
     allowed = core.find_allowed_tools(position, lost)
-    return Decision(action, names[0], reason, allowed, _find_way(core, position, lost), names, certain=False)
+    return Decision(action, names[0], reason, allowed, _find_way(core, position, lost), names, False, _get_tool(call))
+
+
+def _get_tool(call: Call | Said) -> str:
+    return call.tool if isinstance(call, Call) else ""
 
 
 def _describe_action(call: Call | Said, action: Action) -> str:
