@@ -47,7 +47,8 @@ class Airline:
         """A reservation, with what the airline knows of its flights."""
         statuses = {self._status(flight) for flight in reservation.get("flights", ())}
         flown = bool(statuses & {"landed", "flying"})
-        return {**reservation, "airline_cancelled": "cancelled" in statuses, "flown": flown}
+        return {**reservation, "airline_cancelled": "cancelled" in statuses, "flown": flown,
+                "delayed": "delayed" in statuses}  # fmt: skip
 
     def _status(self, flight: Mapping[str, Any]) -> str:
         days = self.flights.get(flight["flight_number"], {}).get("dates", {})
@@ -65,7 +66,9 @@ class Airline:
 
     def solution(self, number: int, actions: Sequence[Mapping[str, Any]]) -> Trace:
         """A reference solution as a trace: what it changes is looked up and confirmed before, as the policy wants."""
-        events: list[GuardEvent] = [Said("user", "yes")]
+        # Why the user wants it, is not in a solution: it is supposed to be a good reason.
+        events: list[GuardEvent] = [Said("user", "It is for my health."), Said("user", "yes")]
+        changed: dict[str, Mapping[str, Any]] = {}
         seen: set[str] = set()
         notes: list[str] = []
 
@@ -84,7 +87,7 @@ class Airline:
             if action["name"].startswith(WRITES) and "reservation_id" in given:
                 look("get_reservation_details", "reservation_id", self.reservations, given["reservation_id"], True)
             user = given.get("user_id") or self.reservations.get(given.get("reservation_id"), {}).get("user_id")
-            if user and action["name"].startswith(("book", "send")):
+            if user and action["name"].startswith(("book", "send", "update_reservation_baggages")):
                 look("get_user_details", "user_id", self.profiles, user, False)
             if action["name"] == "get_reservation_details":
                 look("get_reservation_details", "reservation_id", self.reservations, given["reservation_id"], True)
@@ -92,7 +95,12 @@ class Airline:
             if action["name"] == "get_user_details":
                 look("get_user_details", "user_id", self.profiles, given["user_id"], False)
                 continue
-            value = {**given, "cabin": given["cabin"]} if "cabin" in given else None
+            value = None
+            if "reservation_id" in given:
+                kept = {name: given[name] for name in ("cabin", "passengers", "total_baggages") if name in given}
+                value = changed[given["reservation_id"]] = {
+                    **changed.get(given["reservation_id"], self.reservations.get(given["reservation_id"], {})), **kept
+                }  # fmt: skip
             events.extend([Call(action["name"], given), Result(action["name"], given, value)])
         places = tuple(f"step {place}" for place in range(1, len(events) + 1))
         return Trace(f"task {number}", tuple(events), places, {}, tuple(dict.fromkeys(notes)))
@@ -141,6 +149,12 @@ def measure_airline(folder: Path, show: bool) -> None:
     print(f"\nreference solutions that break the written policy: {len(broken)} of {len(judged)}")
     for one in broken:
         print(f"  {one.trace.name}: {', '.join(dict.fromkeys(found.rule for found in one.violations))}")
+    lawless = {int(one.trace.name.split()[1]) for one in broken}
+    for title, half in (("even tasks, on which rules were improved", 0), ("odd tasks, not looked at", 1)):
+        for left_out in (set(), lawless):
+            without = " but those" if left_out else ""
+            some = [one for one in reports if one.trace.facts["task_id"] not in left_out]  # type: ignore[operator]
+            _print_share(f"{title}{without}", [one for one in some if int(str(one.trace.facts["task_id"])) % 2 == half])
     print(f"not judged: {len(solutions) - len(judged)}, which change what no conversation looked up")
     events = sum(len(trace.events) for trace in traces)
     print(f"\n{events} events in {spent:.2f} s of processor time: {1e6 * spent / events:.0f} µs each")
@@ -161,6 +175,16 @@ def _print_table(reports: Sequence[TraceReport], guard: Guard) -> None:
     data = [one for one in reports if any(set(found.rules) - {"confirmed", "one-call"} for found in one.violations)]
     _print_row("rules over data", data, failed)
     _print_row("all rules", [one for one in reports if not one.valid], failed)
+
+
+def _print_share(title: str, reports: Sequence[TraceReport]) -> None:
+    failed = [one for one in reports if one.trace.facts["reward"] != 1]
+    flagged = [one for one in reports if not one.valid]
+    right = sum(one in failed for one in flagged)
+    precision, recall = 100 * right / len(flagged), 100 * right / len(failed)
+    print(
+        f"{title}: {right} of {len(flagged)} flagged failed ({precision:.0f}%), of {len(failed)} failures {recall:.0f}%"
+    )
 
 
 def _print_row(name: str, flagged: Sequence[TraceReport], failed: Sequence[TraceReport]) -> None:
