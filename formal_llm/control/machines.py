@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
-from formal_llm.automata.languages.fronts import ConfigurationSet
-from formal_llm.automata.lookahead.limited import LimitedAutomaton, LimitedConfiguration
-from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.models.dfa import DFA
-from formal_llm.automata.models.limits import Limits
+if TYPE_CHECKING:  # rules in words need none of these, and a hook of a guard starts often
+    from formal_llm.automata.languages.fronts import ConfigurationSet
+    from formal_llm.automata.lookahead.lookahead import Lookahead
+    from formal_llm.automata.models.dfa import DFA
 
 Letters = frozenset[str]
 State = Hashable
@@ -254,20 +253,16 @@ class ConfigurationMachine(Machine):
         object.__setattr__(self, "_order", {name: place for place, name in enumerate(self.letters)})
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        assert isinstance(state, ConfigurationSet)
         name = min(letters, key=self._order.__getitem__) if len(letters) > 1 else next(iter(letters))
-        after = state.after_terminal(name)
+        after = cast("ConfigurationSet", state).after_terminal(name)
         return None if after.is_viable is False else after
 
     def is_accepting(self, state: State) -> bool:
-        assert isinstance(state, ConfigurationSet)
-        return state.may_stop
+        return cast("ConfigurationSet", state).may_stop
 
     def distance_to_acceptance(self, state: State) -> int | None:
-        assert isinstance(state, ConfigurationSet)
-        if state.is_viable is False:
-            return None
-        return state.shortest_length or 0
+        front = cast("ConfigurationSet", state)
+        return None if front.is_viable is False else front.shortest_length or 0
 
 
 class CountedWords:
@@ -279,6 +274,9 @@ class CountedWords:
     """
 
     def __init__(self, machine: ConfigurationMachine, most: Mapping[str, int]) -> None:
+        from formal_llm.automata.lookahead.lookahead import Lookahead
+        from formal_llm.automata.models.limits import Limits
+
         assert machine.lookahead is not None
         self._lookahead = Lookahead(machine.lookahead.source, Limits(at_most=most))
         self._most = most
@@ -286,15 +284,16 @@ class CountedWords:
 
     def can_complete(self, state: State, left: Mapping[str, int]) -> bool:
         """Return whether a word can be completed with ``left`` more of each letter; true as well if unknown."""
-        assert isinstance(state, ConfigurationSet)
         key = (state, tuple(left.values()))
         if key not in self._known:
             if len(self._known) > _KEPT:
                 self._known.clear()
-            self._known[key] = self._search_completion(state, left)
+            self._known[key] = self._search_completion(cast("ConfigurationSet", state), left)
         return self._known[key]
 
     def _search_completion(self, state: ConfigurationSet, left: Mapping[str, int]) -> bool:
+        from formal_llm.automata.lookahead.limited import LimitedAutomaton, LimitedConfiguration
+
         counted = self._lookahead.automaton
         if state.configurations is None or not isinstance(counted, LimitedAutomaton):
             return True

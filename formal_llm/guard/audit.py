@@ -27,12 +27,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from formal_llm.authored.files import check_plain, read_bytes
 from formal_llm.errors import AuditError
 from formal_llm.guard.events import Decision, GuardEvent, as_row, from_row
-from formal_llm.guard.live import Audit, Noted
 from formal_llm.planning.json_data import JSON
+
+if TYPE_CHECKING:
+    from formal_llm.guard.live import Audit, Noted
 
 FORMAT = "formal-llm guard log 1"
 #: The hash that precedes the first line.

@@ -9,16 +9,8 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Limits, Lookahead
-from formal_llm.automata.languages.fronts import ConfigurationSets
-from formal_llm.automata.lookahead.limited import as_automaton
-from formal_llm.automata.models.dfa import minimal_dfa
-from formal_llm.automata.models.formula import Atom, Formula, quote_name
-from formal_llm.automata.models.rules import Rules, automaton_of
-from formal_llm.automata.notation.files import read_rules as read_file
-from formal_llm.automata.notation.formula import read_formula
-from formal_llm.automata.notation.limit_lines import read_line
 from formal_llm.control.machines import (
     ANY_CALL,
     AfterMachine,
@@ -41,11 +33,13 @@ from formal_llm.errors import FormalLLMError, NotationError, did_you_mean
 from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.rule_set import GuardRule, GuardRuleSet, Letter
 
+if TYPE_CHECKING:
+    from formal_llm.automata import Limits
+    from formal_llm.automata.models.formula import Formula
+    from formal_llm.automata.models.rules import Rules
+
 #: The maximum number of sets of letters of one formula.
 _MOST_SYMBOLS = 512
-_NOTATIONS: Mapping[str, type[CFG | PDA | Flowchart | Behaviour]] = {
-    "grammar": CFG, "automaton": PDA, "flowchart": Flowchart, "behaviour": Behaviour,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -149,6 +143,8 @@ def _build_notation_machines(
     body: bodies.NotationBody, rules: GuardRuleSet, fields: Mapping[str, set[str]]
 ) -> Sequence[Machine]:
     if body.notation == "limit":
+        from formal_llm.automata.notation.limit_lines import read_line
+
         return _build_limit_machines(read_line(body.text), fields)
     return [_compile_formula(body.text, rules) if body.notation == "formula" else _compile_notation(body, rules)]
 
@@ -185,6 +181,10 @@ def _build_limit_machines(limits: Limits, fields: Mapping[str, set[str]]) -> lis
 
 def _compile_formula(text: str, rules: GuardRuleSet) -> TableMachine:
     """Compile a formula over letters to an automaton over the sets of letters that an event may have."""
+    from formal_llm.automata.models.dfa import minimal_dfa
+    from formal_llm.automata.models.formula import Atom, quote_name
+    from formal_llm.automata.notation.formula import read_formula
+
     formula = read_formula(text, rules.by_name)
     letters = tuple(letter for letter in rules.letters if letter.name in formula.names)
     letter_sets = list_letter_sets([letter.name for letter in letters], pair_compatible_letters(letters), _MOST_SYMBOLS)
@@ -224,11 +224,21 @@ def _can_overlap(kind: str, tool: str, other_kind: str, other: str) -> bool:
 
 
 def _compile_notation(body: bodies.NotationBody, rules: GuardRuleSet) -> ConfigurationMachine:
+    # Rules in words need none of this, and a hook starts often.
+    from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
+    from formal_llm.automata.languages.fronts import ConfigurationSets
+    from formal_llm.automata.lookahead.limited import as_automaton
+    from formal_llm.automata.models.rules import automaton_of
+    from formal_llm.automata.notation.files import read_rules as read_file
+
     source: Rules
     if body.notation == "file":
         source = read_file(Path(rules.folder, body.text))
     else:
-        source = _NOTATIONS[body.notation].from_string(body.text)
+        notations: Mapping[str, type[CFG | PDA | Flowchart | Behaviour]] = {
+            "grammar": CFG, "automaton": PDA, "flowchart": Flowchart, "behaviour": Behaviour,
+        }  # fmt: skip
+        source = notations[body.notation].from_string(body.text)
     automaton = as_automaton(automaton_of(source))
     fronts = ConfigurationSets(Lookahead(automaton))
     for name in fronts.terminals:

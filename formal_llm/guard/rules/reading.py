@@ -43,7 +43,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formal_llm.automata.notation.imports import with_imports
-from formal_llm.automata.notation.limit_lines import WrongWord, read_line
 from formal_llm.control.machines import OTHERS
 from formal_llm.errors import NotationError
 from formal_llm.guard.rules import rule_set as bodies
@@ -629,6 +628,8 @@ class _GuardFileReader:
         return found
 
     def _read_limit(self, tree: Tree[Token]) -> tuple[GuardRule, Place]:
+        from formal_llm.automata.notation.limit_lines import WrongWord, read_line
+
         token = _require_token(tree.children[0])
         text = str(token).split("#")[0].strip()
         try:
