@@ -15,8 +15,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from formal_llm import automata
+
 if TYPE_CHECKING:  # rules in words need none of these, and a hook of a guard starts often
     from formal_llm.automata.languages.fronts import ConfigurationSet
+    from formal_llm.automata.lookahead.limited import LimitedConfiguration
     from formal_llm.automata.lookahead.lookahead import Lookahead
     from formal_llm.automata.models.dfa import DFA
 
@@ -274,11 +277,8 @@ class CountedWords:
     """
 
     def __init__(self, machine: ConfigurationMachine, most: Mapping[str, int]) -> None:
-        from formal_llm.automata.lookahead.lookahead import Lookahead
-        from formal_llm.automata.models.limits import Limits
-
         assert machine.lookahead is not None
-        self._lookahead = Lookahead(machine.lookahead.source, Limits(at_most=most))
+        self._lookahead = automata.Lookahead(machine.lookahead.source, automata.Limits(at_most=most))
         self._most = most
         self._known: dict[tuple[State, tuple[int, ...]], bool] = {}
 
@@ -292,16 +292,14 @@ class CountedWords:
         return self._known[key]
 
     def _search_completion(self, state: ConfigurationSet, left: Mapping[str, int]) -> bool:
-        from formal_llm.automata.lookahead.limited import LimitedAutomaton, LimitedConfiguration
-
         counted = self._lookahead.automaton
-        if state.configurations is None or not isinstance(counted, LimitedAutomaton):
+        counters = getattr(counted, "counters", None)
+        if state.configurations is None or counters is None:
             return True
-        _, remaining, needed = counted.start()
-        for name, number in left.items():
-            remaining -= (self._most[name] - number) * counted.counters.need[name]
+        start = cast("LimitedConfiguration", counted.start())
+        taken = sum((self._most[name] - number) * counters.need[name] for name, number in left.items())
         return any(
-            self._lookahead.completable(LimitedConfiguration(one, remaining, needed)).possible
+            self._lookahead.completable(start._replace(inner=one, remaining=start.remaining - taken)).possible
             for one in state.configurations
         )
 

@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING
 from formal_llm.automata.notation.imports import with_imports
 from formal_llm.control.machines import OTHERS
 from formal_llm.errors import NotationError
+from formal_llm.exports import LazyFunction
 from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.rule_set import (
     UNSURE,
@@ -63,7 +64,7 @@ from formal_llm.guard.rules.rule_set import (
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-
+_read_line = LazyFunction("formal_llm.automata.notation.limit_lines:read_line")
 #: The maximum nesting depth of conditions, and the maximum number of digits.
 _DEEPEST, _DIGITS = 60, 100
 _WORDS: Mapping[str, Value] = {"true": True, "false": False, "null": None}
@@ -628,16 +629,12 @@ class _GuardFileReader:
         return found
 
     def _read_limit(self, tree: Tree[Token]) -> tuple[GuardRule, Place]:
-        from formal_llm.automata.notation.limit_lines import WrongWord, read_line
-
         token = _require_token(tree.children[0])
         text = str(token).split("#")[0].strip()
         try:
-            limits = read_line(text)
-        except WrongWord as error:
-            self.source.fail_at(str(error), find_place(token), suggestion=error.suggestion)
+            limits = _read_line(text)
         except ValueError as error:
-            self.source.fail_at(str(error), find_place(token))
+            self.source.fail_at(str(error), find_place(token), suggestion=getattr(error, "suggestion", None))
         if limits.times or limits.default is not None or not limits:
             self.source.fail_at(
                 "here a limit names its letters, or a sum", find_place(token), suggestion="%limit 3 search"
