@@ -209,7 +209,8 @@ class LetterHistory:
         """
         fields = self._find(letter, keys, fits)
         if fields is None or name not in fields:
-            raise Undetermined(f"there was no {letter} with {name} before")
+            such = "such " if keys or fits else ""
+            raise Undetermined(f"there was no {such}{letter} with {name} before")
         return fields[name]
 
     def _find(
