@@ -1,13 +1,19 @@
-"""Recorded conversations of tau-bench's airline domain under its written policy, as a file of rules.
+"""tau-bench's airline and retail domains under their written policies, as files of rules (``guard_rules/tau_*.guard``).
 
-What it shows: how many conversations break the policy, how many of those had failed (reward 0), what share of all
-failures that explains, and which reference solutions break the written policy themselves. The rules
-(``guard_rules/tau_airline.guard``) are written from ``policy.md`` alone; the rewards are only read for the table.
+Airline, recorded conversations: how many break the policy, how many of those had failed (reward 0), what share of all
+failures that explains, and which reference solutions break the written policy themselves. The rules were improved on
+the conversations of tasks with even numbers; the others are reported apart.
 
 What the airline knows and the conversation does not show is added to the reservations that the agent looked up, from
-the flight table: whether the airline cancelled a flight of it, and whether one has been flown.
+the flight table: whether the airline cancelled a flight of it, and whether one was delayed or has been flown.
 
-Run: ``python benchmarks/guard_tau.py FOLDER`` with the folder of ``trajectories.jsonl`` and ``flights.json``.
+Retail, of which no conversations are published: the reference actions of each task, played against the published tools
+over their own database with a user who confirms, as they are (which are refused?) and with one clause of the policy
+broken (is that call refused?).
+
+Run: ``python benchmarks/guard_tau.py FOLDER`` with the folder of ``trajectories.jsonl`` and ``flights.json``;
+``python benchmarks/guard_tau.py FOLDER --domain retail`` with the unpacked wheel of ``inspect-evals``
+(``pip download inspect-evals==0.28.0 --no-deps``).
 """
 
 from __future__ import annotations
@@ -151,9 +157,8 @@ def measure_airline(folder: Path, show: bool) -> None:
         print(f"  {one.trace.name}: {', '.join(dict.fromkeys(found.rule for found in one.violations))}")
     lawless = {int(one.trace.name.split()[1]) for one in broken}
     for title, half in (("even tasks, on which rules were improved", 0), ("odd tasks, not looked at", 1)):
-        for left_out in (set(), lawless):
-            without = " but those" if left_out else ""
-            some = [one for one in reports if one.trace.facts["task_id"] not in left_out]  # type: ignore[operator]
+        for left_out, without in ((set(), ""), (lawless, " but those")):
+            some = [one for one in reports if one.trace.facts["task_id"] not in left_out]
             _print_share(f"{title}{without}", [one for one in some if int(str(one.trace.facts["task_id"])) % 2 == half])
     print(f"not judged: {len(solutions) - len(judged)}, which change what no conversation looked up")
     events = sum(len(trace.events) for trace in traces)
@@ -261,7 +266,8 @@ class Shop:
 
     def look_up(self, action: Call) -> list[Call]:
         """What the policy wants to be looked up before an action."""
-        given, found = action.arguments, []
+        given: Mapping[str, Any] = action.arguments
+        found = []
         if order := self.db.orders.get(given.get("order_id")):
             found = [Call("get_order_details", {"order_id": order.order_id})]
             wanted = set(given.get("item_ids", ())) if "new_item_ids" in given else set()
@@ -340,7 +346,8 @@ def play(guard: Guard, shop: Shop, script: Sequence[GuardEvent]) -> list[tuple[C
 
 def break_policy(shop: Shop, script: list[GuardEvent], deed: Call) -> Iterator[tuple[str, list[GuardEvent]]]:
     """Break one clause of the policy each: from what comes before a deed to conversations that end with another."""
-    owner, given = shop.owner(deed), deed.arguments
+    owner = shop.owner(deed)
+    given: Mapping[str, Any] = deed.arguments
     stranger = next(one for one in shop.db.users.values() if one.user_id not in str(script))
 
     def changed(**arguments: Any) -> Call:
@@ -371,7 +378,7 @@ def break_policy(shop: Shop, script: list[GuardEvent], deed: Call) -> Iterator[t
         yield "an item that was not ordered", [*script, changed(item_ids=["1008292230"])]
         yield "payment of nobody", [*script, changed(payment_method_id="credit_card_0000000")]
     if "new_item_ids" in given:
-        old, *more = given["item_ids"][0], *given["new_item_ids"][1:]
+        old, more = given["item_ids"][0], given["new_item_ids"][1:]
         product = next(item.product_id for item in order.items if item.item_id == old)
         other = next(name for name in shop.db.products if name not in str(script))
         lookup = [*script[:-2], Call("get_product_details", {"product_id": other}), CONFIRMED]
@@ -381,11 +388,11 @@ def break_policy(shop: Shop, script: list[GuardEvent], deed: Call) -> Iterator[t
             yield "an item that is not available", [*script, changed(new_item_ids=[gone[0], *more])]
         yield "twice", [*script, deed, CONFIRMED, deed]
     paid, methods = order.payment_history[0], shop.db.users[owner].payment_methods.values()
-    others = [one for one in methods if one.id != paid.payment_method_id]
-    if deed.tool.startswith("return") and (cards := [one.id for one in others if one.source != "gift_card"]):
+    unused = [one for one in methods if one.id != paid.payment_method_id]
+    if deed.tool.startswith("return") and (cards := [one.id for one in unused if one.source != "gift_card"]):
         yield "refund elsewhere", [*script, changed(payment_method_id=cards[0])]
     if wanted == "pending":
-        short = [one.id for one in others if one.source == "gift_card" and one.balance < paid.amount]
+        short = [one.id for one in unused if one.source == "gift_card" and one.balance < paid.amount]
         for name, method in (("payment as before", [paid.payment_method_id]), ("too little on the gift card", short)):
             payment = {"order_id": order.order_id, "payment_method_id": method[0] if method else ""}
             yield from [(name, [*script, Call("modify_pending_order_payment", payment)])] if method else []

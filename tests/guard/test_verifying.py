@@ -192,6 +192,7 @@ def test_results_and_texts_break_rules_as_well() -> None:
         'bad: t.result[error]\nrude: assistant[text contains "no"]\nrule r: never bad\nrule s warn: never rude\n'
     )
     report = verify_trace(Guard(rules), trace([Call("t"), Result("t", error=True), Said("assistant", "no")]))
+    assert report.nearest is not None and report.nearest.leaves_out == ("message 1",)
     assert [(one.rule, one.action, one.place) for one in report.violations] == [
         ("r", "block", "message 2"),
         ("s", "warn", "message 3"),

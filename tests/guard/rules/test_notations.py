@@ -31,7 +31,11 @@ def keeps(one: Machine, word: tuple[str, ...]) -> bool:
     ("rule", "kind", "forbidden"),
     [
         ('formula "(not (eventually (next a b)))"', TableMachine, "ab"),
-        ('grammar """\n%order forward\nS -> A | B S | B\nA -> a | a B | a B S\nB -> b\n"""', ConfigurationMachine, "aa"),
+        (
+            'grammar """\n%order forward\nS -> A | B S | B\nA -> a | a B | a B S\nB -> b\n"""',
+            ConfigurationMachine,
+            "aa",
+        ),
     ],
 )
 def test_what_may_not_follow(rule: str, kind: type[Machine], forbidden: str) -> None:
