@@ -328,7 +328,7 @@ def decide_refusal(
     notes = "; ".join(dict.fromkeys(note for one in trouble for note in one.notes))
     reason = f"{_describe_action(call, action)}: {_explain_objection(core, first)}." + (f" ({notes}.)" if notes else "")
     rules = tuple(dict.fromkeys(name for one in trouble if one.severity == action for name in one.rules))
-    allowed = core.find_allowed_tools(position, lost) if stops else ()
+    allowed = core.find_allowed_tools(position, lost, call.at) if stops else ()
     way = _find_way(core, position, lost) if stops else ()
     return Decision(action, first.rules[0], reason, allowed, way, rules, refused=_get_tool(call))
 

@@ -178,7 +178,7 @@ def test_after_a_deadline_only_what_is_due_may_come_with_a_person() -> None:
     late = start + timedelta(minutes=11)
     assert state.check(Call("search", at=start + timedelta(minutes=10))).action == "allow"
     refused = state.check(Call("search", at=late))
-    assert (refused.action, refused.way) == ("block", ("notify",))
+    assert (refused.action, refused.allowed, refused.way) == ("block", ("notify",), ("notify",))
     assert "it was due until 2026-01-01 00:10:00+00:00" in refused.reason
     assert state.check(Call("notify", at=late)).action == "ask"
     assert state.check(Call("notify", approved=True, at=late)).action == "allow"
