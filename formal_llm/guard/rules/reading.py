@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime, time
 from fractions import Fraction
+from functools import cache
+from importlib import resources
+from importlib.util import cache_from_source
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
+from zlib import crc32
 
 from formal_llm.automata.models.symbols import unquote_text
+from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import did_you_mean
+from formal_llm.control.machines import OTHERS
+from formal_llm.errors import NotationError, did_you_mean
+from formal_llm.exports import LazyFunction
+from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.data import Undetermined, Value, read_duration
 from formal_llm.guard.rules.expressions import (
     BinaryOperation,
@@ -30,23 +42,6 @@ from formal_llm.guard.rules.expressions import (
     join_conditions,
 )  # fmt: skip
 from formal_llm.guard.rules.functions import FUNCTIONS
-
-if TYPE_CHECKING:
-    from lark import Token, Tree
-
-import os
-import re
-from collections.abc import Callable, Collection, Sequence
-from functools import cache
-from importlib import resources
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from formal_llm.automata.notation.imports import with_imports
-from formal_llm.control.machines import OTHERS
-from formal_llm.errors import NotationError
-from formal_llm.exports import LazyFunction
-from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.rule_set import (
     UNSURE,
     WORDS,
@@ -322,8 +317,12 @@ def load_parser(extension: str = "", starts: tuple[str, ...] = ("start",)) -> La
     """
     from lark import Lark
 
-    text = resources.files("formal_llm.guard.rules").joinpath("guard.lark").read_text(encoding="utf-8")
-    return Lark(text + extension, parser="lalr", start=list(starts), maybe_placeholders=False, propagate_positions=True)
+    text = resources.files("formal_llm.guard.rules").joinpath("guard.lark").read_text(encoding="utf-8") + extension
+    # The tables are kept beside the compiled modules: whoever can write there can change the code as well.
+    place = cache_from_source(str(Path(__file__).with_name(f"guard-{crc32(f'{text} {starts}'.encode()):08x}.py")))
+    cache = False if sys.dont_write_bytecode else place.removesuffix("pyc") + "lark"
+    options = {"maybe_placeholders": False, "propagate_positions": True}
+    return Lark(text, parser="lalr", start=list(starts), cache=cache, **options)
 
 
 def read_rules(text: str, file: str | None = None, folder: str = "") -> GuardRuleSet:
