@@ -10,13 +10,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from formal_llm.agents.compiled import CompiledRules, RuleGroup
-from formal_llm.agents.refusal import explain_refusal
-from formal_llm.automata import PDA, Limits, Lookahead, Word
-from formal_llm.automata.languages.emptiness import why_empty
-from formal_llm.automata.languages.fronts import ConfigurationSet
+from formal_llm import automata
+from formal_llm.exports import LazyFunction
+
+if TYPE_CHECKING:
+    from formal_llm.agents.compiled import CompiledRules, RuleGroup
+    from formal_llm.automata import Word
+    from formal_llm.automata.languages.fronts import ConfigurationSet
+
+# A guard needs the class of findings alone, and a hook of one starts often.
+_explain_refusal = LazyFunction("formal_llm.agents.refusal:explain_refusal")
+_why_empty = LazyFunction("formal_llm.automata.languages.emptiness:why_empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ def find_rule_problems(
     """
     empty = [group for group in rules.groups if group.fronts.start.is_viable is False]
     if empty:
-        reasons = [why_empty(group.source, max_states=group.max_states) for group in empty]
+        reasons = [_why_empty(group.source, max_states=group.max_states) for group in empty]
         message = "; ".join(why.reason for why in reasons)
         return tuple(
             Finding("empty", "", f"nothing keeps the rules: {message}", (), why.limits, why.constraints)
@@ -107,7 +113,7 @@ def _check_group(rules: CompiledRules, group: RuleGroup, outside: frozenset[str]
 
 
 def _describe_trap(rules: CompiledRules, name: str, trace: Word, by_environment: bool) -> Finding:
-    why = explain_refusal(rules, trace[:-1], name, {}, may_stop=False)
+    why = _explain_refusal(rules, trace[:-1], name, {}, may_stop=False)
     after = f"after {', '.join(trace[:-1])}" if trace[:-1] else "at the start"
     blamed = "; ".join((*why.limits, *(f"constraint {one!r}" for one in why.constraints)))
     because = f" (because of {blamed})" if blamed else ""
@@ -118,7 +124,7 @@ def _describe_trap(rules: CompiledRules, name: str, trace: Word, by_environment:
 
 def _can_come(group: RuleGroup, name: str) -> bool:
     """Whether a whole trace can hold an event; True where that is not known."""
-    if not isinstance(group.source, PDA) or name not in group.source.terminals:
+    if not isinstance(group.source, automata.PDA) or name not in group.source.terminals:
         return True
-    required = Lookahead(group.source, Limits(at_least={name: 1}), max_states=group.max_states)
+    required = automata.Lookahead(group.source, automata.Limits(at_least={name: 1}), max_states=group.max_states)
     return required.completable().value != "no"

@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
-from formal_llm.automata.languages.fronts import ConfigurationSet
-from formal_llm.automata.lookahead.limited import LimitedAutomaton, LimitedConfiguration
-from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.models.dfa import DFA
-from formal_llm.automata.models.limits import Limits
+from formal_llm import automata
+
+if TYPE_CHECKING:  # rules in words need none of these, and a hook of a guard starts often
+    from formal_llm.automata.languages.fronts import ConfigurationSet
+    from formal_llm.automata.lookahead.limited import LimitedConfiguration
+    from formal_llm.automata.lookahead.lookahead import Lookahead
+    from formal_llm.automata.models.dfa import DFA
 
 Letters = frozenset[str]
 State = Hashable
@@ -254,20 +256,16 @@ class ConfigurationMachine(Machine):
         object.__setattr__(self, "_order", {name: place for place, name in enumerate(self.letters)})
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        assert isinstance(state, ConfigurationSet)
         name = min(letters, key=self._order.__getitem__) if len(letters) > 1 else next(iter(letters))
-        after = state.after_terminal(name)
+        after = cast("ConfigurationSet", state).after_terminal(name)
         return None if after.is_viable is False else after
 
     def is_accepting(self, state: State) -> bool:
-        assert isinstance(state, ConfigurationSet)
-        return state.may_stop
+        return cast("ConfigurationSet", state).may_stop
 
     def distance_to_acceptance(self, state: State) -> int | None:
-        assert isinstance(state, ConfigurationSet)
-        if state.is_viable is False:
-            return None
-        return state.shortest_length or 0
+        front = cast("ConfigurationSet", state)
+        return None if front.is_viable is False else front.shortest_length or 0
 
 
 class CountedWords:
@@ -280,29 +278,28 @@ class CountedWords:
 
     def __init__(self, machine: ConfigurationMachine, most: Mapping[str, int]) -> None:
         assert machine.lookahead is not None
-        self._lookahead = Lookahead(machine.lookahead.source, Limits(at_most=most))
+        self._lookahead = automata.Lookahead(machine.lookahead.source, automata.Limits(at_most=most))
         self._most = most
         self._known: dict[tuple[State, tuple[int, ...]], bool] = {}
 
     def can_complete(self, state: State, left: Mapping[str, int]) -> bool:
         """Return whether a word can be completed with ``left`` more of each letter; true as well if unknown."""
-        assert isinstance(state, ConfigurationSet)
         key = (state, tuple(left.values()))
         if key not in self._known:
             if len(self._known) > _KEPT:
                 self._known.clear()
-            self._known[key] = self._search_completion(state, left)
+            self._known[key] = self._search_completion(cast("ConfigurationSet", state), left)
         return self._known[key]
 
     def _search_completion(self, state: ConfigurationSet, left: Mapping[str, int]) -> bool:
         counted = self._lookahead.automaton
-        if state.configurations is None or not isinstance(counted, LimitedAutomaton):
+        counters = getattr(counted, "counters", None)
+        if state.configurations is None or counters is None:
             return True
-        _, remaining, needed = counted.start()
-        for name, number in left.items():
-            remaining -= (self._most[name] - number) * counted.counters.need[name]
+        start = cast("LimitedConfiguration", counted.start())
+        taken = sum((self._most[name] - number) * counters.need[name] for name, number in left.items())
         return any(
-            self._lookahead.completable(LimitedConfiguration(one, remaining, needed)).possible
+            self._lookahead.completable(start._replace(inner=one, remaining=start.remaining - taken)).possible
             for one in state.configurations
         )
 
@@ -310,33 +307,60 @@ class CountedWords:
 # -- rules about time --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TimedMachine:
-    """Limits events to ``most`` ``within`` a duration: the state is the times of the last ones.
+class TimedMachine(ABC):
+    """A rule about the times of events: the state is times, none before any event.
 
-    Time passes by itself, so such a rule can always be kept by waiting; looking ahead ignores it.
+    Time passes by itself, so looking ahead ignores such a rule.
     """
+
+    letters: tuple[str, ...]
+
+    @abstractmethod
+    def step(
+        self, state: tuple[datetime, ...], letters: Letters, now: datetime
+    ) -> tuple[tuple[datetime, ...], str | None]:
+        """Return the state after an event, and why the event breaks the rule; None if it does not."""
+
+
+@dataclass(frozen=True)
+class RateMachine(TimedMachine):
+    """Limits events to ``most`` ``within`` a duration: the state is the times of the last ones."""
 
     letters: tuple[str, ...]
     most: int
     within: timedelta
 
-    @property
-    def start(self) -> tuple[datetime, ...]:
-        """The state before any event."""
-        return ()
-
-    def find_wait_end(self, state: Sequence[datetime], now: datetime) -> datetime | None:
-        """Return the time until which an event has to wait; None if it may happen now."""
+    def step(
+        self, state: tuple[datetime, ...], letters: Letters, now: datetime
+    ) -> tuple[tuple[datetime, ...], str | None]:
         if not self.most:
-            return datetime.max.replace(tzinfo=now.tzinfo)
-        if len(state) < self.most or state[-self.most] + self.within <= now:
-            return None
-        return state[-self.most] + self.within
+            return state, ""
+        if len(state) >= self.most and now < (end := state[-self.most] + self.within):
+            return state, f"wait until {end.isoformat(' ', 'seconds')}"
+        return (*state, now)[-self.most :], None
 
-    def step(self, state: tuple[datetime, ...], now: datetime) -> tuple[datetime, ...]:
-        """Return the state after an event."""
-        return (*state, now)[-self.most :] if self.most else ()
+
+@dataclass(frozen=True)
+class DeadlineMachine(TimedMachine):
+    """Requires a ``first`` ``within`` a duration after each ``then``: the state is the time since which one is due.
+
+    Once the time has passed, each call breaks the rule; a ``first`` does so as well, but nothing is due after it.
+    """
+
+    letters: tuple[str, ...]
+    first: Letters
+    then: Letters
+    within: timedelta
+
+    def step(
+        self, state: tuple[datetime, ...], letters: Letters, now: datetime
+    ) -> tuple[tuple[datetime, ...], str | None]:
+        problem = None
+        if state and now - state[0] > self.within and (ANY_CALL in letters or letters & self.first):
+            problem = f"it was due until {(state[0] + self.within).isoformat(' ', 'seconds')}"
+        if letters & self.first:
+            state = ()
+        return state or ((now,) if letters & self.then else ()), problem
 
 
 def list_letter_sets(letters: Sequence[str], together: Iterable[tuple[str, str]], most: int) -> list[Letters] | None:

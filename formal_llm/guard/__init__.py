@@ -1,9 +1,16 @@
 """Guards for agents that exist already: rules for tool calls, and decisions before each of them."""
 
+from typing import TYPE_CHECKING
+
+from formal_llm.exports import export_lazily
 from formal_llm.guard.core import GuardRules
 from formal_llm.guard.events import Call, Decision, GuardEvent, Result, Said
 from formal_llm.guard.guard import Guard, GuardState
-from formal_llm.guard.live import GuardedRun, Noted
+
+if TYPE_CHECKING:
+    from formal_llm.guard.live import GuardedRun, Noted
+
+__getattr__ = export_lazily(__name__, {"GuardedRun": "live", "Noted": "live"})
 
 __all__ = [
     "Call",

@@ -27,12 +27,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from formal_llm.authored.files import check_plain, read_bytes
 from formal_llm.errors import AuditError
 from formal_llm.guard.events import Decision, GuardEvent, as_row, from_row
-from formal_llm.guard.live import Audit, Noted
 from formal_llm.planning.json_data import JSON
+
+if TYPE_CHECKING:
+    from formal_llm.guard.live import Audit, Noted
 
 FORMAT = "formal-llm guard log 1"
 #: The hash that precedes the first line.
@@ -389,9 +392,8 @@ def build_row(
     """
     row: dict[str, JSON] = {"event": None if event is None else as_row(event)}
     if decision is not None:
-        row["decision"] = {"action": decision.action}
-        if decision.rule:
-            row["decision"] = {"action": decision.action, "rule": decision.rule, "reason": decision.reason}
+        why: dict[str, JSON] = {"rule": decision.rule, "reason": decision.reason} if decision.rule else {}
+        row["decision"] = {"action": decision.action, **why, "certain": decision.certain}
     row["told"] = told
     if approved is not None:
         row["approved"] = approved

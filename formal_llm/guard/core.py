@@ -20,6 +20,7 @@ from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.control.search import ViabilitySearch
 from formal_llm.control.supervisor import Supervisor, describe_way
 from formal_llm.errors import NotationError
+from formal_llm.guard.events import Call
 from formal_llm.guard.position import PositionTracker
 from formal_llm.guard.rules.compiled import compile_rules
 from formal_llm.guard.rules.labels import Labeller
@@ -255,7 +256,7 @@ class GuardCore:
         self.max_states = max_states
         self.plant = build_plant(rules.labeller, self.tools)
         self.positions = PositionTracker(
-            rules.parts, rules.timed, lambda tool: bool(rules.labeller.find_patterns("result", tool))
+            rules.parts, rules.timed, lambda tool: [name for name, _ in rules.labeller.find_patterns("result", tool)]
         )
         self._tiers: dict[frozenset[int], tuple[tuple[Severity, Supervisor], ...]] = {}
         self._supervisors: dict[frozenset[int], Supervisor] = {}
@@ -299,7 +300,22 @@ class GuardCore:
         strict = next((supervisor for severity, supervisor in self.list_supervisors(lost) if severity == "block"), None)
         return frozenset() if strict is None else strict.find_closed_tools(position, unsure=self.unsure == "block")
 
-    def find_allowed_tools(self, position: Position, lost: frozenset[int]) -> tuple[str, ...]:
-        """Find the tools that may be called, out of the specified tools, or else of those that the rules name."""
+    def find_allowed_tools(
+        self, position: Position, lost: frozenset[int], at: datetime | None = None
+    ) -> tuple[str, ...]:
+        """Find the tools that may be called, out of the specified tools, or else of those that the rules name.
+
+        Rules about time count if it is given.
+        """
         closed = self.find_closed_tools(position, lost)
-        return tuple(tool for tool in self.tools or self.plant.tools if tool not in closed)
+        return tuple(
+            tool
+            for tool in self.tools or self.plant.tools
+            if tool not in closed and not (self.rules.timed and at and self._must_wait(position, Call(tool, at=at)))
+        )
+
+    def _must_wait(self, position: Position, call: Call) -> bool:
+        """Return whether a rule about time closes the tool of a call, whatever its arguments."""
+        movement = self.positions.apply_event(position, call, self.rules.labeller.label_event(call).letters)
+        broken = [self.rules.timed[one.place].rule for one in movement.refused if one.timed and not one.late]
+        return any(rule.severity in ("block", "ask") and not rule.keys for rule in broken)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, cast
@@ -87,6 +87,7 @@ class Decision:
         way: the steps of the shortest way to an end that keeps the rules; empty if none is known.
         rules: all the rules that require it together.
         certain: False if the search hit a bound, so that it is unknown whether the rules can be kept.
+        refused: the tool of the call; if it is among the allowed ones, other calls of it may be made.
     """
 
     action: Action
@@ -96,6 +97,7 @@ class Decision:
     way: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     certain: bool = True
+    refused: str = ""
 
     @property
     def runs(self) -> bool:
@@ -110,7 +112,8 @@ class Decision:
         sentences = [self.reason]
         if self.action in ("ask", "block"):
             if self.allowed:
-                sentences.append(f"Allowed now: {_join_names(self.allowed)}.")
+                names = [f"{one} (if called differently)" if one == self.refused else one for one in self.allowed]
+                sentences.append(f"Allowed now: {_join_names(names)}.")
             if self.way:
                 sentences.append(f"The shortest way on: {', then '.join(self.way)}.")
         return " ".join(sentences)
@@ -120,7 +123,7 @@ class Decision:
 _LISTED = 12
 
 
-def _join_names(names: tuple[str, ...]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
 

@@ -210,8 +210,14 @@ class GuardState:
             return event
         return replace(event, at=self.guard.clock())
 
+    def find_broken_rules(self, event: GuardEvent) -> tuple[Objection, ...]:
+        """Find the rules that an event breaks which nobody can refuse, such as a result."""
+        event = self.timed(event)
+        labels = self.guard.rules.labeller.label_event(event, self._seen)
+        return tuple(one for one in self._find_objections(event, labels, labels.letters) if not one.ahead)
+
     def _find_objections(
-        self, call: Call | Said, labels: EventLabels, letters: Mapping[str, Fields]
+        self, call: GuardEvent, labels: EventLabels, letters: Mapping[str, Fields]
     ) -> tuple[Objection, ...]:
         movement, objections = self._judge_event(call, letters)
         self._asked = (call, labels, movement, objections)
@@ -226,7 +232,9 @@ class GuardState:
         direct = [one for one in movement.refused if one.timed or one.place not in self.lost]
         for one in direct:
             rule = (guard.rules.timed if one.timed else parts)[one.place].rule
-            objections.append(Objection(rule.severity, (rule.name,), one.said))
+            # What comes too late is better than nothing: a person may let it through.
+            severity = "ask" if one.late and rule.severity == "block" else rule.severity
+            objections.append(Objection(severity, (rule.name,), one.said))
         for severity, supervisor in guard.list_supervisors(self.lost):
             searches = supervisor.select_searches(letters, "" if isinstance(event, Said) else event.tool)
             viable = supervisor.is_viable(movement.position, searches) if searches else True
@@ -320,8 +328,9 @@ def decide_refusal(
     notes = "; ".join(dict.fromkeys(note for one in trouble for note in one.notes))
     reason = f"{_describe_action(call, action)}: {_explain_objection(core, first)}." + (f" ({notes}.)" if notes else "")
     rules = tuple(dict.fromkeys(name for one in trouble if one.severity == action for name in one.rules))
-    allowed = core.find_allowed_tools(position, lost) if stops else ()
-    return Decision(action, first.rules[0], reason, allowed, _find_way(core, position, lost) if stops else (), rules)
+    allowed = core.find_allowed_tools(position, lost, call.at) if stops else ()
+    way = _find_way(core, position, lost) if stops else ()
+    return Decision(action, first.rules[0], reason, allowed, way, rules, refused=_get_tool(call))
 
 
 def decide_unknown(
@@ -356,7 +365,11 @@ def decide_unknown(
     if _ORDER.index(action) >= _ORDER.index(decision.action):
         return replace(decision, reason=decision.reason or reason, certain=False)
     allowed = core.find_allowed_tools(position, lost)
-    return Decision(action, names[0], reason, allowed, _find_way(core, position, lost), names, certain=False)
+    return Decision(action, names[0], reason, allowed, _find_way(core, position, lost), names, False, _get_tool(call))
+
+
+def _get_tool(call: Call | Said) -> str:
+    return call.tool if isinstance(call, Call) else ""
 
 
 def _describe_action(call: Call | Said, action: Action) -> str:

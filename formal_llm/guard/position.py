@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.control.component import Cases, Key, Pending, Position, Times
-from formal_llm.control.machines import State
+from formal_llm.control.machines import ANY_CALL, DeadlineMachine, State
 from formal_llm.guard.events import Call, GuardEvent, Said
 from formal_llm.guard.rules.compiled import RulePart, TimedRulePart
 from formal_llm.guard.rules.data import Undetermined, read_value, to_number, write_value
@@ -20,11 +20,19 @@ _MOST_CALLS = 63
 
 
 class BrokenMachine(NamedTuple):
-    """A machine that an event breaks: its index, whether it is timed, and an additional explanation."""
+    """A machine that an event breaks.
+
+    Attributes:
+        place: its index.
+        timed: whether it is timed.
+        said: an additional explanation.
+        late: whether the event is what was due, and only too late.
+    """
 
     place: int
     timed: bool = False
     said: str = ""
+    late: bool = False
 
 
 class Movement(NamedTuple):
@@ -99,11 +107,11 @@ class PositionTracker:
     Args:
         parts: the machines that are considered when looking ahead.
         timed: the timed machines.
-        answers: returns whether the rules depend on the results of a tool, so that its pending calls matter.
+        answers: returns the letters that results of a tool may have; if there are any, its pending calls matter.
     """
 
     def __init__(
-        self, parts: Sequence[RulePart], timed: Sequence[TimedRulePart], answers: Callable[[str], bool]
+        self, parts: Sequence[RulePart], timed: Sequence[TimedRulePart], answers: Callable[[str], Collection[str]]
     ) -> None:
         self._answers = answers
         self.parts = tuple(parts)
@@ -229,17 +237,22 @@ class PositionTracker:
         for place in places:
             part = self.timed[place]
             letters = frozenset(name for name in part.machine.letters if name in labels)
-            for case in _find_cases(part, letters, labels) if part.keys else [()]:
+            cases: Iterable[Key | None] = _find_cases(part, letters, labels) if part.keys else [()]
+            if isinstance(part.machine, DeadlineMachine):
+                if part.keys and not letters & part.keyed:
+                    cases = changed[place]
+                if isinstance(event, Call) and not part.machine.first.isdisjoint(self._answers(event.tool)):
+                    letters -= {ANY_CALL}  # what is due may be its result
+            for case in cases:
                 if case is None:
                     refused.append(BrokenMachine(place, True, f"{' and '.join(part.keys)} cannot be told"))
                     continue
                 before = changed[place].get(case, ())
-                until = part.machine.find_wait_end(before, event.at)
-                if until is None:
-                    changed[place] = FrozenDict({**changed[place], case: part.machine.step(before, event.at)})
-                else:
-                    explanation = "" if until.year > 9000 else f"wait until {until.isoformat(' ', 'seconds')}"
-                    refused.append(BrokenMachine(place, True, explanation))
+                after, problem = part.machine.step(before, letters, event.at)
+                if after != before:
+                    changed[place] = FrozenDict({**changed[place], case: after})
+                if problem is not None:
+                    refused.append(BrokenMachine(place, True, problem, after != before))
         return tuple(changed)
 
     def _update_pending_calls(

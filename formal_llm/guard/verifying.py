@@ -134,6 +134,12 @@ def verify_trace(guard: Guard, trace: Trace, *, repair: bool = True, max_tries: 
             decision = state.check(event)
             if decision.action != "allow":
                 violations.append(_build_violation(decision, place, describe_event(event)))
+        else:
+            for one in state.find_broken_rules(event):
+                reason = f"it breaks the rule {one.rules[0]}" + (f" ({one.said})" if one.said else "")
+                violations.append(
+                    Violation(one.rules[0], one.rules, one.severity, place, describe_event(event), reason)
+                )
         lost = state.lost_rules
         state = state.after(event)
         if not isinstance(event, Call):
@@ -228,13 +234,20 @@ def _find_nearest_trace(
             return None
         if isinstance(event, Call):
             heapq.heappush(todo, (cost + 1, left - 1, next(number), state, (*out, place)))
-            if state.check(event).action in ("block", "ask"):
-                continue
+        if _is_refused(state, event):
+            continue
         after = state.after(event)
         if set(after.lost_rules) - set(state.lost_rules):
             continue
         heapq.heappush(todo, (cost, left - 1, next(number), after, out))
     return None
+
+
+def _is_refused(state: GuardState, event: GuardEvent) -> bool:
+    """Return whether a call would be refused, or anything else breaks a rule that refuses calls."""
+    if isinstance(event, Call):
+        return state.check(event).action in ("block", "ask")
+    return any(one.severity in ("block", "ask") for one in state.find_broken_rules(event))
 
 
 def _is_left_out(events: Sequence[GuardEvent], place: int, out: tuple[int, ...]) -> bool:

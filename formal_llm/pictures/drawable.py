@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from formal_llm.errors import FormalLLMError
 from formal_llm.exports import ByClass
-from formal_llm.pictures.picture import Picture
 
 if TYPE_CHECKING:
     import networkx
+
+    from formal_llm.pictures.picture import Picture
 
 #: The media types that notebooks draw.
 SVG, MERMAID = "image/svg+xml", "text/vnd.mermaid"
@@ -30,7 +31,7 @@ _MOST_TEXT = 2_000
 
 
 #: The functions that draw the values of a class as a picture, and that convert them to a graph.
-_PICTURES = ByClass[Callable[..., Picture]]()
+_PICTURES = ByClass["Callable[..., Picture]"]()
 _GRAPHS = ByClass["Callable[..., networkx.MultiDiGraph | networkx.DiGraph]"]()
 
 

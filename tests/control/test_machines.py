@@ -16,7 +16,7 @@ from formal_llm.control.machines import (
     BudgetMachine,
     ConfigurationMachine,
     CountedWords,
-    TimedMachine,
+    RateMachine,
     WithinMachine,
     list_letter_sets,
 )
@@ -106,10 +106,14 @@ def test_what_is_left_of_letters_decides() -> None:
 
 
 def test_waiting() -> None:
-    machine, now = TimedMachine(("a",), 1, timedelta(minutes=10)), datetime(2026, 1, 1, tzinfo=UTC)
-    state = machine.step((), now)
-    assert machine.find_wait_end(state, now + timedelta(minutes=9)) == now + timedelta(minutes=10)
-    assert machine.find_wait_end(state, now + timedelta(minutes=10)) is None
+    machine, now = RateMachine(("a",), 1, timedelta(minutes=10)), datetime(2026, 1, 1, tzinfo=UTC)
+    state, _ = machine.step((), frozenset("a"), now)
+    assert machine.step(state, frozenset("a"), now + timedelta(minutes=9)) == (
+        state,
+        "wait until 2026-01-01 00:10:00+00:00",
+    )
+    later = now + timedelta(minutes=10)
+    assert machine.step(state, frozenset("a"), later) == ((later,), None)
 
 
 def test_sets_of_letters() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from formal_llm.guard import GuardRules
+from datetime import UTC, datetime
+
+from formal_llm.guard import Call, Guard, GuardRules
 
 
 def test_core() -> None:
@@ -52,3 +54,12 @@ def test_nothing_wrong() -> None:
 def test_letters_that_nobody_declared_are_not_listed() -> None:
     text = "tools read, write\nrule a: read within 2 calls after write\nrule b: only read or write\n"
     assert GuardRules.from_string(text).check() == ()
+
+
+def test_what_has_to_wait_is_not_said_to_be_allowed() -> None:
+    rules = GuardRules.from_string("tools a, b\nlarge: a[n > 9]\nrule r: at most 1 a within 1h\nrule s: never large\n")
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    state = Guard(rules, ["a", "b"]).start()
+    assert state.check(Call("a", {"n": 10}, at=now)).allowed == ("a", "b")
+    refused = state.after(Call("a", {"n": 1}, at=now)).check(Call("a", {"n": 1}, at=now))
+    assert (refused.action, refused.allowed) == ("block", ("b",))

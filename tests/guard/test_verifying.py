@@ -127,3 +127,73 @@ def keeps(calls: list[str]) -> bool:
     if not paid or not approved or approved[0] > paid[0]:
         return False
     return not drafted or drafted[0] > approved[-1]
+
+
+DEADLINE = """
+begun: begin* with k = k
+done: end with k = k | *_end with k = k
+told: tell.result[ok] with k = k
+rule soon for each k: done or told within 5min after begun
+"""
+
+
+@examples(300)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["begin", "end", "begin_end", "tell", "other"]), st.booleans(), st.integers(0, 6)),
+        max_size=6,
+    )
+)
+def test_deadlines_against_their_definition(steps: list[tuple[str, bool, int]]) -> None:
+    """A trace keeps the rule if and only if behind each begin, at most five minutes later, something of its k is done."""
+    events: list[GuardEvent] = []
+    begun, done = [], []
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    for number, (tool, key, minutes) in enumerate(steps):
+        arguments = {} if tool == "other" else {"k": int(key)}
+        events.append(Call(tool, arguments, str(number), at=now))
+        now += timedelta(minutes=minutes)
+        if tool == "tell":
+            events.append(Result(tool, arguments, {"ok": True}, str(number), at=now))
+        at = events[-1].at
+        assert at is not None
+        begun += [(len(events), key, at)] if tool.startswith("begin") else []
+        done += [(len(events), key, at)] if tool in ("end", "begin_end", "tell") else []
+    kept = all(
+        any(place > start and one == key and at - since <= timedelta(minutes=5) for place, one, at in done)
+        for start, key, since in begun
+    )
+    guard = Guard(GuardRules.from_string(DEADLINE))
+    assert verify_trace(guard, trace(events), repair=False).valid is kept
+    state = guard.start()
+    for event in events:
+        assert guard.resume(state.snapshot()).check(Call("other", {}, at=now)) == state.check(Call("other", {}, at=now))
+        state = state.after(event)
+
+
+def test_after_a_deadline_only_what_is_due_may_come_with_a_person() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    rules = GuardRules.from_string("tools cancel, notify, search\nrule soon: notify within 10min after cancel\n")
+    state = Guard(rules).start().after(Call("cancel", at=start))
+    late = start + timedelta(minutes=11)
+    assert state.check(Call("search", at=start + timedelta(minutes=10))).action == "allow"
+    refused = state.check(Call("search", at=late))
+    assert (refused.action, refused.allowed, refused.way) == ("block", ("notify",), ("notify",))
+    assert "it was due until 2026-01-01 00:10:00+00:00" in refused.reason
+    assert state.check(Call("notify", at=late)).action == "ask"
+    assert state.check(Call("notify", approved=True, at=late)).action == "allow"
+    assert state.may_stop().action == "block"
+    state = state.after(Call("notify", approved=True, at=late))
+    assert (state.check(Call("search", at=late)).action, state.may_stop().action) == ("allow", "allow")
+
+
+def test_results_and_texts_break_rules_as_well() -> None:
+    rules = GuardRules.from_string(
+        'bad: t.result[error]\nrude: assistant[text contains "no"]\nrule r: never bad\nrule s warn: never rude\n'
+    )
+    report = verify_trace(Guard(rules), trace([Call("t"), Result("t", error=True), Said("assistant", "no")]))
+    assert report.nearest is not None and report.nearest.leaves_out == ("message 1",)
+    assert [(one.rule, one.action, one.place) for one in report.violations] == [
+        ("r", "block", "message 2"),
+        ("s", "warn", "message 3"),
+    ]

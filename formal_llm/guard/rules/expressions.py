@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -34,8 +34,10 @@ class LetterMemory(Protocol):
     def has_given_text(self, letter: str, value: Value) -> bool:
         """Return whether a text in a value occurs in what a letter has given; raises Undetermined if not known."""
 
-    def get_last_value(self, letter: str, name: str, keys: tuple[Value, ...] = ()) -> Value:
-        """Return a field of the last occurrence of a letter with these values of its first fields.
+    def get_last_value(
+        self, letter: str, name: str, keys: tuple[Value, ...] = (), fits: Callable[[Value], bool] | None = None
+    ) -> Value:
+        """Return a field of the last occurrence of a letter with these values of its first fields that ``fits``.
 
         Raises:
             Undetermined: there is none.
@@ -54,15 +56,19 @@ class Scope:
     memory: LetterMemory | None = None
     unsaid: list[str] = field(default_factory=list)
     item: Value = None
+    bound: Mapping[str, Value] = field(default_factory=dict)
 
     def look_up(self, name: str) -> Value:
         """Look up a plain name: for a result a field of the returned value, else a fact of the event, else an argument.
 
-        A model chooses arguments, so none of them hides a fact such as ``approved``.
+        A model chooses arguments, so none of them hides a fact such as ``approved``. A name that a condition binds
+        hides all others.
 
         Raises:
             Undetermined: there is nothing with that name.
         """
+        if name in self.bound:
+            return self.bound[name]
         if self.has_value and name in RESERVED_NAMES:
             return self.names[name]
         if self.has_value:
@@ -182,16 +188,18 @@ class ItemChoice(Expression):
         Raises:
             Undetermined: it cannot be determined for an item, or one is wanted and there is none, or several.
         """
-        chosen = []
-        for item in items:
-            inner = replace(scope, item=item, unsaid=[])
-            found = self.condition.is_satisfied(inner)
-            if found is None:
-                raise Undetermined(f"{called}: {inner.unsaid[-1]}")
-            chosen += [item] * found
+        chosen = [item for item in items if self.fits(item, scope, called)]
         if not self.every and len(chosen) != 1:
             raise Undetermined(f"{called} is missing" if not chosen else f"{called} could be {len(chosen)} items")
         return chosen
+
+    def fits(self, item: Value, scope: Scope, called: str) -> bool:
+        """Return whether the condition holds for an item; raises Undetermined if that is not known."""
+        inner = replace(scope, item=item, unsaid=[])
+        found = self.condition.is_satisfied(inner)
+        if found is None:
+            raise Undetermined(f"{called}: {inner.unsaid[-1]}")
+        return found
 
     def __str__(self) -> str:
         return f"* where {self.condition}" if self.every else str(self.condition)
@@ -320,27 +328,65 @@ class StemsFrom(PastLetter):
 class LastValue(Expression):
     """The value of a field of the last occurrence of a letter: ``last(quote.price)``.
 
-    ``last(quote(item).price)`` is that of the last occurrence with this value of the first field.
+    ``last(quote(item).price)`` is that of the last occurrence with this value of the first field, and
+    ``last(quote[.items contains item].price)`` that of the last one whose fields meet a condition.
     """
 
     letter: str
     name: str
     keys: tuple[Expression, ...] = ()
     steps: Steps = ()
+    choice: ItemChoice | None = None
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        return (*self.keys, *(step for step in self.steps if isinstance(step, Expression)))
+        chosen = (self.choice,) if self.choice is not None else ()
+        return (*self.keys, *chosen, *(step for step in self.steps if isinstance(step, Expression)))
 
     def evaluate_in(self, scope: Scope) -> Value:
         if scope.memory is None:
             raise Undetermined(f"there was no {self.letter} before")
         keys = tuple(key.evaluate_in(scope) for key in self.keys)
-        return follow_path(scope.memory.get_last_value(self.letter, self.name, keys), self.steps, scope, str(self))
+        choice = self.choice
+        fits = None if choice is None else lambda fields: choice.fits(fields, scope, self.letter)
+        value = scope.memory.get_last_value(self.letter, self.name, keys, fits)
+        return follow_path(value, self.steps, scope, str(self))
 
     def __str__(self) -> str:
         keys = f"({', '.join(map(str, self.keys))})" if self.keys else ""
+        keys += f"[{self.choice}]" if self.choice is not None else ""
         return f"last({self.letter}{keys}.{self.name}{format_steps(self.steps)})"
+
+
+@dataclass(frozen=True, slots=True)
+class ForAll(Expression):
+    """Whether a condition holds for each item of a list, or for the items of several at the same places.
+
+    ``all(old in item_ids, new in new_ids, old != new)``
+    """
+
+    names: tuple[str, ...]
+    lists: tuple[Expression, ...]
+    condition: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (*self.lists, self.condition)
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        lists = [one for one in (each.evaluate_in(scope) for each in self.lists) if isinstance(one, list | tuple)]
+        if len(lists) < len(self.lists) or len(set(map(len, lists))) > 1:
+            raise Undetermined(f"{', '.join(map(str, self.lists))} are no lists of the same length")
+        unsaid: list[str] = []
+        bound = [{**scope.bound, **dict(zip(self.names, values, strict=True))} for values in zip(*lists, strict=True)]
+        held = [self.condition.is_satisfied(replace(scope, bound=one, unsaid=unsaid)) for one in bound]
+        if None in held and False not in held:
+            raise Undetermined(unsaid[-1])
+        return False not in held
+
+    def __str__(self) -> str:
+        items = [f"{name} in {one}" for name, one in zip(self.names, self.lists, strict=True)]
+        return f"all({', '.join([*items, str(self.condition)])})"
 
 
 @dataclass(frozen=True, slots=True)

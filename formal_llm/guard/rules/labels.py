@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -199,23 +199,29 @@ class LetterHistory:
             raise Undetermined(f"it is not known what {letter} gave")
         return False
 
-    def get_last_value(self, letter: str, name: str, keys: tuple[Value, ...] = ()) -> Value:
-        """Return a field of the last occurrence of a letter with these values of its first fields.
+    def get_last_value(
+        self, letter: str, name: str, keys: tuple[Value, ...] = (), fits: Callable[[Value], bool] | None = None
+    ) -> Value:
+        """Return a field of the last occurrence of a letter with these values of its first fields that ``fits``.
 
         Raises:
             Undetermined: the letter has not occurred so, or not with that value.
         """
-        fields = self._find(letter, keys)
+        fields = self._find(letter, keys, fits)
         if fields is None or name not in fields:
-            raise Undetermined(f"there was no {letter} with {name} before")
+            such = "such " if keys or fits else ""
+            raise Undetermined(f"there was no {such}{letter} with {name} before")
         return fields[name]
 
-    def _find(self, letter: str, values: tuple[Value, ...]) -> Fields | None:
+    def _find(
+        self, letter: str, values: tuple[Value, ...], fits: Callable[[Value], bool] | None = None
+    ) -> Fields | None:
         keys = tuple(map(make_key, values))
         occurrences = self.occurrences.get(letter, _NO_OCCURRENCES)
-        if len(keys) == len(self.asked.get(letter, ())):
+        if fits is None and len(keys) == len(self.asked.get(letter, ())):
             return occurrences.get(keys)
-        return next((occurrences[one] for one in reversed(occurrences) if one[: len(keys)] == keys), None)
+        found = (occurrences[one] for one in reversed(occurrences) if one[: len(keys)] == keys)
+        return next((one for one in found if fits is None or fits(one)), None)
 
     def with_event(
         self, labels: EventLabels, asked: Mapping[str, tuple[str, ...]], until: Mapping[str, tuple[str, ...]]

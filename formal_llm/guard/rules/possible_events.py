@@ -24,6 +24,7 @@ from formal_llm.guard.rules.expressions import (
     Constant,
     Expression,
     FieldPath,
+    ForAll,
     FunctionCall,
     LastValue,
     PastLetter,
@@ -84,7 +85,7 @@ class _TrialValues:
         """Collect the values to try from a condition."""
         if isinstance(one, FieldPath):
             self.add(one, (True, False))
-        elif isinstance(one, PastLetter | LastValue):
+        elif isinstance(one, PastLetter | LastValue | ForAll):
             self._add_inexact(one)
         elif isinstance(one, FunctionCall) and one.name in ("has", "missing") and isinstance(one.given[0], FieldPath):
             self.add(one.given[0], (_GONE, "x"))
@@ -239,16 +240,15 @@ def find_possible_results(labeller: Labeller, tool: str) -> dict[Letters, EventV
         of_calls.add(FieldPath(steps), of_results.values.pop(steps))
     generated, exact = _generate_events("call", tool, of_calls, Call(tool))
     found: dict[Letters, EventVariants] = {}
-    samples: dict[Letters, Call] = {}
-    all_calls: list[Call] = []
+    samples: dict[tuple[Letters, str], Call] = {}
     for call in generated:
         assert isinstance(call, Call)
-        samples.setdefault(frozenset(labeller.label_event(call).letters), call)
-        all_calls.append(call)
-    for call in all_calls if shared_paths else samples.values():
+        passed_on = str([call.arguments.get(str(steps[0]), _GONE) for steps in shared_paths])
+        samples.setdefault((frozenset(labeller.label_event(call).letters), passed_on), call)
+    for (letters, _), call in samples.items():
         returned, results_exact = _generate_events("result", tool, of_results, call)
         exact = exact and results_exact
-        variants = found.setdefault(frozenset(labeller.label_event(call).letters), EventVariants())
+        variants = found.setdefault(letters, EventVariants())
         for event in returned:
             _note_event(variants, labeller, event)
     for variants in found.values():
@@ -335,9 +335,10 @@ def _note_event(found: EventVariants, labeller: Labeller, event: GuardEvent) -> 
 def _add_doubtful_sets(found: EventVariants, patterns: Sequence[tuple[str, EventPattern]], exact: bool) -> None:
     if exact:
         return
-    names = list(dict.fromkeys(name for name, _ in patterns))[:_MOST_DOUBTFUL]
+    always = {name for name, pattern in patterns if pattern.condition is None}
+    names = [name for name in dict.fromkeys(name for name, _ in patterns) if name not in always][:_MOST_DOUBTFUL]
     for mask in range(1 << len(names)):
-        letters = frozenset(name for place, name in enumerate(names) if mask >> place & 1)
+        letters = frozenset(name for place, name in enumerate(names) if mask >> place & 1) | always
         if letters not in found.least:
             found.doubtful.add(letters)
 

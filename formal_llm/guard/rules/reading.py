@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime, time
 from fractions import Fraction
+from functools import cache
+from importlib import resources
+from importlib.util import cache_from_source
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
+from zlib import crc32
 
 from formal_llm.automata.models.symbols import unquote_text
+from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import did_you_mean
+from formal_llm.control.machines import OTHERS
+from formal_llm.errors import NotationError, did_you_mean
+from formal_llm.exports import LazyFunction
+from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.data import Undetermined, Value, read_duration
 from formal_llm.guard.rules.expressions import (
     BinaryOperation,
     Constant,
     Expression,
     FieldPath,
+    ForAll,
     FunctionCall,
     ItemChoice,
     ItemField,
@@ -29,23 +42,6 @@ from formal_llm.guard.rules.expressions import (
     join_conditions,
 )  # fmt: skip
 from formal_llm.guard.rules.functions import FUNCTIONS
-
-if TYPE_CHECKING:
-    from lark import Token, Tree
-
-import os
-import re
-from collections.abc import Callable, Collection, Sequence
-from functools import cache
-from importlib import resources
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from formal_llm.automata.notation.imports import with_imports
-from formal_llm.automata.notation.limit_lines import WrongWord, read_line
-from formal_llm.control.machines import OTHERS
-from formal_llm.errors import NotationError
-from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.rule_set import (
     UNSURE,
     WORDS,
@@ -63,7 +59,7 @@ from formal_llm.guard.rules.rule_set import (
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-
+_read_line = LazyFunction("formal_llm.automata.notation.limit_lines:read_line")
 #: The maximum nesting depth of conditions, and the maximum number of digits.
 _DEEPEST, _DIGITS = 60, 100
 _WORDS: Mapping[str, Value] = {"true": True, "false": False, "null": None}
@@ -195,6 +191,8 @@ class ConditionReader:
             return self._read_last_value(tree)
         if name == "stems_from":
             return self._read_stem(tree, depth)
+        if name == "all":
+            return self._read_for_all(tree, depth)
         arguments = tuple(self.read_condition(part, depth + 1) for part in tree.children[1:])
         if name in FUNCTIONS:
             function = FUNCTIONS[name]
@@ -205,7 +203,7 @@ class ConditionReader:
             return FunctionCall(name, arguments)
         fields = self.letters.get(name)
         if fields is None:
-            known = (*FUNCTIONS, "last", "stems_from")
+            known = (*FUNCTIONS, "last", "stems_from", "all")
             near = did_you_mean(name, (*known, *self.letters))
             self._raise_error(
                 f"unknown function or letter: {name}", tree.children[0],
@@ -223,6 +221,17 @@ class ConditionReader:
             self._raise_error("stems_from takes a value, and a letter that gives fields", tree, way_out)
         return StemsFrom(str(given[1]), (given[0],))
 
+    def _read_for_all(self, tree: Tree[Token], depth: int) -> ForAll:
+        names: dict[str, Expression] = {}
+        given = [self.read_condition(part, depth + 1) for part in tree.children[1:]]
+        for one in given[:-1]:
+            if isinstance(one, BinaryOperation) and one.sign == "in" and isinstance(one.left, FieldPath):
+                names.setdefault(str(one.left), one.right)
+        if not names or len(names) < len(given) - 1 or not all(map(str.isidentifier, names)):
+            way_out = "all(item in items, item.price < 5)"
+            self._raise_error("all takes different names for items of lists, and a condition", tree, way_out)
+        return ForAll(tuple(names), tuple(names.values()), given[-1])
+
     def _read_last_value(self, tree: Tree[Token]) -> Expression:
         inner = tree.children[1] if len(tree.children) == 2 else None
         keys: tuple[Expression, ...] = ()
@@ -235,6 +244,11 @@ class ConditionReader:
         elif getattr(inner, "data", "") == "path":
             path = self.read_condition(inner)
             steps = path.steps if isinstance(path, FieldPath) else ()
+        choice = steps[1] if len(steps) > 1 else None
+        if isinstance(choice, ItemChoice) and not choice.every:
+            steps = (steps[0], *steps[2:])
+        else:
+            choice = None
         if len(steps) < 2 or not isinstance(steps[1], str):
             self._raise_error("last takes a field of a letter", tree.children[0], suggestion="write last(LETTER.FIELD)")
         letter, name = str(steps[0]), steps[1]
@@ -245,9 +259,12 @@ class ConditionReader:
             self._raise_error(
                 problem, tree.children[0], suggestion=f"did you mean {near}?" if near and near != letter else None
             )
+        for one in choice.walk() if choice is not None else ():
+            if isinstance(one, ItemField) and one.steps[0] not in fields:
+                self._raise_error(f"{letter} gives no {one.steps[0]}", inner, f"it gives {', '.join(fields)}")
         if len(keys) > len(fields):
             self._raise_error(f"{letter} gives fewer fields ({', '.join(fields)}) than it is asked for", inner)
-        return LastValue(letter, name, keys, steps[2:])
+        return LastValue(letter, name, keys, steps[2:], choice)
 
     def _read_constant(self, token: Token) -> Value:
         text = str(token)
@@ -300,8 +317,12 @@ def load_parser(extension: str = "", starts: tuple[str, ...] = ("start",)) -> La
     """
     from lark import Lark
 
-    text = resources.files("formal_llm.guard.rules").joinpath("guard.lark").read_text(encoding="utf-8")
-    return Lark(text + extension, parser="lalr", start=list(starts), maybe_placeholders=False, propagate_positions=True)
+    text = resources.files("formal_llm.guard.rules").joinpath("guard.lark").read_text(encoding="utf-8") + extension
+    # The tables are kept beside the compiled modules: whoever can write there can change the code as well.
+    place = cache_from_source(str(Path(__file__).with_name(f"guard-{crc32(f'{text} {starts}'.encode()):08x}.py")))
+    cache = False if sys.dont_write_bytecode else place.removesuffix("pyc") + "lark"
+    options = {"maybe_placeholders": False, "propagate_positions": True}
+    return Lark(text, parser="lalr", start=list(starts), cache=cache, **options)
 
 
 def read_rules(text: str, file: str | None = None, folder: str = "") -> GuardRuleSet:
@@ -558,8 +579,10 @@ class _GuardFileReader:
                 letters = [self._read_letters(part) for part in parts if _is_branch(part, "letters")]
                 return bodies.BeforeBody(letters[0], letters[1], count, any(_is_branch(part, "each") for part in parts))
             case "after" | "within":
-                calls = self._read_count(_require_token(parts[1])) if tree.data == "within" else None
-                return bodies.AfterBody(self._read_letters(parts[0]), self._read_letters(parts[-1]), calls)
+                token = _require_token(parts[1]) if tree.data == "within" else None
+                is_time = token is not None and token.type == "DURATION"
+                within = None if token is None else read_duration(token) if is_time else self._read_count(token)
+                return bodies.AfterBody(self._read_letters(parts[0]), self._read_letters(parts[-1]), within)
             case "at_least":
                 return bodies.AtLeastBody(self._read_count(_require_token(parts[0])), self._read_letters(parts[1]))
             case "at_most" | "at_most_since" | "at_most_within":
@@ -608,11 +631,9 @@ class _GuardFileReader:
         token = _require_token(tree.children[0])
         text = str(token).split("#")[0].strip()
         try:
-            limits = read_line(text)
-        except WrongWord as error:
-            self.source.fail_at(str(error), find_place(token), suggestion=error.suggestion)
+            limits = _read_line(text)
         except ValueError as error:
-            self.source.fail_at(str(error), find_place(token))
+            self.source.fail_at(str(error), find_place(token), suggestion=getattr(error, "suggestion", None))
         if limits.times or limits.default is not None or not limits:
             self.source.fail_at(
                 "here a limit names its letters, or a sum", find_place(token), suggestion="%limit 3 search"

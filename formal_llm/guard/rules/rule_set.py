@@ -129,15 +129,19 @@ class BeforeBody:
 
 @dataclass(frozen=True, slots=True)
 class AfterBody:
-    """``A after each B``: every B is followed by an A before the end, or ``within 3 calls``."""
+    """``A after each B``: every B is followed by an A before the end, ``within 3 calls``, or ``within 10min``."""
 
     first: Names
     then: Names
-    calls: int | None = None
+    within: int | timedelta | None = None
 
     def __str__(self) -> str:
-        deadline = f"within {self.calls} call{'s' if self.calls != 1 else ''} after"
-        return f"{_join_names(self.first)} {'after each' if self.calls is None else deadline} {_join_names(self.then)}"
+        order = "after each"
+        if isinstance(self.within, int):
+            order = f"within {self.within} call{'s' if self.within != 1 else ''} after"
+        elif self.within is not None:
+            order = f"within {format_duration(self.within)} after"
+        return f"{_join_names(self.first)} {order} {_join_names(self.then)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +259,7 @@ class GuardRuleSet:
     def others(self) -> Mapping[str, frozenset[str]]:
         """The letters that calls have by what they are not: each with the letters that a call with it has not."""
         found = {rule.body.others: frozenset(rule.body.names) for rule in self.rules if isinstance(rule.body, OnlyBody)}
-        counted = any(isinstance(rule.body, AfterBody) and rule.body.calls is not None for rule in self.rules)
+        counted = any(isinstance(rule.body, AfterBody) and rule.body.within is not None for rule in self.rules)
         return {**found, ANY_CALL: frozenset()} if counted else found
 
     def __str__(self) -> str:

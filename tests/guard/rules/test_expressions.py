@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.guard import Call
+from formal_llm.guard import Call, Guard, GuardRules, Result
 from formal_llm.guard.rules.expressions import Scope, read_json
 from formal_llm.guard.rules.labels import Labeller
 from formal_llm.guard.rules.reading import read_rules
@@ -91,3 +91,67 @@ def test_scope() -> None:
     assert read_json('{"a": 1}') == {"a": 1}
     assert read_json("{broken") == "{broken"
     assert Scope({"a": 1}, {}, {"a": 2}, True).look_up("a") == 2
+
+
+@pytest.mark.parametrize(
+    ("condition", "arguments", "wanted"),
+    [
+        ("all(x in a, x > 1)", {"a": [2, 3]}, True),
+        ("all(x in a, x > 1)", {"a": []}, True),
+        ("all(x in a, x > b)", {"a": [2, 3], "b": 2}, False),
+        ("all(x in a, y in b, x + y == 5)", {"a": [2, 3], "b": [3, 2]}, True),
+        ("all(x in a, y in b, x < y)", {"a": [2], "b": [3, 2]}, None),  # not of the same length
+        ("all(x in a, x > 1)", {"a": 3}, None),
+        ("all(x in a, x > 1)", {"a": ["?", 3]}, None),
+        ("all(x in a, x > 1)", {"a": ["?", 1]}, False),  # whatever the first is
+        ("not all(x in a, not (x > 1))", {"a": ["?", 3]}, True),  # some item
+        ("all(x in a, all(y in x.b, y > x.c))", {"a": [{"b": [2], "c": 1}, {"b": [3, 4], "c": 2}]}, True),
+        ("all(approved in a, approved > 1)", {"a": [2]}, True),  # what a condition names hides all else
+    ],
+)
+def test_all_items(condition: str, arguments: dict[str, object], wanted: bool | None) -> None:
+    assert outcome(condition, **arguments) is wanted
+
+
+ITEMS = st.lists(st.sampled_from("abcd"), max_size=3)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("PQ"), ITEMS), max_size=4),
+    st.lists(st.tuples(st.sampled_from("12"), st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("PQ")), max_size=2)), max_size=3),
+    ITEMS,
+    ITEMS,
+)  # fmt: skip
+def test_joins_over_earlier_results(
+    products: list[tuple[str, list[str]]],
+    orders: list[tuple[str, list[tuple[str, str]]]],
+    old: list[str],
+    new: list[str],
+) -> None:
+    """An exchange is right if each new item is of the product of the old one, as a join of two tables finds it."""
+    rules = """
+order: get_order.result with id = id, items = items
+product: get_product.result with id = id, items = items
+right: swap[all(old in olds, new in news,
+    last(product[.items contains new].id) in last(order(order_id).items[* where .item == old].product))]
+rule r: never right
+"""
+    state = Guard(GuardRules.from_string(rules)).start()
+    for key, row in orders:
+        items = [{"item": item, "product": product} for item, product in row]
+        state = state.after(Result("get_order", {}, {"id": key, "items": items}))
+    for key, contained in products:
+        state = state.after(Result("get_product", {}, {"id": key, "items": contained}))
+    product_of = {item: key for key, contained in products for item in contained}
+    order = dict(orders).get("1")
+    pairs = [
+        None if order is None or fresh not in product_of else (one, product_of[fresh]) in order
+        for one, fresh in zip(old, new, strict=False)
+    ]
+    wanted = None if len(old) != len(new) else False if False in pairs else None if None in pairs else True
+    call = Call("swap", {"order_id": "1", "olds": old, "news": new})
+    decision = state.check(call)
+    assert (decision.action, "it cannot be told" in decision.reason) == (
+        ("allow", False) if wanted is False else ("block", wanted is None)
+    )
+    assert state.guard.resume(state.snapshot()).check(call) == decision

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.guard import Call, Guard, GuardRules
+from formal_llm.guard import Call, Guard, GuardRules, Result
 from formal_llm.guard.rules.labels import Labeller
-from formal_llm.guard.rules.possible_events import find_possible_events
+from formal_llm.guard.rules.possible_events import find_possible_events, find_possible_results
 from formal_llm.guard.rules.reading import read_rules
 from tests.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
 from tests.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
@@ -135,3 +135,29 @@ def test_the_least_amount_of_a_call_is_nothing_and_never_less() -> None:
     assert 5 < least[frozenset("ab")]["c"] < 5.1
     below = Labeller(read_rules("a: t[n < -2] with c = n\nrule r: budget c <= 8\n").letters)
     assert find_possible_events(below, "call", "t").least[frozenset("a")] == {}  # less than nothing is no amount
+
+
+def test_a_letter_without_a_condition_is_always_there() -> None:
+    """Also where it is not known which other letters the event has: no call of the tool is open."""
+    text = (
+        "found: find.result[ok]\ndata: get_*\nodd: get_x[not found(n)]\nrule r: found before data\nrule s: never odd\n"
+    )
+    rules = GuardRules.from_string(text.replace("[ok]", "[ok] with n = n"))
+    found = find_possible_events(rules.labeller, "call", "get_x")
+    assert {letters for letters in (*found.least, *found.doubtful) if "data" not in letters} == set()
+    assert Guard(rules, ["find", "get_x"]).start().allowed_tools() == ("find",)
+
+
+def test_results_after_all_calls_that_differ_in_what_they_pass_on() -> None:
+    text = (
+        "small: pay[n < 5]\nodd: pay[m == 3]\nlow: pay.result[n < 5 and done]\nrule r: never low after odd or small\n"
+    )
+    labeller = GuardRules.from_string(text).labeller
+    found = find_possible_results(labeller, "pay")
+    wanted: dict[frozenset[str], set[frozenset[str]]] = {}
+    for n, m, done in product((4, 6), (2, 3), (True, False)):
+        call = Call("pay", {"n": n, "m": m})
+        result = Result("pay", call.arguments, {"done": done})
+        letters = wanted.setdefault(frozenset(labeller.label_event(call).letters), set())
+        letters.add(frozenset(labeller.label_event(result).letters))
+    assert {call: set(variants.least) for call, variants in found.items()} == wanted

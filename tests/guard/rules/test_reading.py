@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 
 from formal_llm.errors import NotationError
 from formal_llm.guard import GuardRules
-from formal_llm.guard.rules.reading import read_rules
+from formal_llm.guard.rules import reading
+from formal_llm.guard.rules.reading import load_parser, read_rules
 
 SHOP = '''# shop
 pay: pay_invoice[amount > 100 and currency in {EUR, "US D"} or not has(x.y[0].z)]
@@ -31,7 +34,9 @@ rule f: formula """(not (eventually (next search "my.tool")))"""
 rule since: at most 2 search since yes
 rule end: search after each yes
 rule known: only pay or search or "my.tool" or "rule"
+same: swap[all(old in olds, new in items[*].id, old != new and last(seen[.text contains old].text) == new)]
 rule soon: search within 3 calls after yes
+rule quick: search or lines within 10min after yes
 rule next: search within 1 call after "my.tool"
 %limit 3 search
 %unsure ask
@@ -57,6 +62,11 @@ def test_of_several_files_the_strictest_line_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "said"),
     [
+        ("a: p[all(x in xs)]\nrule x: never a", 1, 6, "all takes different names"),
+        ("a: p[all(x in xs, x in ys, x > 1)]\nrule x: never a", 1, 6, "all takes different names"),
+        ("a: p[all(x.y in xs, x > 1)]\nrule x: never a", 1, 6, "all takes different names"),
+        ("a: p with k = k\nb: p[last(a[.n == 1].k) == 1]\nrule x: never b", 2, 11, "a gives no n"),
+        ("a: p with k = k\nb: p[last(a[* where .k == 1].k) == 1]\nrule x: never b", 2, 6, "last takes a field"),
         ("ok: q.result\npay: p[stems_from(a, ok)]\nrule x: never pay", 2, 8, "a letter that gives fields"),
         ("pay: p[stems_form(a, ok)]\nrule x: never pay", 1, 8, "did you mean stems_from?"),
         ("ok: q.result\nrule x: only ok", 2, 6, "no call is ok"),
@@ -136,3 +146,25 @@ class TestImports:
 def test_conditions() -> None:
     text = "x: t[(a or b) and not (c and d) and a - (b - c) > 2 * (a + b)]"
     assert str(read_rules(text + "\nrule r: never x")).split("\n")[0] == text
+
+
+def test_tables_that_are_kept_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    wanted = load_parser().parse(SHOP)
+    assert load_parser.__wrapped__().parse(SHOP) == wanted  # there is no folder to keep them in
+    folder = Path(cache_from_source(reading.__file__)).parent
+    folder.mkdir(parents=True)
+    made = load_parser.__wrapped__()
+    (kept,) = folder.glob("guard-*.lark")
+    loaded = load_parser.__wrapped__()
+    for parser in (made, loaded):
+        tree = parser.parse(SHOP)
+        assert tree == wanted
+        assert [one.meta.line for one in tree.iter_subtrees()] == [one.meta.line for one in wanted.iter_subtrees()]
+    kept.write_bytes(kept.read_bytes()[:1000])  # another process is writing it
+    assert load_parser.__wrapped__().parse(SHOP) == wanted
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    kept.unlink()
+    load_parser.__wrapped__()
+    assert not kept.exists()
