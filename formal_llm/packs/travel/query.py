@@ -6,7 +6,7 @@ The fields are those of TravelPlanner (Xie et al. 2024, arXiv 2402.01622), so th
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -25,8 +25,9 @@ _SOURCE = "fields of a query"
 
 
 class WishKind(StrEnum):
-    """The kinds of wishes for which the data set has no field; in comments, their names and their numbers."""
+    """The kinds of wishes; in comments, what their names and their numbers are."""
 
+    some_meal = "some meal"  # names: a cuisine that a meal offers
     no_mode = "no mode"  # names: modes that are not used
     only_modes = "only modes"  # names: the only modes that may be used, as "train" and "bus"
     rooms = "rooms"  # names: the kinds of room that are accepted, as "private room" and "shared room"
@@ -50,7 +51,7 @@ class WishKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TripWish:
-    """A wish for which the data set has no field.
+    """A wish: one for which the data set has no field, or the content of one of its fields.
 
     Attributes:
         kind: its kind, which says what names and numbers mean.
@@ -62,6 +63,12 @@ class TripWish:
     names: tuple[str, ...] = ()
     numbers: tuple[Money, ...] = ()
     text: str = field(default="", compare=False)
+
+
+#: The rooms that a field of a query accepts; another set of them is a wish for which there is no field.
+_ACCEPTED = {name: (name,) for name in ROOM_TYPES[:3]} | {"not shared room": ROOM_TYPES[:2]}
+#: The kinds of wishes that plans keep; a wish of another kind is reported as not enforced.
+ENFORCED: frozenset[WishKind] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,17 @@ class Constraints:
     cuisines: tuple[str, ...] = ()
     room_type: str | None = None
     transportation: str | None = None
+
+    def to_wishes(self) -> tuple[TripWish, ...]:
+        """Return the content of the fields as wishes; :func:`arrange_wishes` puts them back."""
+        kinds = WishKind.allows, WishKind.rooms, WishKind.no_mode
+        names = (
+            self.house_rule and (self.house_rule,),
+            self.room_type and _ACCEPTED[self.room_type],
+            self.transportation and (self.transportation.removeprefix("no "),),
+        )
+        found = [TripWish(kind, one) for kind, one in zip(kinds, names, strict=True) if one]
+        return (*found, *(TripWish(WishKind.some_meal, (cuisine,)) for cuisine in self.cuisines))
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of the data set."""
@@ -130,7 +148,28 @@ class TravelQuery:
             "budget": str(self.budget) if isinstance(self.budget, Decimal) else self.budget,
             "local_constraint": self.constraints.to_json(),
             "query": self.text,
+            **({"wishes": [[wish.kind, wish.names, list(map(str, wish.numbers))] for wish in self.wishes]} if self.wishes else {}),
         }
+
+
+def arrange_wishes(wishes: Iterable[TripWish]) -> tuple[Constraints, tuple[TripWish, ...]]:
+    """Return the fields that hold wishes, the first of a kind where a field holds one, and the wishes that are left."""
+    fields: dict[str, str] = {}
+    cuisines, left = [], []
+    for wish in dict.fromkeys(wishes):
+        room = next((name for name, accepted in _ACCEPTED.items() if set(accepted) == set(wish.names)), None)
+        match wish.kind:
+            case WishKind.some_meal:
+                cuisines += wish.names
+            case WishKind.allows if "house_rule" not in fields:
+                fields["house_rule"] = wish.names[0]
+            case WishKind.rooms if room and "room_type" not in fields:
+                fields["room_type"] = room
+            case WishKind.no_mode if f"no {wish.names[0]}" in TRANSPORTATION and "transportation" not in fields:
+                fields["transportation"] = f"no {wish.names[0]}"
+            case _:
+                left.append(wish)
+    return Constraints(cuisines=tuple(dict.fromkeys(cuisines)), **fields), tuple(left)
 
 
 def query_of(fields: Mapping[str, object]) -> TravelQuery:
@@ -161,7 +200,19 @@ def query_of(fields: Mapping[str, object]) -> TravelQuery:
         None if budget is None else dollars(budget),
         constraints_of(wishes),
         str(fields.get("query") or ""),
+        tuple(map(_read_wish, _read_list({"wishes": fields.get("wishes") or ()}, "wishes"))),
     )
+
+
+def _read_wish(value: object) -> TripWish:
+    try:
+        kind, names, numbers = value  # type: ignore[misc]  # anything else is an error
+        return TripWish(WishKind(kind), tuple(map(str, names)), tuple(map(dollars, numbers)))
+    except (TypeError, ValueError):
+        raise NotationError(
+            f"a wish should be a kind, a list of names and a list of numbers, not {value!r}", file=_SOURCE,
+            expected=list(WishKind),
+        ) from None  # fmt: skip
 
 
 def constraints_of(wishes: Mapping[str, object]) -> Constraints:

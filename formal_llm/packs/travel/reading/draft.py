@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from formal_llm.errors import QueryError, did_you_mean
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.query import Constraints, TravelQuery
+from formal_llm.packs.travel.query import ENFORCED, TravelQuery, TripWish, arrange_wishes
 from formal_llm.packs.travel.rows import Money
 
 #: The maximum length of a trip; the data set has at most seven days.
@@ -41,7 +41,7 @@ class QueryDraft:
         cities: the number of cities.
         people: the number of travellers.
         budget: the dollars for all travellers.
-        house_rule, room_type, transportation, cuisines: the wishes.
+        wishes: the wishes.
         problems: the problems: the part of the text, the problem, a suggestion.
         assumed, not_understood: as in :class:`QueryReading`.
     """
@@ -54,10 +54,7 @@ class QueryDraft:
     cities: int | None = None
     people: int | None = None
     budget: Money | None = None
-    house_rule: str | None = None
-    room_type: str | None = None
-    transportation: str | None = None
-    cuisines: tuple[str, ...] = ()
+    wishes: list[TripWish] = field(default_factory=list)
     problems: list[tuple[str, str, str | None]] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
     not_understood: list[str] = field(default_factory=list)
@@ -85,6 +82,7 @@ class QueryDraft:
         if self.budget is None:
             self.assumed.append("money does not matter, since no budget is told")
         assert self.org and self.dest and self.days and self.cities and self.first
+        constraints, wishes = arrange_wishes(self.wishes)
         query = TravelQuery(
             self.org,
             self.dest,
@@ -93,8 +91,9 @@ class QueryDraft:
             tuple(self.first + timedelta(day) for day in range(self.days)),
             self.people,
             self.budget,
-            Constraints(self.house_rule, self.cuisines, self.room_type, self.transportation),
+            constraints,
             text,
+            wishes,
         )
         return QueryReading(query, tuple(self.assumed), tuple(dict.fromkeys(self.not_understood)))
 

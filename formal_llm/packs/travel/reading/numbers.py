@@ -24,6 +24,12 @@ _WORDS = rf"(?:{'|'.join([*reversed(_ONES), *_TENS])}|hundred|thousand|and|a)"
 _NUMBER = "|".join([*reversed(_ONES), *_TENS])
 IN_WORDS = rf"(?:(?:{_NUMBER}|a)(?:[ -]+{_WORDS}){{0,4}}[ -]+(?:hundred|thousand)(?:[ -]+{_WORDS}){{0,5}})"
 
+#: A time of day.
+CLOCK = (
+    r"(?:noon|midday|midnight|\d{1,2}(?::\d\d)?(?![\d/])\s*(?:a\.?m\b\.?|p\.?m\b\.?|o['’]clock)?"
+    r"(?:\s*(?:in the (?:morning|afternoon|evening)|at night))?)"
+)
+
 
 def count_of(word: str) -> int:
     """Return the value of a count.
@@ -50,3 +56,16 @@ def amount_of(text: str) -> int | Decimal:
         elif word not in ("and", "a"):
             current += _SMALL[word]
     return total + current
+
+
+def minute_of(text: str) -> int | None:
+    """Return the minute of the day that :data:`CLOCK` found; None for "at 6", which may be morning or evening."""
+    plain = text.casefold()
+    if not plain[0].isdigit():
+        return {"noon": 720, "midday": 720}.get(plain, 1440)
+    hour, _, rest = plain.partition(":") if ":" in plain else re.split(r"(?<=\d)(?!\d)()", plain, maxsplit=1)
+    minutes = int(rest[:2]) if ":" in plain else 0
+    late = re.search(r"p\.?m|afternoon|evening|night", rest)
+    if not (late or ":" in plain or int(hour) > 7 or re.search(r"a\.?m|morning", rest)) or int(hour) > 24:
+        return None
+    return (int(hour) % 12 + 12 if late and int(hour) <= 12 else int(hour)) * 60 + minutes

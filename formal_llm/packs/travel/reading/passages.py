@@ -1,56 +1,98 @@
-"""A text with the parts of it that have been understood."""
+"""A text with the parts of it that have been understood, and whether it asks for what it mentions."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from enum import StrEnum
 from functools import cached_property
 
-#: Words that do not describe a trip by themselves, or only express that one is wanted.
-_FILLER_WORDS = """
-    a able about absolutely accommodate accommodated accommodation accommodations additionally adult adventure
-    afford after afternoon again ahead all allocate allocated allotted allow allowed allows alone along also
-    alternative altogether am an and any anything approximately are around arrange arranging arrival arrive arriving
-    as ask assemble assist at available avoid back be because been before begin beginning begins being below best
-    between beyond blend book both break brief bring bringing budget budgeted budgeting but by can capped city
-    colleagues come comes coming commence commencing company compose concerned conclude consider considering cooking
-    cost cost-effective costs could couple cover covering covers craft crafting create creating cuisine cuisines
-    culinary curious currently date dates day days dear depart departing departs departure design desired
-    destination destinations details develop devise different dining dinner distinct do does dollars done down draft
-    during each eat eating else embark embarking end ending ends enjoy enough ensure entire entirely etc even every
-    everyone everything exactly exceed exceeding excited expect expenses experience explore exploring extending far
-    find fine first flexible fly follow following fond food foods for formulate forward friendly friends from full
-    fully further generate generating get getaway give go goal going good grateful great ground group guests guide
-    had happy has have having he head headed heading hello help helpful helping her here hey hi him his holiday
-    holidays home hope hoping hotel hotels house how however i idea ideal ideally if imperative important in include
-    included includes including individual indulge intend intended intending interested into involve is it itinerary
-    its itself journey just keen keep keeping kick kicking kind kindest kindly know last lasting lasts late later
-    least leave leaving leisure less let lie like limit limited little live local lodging lodgings long look looking
-    lot love lovely lovers made make making many map march max maximum may me meal meals means meet might mind money
-    month more morning most move moving much must my myself necessary necessity need needed needing needs new next
-    nice night nights no nor normally not note nothing now number of off offer offering offers ok okay on once one
-    ones only onwards open option options or order organise organising organize organizing origin other our ours
-    ourselves out outline outlined over overall own particular particularly party pay pays people per perhaps
-    permissible permit person persons place places plan planned planner planning plans please plus pocket possible
-    prefer preferable preferably preference preferences preferred prepare prepared proposal propose provide provided
-    providing put question quick range rather ready really reason refuse regard regarding regards rent request
-    require required requirement requirements requires residing responsible restaurants return returning revised
-    rough round route rules same sample schedule scheduled searching see seek seeking series serve set setting
-    settle several shall she short should show since single sketch so some someone something soon span spanning
-    specific specifically spend spending stage start started starting starts state states stay stayed staying stays
-    step still stop stopping stops strangers strictly such suggest suggestion sum sure take takes taking tell term
-    terms than thank thanks that the their them then there these they thing things think this those though three
-    through time times to together too total tour touring tours toward towards town towns transport transportation
-    travel traveler travelers traveling traveller travellers travelling travels trip trips try trying two under
-    unique until up upon us use using vacation variety various venture venturing very via visit visited visiting
-    visits vital walk wanna want wanted wants was way we week weekend weekends weeks welcome welcomes well were what
-    whatever when where which while who whole whom will willing wish wishes with within work would year years yes
-    yet you your yours
+#: Stems of words that do not describe a trip by themselves, or only express that one is wanted.
+_FILLER_STEMS = """
+    a abl about absolute acces accommod accommodat acros additional adher adult adventur afford after afternoon
+    again ahead aim all alloc allocat allott allow alon along also alternativ altogether alway am amid an and any
+    anyth appreciat approximate are around arrang arriv arrival as asid ask assembl assist assistanc at authentic
+    availabl avoid back be becaus been befor begin beginn being below beneficial best between beyond bit blend book
+    both break brief bring budget but by can cap capp carri carry choos city clarify colleagu com commenc company
+    compos concern conclud consider constraint construct cook cost cost-effectiv could coupl cover craft creat
+    cuisin culinary curiou current dat day dear delight depart departur design desir destin detail develop devis
+    different din dinner distinct divers do doe dollar don down draft draw dur each eat either els embark encompas
+    end enjoy enough ensur entir entire establishment etc even every everyon everyth exact exce exceed excit expect
+    expens experienc explor extend fancy far fin find first flexibl fly follow fond food for formulat forward friend
+    from ful full further generat get getaway giv glad go goal going good grateful great ground group guest guid had
+    happy has hav he head hello help helpful henc her hey hi him his holiday hom hop hotel hous how however i idea
+    ideal if imperativ importanc important in includ individual indulg initiat insist intend intent interest into
+    involv is it itinerary its itself journey just keen keep kick kind kindest know last lat later least leav leisur
+    les let lie lik limit littl loc local lodg long look lot lov love lover mad main mak many map march max maximum
+    may me meal mean meet mention might mind mod money month mor morn most mov much must my myself necessary
+    necessity need new next nic night no nor normal not notabl noth now number of off offer ok okay old on onc one
+    only onward open option or order organis organiz origin other our ourselv out outlin over overall own palat
+    palett particular party pay peopl per perhap permissibl permit person pick plac plan plann planner pleas pleasur
+    plu pocket possibl prefer preferab preferabl preferenc preferr prepar propos proposal provid put question quick
+    rang rat rather ready real reason refus regard reliant rely rent request requir requirement resid responsibl
+    restaurant return revis roam rough round rout rul sam sampl schedul search see seek seri serv set sett settl
+    several shall she short should show simp sinc singl sketch so som someon someth soon span spann special specific
+    specifical spend stag start stat stay step still stop stopp stranger strict subject such suggest suggestion
+    suitabl sum sur tak tell term than thank that the their them then ther thes they thi thing think thos though
+    thre through till tim to together too total tour toward town transport travel traveler travell traveller trip
+    try two under uniqu until up upon us use using vac variety variou ventur very via visit vital walk wanna want
+    was way we week weekend welcom well wer what whatever when wher which whil who whol whom will wish with within
+    work would year yes yet you your
 """
-_FILLER = frozenset(_FILLER_WORDS.split())
+_FILLER = frozenset(_FILLER_STEMS.split())
+_ENDING = re.compile(r"(?<=\w{3})(?:ations?|ings?|ed|es|s|e|ly)$")
 _CLAUSE = re.compile(r"[^.;!?,:\n()]+(?:\.(?=\S)[^.;!?,:\n()]*)*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+", re.UNICODE)
+
+#: Words that begin another wish in the same clause.
+_JOINS = re.compile(r"\b(?:and|but|so|while|because|although|though|yet|whereas)\b|(?=\bnor\b)", re.IGNORECASE)
+_NEGATIONS = re.compile(
+    r"n['’]t\b|\b(?:no|not|never|without|cannot|non|avoid\w*|exclud\w*|rul(?:e|es|ing) out|neither|nor|nobody|none|"
+    r"nothing|unable|afraid|fear\w*|scare[sd]?|hate\w*|dislik\w*|refus\w*|skip\w*|allergic|impossible|forbid\w*|"
+    r"prohibit\w*|restrict\w*|ban(?:s|ned)?|against|opposed|free of|(?:sick|tired|enough) of|fed up with|instead of|"
+    r"out of the question|excluded|ruled out|no-go|except|(?:rather|sooner|better)\b[^.;]*?\bthan)\b",
+    re.IGNORECASE,
+)
+_NEED = r"(?:necessary|needed|required|essential|important|mandatory|a must)"
+#: Before a mention: it is neither asked for nor excluded. Each has its own negation, which is no refusal.
+_OPEN_BEFORE = re.compile(
+    rf"(?:\bnot|n['’]t)\s+(?:\w+ly\s+)?(?:be\s+)?(?:mind|care|need|require|have to|has to|insist|matter|{_NEED})\b|"
+    r"\bneed not\b|\bno (?:real )?(?:need|reason|objections?|problem|trouble|issues?)\b|"
+    r"(?:\b(?:not|no|none|nobody)\b|n['’]t\b|\bno one\b)[^.;]*?\b(?:against|averse|opposed|afraid|scared|only|just)\b|"
+    r"\b(?:fine|ok|okay|comfortable|willing|open|no problem)(?: also| even)? (?:with|to)\b",
+    re.IGNORECASE,
+)
+#: Behind a mention.
+_OPEN_BEHIND = re.compile(
+    rf"^(?:\s+[\w-]+){{0,2}}?\s+(?:(?:is|are|would be)(?: also| all| quite| totally)?\s+(?:fine|ok|okay|all right|acceptable|"
+    rf"optional|no problem|not a problem)\b|(?:is|are|be)(?: not|n['’]t)\s+(?:\w+ly\s+)?{_NEED}|need(?: not|n['’]t)\b|"
+    r"do(?:es)?(?: not|n['’]t)\s+(?:have to|need|matter)\b)",
+    re.IGNORECASE,
+)
+_ALL_BUT = re.compile(
+    r"\b(?P<all>anything|everything|any \w+|all(?: \w+)?|nothing|no \w+|none)\s+(?:but|except(?: for)?|besides|other than|"
+    r"apart from)\s+(?:(?:by|to|in|a|an|the|eat|take|have)\s+)*$",
+    re.IGNORECASE,
+)
+_BEGINS = re.compile(r"(?=\b(?:we|I|please)\b)", re.IGNORECASE)
+_SUPPOSES = re.compile(r"\b(?:think|believe|suppose|imagine|say|feel)(?: that)?\s*$", re.IGNORECASE)
+_RELATIVE = re.compile(r"\b(?:that|which|who|where|with|without|if|when)\b", re.IGNORECASE)
+_ONLY = re.compile(r"\b(?:only|solely|exclusively|nothing but)\b", re.IGNORECASE)
+#: A refusal that ends before its object: "avoid, if possible, flights".
+_DANGLING = re.compile(
+    r"\b(?:avoid|not|no|never|without|skip|exclude|(?:not|never|n['’]t) (?:want|take|book|use|like|include))\s*$", re.IGNORECASE
+)
+
+
+class Stance(StrEnum):
+    """What a text says about something that it mentions."""
+
+    wanted = "wanted"
+    only = "only"
+    excluded = "excluded"
+    open = "open"  # neither asked for nor excluded: "we would not mind flying"
+    unclear = "unclear"
 
 
 class Passage:
@@ -97,7 +139,46 @@ class Passage:
     def _is_meaningful(self, begin: int, end: int) -> bool:
         """Return whether a word describes a trip by itself; contractions such as "I'd" and "we're" do not."""
         word = self.text[begin:end].casefold()
-        return word not in _FILLER and not re.search(r"['’]", word) and (len(word) > 1 or word.isdigit())
+        return _ENDING.sub("", word) not in _FILLER and not re.search(r"['’]", word) and (len(word) > 1 or word.isdigit())
+
+    def find_stance(self, begin: int, end: int) -> Stance:
+        """Return what the clause around a mention says about it.
+
+        Negations are counted within the part of the clause that no "and" or "but" separates from the mention; phrases
+        such as "not necessary", and "anything but", come first. What is understood of the clause is marked.
+        """
+        left_begin, right_end = self.clause_span(begin)
+        before, behind = self.text[left_begin:begin], self.text[end:right_end]
+        if all_but := _ALL_BUT.search(before):
+            self.mark_spans((left_begin + all_but.start(), begin))
+            denied = bool(_NEGATIONS.search(before[: all_but.start()])) != all_but["all"].casefold().startswith("no")
+            return Stance.only if denied else Stance.excluded
+        behind = _RELATIVE.split(_JOINS.split(behind)[0])[0]
+        *begun, before = _BEGINS.split(_JOINS.split(before)[-1])
+        if begun and _SUPPOSES.search(begun[-1]):
+            before = begun[-1] + before
+        # "such flights, if possible, avoid": a clause without a verb of its own continues the one before.
+        earlier = [span for span in self.clauses if span[1] <= left_begin][-2:]
+        for one in earlier if not before.strip() else ():
+            if _DANGLING.search(self.text[slice(*one)]):
+                self.mark_spans(one)
+                return Stance.excluded
+        parts = ((begin - len(before), before), (end, behind))
+        is_open = (_OPEN_BEFORE.search(before), _OPEN_BEHIND.search(behind))
+        for (start, _), found in zip(parts, is_open, strict=True):
+            if found:
+                self.mark_spans((start + found.start(), start + found.end()))
+        if any(is_open):
+            return Stance.open
+        negations = [(start + one.start(), start + one.end()) for start, part in parts for one in _NEGATIONS.finditer(part)]
+        self.mark_spans(*negations)
+        if len(negations) > 2:
+            return Stance.unclear
+        if len(negations) == 1:
+            return Stance.excluded
+        only = [start + one.start() for start, part in parts for one in _ONLY.finditer(part)]
+        self.mark_spans(*[(at, at + 4) for at in only])
+        return Stance.only if only else Stance.wanted
 
     @cached_property
     def clauses(self) -> tuple[tuple[int, int], ...]:
