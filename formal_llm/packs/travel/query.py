@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
+from typing import cast
 
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.packs.travel.rows import Money
@@ -65,7 +66,44 @@ class TripWish:
     numbers: tuple[Money, ...] = ()
     text: str = field(default="", compare=False)
 
+    def __str__(self) -> str:
+        """Describe the wish in a few words, as in "no flight between 22:00 and 06:00"."""
+        names = " or ".join(self.names)
+        number = f"{self.numbers[0]:,}" if self.numbers else ""
+        begin, end = ([f"{int(minute) // 60:02}:{int(minute) % 60:02}" for minute in self.numbers] + ["", ""])[:2]
+        first, per = (*self.names, "", "")[:2]
+        words = _WORDS[self.kind].format(
+            names=names, number=number, begin=begin, end=end, first=first, is_="is" if names == "smoking" else "are",
+            day=f" on day {number}" if number else "", each=f" each {per}" if per not in ("", "trip") else "",
+            meal=f" for {per}" if per else "",
+        )  # fmt: skip
+        return words.strip()
 
+
+#: The words for each kind of wish.
+_WORDS = {
+    WishKind.some_meal: "{names} food",
+    WishKind.no_mode: "no {names}",
+    WishKind.only_modes: "only {names}",
+    WishKind.rooms: "a bed in: {names}",
+    WishKind.allows: "a bed where {names} {is_} allowed",
+    WishKind.forbids: "a bed where {names} {is_} not allowed",
+    WishKind.no_flight: "no flight that leaves or lands between {begin} and {end}",
+    WishKind.leave_after: "leaving after {begin}",
+    WishKind.arrive_by: "arriving by {begin}",
+    WishKind.home_by: "home by {begin}",
+    WishKind.travel_hours: "at most {number} hours of travel a day",
+    WishKind.visit: "a visit to {names}{day}",
+    WishKind.never: "no visit to {names}",
+    WishKind.sights: "at least {number} sights a day",
+    WishKind.every_meal: "{names} food at every meal",
+    WishKind.day_meal: "{first} food{meal}{day}",
+    WishKind.no_meal: "no {names} food",
+    WishKind.rating: "a rating of at least {number} for each {names}",
+    WishKind.at_most: "at most ${number}{each} for the {first}",
+    WishKind.stay: "{number} nights in {names}",
+    WishKind.free_evening: "a free evening{day}",
+}
 #: The rooms that a field of a query accepts; another set of them is a wish for which there is no field.
 _ACCEPTED = {name: (name,) for name in ROOM_TYPES[:3]} | {"not shared room": ROOM_TYPES[:2]}
 #: The kinds of wishes that plans keep; a wish of another kind is reported as not enforced.
@@ -124,6 +162,7 @@ class TravelQuery:
         constraints: the wishes.
         text: the query as it was written.
         wishes: the wishes for which the data set has no field.
+        not_understood: the parts of the text that were not understood; not compared.
     """
 
     org: str
@@ -136,6 +175,7 @@ class TravelQuery:
     constraints: Constraints = field(default_factory=Constraints)
     text: str = ""
     wishes: tuple[TripWish, ...] = ()
+    not_understood: tuple[str, ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of the data set; :func:`query_of` reads them back."""
@@ -149,14 +189,19 @@ class TravelQuery:
             "budget": str(self.budget) if isinstance(self.budget, Decimal) else self.budget,
             "local_constraint": self.constraints.to_json(),
             "query": self.text,
-            **({"wishes": [[wish.kind, wish.names, list(map(str, wish.numbers))] for wish in self.wishes]} if self.wishes else {}),
+            **(
+                {"wishes": [[wish.kind, wish.names, list(map(str, wish.numbers))] for wish in self.wishes]}
+                if self.wishes
+                else {}
+            ),
         }
 
 
 def arrange_wishes(wishes: Iterable[TripWish]) -> tuple[Constraints, tuple[TripWish, ...]]:
     """Return the fields that hold wishes, the first of a kind where a field holds one, and the wishes that are left."""
     fields: dict[str, str] = {}
-    cuisines, left = [], []
+    cuisines: list[str] = []
+    left: list[TripWish] = []
     for wish in dict.fromkeys(wishes):
         room = next((name for name, accepted in _ACCEPTED.items() if set(accepted) == set(wish.names)), None)
         match wish.kind:
@@ -171,6 +216,15 @@ def arrange_wishes(wishes: Iterable[TripWish]) -> tuple[Constraints, tuple[TripW
             case _:
                 left.append(wish)
     return Constraints(cuisines=tuple(dict.fromkeys(cuisines)), **fields), tuple(left)
+
+
+#: The wishes that a field can hold, with the cuisines of published queries.
+FIELD_WISHES = (
+    *(TripWish(WishKind.allows, (name,)) for name in HOUSE_RULES),
+    *(TripWish(WishKind.rooms, accepted) for accepted in _ACCEPTED.values()),
+    *(TripWish(WishKind.no_mode, (name.removeprefix("no "),)) for name in TRANSPORTATION),
+    *(TripWish(WishKind.some_meal, (name,)) for name in CUISINES),
+)
 
 
 def query_of(fields: Mapping[str, object]) -> TravelQuery:
@@ -207,7 +261,7 @@ def query_of(fields: Mapping[str, object]) -> TravelQuery:
 
 def _read_wish(value: object) -> TripWish:
     try:
-        kind, names, numbers = value  # type: ignore[misc]  # anything else is an error
+        kind, names, numbers = cast("tuple[str, Sequence[object], Sequence[object]]", value)
         return TripWish(WishKind(kind), tuple(map(str, names)), tuple(map(dollars, numbers)))
     except (TypeError, ValueError):
         raise NotationError(

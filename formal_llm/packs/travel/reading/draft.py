@@ -22,12 +22,20 @@ class QueryReading:
     Attributes:
         query: the query.
         assumed: the assumptions about missing facts, such as ``"one person travels"``.
-        not_understood: parts of the text that were not understood, or that no plan can satisfy.
     """
 
     query: TravelQuery
     assumed: tuple[str, ...] = ()
-    not_understood: tuple[str, ...] = ()
+
+    @property
+    def not_understood(self) -> tuple[str, ...]:
+        """The parts of the text that were not understood, or that no plan can satisfy."""
+        return self.query.not_understood
+
+    @property
+    def not_enforced(self) -> tuple[TripWish, ...]:
+        """The wishes that were understood, but that no plan keeps yet."""
+        return tuple(wish for wish in self.query.wishes if wish.kind not in ENFORCED)
 
 
 @dataclass
@@ -40,7 +48,7 @@ class QueryDraft:
         first, last: the first and the last day.
         cities: the number of cities.
         people: the number of travellers.
-        budget: the dollars for all travellers.
+        budget, budget_units: the dollars, and for what they are: for all, or each "person", "day" or both.
         wishes: the wishes.
         problems: the problems: the part of the text, the problem, a suggestion.
         assumed, not_understood: as in :class:`QueryReading`.
@@ -54,6 +62,7 @@ class QueryDraft:
     cities: int | None = None
     people: int | None = None
     budget: Money | None = None
+    budget_units: frozenset[str] = frozenset()
     wishes: list[TripWish] = field(default_factory=list)
     problems: list[tuple[str, str, str | None]] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -82,6 +91,14 @@ class QueryDraft:
         if self.budget is None:
             self.assumed.append("money does not matter, since no budget is told")
         assert self.org and self.dest and self.days and self.cities and self.first
+        if self.budget is not None and self.budget_units:
+            each = self.budget
+            self.budget *= (self.days if "day" in self.budget_units else 1) * (
+                self.people if "person" in self.budget_units else 1
+            )
+            self.assumed.append(
+                f"${each:,} for each {' and '.join(sorted(self.budget_units))} is ${self.budget:,} in all"
+            )
         constraints, wishes = arrange_wishes(self.wishes)
         query = TravelQuery(
             self.org,
@@ -94,8 +111,9 @@ class QueryDraft:
             constraints,
             text,
             wishes,
+            tuple(dict.fromkeys(filter(None, self.not_understood))),
         )
-        return QueryReading(query, tuple(self.assumed), tuple(dict.fromkeys(self.not_understood)))
+        return QueryReading(query, tuple(dict.fromkeys(self.assumed)))
 
     def _check_places(self, world: World) -> None:
         cities, states = world.cities(), world.states

@@ -16,29 +16,29 @@ _FILLER_STEMS = """
     availabl avoid back be becaus been befor begin beginn being below beneficial best between beyond bit blend book
     both break brief bring budget but by can cap capp carri carry choos city clarify colleagu com commenc company
     compos concern conclud consider constraint construct cook cost cost-effectiv could coupl cover craft creat
-    cuisin culinary curiou current dat day dear delight depart departur design desir destin detail develop devis
-    different din dinner distinct divers do doe dollar don down draft draw dur each eat either els embark encompas
-    end enjoy enough ensur entir entire establishment etc even every everyon everyth exact exce exceed excit expect
-    expens experienc explor extend fancy far fin find first flexibl fly follow fond food for formulat forward friend
-    from ful full further generat get getaway giv glad go goal going good grateful great ground group guest guid had
-    happy has hav he head hello help helpful henc her hey hi him his holiday hom hop hotel hous how however i idea
-    ideal if imperativ importanc important in includ individual indulg initiat insist intend intent interest into
-    involv is it itinerary its itself journey just keen keep kick kind kindest know last lat later least leav leisur
-    les let lie lik limit littl loc local lodg long look lot lov love lover mad main mak many map march max maximum
-    may me meal mean meet mention might mind mod money month mor morn most mov much must my myself necessary
-    necessity need new next nic night no nor normal not notabl noth now number of off offer ok okay old on onc one
-    only onward open option or order organis organiz origin other our ourselv out outlin over overall own palat
-    palett particular party pay peopl per perhap permissibl permit person pick plac plan plann planner pleas pleasur
-    plu pocket possibl prefer preferab preferabl preferenc preferr prepar propos proposal provid put question quick
-    rang rat rather ready real reason refus regard reliant rely rent request requir requirement resid responsibl
-    restaurant return revis roam rough round rout rul sam sampl schedul search see seek seri serv set sett settl
-    several shall she short should show simp sinc singl sketch so som someon someth soon span spann special specific
-    specifical spend stag start stat stay step still stop stopp stranger strict subject such suggest suggestion
-    suitabl sum sur tak tell term than thank that the their them then ther thes they thi thing think thos though
-    thre through till tim to together too total tour toward town transport travel traveler travell traveller trip
-    try two under uniqu until up upon us use using vac variety variou ventur very via visit vital walk wanna want
-    was way we week weekend welcom well wer what whatever when wher which whil who whol whom will wish with within
-    work would year yes yet you your
+    crucial cuisin culinary curiou current dat day dear delight depart departur design desir destin detail develop
+    devis different din dinner distinct divers do doe dollar don down draft draw dur each eat either els embark
+    encompas encompass end enjoy enough ensur entir entire establishment etc even every everyon everyth exact exce
+    exceed excit expect expens experienc explor extend fancy far fin find first flexibl fly follow fond food for
+    formulat forward friend from ful full further generat get getaway giv glad go goal going good grateful great
+    ground group guest guid had happy has hav he head hello help helpful henc her hey hi him his holiday hom hop
+    host hotel hous how however i idea ideal if imperativ importanc important in includ individual indulg initiat
+    insist intend intent interest into involv is it itinerary its itself journey just keen keep kick kind kindest
+    know last lat later least leav leisur les let lie lik limit littl loc local lodg long look lot lov love lover
+    mad main mak many map march max maximum may me meal mean meet mention might mind mod money month mor morn most
+    mov much must my myself necessary necessity need new next nic night no nor normal not notab notabl noth now
+    number of off offer ok okay old on onc one only onward open option or order organis organiz origin other our
+    ourselv out outlin over overall own palat palett particular party pay peopl per perhap permissibl permit person
+    pick plac plan plann planner pleas pleasur plu pocket possibl prefer preferab preferabl preferenc preferr prepar
+    propos proposal provid put question quick rang rat rather ready real reason refus regard reliant rely rent
+    request requir requirement resid responsibl restaurant return revis roam room rough round rout rul sam sampl
+    schedul search see seek seri serv set sett settl several shall she short should show simp sinc singl sketch so
+    som someon someth soon span spann special specific specifical spend stag start stat stay step still stop stopp
+    stranger strict subject such suggest suggestion suitabl sum sur tak tell term than thank that the their them
+    then ther thes they thi thing think thos though thre through till tim to together too total tour toward town
+    transport travel traveler travell traveller trip try two under uniqu until up upon us use using vac variety
+    variou ventur very via visit vital walk wanna want was way we week welcom well wer what whatever when wher which
+    whil who whol whom will wish with within work would year yes yet you your
 """
 _FILLER = frozenset(_FILLER_STEMS.split())
 _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ings?|ed|es|s|e|ly)$")
@@ -48,7 +48,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+", re.UNICODE)
 #: Words that begin another wish in the same clause.
 _JOINS = re.compile(r"\b(?:and|but|so|while|because|although|though|yet|whereas)\b|(?=\bnor\b)", re.IGNORECASE)
 _NEGATIONS = re.compile(
-    r"n['’]t\b|\b(?:no|not|never|without|cannot|non|avoid\w*|exclud\w*|rul(?:e|es|ing) out|neither|nor|nobody|none|"
+    r"n['’]t\b|^[- ]free\b|\b(?:no|not|never|without|cannot|non|avoid\w*|exclud\w*|rul(?:e|es|ing) out|neither|nor|nobody|none|"
     r"nothing|unable|afraid|fear\w*|scare[sd]?|hate\w*|dislik\w*|refus\w*|skip\w*|allergic|impossible|forbid\w*|"
     r"prohibit\w*|restrict\w*|ban(?:s|ned)?|against|opposed|free of|(?:sick|tired|enough) of|fed up with|instead of|"
     r"out of the question|excluded|ruled out|no-go|except|(?:rather|sooner|better)\b[^.;]*?\bthan)\b",
@@ -81,7 +81,8 @@ _RELATIVE = re.compile(r"\b(?:that|which|who|where|with|without|if|when)\b", re.
 _ONLY = re.compile(r"\b(?:only|solely|exclusively|nothing but)\b", re.IGNORECASE)
 #: A refusal that ends before its object: "avoid, if possible, flights".
 _DANGLING = re.compile(
-    r"\b(?:avoid|not|no|never|without|skip|exclude|(?:not|never|n['’]t) (?:want|take|book|use|like|include))\s*$", re.IGNORECASE
+    r"\b(?:avoid|not|no|never|without|skip|exclude|(?:not|never|n['’]t) (?:want|take|book|use|like|include))\s*$",
+    re.IGNORECASE,
 )
 
 
@@ -125,6 +126,11 @@ class Passage:
             else:
                 yield from (self.text[a:b] for a, b in self._join_words(remaining))
 
+    def is_plain(self, begin: int, end: int) -> bool:
+        """Return whether a span has no word that describes a trip by itself and has not been understood."""
+        words = [(one.start() + begin, one.end() + begin) for one in _WORD.finditer(self.text[begin:end])]
+        return not any(self.is_free(*span) and self._is_meaningful(*span) for span in words)
+
     def _join_words(self, words: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """Join adjacent words without understood text between them to spans."""
         run: list[tuple[int, int]] = []
@@ -139,7 +145,9 @@ class Passage:
     def _is_meaningful(self, begin: int, end: int) -> bool:
         """Return whether a word describes a trip by itself; contractions such as "I'd" and "we're" do not."""
         word = self.text[begin:end].casefold()
-        return _ENDING.sub("", word) not in _FILLER and not re.search(r"['’]", word) and (len(word) > 1 or word.isdigit())
+        return (
+            _ENDING.sub("", word) not in _FILLER and not re.search(r"['’]", word) and (len(word) > 1 or word.isdigit())
+        )
 
     def find_stance(self, begin: int, end: int) -> Stance:
         """Return what the clause around a mention says about it.
@@ -170,7 +178,9 @@ class Passage:
                 self.mark_spans((start + found.start(), start + found.end()))
         if any(is_open):
             return Stance.open
-        negations = [(start + one.start(), start + one.end()) for start, part in parts for one in _NEGATIONS.finditer(part)]
+        negations = [
+            (start + one.start(), start + one.end()) for start, part in parts for one in _NEGATIONS.finditer(part)
+        ]
         self.mark_spans(*negations)
         if len(negations) > 2:
             return Stance.unclear

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from decimal import ROUND_FLOOR, Decimal
 
+from formal_llm.packs.travel.query import TripWish, WishKind, dollars
 from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.numbers import COUNT, DIGITS, IN_WORDS, amount_of, count_of
 from formal_llm.packs.travel.reading.passages import Passage
+from formal_llm.packs.travel.rows import Money
 
 _PEOPLE = (
     r"(?:people|persons?|individuals?|travell?ers?|guests|pax|ppl|participants|members|passengers|tourists|visitors|"
@@ -24,7 +27,7 @@ _TOTALS = tuple(
         rf"\b(?:group|party|family|team|crew|bunch|company|total)\s+of\s+(?P<n>{COUNT})\b(?!\s*-?\s*(?:days|nights))",
         rf"\b(?P<pairs>{COUNT})\s+couples\b",
         rf"\bnumber\s+of\s+(?:people|persons|travell?ers|guests)\s*(?:is|:|=)?\s*(?P<n>{COUNT})\b",
-        rf"(?<![$€£.,\d])\b(?P<n>{COUNT}|a single|single)[\s-]*(?:(?!per\b)\w+\s+)?{_PEOPLE}\b(?!\s*under)",
+        rf"(?<![$€£.,\d])\b(?!one of us)(?P<n>{COUNT}|a single|single)[\s-]*(?:(?!per\b)\w+\s+)?{_PEOPLE}\b(?!\s*under)",
         rf"\b(?:we|us)\s*(?:two|both|\((?P<n>{COUNT})\))|\b(?:we|us),?\s+(?P<m>two|three|four|five|six)\b",
         rf"\b(?:we|there)\s*(?:are|'re|’re|will be|'ll be)\s+(?:only\s+)?(?P<n>{COUNT})\b"
         r"(?!\s*(?:days|nights|cities|couples))",
@@ -45,7 +48,7 @@ _TWO = re.compile(
 )
 _THREE = re.compile(r"\b(?:trio|three of us|my parents and (?:I|me)|with my parents)\b", re.IGNORECASE)
 _OTHERS = re.compile(
-    rf"\bwith\s+(?P<n>{COUNT})\s+(?:other\s+|of my\s+)?(?:friends|colleagues|others|buddies|people|{_CHILDREN})\b|"
+    rf"\bwith\s+(?P<n>{COUNT})\s+(?:(?:other\s+|of my\s+)?(?:friends|colleagues|others|buddies|{_CHILDREN})|other people)\b|"
     rf"\bmy\s+(?P<m>{COUNT})\s+(?:{_SMALL}\s+)?(?:friends|brothers|sisters|{_CHILDREN})\b[^.,;!?]{{0,25}}\band\s+(?:I|me)\b",
     re.IGNORECASE,
 )
@@ -69,7 +72,32 @@ _BARE = re.compile(
 _OTHER_MONEY = re.compile(
     rf"[€£¥]\s?{DIGITS}|\b{DIGITS}\s?(?:€|£|euros?\b|EUR\b|pounds\b|GBP\b|yen\b|pesos\b)", re.IGNORECASE
 )
-_EACH = re.compile(r"\s*(?:per (?:person|head|capita|adult|traveller|traveler)|each|a head|apiece|pp\b)", re.IGNORECASE)
+_CURRENCY = r"(?:€|£|¥|euros?\b|EUR\b|pounds?\b|GBP\b|yen\b|pesos?\b)"
+#: The dollars for one of another currency.
+_RATE = re.compile(
+    rf"\b(?:1|one|an?)\s*{_CURRENCY}\s*(?:is|=|equals|costs|for)\s*\$?\s*(?P<a>\d+(?:\.\d+)?)(?:\s*(?:\$|dollars?|USD))?|"
+    rf"{_CURRENCY}\s?1\s*(?:is|=|equals)\s*\$?\s*(?P<b>\d+(?:\.\d+)?)(?:\s*(?:\$|dollars?|USD))?|"
+    rf"\$?\s?(?P<c>\d+(?:\.\d+)?)\s*(?:\$|dollars?|USD)?\s*(?:a|per|to the|for (?:a|one)|/)\s*{_CURRENCY}|"
+    r"\brate\s*(?:of|is|:)?\s*(?P<d>\d+\.\d+)",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(
+    r"[\s,]*(?:and )?(?:(?:(?:per|an?|each|every|for each|for every)\s|/)\s*"
+    r"(?P<unit>person|head|capita|adult|travell?er|day|night|meal)\b|(?P<each>each|apiece|pp|for each of us)\b)",
+    re.IGNORECASE,
+)
+_DAILY = re.compile(r"\b(?:daily|per day|a day)\b[^.;,!?]{0,30}$", re.IGNORECASE)
+_WHAT = (
+    r"(?:(?P<bed>hotels?|rooms?|accommodations?|lodgings?|beds?)|(?P<meals>meals?|food|eating|restaurants?|dinners?)|"
+    r"(?P<ways>flights?|transport\w*|tickets?|fares?))"
+)
+#: The part of a trip that an amount is for, behind it and before it.
+_FOR_WHAT = re.compile(rf"^\s*(?:in total |at most )?(?:for|on)\s+(?:(?:the|our|my|all|a)\s+)*{_WHAT}\b", re.IGNORECASE)
+_WHAT_COSTS = re.compile(
+    rf"\b{_WHAT}\s+(?:(?!and\b|or\b|our\b|with\b|for\b)\w+\s+){{0,2}}?(?:may|can|should|must|costs?|budget|under|up to|"
+    r"for|at)\b(?:(?!\bbudget is|\band\b)[^.;,!?]){0,40}$",
+    re.IGNORECASE,
+)
 
 
 def read_people(passage: Passage, draft: QueryDraft) -> None:
@@ -114,25 +142,72 @@ def _count_people(found: re.Match[str]) -> int:
 
 
 def read_budget(passage: Passage, draft: QueryDraft) -> None:
-    """Record the budget. Several different amounts are an error."""
+    """Record the budget, and bounds for parts of the trip. Several different budgets are an error."""
     text = passage.text
+    rates = list(_RATE.finditer(text)) if _OTHER_MONEY.search(text) else []
+    passage.mark_spans(*[one.span() for one in rates])
+    rate = Decimal(next(filter(None, rates[0].groups()))) if rates else None
     found = [one for one in _MONEY.finditer(text) if passage.is_free(*one.span())]
     if not found:
         found = [one for one in _BARE.finditer(text) if passage.is_free(*one.span("a"))]
-    amounts = list(dict.fromkeys(amount_of(next(filter(None, one.groups()))) for one in found))
-    if not amounts:
-        if other := _OTHER_MONEY.search(text):
-            draft.add_problem("budget", f"the budget is not in dollars: {other.group()}", "write it in dollars: $1,700")
-        return
-    others = list(_OTHER_MONEY.finditer(text))
+    others = [one for one in _OTHER_MONEY.finditer(text) if passage.is_free(*one.span())]
     passage.mark_spans(*[one.span() for one in [*found, *others]])
-    draft.not_understood += [one.group() for one in others]
-    if len(amounts) > 1:
-        listed = " and ".join(one.group().strip() for one in found)
+    amounts: list[tuple[Money, re.Match[str]]] = [
+        (amount_of(next(filter(None, one.groups()))), one) for one in found
+    ]  # fmt: skip
+    for one in others:
+        if rate is not None:
+            exact = amount_of(re.sub(r"[^\d.,]", "", one.group())) * rate
+            amounts.append((dollars(exact.quantize(Decimal("0.01"), ROUND_FLOOR)), one))
+            draft.assumed.append(f"{one.group()} is ${amounts[-1][0]:,}, at ${rate} for one")
+        elif found:
+            draft.not_understood.append(one.group())
+        else:
+            draft.add_problem(
+                "budget", f"the budget is not in dollars: {one.group()}",
+                "write it in dollars: $1,700, or give a rate: 1 euro is 1.10 dollars",
+            )  # fmt: skip
+            return
+    budgets: dict[tuple[Money, frozenset[str]], re.Match[str]] = {}
+    for amount, one in amounts:
+        part, units = _find_use(passage, one)
+        if part:
+            _add_bound(passage, draft, part, units, amount, one)
+        else:
+            budgets.setdefault((amount, units), one)
+    whole = [key for key in budgets if not key[1]]
+    for key in [key for key in budgets if len(whole) == 1 and "day" in key[1]]:  # besides one for the whole trip
+        _add_bound(passage, draft, "trip", key[1], key[0], budgets.pop(key))
+    if len(budgets) > 1:
+        listed = " and ".join(one.group().strip() for one in budgets.values())
         draft.add_problem("budget", f"there are several amounts of money: {listed}", "give one budget for all: $1,700")
-        return
-    draft.budget = amounts[0]
-    each = next((each for one in found if (each := _EACH.match(text, one.end()))), None)
-    if each is not None:
-        passage.mark_spans(each.span())
-        draft.budget = amounts[0] * (draft.people or 1)
+    for draft.budget, draft.budget_units in budgets:
+        pass
+
+
+def _find_use(passage: Passage, money: re.Match[str]) -> tuple[str, frozenset[str]]:
+    """Return the part of the trip that an amount is for, empty for all of it, and for what each time."""
+    begin, end = passage.sentence_span(money.start())
+    units, at = set(), money.end()
+    while unit := _UNIT.match(passage.text, at, end):
+        word = (unit["unit"] or "person").casefold()
+        units.add(word if word in ("day", "night", "meal") else "person")
+        passage.mark_spans((at, unit.end()))
+        at = unit.end()
+    before = passage.text[begin : money.start()]
+    if not units & {"day", "night", "meal"} and _DAILY.search(before):
+        units.add("day")
+    what = _FOR_WHAT.match(passage.text[at:end]) or _WHAT_COSTS.search(before)
+    if what is not None and what.re is _FOR_WHAT:
+        passage.mark_spans((at, at + what.end()))
+    part = next((name for name, word in what.groupdict().items() if word), "") if what else ""
+    return part or ("bed" if "night" in units else "meals" if "meal" in units else ""), frozenset(units)
+
+
+def _add_bound(
+    passage: Passage, draft: QueryDraft, part: str, units: frozenset[str], amount: Money, money: re.Match[str]
+) -> None:  # fmt: skip
+    per = next(iter(sorted(units & {"night", "meal", "day"})), "trip")
+    total = amount * (draft.people or 1) if "person" in units else amount
+    text = passage.text[slice(*passage.clause_span(money.start()))].strip()
+    draft.wishes.append(TripWish(WishKind.at_most, (part, per), (total,), text))

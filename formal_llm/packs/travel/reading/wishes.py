@@ -1,30 +1,25 @@
-"""Read wishes from a text: house rules, cuisines, room types and excluded transportation."""
+"""Read wishes from a text: house rules, food, rooms, transport, times of day, ratings, sights."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
 
-from formal_llm.packs.travel.query import CUISINES
+from formal_llm.packs.travel.query import CUISINES, ROOM_TYPES, TripWish, WishKind
 from formal_llm.packs.travel.reading.draft import QueryDraft
-from formal_llm.packs.travel.reading.numbers import COUNT, count_of
-from formal_llm.packs.travel.reading.passages import Passage
+from formal_llm.packs.travel.reading.numbers import CLOCK, COUNT, count_of, minute_of
+from formal_llm.packs.travel.reading.passages import Passage, Stance
+from formal_llm.packs.travel.rows import Money
 
-#: Words that negate a wish.
-_NOT = re.compile(
-    r"\b(?:no|not|non|never|without|avoid\w*|except|neither|nor|nobody|nothing|none|cannot|can't|can’t|unable|afraid|fear\w*|"
-    r"scared|hate\w*|dislike\w*|refus\w*|rather than|instead of|out of the question|skip\w*|allergic|free of|"
-    r"impossible|forbid\w*|wo|do|does|did|are|is|would|could|should|must|need|has|have)(?:n't|n’t|nt)?\b",
-    re.IGNORECASE,
-)
-_JOINS = re.compile(r"\b(?:and|but|so|while|because|although|yet)\b(?!\s+(?:no|not|never|without)\b)", re.IGNORECASE)
-_PLAIN = re.compile(r"^(?:wo|do|does|did|are|is|would|could|should|must|need|has|have)$", re.IGNORECASE)
 _FLY = re.compile(
-    r"\b(?:flights?|fly|flying|flown|planes?|airplanes?|aeroplanes?|aircraft|air travel|by air|airlines?)\b",
+    r"\b(?:(?:over)?night[\s-]flights?|red-?eyes?(?: flights?)?|early flights?|"
+    r"(?:flights?|fly|flying|flown|planes?|airplanes?|aeroplanes?|aircraft|air travel|by air|airlines?))\b",
     re.IGNORECASE,
 )
 _DRIVE = re.compile(
-    r"\b(?:self[\s-]?driv\w+|driv(?:e|es|ing)|car rentals?|rental cars?|rent(?:ing)? (?:a |any )?cars?|own car|"
+    r"\b(?:self[\s-]?driv\w+(?: cars?)?|driv(?:e|es|ing)|car rentals?|rental cars?|rent(?:ing)? (?:a |any )?cars?|own cars?|cars?|"
     r"behind the wheel|driv(?:er|ing)(?:'s|’s|s)? licen[cs]es?|licen[cs]es?)\b",
     re.IGNORECASE,
 )
@@ -44,20 +39,17 @@ _PARTIES = re.compile(
     r"\bpart(?:y|ying) (?:is|at night|in the|must)\b",
     re.IGNORECASE,
 )
-_HOUSE: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("smoking", re.compile(r"\bsmok(?:e|es|er|ers|ing)\b", re.IGNORECASE)),
-    ("pets", re.compile(r"\b(?:pets?|dogs?|cats?|pupp(?:y|ies)|kittens?)(?:-friendly)?\b", re.IGNORECASE)),
-    ("parties", _PARTIES),
-    (
-        "visitors",
-        re.compile(
-            r"\bvisitors\b(?!\s*(?:center|centre))|\b(?:guests?|friends?|relatives|family|people|others)\s+(?:\w+\s+){0,4}"
-            r"(?:visit(?: us| me)?|come by|come over|drop by|drop in|stop by|pop in)\b|"
-            r"\b(?:allow|receive|have|welcome|invite|host)(?:s|ed|ing)?\s+(?:\w+\s+)?(?:visitors|guests over)\b",
-            re.IGNORECASE,
-        ),
+_HOUSE = {
+    "smoking": re.compile(r"\bsmok(?:e|es|er|ers|ing)\b", re.IGNORECASE),
+    "pets": re.compile(r"\b(?:pets?|dogs?|cats?|pupp(?:y|ies)|kittens?)(?:-friendly)?\b", re.IGNORECASE),
+    "parties": _PARTIES,
+    "visitors": re.compile(
+        r"\bvisitors?\b(?!\s*(?:center|centre))|\b(?:guests?|friends?|relatives|family|people|others)\s+(?:\w+\s+){0,4}"
+        r"(?:visit(?: us| me)?|come by|come over|drop by|drop in|stop by|pop in)\b|"
+        r"\b(?:allow|receive|have|welcome|invite|host)(?:s|ed|ing)?\s+(?:\w+\s+)?(?:visitors|guests over)\b",
+        re.IGNORECASE,
     ),
-)
+}
 _CHILDREN = re.compile(
     r"\b(?:children|child|kids?|toddlers?|bab(?:y|ies)|infants?|daughters?|sons?|little ones?)\b", re.IGNORECASE
 )
@@ -73,7 +65,8 @@ _YOUNG = re.compile(
 )
 _AGES = re.compile(rf"\b(?P<age>{COUNT})(?:[\s-]years?[\s-]olds?)?\b", re.IGNORECASE)
 _SHARED = re.compile(
-    r"\b(?:shared?(?:\s+(?:rooms?|bedrooms?|accommodations?|spaces?))?|sharing|dorms?|dormitor(?:y|ies))\b",
+    r"\b(?:shared?(?:\s+(?:rooms?|bedrooms?|accommodations?|spaces?))?"
+    r"(?: with (?:strangers|others|other people|anyone))?|sharing|dorms?|dormitor(?:y|ies))\b",
     re.IGNORECASE,
 )
 _ENTIRE = re.compile(
@@ -91,91 +84,305 @@ _PRIVATE = re.compile(
 )
 _NO_WISH = re.compile(
     r"\bno\s+(?:specific|particular|special)\s+(?:\w+\s+)?"
-    r"(?:preferences?|requirements?|wishes|restrictions?|needs?)\b[^.!?]*|"
+    r"(?:preferences?|requirements?|wishes|restrictions?|needs?|constraints?)\b[^.!?]*|"
+    r"\b(?:open to|flexible)\b[^,.!?]*\b(?:any|all|variety|suggestions?)\b[^,.!?]*|"
     r"\bany\s+(?:accommodation|transport\w*|means|cuisine|food|room)\b(?:\s+is\s+fine)?",
     re.IGNORECASE,
 )
+_MODES = {
+    "flight": _FLY, "self-driving": _DRIVE,
+    "taxi": re.compile(r"\b(?:taxis?|cabs?)(?: rides?)?\b", re.IGNORECASE),
+    "train": re.compile(r"\b(?:trains?|railways?|by rail)\b", re.IGNORECASE),
+    "bus": re.compile(r"\b(?:bus(?:es)?|coach(?:es)?)\b", re.IGNORECASE),
+}  # fmt: skip
+_ROOMS = {"entire room": _ENTIRE, "private room": _PRIVATE, "shared room": _SHARED}
+_NO_ROOM = re.compile(r"\s*(?:moments?|interests?|costs?|expenses)", re.IGNORECASE)
+_BY = re.compile(r"\b(?:by|via|(?:take|use|using|taking)(?: the| an?)?)\s+$", re.IGNORECASE)
+_AND = re.compile(
+    r"[\s,]*(?:(?:and|or|nor|&|/)\s*)(?:(?:a|an|the|any|by|to|in|on|our|with)\s+)*|\s*,\s*", re.IGNORECASE
+)
+#: What is not needed is not wanted: "options where we do not need to drive".
+_SPARED = re.compile(
+    r"\b(?:where|that|which|so)\b[^.;,]*(?:\bnot|n['’]t|\bno)\s+(?:need|have|require|involve)", re.IGNORECASE
+)
+_ABOUT_US = re.compile(
+    r"\b(?:we|I|us|our|my)\b(?!.*\b(?:want|like|prefer|need|require|wish|accept|book|stay))", re.IGNORECASE
+)
+_ALLOWED = re.compile(
+    r"\s*(?:must|should|may|are|is|be)?\s*(?:be )?(?:allowed|welcome|permitted|ok\b|okay|fine)", re.IGNORECASE
+)
+_DIETS = ("vegetarian", "vegan", "halal", "kosher", "gluten-free", "pescatarian")
+_EVERY = re.compile(
+    r"\b(?:every|each|all)\s+(?:(?:of )?our |the )?(?:meals?|food|restaurants?|time|dish)|\b(?:are|am|is|'re|’re|'m|’m)\s+"
+    r"(?:all |both |strict(?:ly)? |an? )*(?:vegetarian|vegan|pescatarian)s?\b(?! (?:food|dish|meal|restaurant))",
+    re.IGNORECASE,
+)
+_FLIGHT_HOURS = re.compile(
+    r"^(?:\s+(?:that|which|to|leav\w+|depart\w*|tak\w+ off|start\w*|land\w*|arriv\w*|go\w*|are|is|with|times?|any\w*))*\s+(?:"
+    rf"(?P<first>before|until|earlier than)\s+(?P<end>{CLOCK})|(?:after|later than|from)\s+(?P<begin>{CLOCK})(?: on)?|"
+    rf"between\s+(?P<from>{CLOCK})\s+and\s+(?P<to>{CLOCK})|(?:at|during the|in the|by|over)?\s*(?P<part>night|overnight|"
+    r"early morning|morning|afternoon|evening)s?\b)",
+    re.IGNORECASE,
+)
+#: The parts of the day, in minutes.
+_PARTS = {
+    "night": (1320, 360), "overnight": (1320, 360), "early morning": (0, 480), "morning": (0, 720),
+    "afternoon": (720, 1080), "evening": (1080, 1440),
+}  # fmt: skip
+_DAILY = r"(?:a|per|each|every)\s+(?:\w+\s+)?day\b"
+_AT_MOST = rf"(?:no more than|not more than|at most|max(?:imum)?(?: of)?|up to|less than|under)\s+(?P<number>{COUNT})"
+_RATED = r"(?P<number>\d(?:\.\d)?)(?:\s*stars?)?(?:\s+(?:or|and)\s+(?:better|more|higher|above|up))?"
+_RATED_PLACES = {"res": "restaurant", "sig": "sight", "att": "sight"}
+_PLACES = r"(?P<what>hotels?|accommodations?|rooms?|beds?|restaurants?|sights?|attractions?)"
+_BY_TIME = rf"[^.;!?]{{0,60}}?\b(?:by|before|(?:no|not) later than)\s+(?P<time>{CLOCK})"
+#: Wishes that one pattern finds.
+_NUMBERED = tuple(
+    (kind, re.compile(form, re.IGNORECASE))
+    for kind, form in (
+        (WishKind.home_by, rf"\b(?:back|home|return\w*)\b{_BY_TIME}"),
+        (WishKind.arrive_by, rf"\b(?:arriv\w*|(?:be|get) there|reach\w*)\b{_BY_TIME}"),
+        (
+            WishKind.leave_after,
+            rf"\b(?:(?:leav\w+|depart\w*|start\w*|set off)\b[^.;!?]{{0,40}}?\b(?:after|not before|no earlier than)|"
+            rf"(?:not|never|n['’]t)\s+(?:leave|depart|start|set off)\b[^.;!?]{{0,40}}?\bbefore)\s+(?P<time>{CLOCK})",
+        ),
+        (
+            WishKind.travel_hours,
+            rf"\b{_AT_MOST}\s+hours?\b[^.;!?]*?\b(?:travel\w*|driv\w+|road|flying)\b[^.;!?]*?{_DAILY}|"
+            rf"\b(?:travel\w*|driv\w+)\b[^.;!?]{{0,20}}?{_AT_MOST.replace('number', 'more')}\s+hours?\s+{_DAILY}",
+        ),
+        (
+            WishKind.sights,
+            rf"\b(?:at least|a? ?minimum(?: of)?)\s+(?P<number>{COUNT})\s+(?:\w+\s+)?(?:sights?|attractions?|museums?|places)\s+"
+            rf"[^.;!?]*?{_DAILY}",
+        ),
+        (
+            WishKind.rating,
+            rf"\b{_PLACES}\s+(?:(?:that are|with|an?|ratings?|rated|of|at least|above)\s+)+{_RATED}|"
+            rf"\b(?P<stars>\d)[ -]stars?\s+{_PLACES.replace('what', 'which')}",
+        ),
+    )
+)  # fmt: skip
+_QUALIFIED = re.compile(
+    r"\d|\b[A-Z]\w+|\b(?:night|morning|evening|afternoon|early|late|long\w*|over|more|than|before|after|until|weekends?|"
+    r"first|last|with|without|unless|except|if|when)\b"
+)
 
 
-def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str]) -> None:
-    """Record the wishes; those that a query cannot express are recorded as not understood."""
+@dataclass
+class _Mention:
+    """Something that a text mentions; ``group`` has the number of the mention with which it is listed."""
+
+    name: str
+    begin: int
+    end: int
+    stance: Stance
+    group: int
+
+
+def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str], sights: Iterable[str] = ()) -> None:
+    """Record the wishes; those that cannot be read safely are recorded as not understood.
+
+    Args:
+        passage: the text.
+        draft: the draft of the query.
+        cuisines: the cuisines of the world.
+        sights: the names of the sights that may be visited.
+    """
     for found in _NO_WISH.finditer(passage.text):
         passage.mark_spans(found.span())
+    _read_numbered(passage, draft)
+    _read_sights(passage, draft, sights)
     _read_transport(passage, draft)
-    _read_room(passage, draft)
+    _read_rooms(passage, draft)
     _read_house(passage, draft)
     _read_food(passage, draft, cuisines)
 
 
-def _is_denied(passage: Passage, begin: int, end: int, *, behind: bool = False) -> bool:
-    """Return whether a word before a span in its clause negates it; with ``behind``, also a word after it."""
-    clause_begin, clause_end = passage.clause_span(begin)
-    # "We prefer no flights and like French food": the conjunction separates two wishes.
-    before = _JOINS.split(passage.text[clause_begin:begin])[-1]
-    parts = [before, *([_JOINS.split(passage.text[end:clause_end])[0]] if behind else [])]
-    negative = [word.group() for part in parts for word in _NOT.finditer(part) if not _PLAIN.match(word.group())]
-    passage.mark_spans(*[
-        (clause_begin + word.start(), clause_begin + word.end())
-        for word in _NOT.finditer(passage.text[clause_begin:clause_end])
-        if negative and word.group() in negative
-    ])  # fmt: skip
-    return bool(negative)
+def _find_mentions(
+    passage: Passage, form: re.Pattern[str], names: Callable[[re.Match[str]], str | None]
+) -> list[_Mention]:
+    """Find what a text mentions, and how; members of a list share the stance of those that have one of their own.
+
+    Args:
+        passage: the text, whose mentions are marked.
+        form: finds them.
+        names: returns the name of one; None if it is none.
+    """
+    mentions: list[_Mention] = []
+    for found in form.finditer(passage.text):
+        name = names(found) if passage.is_free(*found.span()) else None
+        if name is None:
+            continue
+        one = _Mention(name, *found.span(), passage.find_stance(*found.span()), found.start())
+        last = mentions[-1] if mentions else None
+        if last and _AND.fullmatch(passage.text[last.end : one.begin]):
+            one.group = last.group
+            alone = _ALLOWED.match(passage.text[one.end :])
+            if last.stance != one.stance == Stance.wanted:
+                one.stance = last.stance if alone is None else Stance.unclear
+            elif last.stance == Stance.wanted != one.stance:
+                for other in mentions:
+                    other.stance = one.stance if other.group == one.group else other.stance
+        mentions.append(one)
+    passage.mark_spans(*[(one.begin, one.end) for one in mentions])
+    for one in mentions:
+        # "No flights on Sundays": what is excluded is less than what is mentioned.
+        behind = passage.text[one.end : passage.clause_span(one.begin)[1]]
+        rest = re.split(r"\b(?:and|or|nor|but|so|as|because|since)\b", behind)[0]
+        if one.stance == Stance.excluded and (
+            _QUALIFIED.search(rest) or not passage.is_plain(one.end, one.end + len(rest))
+        ):
+            one.stance = Stance.unclear
+    return mentions
+
+
+def _named_form(forms: Mapping[str, re.Pattern[str]]) -> tuple[re.Pattern[str], Callable[[re.Match[str]], str | None]]:
+    """Return one pattern for several names, and the name of what it finds."""
+    keys = list(forms)
+    form = re.compile("|".join(f"(?P<m{at}>{forms[key].pattern})" for at, key in enumerate(keys)), re.IGNORECASE)
+    return form, lambda found: keys[int(str(found.lastgroup)[1:])]
+
+
+def _quote_clause(passage: Passage, begin: int) -> str:
+    return passage.text[slice(*passage.clause_span(begin))].strip()
+
+
+def _add_wish(passage: Passage, draft: QueryDraft, kind: WishKind, one: _Mention, *names: str) -> None:
+    draft.wishes.append(TripWish(kind, names or (one.name,), (), _quote_clause(passage, one.begin)))
+
+
+def _note_rest(passage: Passage, draft: QueryDraft, mention: _Mention) -> None:
+    """Record that something is neither asked for nor excluded, or that this is unclear."""
+    clause = _quote_clause(passage, mention.begin)
+    if mention.stance == Stance.open:
+        draft.assumed.append(f"{clause!r} neither asks for {mention.name} nor excludes it")
+    else:
+        draft.not_understood.append(clause)
+
+
+def _read_numbered(passage: Passage, draft: QueryDraft) -> None:
+    for kind, form in _NUMBERED:
+        for found in form.finditer(passage.text):
+            if not passage.is_free(*found.span()):
+                continue
+            words = {name: value for name, value in found.groupdict().items() if value}
+            numbers: tuple[Money, ...] = ()
+            if "time" in words:
+                minute = minute_of(words["time"])
+                numbers = () if minute is None else (minute,)
+            elif kind == WishKind.rating:
+                numbers = (Decimal(words.get("number") or words["stars"]),)
+            else:
+                numbers = (count_of(words.get("number") or words["more"]),)
+            what = (words.get("what") or words.get("which") or "").casefold()[:3]
+            names = (_RATED_PLACES.get(what, "bed"),) if what else ()
+            if numbers and passage.find_stance(*found.span()) in (Stance.wanted, Stance.only):
+                draft.wishes.append(TripWish(kind, names, numbers, found.group()))
+            else:
+                draft.not_understood.append(_quote_clause(passage, found.start()))
+            passage.mark_spans(found.span())
+
+
+def _read_sights(passage: Passage, draft: QueryDraft, sights: Iterable[str]) -> None:
+    names = {name.removeprefix("The ").casefold(): name for name in sights}
+    form = re.compile(
+        rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})(?!\w)", re.IGNORECASE
+    )
+    kinds = {Stance.wanted: WishKind.visit, Stance.excluded: WishKind.never}
+    for one in _find_mentions(passage, form, lambda found: names[found.group().casefold()]) if names else ():
+        if one.stance in kinds:
+            _add_wish(passage, draft, kinds[one.stance], one)
+        else:
+            _note_rest(passage, draft, one)
 
 
 def _read_transport(passage: Passage, draft: QueryDraft) -> None:
-    wishes = []
-    for wish, form in (("no flight", _FLY), ("no self-driving", _DRIVE)):
-        for found in form.finditer(passage.text):
-            if not passage.is_free(*found.span()):
-                continue
-            if _is_denied(passage, *found.span(), behind=True):
-                wishes.append(wish)
-            else:
-                draft.not_understood.append(passage.text[slice(*passage.clause_span(found.start()))].strip())
-            passage.mark_spans(found.span())
-    _only_one(draft, "transportation", wishes)
+    only: list[_Mention] = []
+    for one in _find_mentions(passage, *_named_form(_MODES)):
+        begin, end = passage.clause_span(one.begin)
+        before, licence = passage.text[begin : one.begin], "licen" in passage.text[one.begin : one.end]
+        if one.name == "flight" and _read_flight_hours(passage, draft, one, passage.text[one.end : end]):
+            continue
+        if one.stance == Stance.wanted and (licence or passage.text[one.begin : one.end].casefold() == "fly"):
+            one.stance = Stance.open  # to fly somewhere is to travel there
+        if one.stance == Stance.excluded or (one.stance == Stance.open and _SPARED.search(before)):
+            _add_wish(passage, draft, WishKind.no_mode, one)
+        elif one.stance == Stance.only or (one.stance == Stance.wanted and (_BY.search(before) or only)):
+            only.append(one)
+        else:
+            _note_rest(passage, draft, one)
+    if only:
+        _add_wish(passage, draft, WishKind.only_modes, only[0], *dict.fromkeys(one.name for one in only))
 
 
-def _read_room(passage: Passage, draft: QueryDraft) -> None:
-    wishes = []
-    for wish, form in (("entire room", _ENTIRE), ("private room", _PRIVATE), ("shared room", _SHARED)):
-        for found in form.finditer(passage.text):
-            if not passage.is_free(*found.span()):
-                continue
-            passage.mark_spans(found.span())
-            clause_begin, clause_end = passage.clause_span(found.start())
-            if wish == "shared room" and re.match(
-                r"\s*(?:moments?|interests?|costs?|expenses)", passage.text[found.end() : clause_end]
-            ):
-                continue
-            denied = _is_denied(passage, *found.span(), behind=wish == "shared room")
-            if denied and wish != "shared room":
-                draft.not_understood.append(passage.text[clause_begin:clause_end].strip())
-            else:
-                wishes.append("not shared room" if denied else wish)
-    _only_one(draft, "room_type", wishes)
+def _read_flight_hours(passage: Passage, draft: QueryDraft, one: _Mention, behind: str) -> bool:
+    """Record a wish for the hours of flights; return whether there is one."""
+    own = passage.text[one.begin : one.end].casefold()
+    found = _FLIGHT_HOURS.match(behind)
+    part = "early morning" if own.startswith("early") else "night" if re.match("night|over|red", own) else ""
+    if found is None and not part:
+        return False
+    words = found.groupdict() if found else {}
+    part = part or str(words["part"] or "").casefold()
+    times = [words.get(name) for name in (("from", "to") if words.get("from") else ("begin", "end"))]
+    ends = [edge if time is None else minute_of(time) for time, edge in zip(times, (0, 1440), strict=True)]
+    hours = _PARTS[part] if part else tuple(ends)
+    if found:
+        passage.mark_spans((one.end, one.end + found.end()))
+    stance = passage.find_stance(one.begin, one.end)  # what "at night" restricts is no longer unclear
+    if stance in (Stance.wanted, Stance.only) and not part and not words.get("from"):
+        hours, stance = ((0, hours[0]) if hours[0] else (hours[1], 1440)), Stance.excluded
+    numbers = tuple(minute for minute in hours if minute is not None)
+    if stance == Stance.excluded and len(numbers) == 2:
+        draft.wishes.append(TripWish(WishKind.no_flight, (), numbers, _quote_clause(passage, one.begin)))
+    else:
+        draft.not_understood.append(_quote_clause(passage, one.begin))
+    return True
+
+
+def _read_rooms(passage: Passage, draft: QueryDraft) -> None:
+    wanted: dict[int, set[str]] = {}
+    banned: set[str] = set()
+    mentions = _find_mentions(passage, *_named_form(_ROOMS))
+    for one in mentions:
+        if one.name == "shared room" and _NO_ROOM.match(passage.text[one.end :]):
+            continue
+        if one.stance in (Stance.wanted, Stance.only):
+            wanted.setdefault(one.group, set()).add(one.name)
+        elif one.stance == Stance.excluded:
+            banned.add(one.name)
+        else:
+            _note_rest(passage, draft, one)
+    different = [kinds for at, kinds in enumerate(wanted.values()) if kinds not in list(wanted.values())[:at]]
+    accepted = set.intersection(*different) if different else set(ROOM_TYPES[:3])
+    accepted -= banned
+    if not accepted:
+        draft.not_understood += [_quote_clause(passage, one.begin) for one in mentions]
+    elif mentions and len(accepted) < 3:
+        _add_wish(passage, draft, WishKind.rooms, mentions[0], *(one for one in ROOM_TYPES if one in accepted))
 
 
 def _read_house(passage: Passage, draft: QueryDraft) -> None:
-    found: list[tuple[int, str]] = []
-    for wish, form in _HOUSE:
-        for one in form.finditer(passage.text):
-            if not passage.is_free(*one.span()):
-                continue
-            passage.mark_spans(one.span())
-            if _is_denied(passage, *one.span()):
-                draft.not_understood.append(passage.text[slice(*passage.clause_span(one.start()))].strip())
-            else:
-                found.append((one.start(), wish))
-    found += _read_children(passage, draft)
-    _only_one(draft, "house_rule", [wish for _, wish in sorted(found)])
+    wishes = _read_children(passage, draft)
+    for one in _find_mentions(passage, *_named_form(_HOUSE)):
+        before = passage.text[passage.clause_span(one.begin)[0] : one.begin]
+        if one.stance == Stance.excluded and _ABOUT_US.search(before):
+            one.stance = Stance.open  # who does not smoke may stay where others do
+        if one.stance in (Stance.wanted, Stance.only):
+            wishes.append((one.begin, one.name))
+        elif one.stance == Stance.excluded:
+            _add_wish(passage, draft, WishKind.forbids, one)
+        else:
+            _note_rest(passage, draft, one)
+    draft.wishes += [TripWish(WishKind.allows, (name,), (), _quote_clause(passage, at)) for at, name in sorted(wishes)]
 
 
 def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]:
     """Find the wishes to allow children under ten: children of that age, or statements that they must be allowed."""
     wishes: list[tuple[int, str]] = []
     for found in _CHILDREN.finditer(passage.text):
-        if re.search(r"\b(?:no|without)\s+(?:any\s+)?$", passage.text[: found.start()], re.IGNORECASE):
+        if passage.find_stance(*found.span()) == Stance.excluded:
             passage.mark_spans(found.span())
             continue
         begin, end = passage.sentence_span(found.start())
@@ -210,46 +417,42 @@ def _find_ages(passage: Passage, at: int, near: str) -> list[re.Match[str]]:
 
 
 def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> None:
-    names = {name.casefold(): name for name in [*known, *CUISINES]}
+    world = {name.casefold(): name for name in [*known, *CUISINES]}
+    names = {name: name for name in _DIETS} | world
     form = re.compile(
-        rf"(?<![\w-])(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})\b", re.IGNORECASE
+        rf"(?<![\w-])(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})s?\b", re.IGNORECASE
     )
-    wanted: list[str] = []
-    sentences: set[tuple[int, int]] = set()
-    for found in form.finditer(passage.text):
-        if not passage.is_free(*found.span()):
-            continue
-        name = names[found.group().casefold()]
+
+    def find_name(found: re.Match[str]) -> str | None:
+        plain = found.group().casefold()
+        name = names.get(plain) or names[plain.removesuffix("s")]
         sentence = passage.text[slice(*passage.sentence_span(found.start()))]
-        about_food = _FOOD.search(sentence) or _FOOD_NEXT.match(passage.text[found.end() :])
-        if not about_food and name in _NO_FOOD_WORD:
-            continue
-        if not about_food and len(form.findall(sentence)) < 2:
-            continue
-        passage.mark_spans(found.span())
-        sentences.add(passage.sentence_span(found.start()))
-        if _is_denied(passage, *found.span()):
-            draft.not_understood.append(passage.text[slice(*passage.clause_span(found.start()))].strip())
-        elif name not in wanted:
-            wanted.append(name)
-    draft.cuisines = tuple(wanted)
-    for begin, end in sentences:
+        if _FOOD.search(sentence) or _FOOD_NEXT.match(passage.text[found.end() :]):
+            return name
+        several = len(form.findall(sentence)) > 1 and name not in _NO_FOOD_WORD
+        return name if several or _EVERY.search(sentence) else None
+
+    groups: dict[int, list[str]] = {}
+    for one in _find_mentions(passage, form, find_name):
+        begin, end = passage.sentence_span(one.begin)
+        every = _EVERY.search(passage.text[begin:end])
         passage.mark_spans(
-            *[(begin + a, begin + b) for a, b in (one.span() for one in _FOOD.finditer(passage.text[begin:end]))]
+            *[(begin + food.start(), begin + food.end()) for food in _FOOD.finditer(passage.text[begin:end])]
         )
+        if one.stance == Stance.only or (every and one.stance == Stance.wanted):
+            groups.setdefault(one.group, []).append(one.name)
+        elif one.stance == Stance.excluded:
+            _add_wish(passage, draft, WishKind.no_meal, one)
+        elif one.stance == Stance.wanted and one.name.casefold() in world:
+            _add_wish(passage, draft, WishKind.some_meal, one)
+        elif one.stance == Stance.wanted:
+            draft.not_understood.append(f"{one.name}: no restaurant of this world has it")
+        else:
+            _note_rest(passage, draft, one)
+    draft.wishes += [TripWish(WishKind.every_meal, tuple(group)) for group in groups.values()]
     for found in re.finditer(
         r"\b(?P<name>[A-Z][a-z]+(?:ese|an|ish|i|ch))\s+(?:cuisine|food|dishes|restaurants?)\b", passage.text
     ):
-        if found["name"] not in wanted and found["name"].casefold() not in names:
+        if found["name"].casefold() not in names:
             draft.not_understood.append(f"{found.group()}: no restaurant of this world has it")
             passage.mark_spans(found.span())
-
-
-def _only_one(draft: QueryDraft, name: str, wishes: list[str]) -> None:
-    """Record the first wish of a kind, since a query has one of each, and the others as not understood."""
-    different = list(dict.fromkeys(wishes))
-    if different:
-        setattr(draft, name, different[0])
-        draft.not_understood += [
-            f"{wish} (besides {different[0]}: a query holds one such wish)" for wish in different[1:]
-        ]
