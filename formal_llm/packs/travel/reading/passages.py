@@ -18,27 +18,27 @@ _FILLER_STEMS = """
     compos concern conclud consider constraint construct cook cost cost-effectiv could coupl cover craft creat
     crucial cuisin culinary curiou current dat day dear delight depart departur design desir destin detail develop
     devis different din dinner distinct divers do doe dollar don down draft draw dur each eat either els embark
-    encompas encompass end enjoy enough ensur entir entire establishment etc even every everyon everyth exact exce
-    exceed excit expect expens experienc explor extend fancy far fin find first flexibl fly follow fond food for
-    formulat forward friend from ful full further generat get getaway giv glad go goal going good grateful great
-    ground group guest guid had happy has hav he head hello help helpful henc her hey hi him his holiday hom hop
-    host hotel hous how however i idea ideal if imperativ importanc important in includ individual indulg initiat
-    insist intend intent interest into involv is it itinerary its itself journey just keen keep kick kind kindest
-    know last lat later least leav leisur les let lie lik limit littl loc local lodg long look lot lov love lover
-    mad main mak many map march max maximum may me meal mean meet mention might mind mod money month mor morn most
-    mov much must my myself necessary necessity need new next nic night no nor normal not notab notabl noth now
-    number of off offer ok okay old on onc one only onward open option or order organis organiz origin other our
-    ourselv out outlin over overall own palat palett particular party pay peopl per perhap permissibl permit person
-    pick plac plan plann planner pleas pleasur plu pocket possibl prefer preferab preferabl preferenc preferr prepar
-    propos proposal provid put question quick rang rat rather ready real reason refus regard reliant rely rent
-    request requir requirement resid responsibl restaurant return revis roam room rough round rout rul sam sampl
-    schedul search see seek seri serv set sett settl several shall she short should show simp sinc singl sketch so
-    som someon someth soon span spann special specific specifical spend stag start stat stay step still stop stopp
-    stranger strict subject such suggest suggestion suitabl sum sur tak tell term than thank that the their them
-    then ther thes they thi thing think thos though thre through till tim to together too total tour toward town
-    transport travel traveler travell traveller trip try two under uniqu until up upon us use using vac variety
-    variou ventur very via visit vital walk wanna want was way we week welcom well wer what whatever when wher which
-    whil who whol whom will wish with within work would year yes yet you your
+    encompas encompass end engag enjoy enough ensur entir entire establishment etc even ever every everyon everyth
+    exact exce exceed excit expect expens experienc explor extend fancy far fin find first flexibl fly follow fond
+    food for formulat forward friend from ful full further generat get getaway gett giv glad go goal going good
+    grateful great ground group guest guid had happy has hav he head hello help helpful henc her hey hi him his
+    holiday hom hop host hotel hous how however i idea ideal if imperativ importanc important in includ individual
+    indulg initiat insist intend intent interest into involv is it itinerary its itself journey just keen keep kick
+    kind kindest know last lat later least leav leisur les let lie lik limit littl loc local lodg long look lot lov
+    love lover mad main mak many map march max maximum may me meal mean meet mention might mind mod money month mor
+    morn most mov much must my myself necessary necessity need new next nic night no nor normal not notab notabl
+    noth now number of off offer ok okay old on onc one only onward open option or order organis organiz origin
+    other our ourselv out outlin over overall own palat palett particular party pay peopl per perhap permissibl
+    permit person pick plac plan plann planner pleas pleasur plu pocket possibl prefer preferab preferabl preferenc
+    preferr prepar propos proposal provid put question quick rang rat rather ready real reason refus regard reliant
+    rely rent request requir requirement resid responsibl restaurant return revis roam room rough round rout rul sam
+    sampl schedul search see seek seri serv set sett settl several shall she short should show simp sinc singl
+    sketch so som someon someth soon span spann special specific specifical spend stag start stat stay step still
+    stop stopp stranger strict subject such suggest suggestion suitabl sum sur tak tell term than thank that the
+    their them then ther thes they thi thing think thos though thre through till tim to together too total tour
+    toward town transport travel traveler travell traveller trip try two under uniqu until up upon us use using vac
+    variety variou ventur very via visit vital walk wanna want was way we week welcom well wer what whatever when
+    wher which whil who whol whom will wish with within work would year yes yet you your
 """
 _FILLER = frozenset(_FILLER_STEMS.split())
 _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ings?|ed|es|s|e|ly)$")
@@ -49,15 +49,15 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+", re.UNICODE)
 _JOINS = re.compile(r"\b(?:and|but|so|while|because|although|though|yet|whereas)\b|(?=\bnor\b)", re.IGNORECASE)
 _NEGATIONS = re.compile(
     r"n['’]t\b|^[- ]free\b|\b(?:no|not|never|without|cannot|non|avoid\w*|exclud\w*|rul(?:e|es|ing) out|neither|nor|nobody|none|"
-    r"nothing|unable|afraid|fear\w*|scare[sd]?|hate\w*|dislik\w*|refus\w*|skip\w*|allergic|impossible|forbid\w*|"
+    r"nothing|unable|afraid|fear\w*|scare[sd]?|hate\w*|dislik\w*|refus\w*|skip\w*|miss\w*|allergic|impossible|forbid\w*|"
     r"prohibit\w*|restrict\w*|ban(?:s|ned)?|against|opposed|free of|(?:sick|tired|enough) of|fed up with|instead of|"
-    r"out of the question|excluded|ruled out|no-go|except|(?:rather|sooner|better)\b[^.;]*?\bthan)\b",
+    r"out of the question|excluded|ruled out|(?:is|are) out|no-go|except|(?:rather|sooner|better)\b[^.;]*?\bthan)\b",
     re.IGNORECASE,
 )
 _NEED = r"(?:necessary|needed|required|essential|important|mandatory|a must)"
 #: Before a mention: it is neither asked for nor excluded. Each has its own negation, which is no refusal.
 _OPEN_BEFORE = re.compile(
-    rf"(?:\bnot|n['’]t)\s+(?:\w+ly\s+)?(?:be\s+)?(?:mind|care|need|require|have to|has to|insist|matter|{_NEED})\b|"
+    rf"(?:\bnot|n['’]t)\s+(?:\w+ly\s+)?(?:be\s+)?(?:mind|object|bother|care|need|require|have to|has to|insist|matter|{_NEED})\b|"
     r"\bneed not\b|\bno (?:real )?(?:need|reason|objections?|problem|trouble|issues?)\b|"
     r"(?:\b(?:not|no|none|nobody)\b|n['’]t\b|\bno one\b)[^.;]*?\b(?:against|averse|opposed|afraid|scared|only|just)\b|"
     r"\b(?:fine|ok|okay|comfortable|willing|open|no problem)(?: also| even)? (?:with|to)\b",
@@ -67,7 +67,8 @@ _OPEN_BEFORE = re.compile(
 _OPEN_BEHIND = re.compile(
     rf"^(?:\s+[\w-]+){{0,2}}?\s+(?:(?:is|are|would be)(?: also| all| quite| totally)?\s+(?:fine|ok|okay|all right|acceptable|"
     rf"optional|no problem|not a problem)\b|(?:is|are|be)(?: not|n['’]t)\s+(?:\w+ly\s+)?{_NEED}|need(?: not|n['’]t)\b|"
-    r"do(?:es)?(?: not|n['’]t)\s+(?:have to|need|matter)\b)",
+    r"do(?:es)?(?: not|n['’]t)\s+(?:have to|need|matter)\b|stays? (?:at )?home\b|"
+    r"(?:is|are)(?: not|n['’]t) (?:that|so|very|too)\b)",
     re.IGNORECASE,
 )
 _ALL_BUT = re.compile(
@@ -76,8 +77,12 @@ _ALL_BUT = re.compile(
     re.IGNORECASE,
 )
 _BEGINS = re.compile(r"(?=\b(?:we|I|please)\b)", re.IGNORECASE)
+_IF = re.compile(
+    r"(?<!nice )(?<!great )(?<!good )(?<!wonder )(?<!better )(?<!see )\b(?:if|unless|in case)\b(?! (?:at all )?possible)",
+    re.IGNORECASE,
+)
 _SUPPOSES = re.compile(r"\b(?:think|believe|suppose|imagine|say|feel)(?: that)?\s*$", re.IGNORECASE)
-_RELATIVE = re.compile(r"\b(?:that|which|who|where|with|without|if|when)\b", re.IGNORECASE)
+_RELATIVE = re.compile(r"\b(?:(?<!not )that|which|who|where|with|without|if|when)\b", re.IGNORECASE)
 _ONLY = re.compile(r"\b(?:only|solely|exclusively|nothing but)\b", re.IGNORECASE)
 #: A refusal that ends before its object: "avoid, if possible, flights".
 _DANGLING = re.compile(
@@ -167,7 +172,7 @@ class Passage:
             before = begun[-1] + before
         # "such flights, if possible, avoid": a clause without a verb of its own continues the one before.
         earlier = [span for span in self.clauses if span[1] <= left_begin][-2:]
-        for one in earlier if not before.strip() else ():
+        for one in earlier if before.strip() in ("", "any", "the", "all") else ():
             if _DANGLING.search(self.text[slice(*one)]):
                 self.mark_spans(one)
                 return Stance.excluded
@@ -182,13 +187,15 @@ class Passage:
             (start + one.start(), start + one.end()) for start, part in parts for one in _NEGATIONS.finditer(part)
         ]
         self.mark_spans(*negations)
-        if len(negations) > 2:
+        only = [(start + one.start(), start + one.end()) for start, part in parts for one in _ONLY.finditer(part)]
+        self.mark_spans(*only)
+        if len(negations) > 2 or _IF.search(self.text[left_begin:right_end]):
             return Stance.unclear
-        if len(negations) == 1:
-            return Stance.excluded
-        only = [start + one.start() for start, part in parts for one in _ONLY.finditer(part)]
-        self.mark_spans(*[(at, at + 4) for at in only])
-        return Stance.only if only else Stance.wanted
+        # "We do not miss shared rooms": of an unknown word between them nobody knows what it does to the negation.
+        near = negations if len(negations) == 1 else [] if negations else only[:1]
+        if not all(self.is_plain(min(one[1], end), max(begin, one[0])) for one in near):
+            return Stance.unclear
+        return Stance.excluded if len(negations) == 1 else Stance.only if near else Stance.wanted
 
     @cached_property
     def clauses(self) -> tuple[tuple[int, int], ...]:

@@ -99,7 +99,8 @@ _ROOMS = {"entire room": _ENTIRE, "private room": _PRIVATE, "shared room": _SHAR
 _NO_ROOM = re.compile(r"\s*(?:moments?|interests?|costs?|expenses)", re.IGNORECASE)
 _BY = re.compile(r"\b(?:by|via|(?:take|use|using|taking)(?: the| an?)?)\s+$", re.IGNORECASE)
 _AND = re.compile(
-    r"[\s,]*(?:(?:and|or|nor|&|/)\s*)(?:(?:a|an|the|any|by|to|in|on|our|with)\s+)*|\s*,\s*", re.IGNORECASE
+    r"[\s,]*(?:(?:and|or|nor|&|/)\s*)(?:(?:a|an|the|any|by|to|in|on|our|with|take|use|go|eat|have)\s+)*|\s*,\s*",
+    re.IGNORECASE,
 )
 #: What is not needed is not wanted: "options where we do not need to drive".
 _SPARED = re.compile(
@@ -108,6 +109,7 @@ _SPARED = re.compile(
 _ABOUT_US = re.compile(
     r"\b(?:we|I|us|our|my)\b(?!.*\b(?:want|like|prefer|need|require|wish|accept|book|stay))", re.IGNORECASE
 )
+_OURS = re.compile(r"\b(?:no|without|our|my)\s+(?:any\s+)?$", re.IGNORECASE)
 _ALLOWED = re.compile(
     r"\s*(?:must|should|may|are|is|be)?\s*(?:be )?(?:allowed|welcome|permitted|ok\b|okay|fine)", re.IGNORECASE
 )
@@ -118,7 +120,7 @@ _EVERY = re.compile(
     re.IGNORECASE,
 )
 _FLIGHT_HOURS = re.compile(
-    r"^(?:\s+(?:that|which|to|leav\w+|depart\w*|tak\w+ off|start\w*|land\w*|arriv\w*|go\w*|are|is|with|times?|any\w*))*\s+(?:"
+    r"^(?:\s+(?:only|that|which|to|leav\w+|depart\w*|tak\w+ off|start\w*|land\w*|arriv\w*|go\w*|are|is|with|times?|any\w*))*\s+(?:"
     rf"(?P<first>before|until|earlier than)\s+(?P<end>{CLOCK})|(?:after|later than|from)\s+(?P<begin>{CLOCK})(?: on)?|"
     rf"between\s+(?P<from>{CLOCK})\s+and\s+(?P<to>{CLOCK})|(?:at|during the|in the|by|over)?\s*(?P<part>night|overnight|"
     r"early morning|morning|afternoon|evening)s?\b)",
@@ -130,7 +132,7 @@ _PARTS = {
     "afternoon": (720, 1080), "evening": (1080, 1440),
 }  # fmt: skip
 _DAILY = r"(?:a|per|each|every)\s+(?:\w+\s+)?day\b"
-_AT_MOST = rf"(?:no more than|not more than|at most|max(?:imum)?(?: of)?|up to|less than|under)\s+(?P<number>{COUNT})"
+_AT_MOST = rf"(?:no more than|(?:not|n['’]t)\b[^.;!?]{{0,30}}?\bmore than|at most|max(?:imum)?(?: of)?|up to|less than|under)\s+(?P<number>{COUNT})"
 _RATED = r"(?P<number>\d(?:\.\d)?)(?:\s*stars?)?(?:\s+(?:or|and)\s+(?:better|more|higher|above|up))?"
 _RATED_PLACES = {"res": "restaurant", "sig": "sight", "att": "sight"}
 _PLACES = r"(?P<what>hotels?|accommodations?|rooms?|beds?|restaurants?|sights?|attractions?)"
@@ -165,7 +167,7 @@ _NUMBERED = tuple(
 )  # fmt: skip
 _QUALIFIED = re.compile(
     r"\d|\b[A-Z]\w+|\b(?:night|morning|evening|afternoon|early|late|long\w*|over|more|than|before|after|until|weekends?|"
-    r"first|last|with|without|unless|except|if|when)\b"
+    r"first|last|with|without|unless|except|if|when|every|each|only|always|again|daily|often|both)\b"
 )
 
 
@@ -264,7 +266,7 @@ def _note_rest(passage: Passage, draft: QueryDraft, mention: _Mention) -> None:
 def _read_numbered(passage: Passage, draft: QueryDraft) -> None:
     for kind, form in _NUMBERED:
         for found in form.finditer(passage.text):
-            if not passage.is_free(*found.span()):
+            if not all(passage.is_free(*found.span(name)) for name, value in found.groupdict().items() if value):
                 continue
             words = {name: value for name, value in found.groupdict().items() if value}
             numbers: tuple[Money, ...] = ()
@@ -331,8 +333,8 @@ def _read_flight_hours(passage: Passage, draft: QueryDraft, one: _Mention, behin
     if found:
         passage.mark_spans((one.end, one.end + found.end()))
     stance = passage.find_stance(one.begin, one.end)  # what "at night" restricts is no longer unclear
-    if stance in (Stance.wanted, Stance.only) and not part and not words.get("from"):
-        hours, stance = ((0, hours[0]) if hours[0] else (hours[1], 1440)), Stance.excluded
+    if stance in (Stance.wanted, Stance.only) and None not in hours:  # none in the other hours
+        hours, stance = ((hours[1] or 0) % 1440, hours[0] or 1440), Stance.excluded
     numbers = tuple(minute for minute in hours if minute is not None)
     if stance == Stance.excluded and len(numbers) == 2:
         draft.wishes.append(TripWish(WishKind.no_flight, (), numbers, _quote_clause(passage, one.begin)))
@@ -383,6 +385,8 @@ def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]
     wishes: list[tuple[int, str]] = []
     for found in _CHILDREN.finditer(passage.text):
         if passage.find_stance(*found.span()) == Stance.excluded:
+            if not _OURS.search(passage.text[: found.start()]):
+                draft.not_understood.append(_quote_clause(passage, found.start()))
             passage.mark_spans(found.span())
             continue
         begin, end = passage.sentence_span(found.start())
