@@ -7,88 +7,31 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import cached_property
+from importlib.resources import files
 
-#: Stems of words that do not describe a trip by themselves, or only express that one is wanted.
-_FILLER_STEMS = """
-    a abl about absolute acces accommod accommodat acros additional adher adult adventur afford after afternoon
-    again ahead aim all alloc allocat allott allow alon along also alternativ altogether alway am amid an and any
-    anyth appreciat approximate are around arrang arriv arrival as asid ask assembl assist assistanc at authentic
-    availabl avoid back be becaus been befor begin beginn being below beneficial best between beyond bit blend book
-    both break brief bring budget but by can cap capp carri carry choos city clarify colleagu com commenc company
-    compos concern conclud consider constraint construct cook cost cost-effectiv could coupl cover craft creat
-    crucial cuisin culinary curiou current dat day dear delight depart departur design desir destin detail develop
-    devis different din dinner distinct divers do doe dollar don down draft draw dur each eat either els embark
-    encompas encompass end engag enjoy enough ensur entir entire establishment etc even ever every everyon everyth
-    exact exce exceed excit expect expens experienc explor extend fancy far fin find first flexibl fly follow fond
-    food for formulat forward friend from ful full further generat get getaway gett giv glad go goal going good
-    grateful great ground group guest guid had happy has hav he head hello help helpful henc her hey hi him his
-    holiday hom hop host hotel hous how however i idea ideal if imperativ importanc important in includ individual
-    indulg initiat insist intend intent interest into involv is it itinerary its itself journey just keen keep kick
-    kind kindest know last lat later least leav leisur les let lie lik limit littl loc local lodg long look lot lov
-    love lover mad main mak many map march max maximum may me meal mean meet mention might mind mod money month mor
-    morn most mov much must my myself necessary necessity need new next nic night no nor normal not notab notabl
-    noth now number of off offer ok okay old on onc one only onward open option or order organis organiz origin
-    other our ourselv out outlin over overall own palat palett particular party pay peopl per perhap permissibl
-    permit person pick plac plan plann planner pleas pleasur plu pocket possibl prefer preferab preferabl preferenc
-    preferr prepar propos proposal provid put question quick rang rat rather ready real reason refus regard reliant
-    rely rent request requir requirement resid responsibl restaurant return revis roam room rough round rout rul sam
-    sampl schedul search see seek seri serv set sett settl several shall she short should show simp sinc singl
-    sketch so som someon someth soon span spann special specific specifical spend stag start stat stay step still
-    stop stopp stranger strict subject such suggest suggestion suitabl sum sur tak tell term than thank that the
-    their them then ther thes they thi thing think thos though thre through till tim to together too total tour
-    toward town transport travel traveler travell traveller trip try two under uniqu until up upon us use using vac
-    variety variou ventur very via visit vital walk wanna want was way we week welcom well wer what whatever when
-    wher which whil who whol whom will wish with within work would year yes yet you your
-"""
-_FILLER = frozenset(_FILLER_STEMS.split())
+from formal_llm.authored.tables import parse_toml
+from formal_llm.packs.travel.reading.numbers import CLOCK, COUNT, DIGITS, IN_WORDS
+
+_TABLES = parse_toml(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"), "words.toml")
+_PARTS = {"count": COUNT, "clock": CLOCK, "digits": DIGITS, "in_words": IN_WORDS} | _TABLES["parts"]
+
+
+def read_forms(table: str) -> dict[str, re.Pattern[str]]:
+    """Return the forms in a table of ``words.toml``, by their names."""
+    forms: dict[str, re.Pattern[str]] = {}
+    for name, text in _TABLES[table].items():
+        whole, last = str(text).replace("\n", ""), ""
+        while whole != last:
+            whole, last = re.sub(r"\{([a-z_]+)\}", lambda part: _PARTS[part[1]], whole).replace("\n", ""), whole
+        forms[name] = re.compile(whole, re.IGNORECASE)
+    return forms
+
+
+_FILLER = frozenset(_TABLES["filler"].split())
+_FORMS = read_forms("stances")
 _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ings?|ed|es|s|e|ly)$")
 _CLAUSE = re.compile(r"[^.;!?,:\n()]+(?:\.(?=\S)[^.;!?,:\n()]*)*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+", re.UNICODE)
-
-#: Words that begin another wish in the same clause.
-_JOINS = re.compile(r"\b(?:and|but|so|while|because|although|though|yet|whereas)\b|(?=\bnor\b)", re.IGNORECASE)
-_NEGATIONS = re.compile(
-    r"n['’]t\b|^[- ]free\b|\b(?:no|not|never|without|cannot|non|avoid\w*|exclud\w*|rul(?:e|es|ing) out|neither|nor|nobody|none|"
-    r"nothing|unable|afraid|fear\w*|scare[sd]?|hate\w*|dislik\w*|refus\w*|skip\w*|miss\w*|allergic|impossible|forbid\w*|"
-    r"prohibit\w*|restrict\w*|ban(?:s|ned)?|against|opposed|free of|(?:sick|tired|enough) of|fed up with|instead of|"
-    r"out of the question|excluded|ruled out|(?:is|are) out|no-go|except|(?:rather|sooner|better)\b[^.;]*?\bthan)\b",
-    re.IGNORECASE,
-)
-_NEED = r"(?:necessary|needed|required|essential|important|mandatory|a must)"
-#: Before a mention: it is neither asked for nor excluded. Each has its own negation, which is no refusal.
-_OPEN_BEFORE = re.compile(
-    rf"(?:\bnot|n['’]t)\s+(?:\w+ly\s+)?(?:be\s+)?(?:mind|object|bother|care|need|require|have to|has to|insist|matter|{_NEED})\b|"
-    r"\bneed not\b|\bno (?:real )?(?:need|reason|objections?|problem|trouble|issues?)\b|"
-    r"(?:\b(?:not|no|none|nobody)\b|n['’]t\b|\bno one\b)[^.;]*?\b(?:against|averse|opposed|afraid|scared|only|just)\b|"
-    r"\b(?:fine|ok|okay|comfortable|willing|open|no problem)(?: also| even)? (?:with|to)\b",
-    re.IGNORECASE,
-)
-#: Behind a mention.
-_OPEN_BEHIND = re.compile(
-    rf"^(?:\s+[\w-]+){{0,2}}?\s+(?:(?:is|are|would be)(?: also| all| quite| totally)?\s+(?:fine|ok|okay|all right|acceptable|"
-    rf"optional|no problem|not a problem)\b|(?:is|are|be)(?: not|n['’]t)\s+(?:\w+ly\s+)?{_NEED}|need(?: not|n['’]t)\b|"
-    r"do(?:es)?(?: not|n['’]t)\s+(?:have to|need|matter)\b|stays? (?:at )?home\b|"
-    r"(?:is|are)(?: not|n['’]t) (?:that|so|very|too)\b)",
-    re.IGNORECASE,
-)
-_ALL_BUT = re.compile(
-    r"\b(?P<all>anything|everything|any \w+|all(?: \w+)?|nothing|no \w+|none)\s+(?:but|except(?: for)?|besides|other than|"
-    r"apart from)\s+(?:(?:by|to|in|a|an|the|eat|take|have)\s+)*$",
-    re.IGNORECASE,
-)
-_BEGINS = re.compile(r"(?=\b(?:we|I|please)\b)", re.IGNORECASE)
-_IF = re.compile(
-    r"(?<!nice )(?<!great )(?<!good )(?<!wonder )(?<!better )(?<!see )\b(?:if|unless|in case)\b(?! (?:at all )?possible)",
-    re.IGNORECASE,
-)
-_SUPPOSES = re.compile(r"\b(?:think|believe|suppose|imagine|say|feel)(?: that)?\s*$", re.IGNORECASE)
-_RELATIVE = re.compile(r"\b(?:(?<!not )that|which|who|where|with|without|if|when)\b", re.IGNORECASE)
-_ONLY = re.compile(r"\b(?:only|solely|exclusively|nothing but)\b", re.IGNORECASE)
-#: A refusal that ends before its object: "avoid, if possible, flights".
-_DANGLING = re.compile(
-    r"\b(?:avoid|not|no|never|without|skip|exclude|(?:not|never|n['’]t) (?:want|take|book|use|like|include))\s*$",
-    re.IGNORECASE,
-)
 
 
 class Stance(StrEnum):
@@ -162,34 +105,40 @@ class Passage:
         """
         left_begin, right_end = self.clause_span(begin)
         before, behind = self.text[left_begin:begin], self.text[end:right_end]
-        if all_but := _ALL_BUT.search(before):
+        if all_but := _FORMS["all_but"].search(before):
             self.mark_spans((left_begin + all_but.start(), begin))
-            denied = bool(_NEGATIONS.search(before[: all_but.start()])) != all_but["all"].casefold().startswith("no")
+            denied = bool(_FORMS["negations"].search(before[: all_but.start()])) != all_but[
+                "all"
+            ].casefold().startswith("no")
             return Stance.only if denied else Stance.excluded
-        behind = _RELATIVE.split(_JOINS.split(behind)[0])[0]
-        *begun, before = _BEGINS.split(_JOINS.split(before)[-1])
-        if begun and _SUPPOSES.search(begun[-1]):
+        behind = _FORMS["relative"].split(_FORMS["joins"].split(behind)[0])[0]
+        *begun, before = _FORMS["begins"].split(_FORMS["joins"].split(before)[-1])
+        if begun and _FORMS["supposes"].search(begun[-1]):
             before = begun[-1] + before
         # "such flights, if possible, avoid": a clause without a verb of its own continues the one before.
         earlier = [span for span in self.clauses if span[1] <= left_begin][-2:]
         for one in earlier if before.strip() in ("", "any", "the", "all") else ():
-            if _DANGLING.search(self.text[slice(*one)]):
+            if _FORMS["dangling"].search(self.text[slice(*one)]):
                 self.mark_spans(one)
                 return Stance.excluded
         parts = ((begin - len(before), before), (end, behind))
-        is_open = (_OPEN_BEFORE.search(before), _OPEN_BEHIND.search(behind))
+        is_open = (_FORMS["open_before"].search(before), _FORMS["open_behind"].search(behind))
         for (start, _), found in zip(parts, is_open, strict=True):
             if found:
                 self.mark_spans((start + found.start(), start + found.end()))
         if any(is_open):
             return Stance.open
         negations = [
-            (start + one.start(), start + one.end()) for start, part in parts for one in _NEGATIONS.finditer(part)
+            (start + one.start(), start + one.end())
+            for start, part in parts
+            for one in _FORMS["negations"].finditer(part)
         ]
         self.mark_spans(*negations)
-        only = [(start + one.start(), start + one.end()) for start, part in parts for one in _ONLY.finditer(part)]
+        only = [
+            (start + one.start(), start + one.end()) for start, part in parts for one in _FORMS["only"].finditer(part)
+        ]
         self.mark_spans(*only)
-        if len(negations) > 2 or _IF.search(self.text[left_begin:right_end]):
+        if len(negations) > 2 or _FORMS["if"].search(self.text[left_begin:right_end]):
             return Stance.unclear
         # "We do not miss shared rooms": of an unknown word between them nobody knows what it does to the negation.
         near = negations if len(negations) == 1 else [] if negations else only[:1]

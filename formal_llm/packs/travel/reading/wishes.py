@@ -3,172 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 
 from formal_llm.packs.travel.query import CUISINES, ROOM_TYPES, TripWish, WishKind
 from formal_llm.packs.travel.reading.draft import QueryDraft
-from formal_llm.packs.travel.reading.numbers import CLOCK, COUNT, count_of, minute_of
-from formal_llm.packs.travel.reading.passages import Passage, Stance
+from formal_llm.packs.travel.reading.numbers import COUNT, count_of, minute_of
+from formal_llm.packs.travel.reading.passages import Passage, Stance, read_forms
 from formal_llm.packs.travel.rows import Money
 
-_FLY = re.compile(
-    r"\b(?:(?:over)?night[\s-]flights?|red-?eyes?(?: flights?)?|early flights?|"
-    r"(?:flights?|fly|flying|flown|planes?|airplanes?|aeroplanes?|aircraft|air travel|by air|airlines?))\b",
-    re.IGNORECASE,
-)
-_DRIVE = re.compile(
-    r"\b(?:self[\s-]?driv\w+(?: cars?)?|driv(?:e|es|ing)|car rentals?|rental cars?|rent(?:ing)? (?:a |any )?cars?|own cars?|cars?|"
-    r"behind the wheel|driv(?:er|ing)(?:'s|’s|s)? licen[cs]es?|licen[cs]es?)\b",
-    re.IGNORECASE,
-)
+_FORMS, _NUMBERED = read_forms("wishes"), read_forms("numbered")
 _NO_FOOD_WORD = ("Tea", "Cafe", "Bakery", "Pizza", "Desserts", "Seafood", "Fast Food", "BBQ")
-_FOOD = re.compile(
-    r"\b(?:cuisines?|foods?|eat\w*|meals?|din(?:e|ner|ners|ing)|lunch\w*|breakfasts?|dish\w*|restaurants?|cooking|tast\w*|"
-    r"culinary|foodies?|gastronom\w*|flavou?rs?|kitchens?|palate|crav\w*)\b",
-    re.IGNORECASE,
-)
-_FOOD_NEXT = re.compile(
-    r"\s+(?:cuisines?|foods?|dish\w*|restaurants?|cooking|dinners?|meals?|places|fare|lunch\w*)\b", re.IGNORECASE
-)
-_PARTIES = re.compile(
-    r"\bparties\b|"
-    r"\b(?:throw\w*|hold\w*|host\w*|hav\w+|giv\w+|mak\w+)\s+(?:(?:a|the|our|some|small|little|big|birthday)\s+)*"
-    r"(?:party|celebration)\b|\b(?:birthday|house|bachelor\w*|stag|hen) part(?:y|ies)\b|"
-    r"\bpart(?:y|ying) (?:is|at night|in the|must)\b",
-    re.IGNORECASE,
-)
-_HOUSE = {
-    "smoking": re.compile(r"\bsmok(?:e|es|er|ers|ing)\b", re.IGNORECASE),
-    "pets": re.compile(r"\b(?:pets?|dogs?|cats?|pupp(?:y|ies)|kittens?)(?:-friendly)?\b", re.IGNORECASE),
-    "parties": _PARTIES,
-    "visitors": re.compile(
-        r"\bvisitors?\b(?!\s*(?:center|centre))|\b(?:guests?|friends?|relatives|family|people|others)\s+(?:\w+\s+){0,4}"
-        r"(?:visit(?: us| me)?|come by|come over|drop by|drop in|stop by|pop in)\b|"
-        r"\b(?:allow|receive|have|welcome|invite|host)(?:s|ed|ing)?\s+(?:\w+\s+)?(?:visitors|guests over)\b",
-        re.IGNORECASE,
-    ),
-}
-_CHILDREN = re.compile(
-    r"\b(?:children|child|kids?|toddlers?|bab(?:y|ies)|infants?|daughters?|sons?|little ones?)\b", re.IGNORECASE
-)
-_UNDER = re.compile(
-    r"\b(?:under|below|younger than|less than)\s+(?:the age of\s+)?(?P<age>\d{1,2}|ten)\b", re.IGNORECASE
-)
-_YOUNG = re.compile(
-    r"\b(?:(?:child|kid)(?:ren|s)?-friendly|young (?:children|kids)|small (?:children|kids)|toddlers?|"
-    r"bab(?:y|ies)|infants?|"
-    r"(?:children|kids|child)\s+(?:must|should|need to|have to|are|is|be|being)?\s*"
-    r"(?:be\s+)?(?:allowed|welcome|permitted|ok))\b",
-    re.IGNORECASE,
-)
-_AGES = re.compile(rf"\b(?P<age>{COUNT})(?:[\s-]years?[\s-]olds?)?\b", re.IGNORECASE)
-_SHARED = re.compile(
-    r"\b(?:shared?(?:\s+(?:rooms?|bedrooms?|accommodations?|spaces?))?"
-    r"(?: with (?:strangers|others|other people|anyone))?|sharing|dorms?|dormitor(?:y|ies))\b",
-    re.IGNORECASE,
-)
-_ENTIRE = re.compile(
-    r"\b(?:(?:entire|whole)\s+(?:rooms?|homes?|houses?|places?|apartments?|flats?|apts?|units?|villas?|"
-    r"cottages?|propert\w+)|"
-    r"own (?:apartment|flat|house|home)|"
-    r"(?:apartment|flat|house|home|place)s?\s+(?:\w+\s+)?(?:to|for) (?:ourselves|myself)|"
-    r"(?:apartment|flat|house|home)s? of (?:our|my) own)\b",
-    re.IGNORECASE,
-)
-_PRIVATE = re.compile(
-    r"\bprivate\s+(?:bed)?rooms?\b|\brooms?\s*(?:type)?\s*[:=]?\s*private\b|\b(?:own|separate) (?:bed)?rooms?\b|"
-    r"\brooms? of (?:my|our) own\b",
-    re.IGNORECASE,
-)
-_NO_WISH = re.compile(
-    r"\bno\s+(?:specific|particular|special)\s+(?:\w+\s+)?"
-    r"(?:preferences?|requirements?|wishes|restrictions?|needs?|constraints?)\b[^.!?]*|"
-    r"\b(?:open to|flexible)\b[^,.!?]*\b(?:any|all|variety|suggestions?)\b[^,.!?]*|"
-    r"\bany\s+(?:accommodation|transport\w*|means|cuisine|food|room)\b(?:\s+is\s+fine)?",
-    re.IGNORECASE,
-)
-_MODES = {
-    "flight": _FLY, "self-driving": _DRIVE,
-    "taxi": re.compile(r"\b(?:taxis?|cabs?)(?: rides?)?\b", re.IGNORECASE),
-    "train": re.compile(r"\b(?:trains?|railways?|by rail)\b", re.IGNORECASE),
-    "bus": re.compile(r"\b(?:bus(?:es)?|coach(?:es)?)\b", re.IGNORECASE),
-}  # fmt: skip
-_ROOMS = {"entire room": _ENTIRE, "private room": _PRIVATE, "shared room": _SHARED}
-_NO_ROOM = re.compile(r"\s*(?:moments?|interests?|costs?|expenses)", re.IGNORECASE)
-_BY = re.compile(r"\b(?:by|via|(?:take|use|using|taking)(?: the| an?)?)\s+$", re.IGNORECASE)
-_AND = re.compile(
-    r"[\s,]*(?:(?:and|or|nor|&|/)\s*)(?:(?:a|an|the|any|by|to|in|on|our|with|take|use|go|eat|have)\s+)*|\s*,\s*",
-    re.IGNORECASE,
-)
-#: What is not needed is not wanted: "options where we do not need to drive".
-_SPARED = re.compile(
-    r"\b(?:where|that|which|so)\b[^.;,]*(?:\bnot|n['’]t|\bno)\s+(?:need|have|require|involve)", re.IGNORECASE
-)
-_ABOUT_US = re.compile(
-    r"\b(?:we|I|us|our|my)\b(?!.*\b(?:want|like|prefer|need|require|wish|accept|book|stay))", re.IGNORECASE
-)
-_OURS = re.compile(r"\b(?:no|without|our|my)\s+(?:any\s+)?$", re.IGNORECASE)
-_ALLOWED = re.compile(
-    r"\s*(?:must|should|may|are|is|be)?\s*(?:be )?(?:allowed|welcome|permitted|ok\b|okay|fine)", re.IGNORECASE
-)
 _DIETS = ("vegetarian", "vegan", "halal", "kosher", "gluten-free", "pescatarian")
-_EVERY = re.compile(
-    r"\b(?:every|each|all)\s+(?:(?:of )?our |the )?(?:meals?|food|restaurants?|time|dish)|\b(?:are|am|is|'re|’re|'m|’m)\s+"
-    r"(?:all |both |strict(?:ly)? |an? )*(?:vegetarian|vegan|pescatarian)s?\b(?! (?:food|dish|meal|restaurant))",
-    re.IGNORECASE,
-)
-_FLIGHT_HOURS = re.compile(
-    r"^(?:\s+(?:only|that|which|to|leav\w+|depart\w*|tak\w+ off|start\w*|land\w*|arriv\w*|go\w*|are|is|with|times?|any\w*))*\s+(?:"
-    rf"(?P<first>before|until|earlier than)\s+(?P<end>{CLOCK})|(?:after|later than|from)\s+(?P<begin>{CLOCK})(?: on)?|"
-    rf"between\s+(?P<from>{CLOCK})\s+and\s+(?P<to>{CLOCK})|(?:at|during the|in the|by|over)?\s*(?P<part>night|overnight|"
-    r"early morning|morning|afternoon|evening)s?\b)",
-    re.IGNORECASE,
-)
 #: The parts of the day, in minutes.
 _PARTS = {
     "night": (1320, 360), "overnight": (1320, 360), "early morning": (0, 480), "morning": (0, 720),
     "afternoon": (720, 1080), "evening": (1080, 1440),
 }  # fmt: skip
-_DAILY = r"(?:a|per|each|every)\s+(?:\w+\s+)?day\b"
-_AT_MOST = rf"(?:no more than|(?:not|n['’]t)\b[^.;!?]{{0,30}}?\bmore than|at most|max(?:imum)?(?: of)?|up to|less than|under)\s+(?P<number>{COUNT})"
-_RATED = r"(?P<number>\d(?:\.\d)?)(?:\s*stars?)?(?:\s+(?:or|and)\s+(?:better|more|higher|above|up))?"
 _RATED_PLACES = {"res": "restaurant", "sig": "sight", "att": "sight"}
-_PLACES = r"(?P<what>hotels?|accommodations?|rooms?|beds?|restaurants?|sights?|attractions?)"
-_BY_TIME = rf"[^.;!?]{{0,60}}?\b(?:by|before|(?:no|not) later than)\s+(?P<time>{CLOCK})"
-#: Wishes that one pattern finds.
-_NUMBERED = tuple(
-    (kind, re.compile(form, re.IGNORECASE))
-    for kind, form in (
-        (WishKind.home_by, rf"\b(?:back|home|return\w*)\b{_BY_TIME}"),
-        (WishKind.arrive_by, rf"\b(?:arriv\w*|(?:be|get) there|reach\w*)\b{_BY_TIME}"),
-        (
-            WishKind.leave_after,
-            rf"\b(?:(?:leav\w+|depart\w*|start\w*|set off)\b[^.;!?]{{0,40}}?\b(?:after|not before|no earlier than)|"
-            rf"(?:not|never|n['’]t)\s+(?:leave|depart|start|set off)\b[^.;!?]{{0,40}}?\bbefore)\s+(?P<time>{CLOCK})",
-        ),
-        (
-            WishKind.travel_hours,
-            rf"\b{_AT_MOST}\s+hours?\b[^.;!?]*?\b(?:travel\w*|driv\w+|road|flying)\b[^.;!?]*?{_DAILY}|"
-            rf"\b(?:travel\w*|driv\w+)\b[^.;!?]{{0,20}}?{_AT_MOST.replace('number', 'more')}\s+hours?\s+{_DAILY}",
-        ),
-        (
-            WishKind.sights,
-            rf"\b(?:at least|a? ?minimum(?: of)?)\s+(?P<number>{COUNT})\s+(?:\w+\s+)?(?:sights?|attractions?|museums?|places)\s+"
-            rf"[^.;!?]*?{_DAILY}",
-        ),
-        (
-            WishKind.rating,
-            rf"\b{_PLACES}\s+(?:(?:that are|with|an?|ratings?|rated|of|at least|above)\s+)+{_RATED}|"
-            rf"\b(?P<stars>\d)[ -]stars?\s+{_PLACES.replace('what', 'which')}",
-        ),
-    )
-)  # fmt: skip
-_QUALIFIED = re.compile(
-    r"\d|\b[A-Z]\w+|\b(?:night|morning|evening|afternoon|early|late|long\w*|over|more|than|before|after|until|weekends?|"
-    r"first|last|with|without|unless|except|if|when|every|each|only|always|again|daily|often|both)\b"
-)
 
 
 @dataclass
@@ -191,7 +45,7 @@ def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str], si
         cuisines: the cuisines of the world.
         sights: the names of the sights that may be visited.
     """
-    for found in _NO_WISH.finditer(passage.text):
+    for found in _FORMS["no_wish"].finditer(passage.text):
         passage.mark_spans(found.span())
     _read_numbered(passage, draft)
     _read_sights(passage, draft, sights)
@@ -218,9 +72,9 @@ def _find_mentions(
             continue
         one = _Mention(name, *found.span(), passage.find_stance(*found.span()), found.start())
         last = mentions[-1] if mentions else None
-        if last and _AND.fullmatch(passage.text[last.end : one.begin]):
+        if last and _FORMS["and"].fullmatch(passage.text[last.end : one.begin]):
             one.group = last.group
-            alone = _ALLOWED.match(passage.text[one.end :])
+            alone = _FORMS["allowed"].match(passage.text[one.end :])
             if last.stance != one.stance == Stance.wanted:
                 one.stance = last.stance if alone is None else Stance.unclear
             elif last.stance == Stance.wanted != one.stance:
@@ -233,17 +87,18 @@ def _find_mentions(
         behind = passage.text[one.end : passage.clause_span(one.begin)[1]]
         rest = re.split(r"\b(?:and|or|nor|but|so|as|because|since)\b", behind)[0]
         if one.stance == Stance.excluded and (
-            _QUALIFIED.search(rest) or not passage.is_plain(one.end, one.end + len(rest))
+            _FORMS["qualified"].search(rest) or not passage.is_plain(one.end, one.end + len(rest))
         ):
             one.stance = Stance.unclear
     return mentions
 
 
-def _named_form(forms: Mapping[str, re.Pattern[str]]) -> tuple[re.Pattern[str], Callable[[re.Match[str]], str | None]]:
-    """Return one pattern for several names, and the name of what it finds."""
-    keys = list(forms)
-    form = re.compile("|".join(f"(?P<m{at}>{forms[key].pattern})" for at, key in enumerate(keys)), re.IGNORECASE)
-    return form, lambda found: keys[int(str(found.lastgroup)[1:])]
+@cache
+def _named_form(table: str) -> tuple[re.Pattern[str], Callable[[re.Match[str]], str | None]]:
+    """Return one pattern for the forms in a table of ``words.toml``, and the name of what it finds."""
+    forms = read_forms(table)
+    form = re.compile("|".join(f"({one.pattern})" for one in forms.values()), re.IGNORECASE)
+    return form, lambda found: list(forms)[(found.lastindex or 1) - 1]
 
 
 def _quote_clause(passage: Passage, begin: int) -> str:
@@ -264,7 +119,7 @@ def _note_rest(passage: Passage, draft: QueryDraft, mention: _Mention) -> None:
 
 
 def _read_numbered(passage: Passage, draft: QueryDraft) -> None:
-    for kind, form in _NUMBERED:
+    for kind, form in _NUMBERED.items():
         for found in form.finditer(passage.text):
             if not all(passage.is_free(*found.span(name)) for name, value in found.groupdict().items() if value):
                 continue
@@ -280,7 +135,7 @@ def _read_numbered(passage: Passage, draft: QueryDraft) -> None:
             what = (words.get("what") or words.get("which") or "").casefold()[:3]
             names = (_RATED_PLACES.get(what, "bed"),) if what else ()
             if numbers and passage.find_stance(*found.span()) in (Stance.wanted, Stance.only):
-                draft.wishes.append(TripWish(kind, names, numbers, found.group()))
+                draft.wishes.append(TripWish(WishKind(kind), names, numbers, found.group()))
             else:
                 draft.not_understood.append(_quote_clause(passage, found.start()))
             passage.mark_spans(found.span())
@@ -301,16 +156,16 @@ def _read_sights(passage: Passage, draft: QueryDraft, sights: Iterable[str]) -> 
 
 def _read_transport(passage: Passage, draft: QueryDraft) -> None:
     only: list[_Mention] = []
-    for one in _find_mentions(passage, *_named_form(_MODES)):
+    for one in _find_mentions(passage, *_named_form("modes")):
         begin, end = passage.clause_span(one.begin)
         before, licence = passage.text[begin : one.begin], "licen" in passage.text[one.begin : one.end]
         if one.name == "flight" and _read_flight_hours(passage, draft, one, passage.text[one.end : end]):
             continue
         if one.stance == Stance.wanted and (licence or passage.text[one.begin : one.end].casefold() == "fly"):
             one.stance = Stance.open  # to fly somewhere is to travel there
-        if one.stance == Stance.excluded or (one.stance == Stance.open and _SPARED.search(before)):
+        if one.stance == Stance.excluded or (one.stance == Stance.open and _FORMS["spared"].search(before)):
             _add_wish(passage, draft, WishKind.no_mode, one)
-        elif one.stance == Stance.only or (one.stance == Stance.wanted and (_BY.search(before) or only)):
+        elif one.stance == Stance.only or (one.stance == Stance.wanted and (_FORMS["by"].search(before) or only)):
             only.append(one)
         else:
             _note_rest(passage, draft, one)
@@ -321,7 +176,7 @@ def _read_transport(passage: Passage, draft: QueryDraft) -> None:
 def _read_flight_hours(passage: Passage, draft: QueryDraft, one: _Mention, behind: str) -> bool:
     """Record a wish for the hours of flights; return whether there is one."""
     own = passage.text[one.begin : one.end].casefold()
-    found = _FLIGHT_HOURS.match(behind)
+    found = _FORMS["flight_hours"].match(behind)
     part = "early morning" if own.startswith("early") else "night" if re.match("night|over|red", own) else ""
     if found is None and not part:
         return False
@@ -346,9 +201,9 @@ def _read_flight_hours(passage: Passage, draft: QueryDraft, one: _Mention, behin
 def _read_rooms(passage: Passage, draft: QueryDraft) -> None:
     wanted: dict[int, set[str]] = {}
     banned: set[str] = set()
-    mentions = _find_mentions(passage, *_named_form(_ROOMS))
+    mentions = _find_mentions(passage, *_named_form("rooms"))
     for one in mentions:
-        if one.name == "shared room" and _NO_ROOM.match(passage.text[one.end :]):
+        if one.name == "shared room" and _FORMS["no_room"].match(passage.text[one.end :]):
             continue
         if one.stance in (Stance.wanted, Stance.only):
             wanted.setdefault(one.group, set()).add(one.name)
@@ -367,9 +222,9 @@ def _read_rooms(passage: Passage, draft: QueryDraft) -> None:
 
 def _read_house(passage: Passage, draft: QueryDraft) -> None:
     wishes = _read_children(passage, draft)
-    for one in _find_mentions(passage, *_named_form(_HOUSE)):
+    for one in _find_mentions(passage, *_named_form("house")):
         before = passage.text[passage.clause_span(one.begin)[0] : one.begin]
-        if one.stance == Stance.excluded and _ABOUT_US.search(before):
+        if one.stance == Stance.excluded and _FORMS["about_us"].search(before):
             one.stance = Stance.open  # who does not smoke may stay where others do
         if one.stance in (Stance.wanted, Stance.only):
             wishes.append((one.begin, one.name))
@@ -383,15 +238,15 @@ def _read_house(passage: Passage, draft: QueryDraft) -> None:
 def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]:
     """Find the wishes to allow children under ten: children of that age, or statements that they must be allowed."""
     wishes: list[tuple[int, str]] = []
-    for found in _CHILDREN.finditer(passage.text):
+    for found in _FORMS["children"].finditer(passage.text):
         if passage.find_stance(*found.span()) == Stance.excluded:
-            if not _OURS.search(passage.text[: found.start()]):
+            if not _FORMS["ours"].search(passage.text[: found.start()]):
                 draft.not_understood.append(_quote_clause(passage, found.start()))
             passage.mark_spans(found.span())
             continue
         begin, end = passage.sentence_span(found.start())
         sentence = passage.text[begin:end]
-        under, young = _UNDER.search(sentence), _YOUNG.search(sentence)
+        under, young = _FORMS["under"].search(sentence), _FORMS["young"].search(sentence)
         passage.mark_spans(*[(begin + one.start(), begin + one.end()) for one in (under, young) if one])
         near = passage.text[found.end() : found.end() + 50]
         ages = [] if under else [int(count_of(one["age"])) for one in _find_ages(passage, found.end(), near)]
@@ -413,7 +268,9 @@ def _find_ages(passage: Passage, at: int, near: str) -> list[re.Match[str]]:
         return []
     found: list[re.Match[str]] = []
     place = lead.end()
-    while one := re.compile(rf"(?:\s*(?:,|and|,\s*and|&)\s*)?{_AGES.pattern}", re.IGNORECASE).match(near, place):
+    while one := re.compile(rf"(?:\s*(?:,|and|,\s*and|&)\s*)?{_FORMS['ages'].pattern}", re.IGNORECASE).match(
+        near, place
+    ):
         found.append(one)
         passage.mark_spans((at + one.start(), at + one.end()))
         place = one.end()
@@ -431,17 +288,17 @@ def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> Non
         plain = found.group().casefold()
         name = names.get(plain) or names[plain.removesuffix("s")]
         sentence = passage.text[slice(*passage.sentence_span(found.start()))]
-        if _FOOD.search(sentence) or _FOOD_NEXT.match(passage.text[found.end() :]):
+        if _FORMS["food"].search(sentence) or _FORMS["food_next"].match(passage.text[found.end() :]):
             return name
         several = len(form.findall(sentence)) > 1 and name not in _NO_FOOD_WORD
-        return name if several or _EVERY.search(sentence) else None
+        return name if several or _FORMS["every"].search(sentence) else None
 
     groups: dict[int, list[str]] = {}
     for one in _find_mentions(passage, form, find_name):
         begin, end = passage.sentence_span(one.begin)
-        every = _EVERY.search(passage.text[begin:end])
+        every = _FORMS["every"].search(passage.text[begin:end])
         passage.mark_spans(
-            *[(begin + food.start(), begin + food.end()) for food in _FOOD.finditer(passage.text[begin:end])]
+            *[(begin + food.start(), begin + food.end()) for food in _FORMS["food"].finditer(passage.text[begin:end])]
         )
         if one.stance == Stance.only or (every and one.stance == Stance.wanted):
             groups.setdefault(one.group, []).append(one.name)
