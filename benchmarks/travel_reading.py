@@ -128,11 +128,7 @@ def judge_trap(
     got = {name: value for name, value in meaning(reading).items() if value != base.get(name)}
     for name, value in case.get("inverts", {}).items():
         held = got.get(name)
-        if (
-            held == value
-            or (isinstance(held, frozenset) and held == {value})
-            or (name == "forbid" and value in (held or ()))
-        ):
+        if held == value or (isinstance(held, frozenset) and (held == {value} or (name == "forbid" and value in held))):
             return "inverted", got
     meant = {
         name: frozenset(map(str.casefold, value)) if isinstance(value, list) else value

@@ -18,7 +18,9 @@ _DAY = r"\d{1,2}(?:st|nd|rd|th)?\b\.?"
 _TO = r"(?:-|–|—|to|until|till|til|through|thru|and|&|,\s*and|,|up to)"
 _WEEKDAY_NAME = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _WEEKDAY = rf"(?:{_WEEKDAY_NAME},?\s+)?"
-_MORE_DAYS = rf"(?:\s*{_TO}\s*{_WEEKDAY}(?:the\s+)?{_DAY}(?![/\d])){{0,14}}"
+_MORE_DAYS = (
+    rf"(?:\s*{_TO}\s*{_WEEKDAY}(?:the\s+)?{_DAY}(?![/\d]|\s*(?:people|person|adult|travel|cit|guest|friend))){{0,14}}"
+)
 _YEAR = r"(?:,?\s*(?:of\s+|in\s+)?(?P<year>(?:19|20)\d\d)\b)?"
 _FORMS = (
     re.compile(r"(?<![\d/.])(?P<y>\d{4})(?P<sign>[-/.])(?P<m>\d{1,2})(?P=sign)(?P<d>\d{1,2})(?!\d)"),
@@ -152,10 +154,8 @@ def _read_length(passage: Passage, draft: QueryDraft) -> None:
     if others and fitting:
         draft.not_understood += others
     elif others:
-        told = passage.text[slice(*lengths[0][1:])].strip()
-        draft.add_problem(
-            "days", f"it is told in two ways how long the trip is: {told!r} and {others[0]!r}", "say it once: for 3 days"
-        )  # fmt: skip
+        both = f"{passage.text[slice(*lengths[0][1:])].strip()!r} and {others[0]!r}"
+        draft.add_problem("days", f"it is told in two ways how long the trip is: {both}", "say it once: for 3 days")
 
 
 def _find_dates(passage: Passage) -> Iterator[_WrittenDate]:

@@ -69,7 +69,8 @@ class Passage:
         for begin, end in self.clauses:
             words = [(one.start() + begin, one.end() + begin) for one in _WORD.finditer(self.text[begin:end])]
             remaining = [span for span in words if self.is_free(*span) and self._is_meaningful(*span)]
-            if remaining and self.is_free(begin, end):
+            denies = len(words) > 2 and _FORMS["negations"].search(self.text[begin:end])
+            if (remaining or denies) and self.is_free(begin, end):
                 yield self.text[begin:end].strip(" -–—…\"'")
             else:
                 yield from (self.text[a:b] for a, b in self._join_words(remaining))
@@ -169,6 +170,6 @@ class Passage:
 
 def protect_signs(text: str) -> str:
     """Return a text of the same length without the punctuation in numbers and abbreviations, which ends no clause."""
-    text = re.sub(r"(?<=\d)[.,](?=\d)", "_", text)
+    text = re.sub(r"(?<=\d)[.,:](?=\d)", "_", text)
     text = re.sub(r"\b(St|Mt|Ft|Mr|Mrs|Dr|max|approx|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.", r"\1_", text)
     return re.sub(r"(?<=\d)\.(?=\s*[-–]|\s+[A-Z][a-z]+\s+\d{4})", "_", text)

@@ -161,8 +161,9 @@ def _read_transport(passage: Passage, draft: QueryDraft) -> None:
         before, licence = passage.text[begin : one.begin], "licen" in passage.text[one.begin : one.end]
         if one.name == "flight" and _read_flight_hours(passage, draft, one, passage.text[one.end : end]):
             continue
-        if one.stance == Stance.wanted and (licence or passage.text[one.begin : one.end].casefold() == "fly"):
-            one.stance = Stance.open  # to fly somewhere is to travel there
+        plain = licence or passage.text[one.begin : one.end].casefold() == "fly"  # "I fly to Oriel" is no wish
+        if one.stance == Stance.wanted and plain and not _FORMS["asks"].search(before):
+            one.stance = Stance.open
         if one.stance == Stance.excluded or (one.stance == Stance.open and _FORMS["spared"].search(before)):
             _add_wish(passage, draft, WishKind.no_mode, one)
         elif one.stance == Stance.only or (one.stance == Stance.wanted and (_FORMS["by"].search(before) or only)):
