@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
 from enum import StrEnum
@@ -217,38 +218,37 @@ def read_wishes(text: str, world: World, reader: str, today: datetime | None, as
     from formal_llm.packs.travel.reading import ask_about, read_query, read_query_with
 
     day: date | None = None if today is None else today.date()
+    second = None
     if reader == "rules":
-        reading, second = read_query(text, world, day), None
+        reading = read_query(text, world, day)
     else:
         with answerer(reader, None, None) as who:
             reading = read_query_with(who, text, world, day)  # type: ignore[arg-type]  # reports itself who cannot write
+            with suppress(QueryError):  # another language
+                second = None if ask is None else read_query(text, world, day)
     if ask is None:
         return reading
-    if reader != "rules":
-        try:
-            second = read_query(text, world, day)
-        except QueryError:  # another language
-            second = None
     with answerer(ask, None, None) as who:
         return ask_about(reading, who, second)
 
 
 def check_understood(reading: QueryReading) -> None:
     """Raise an error where a wish was not understood, or is not kept."""
-    problems = [("wishes", f"not understood: {part!r}", None) for part in reading.not_understood]
-    problems += [("wishes", f"understood, but not kept: {wish}", None) for wish in reading.not_enforced]
-    if problems:
-        raise QueryError(reading.query.text, problems)
+    if unclear := _list_unclear(reading):
+        raise QueryError(reading.query.text, [("wishes", problem, None) for problem in unclear])
 
 
 def print_reading(reading: QueryReading) -> None:
     """Report on standard error what was taken for granted, what was not understood, and what is not kept."""
     for assumption in reading.assumed:
         err().print(f"taken for granted: {assumption}")
-    for assumption in reading.not_understood:
-        err().print(f"not understood: {assumption}", style="yellow")
-    for wish in reading.not_enforced:
-        err().print(f"understood, but not kept: {wish}", style="yellow")
+    for problem in _list_unclear(reading):
+        err().print(problem, style="yellow")
+
+
+def _list_unclear(reading: QueryReading) -> list[str]:
+    unread = [f"not understood: {part}" for part in reading.not_understood]
+    return unread + [f"understood, but not kept: {wish}" for wish in reading.not_enforced]
 
 
 def _read_query(given: str, world: World, reader: str, today: datetime | None) -> TravelQuery:

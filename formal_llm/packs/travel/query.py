@@ -68,16 +68,14 @@ class TripWish:
 
     def __str__(self) -> str:
         """Describe the wish in a few words, as in "no flight between 22:00 and 06:00"."""
-        names = " or ".join(self.names)
         number = f"{self.numbers[0]:,}" if self.numbers else ""
-        begin, end = ([f"{int(minute) // 60:02}:{int(minute) % 60:02}" for minute in self.numbers] + ["", ""])[:2]
-        first, per = (*self.names, "", "")[:2]
-        words = _WORDS[self.kind].format(
-            names=names, number=number, begin=begin, end=end, first=first, is_="is" if names == "smoking" else "are",
+        begin, end = [*(f"{int(one) // 60:02}:{int(one) % 60:02}" for one in self.numbers), "", ""][:2]
+        first, per = [*self.names, "", ""][:2]
+        return _WORDS[self.kind].format(
+            names=" or ".join(self.names), number=number, begin=begin, end=end, first=first,
             day=f" on day {number}" if number else "", each=f" each {per}" if per not in ("", "trip") else "",
             meal=f" for {per}" if per else "",
         )  # fmt: skip
-        return words.strip()
 
 
 #: The words for each kind of wish.
@@ -86,8 +84,8 @@ _WORDS = {
     WishKind.no_mode: "no {names}",
     WishKind.only_modes: "only {names}",
     WishKind.rooms: "a bed in: {names}",
-    WishKind.allows: "a bed where {names} {is_} allowed",
-    WishKind.forbids: "a bed where {names} {is_} not allowed",
+    WishKind.allows: "a bed that allows {names}",
+    WishKind.forbids: "a bed that forbids {names}",
     WishKind.no_flight: "no flight that leaves or lands between {begin} and {end}",
     WishKind.leave_after: "leaving after {begin}",
     WishKind.arrive_by: "arriving by {begin}",

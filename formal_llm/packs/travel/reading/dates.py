@@ -108,29 +108,25 @@ def _check_weekdays(passage: Passage, dates: list[_WrittenDate], days: list[date
 
 def _find_from_today(passage: Passage, draft: QueryDraft, today: date) -> list[date]:
     """Find the dates that count from today; each is recorded as an assumption."""
-    for found in _FROM_TODAY.finditer(passage.text):
-        if not passage.is_free(*found.span()) and not found["weekday"]:
-            continue
-        passage.mark_spans(found.span())
-        if found["weekday"]:
-            ahead = _days_to(found["weekday"], today)
-            if found["lead"].strip().casefold() == "next" and today.weekday() + ahead < 7:
-                draft.add_problem(
-                    "dates", f"{found.group()!r} may be {today + timedelta(ahead)} or {today + timedelta(ahead + 7)}",
-                    "write the date",
-                )  # fmt: skip
-        elif found["word"]:
-            ahead = {"today": 0, "tomorrow": 1}.get(found["word"].casefold(), 2)
-        else:
-            count, unit = found["count"] or found["away"], found["unit"] or found["units"]
-            ahead = (1 if count == "a" else count_of(count)) * (7 if unit.casefold() == "week" else 1)
-        days = [today + timedelta(ahead)]
-        if found["end"]:
-            days.append(days[0] + timedelta(_days_to(found["end"], days[0])))
-        named = " to ".join(f"{day:%A}, {day}" for day in days)
-        draft.assumed.append(f"{found.group().strip(' .,;!?')!r} is {named}")
-        return days
-    return []
+    found = next(_FROM_TODAY.finditer(passage.text), None)
+    if found is None:
+        return []
+    passage.mark_spans(found.span())
+    if found["weekday"]:
+        ahead = _days_to(found["weekday"], today)
+        if found["lead"].strip().casefold() == "next" and today.weekday() + ahead < 7:
+            both = f"{today + timedelta(ahead)} or {today + timedelta(ahead + 7)}"
+            draft.add_problem("dates", f"{found.group()!r} may be {both}", "write the date")
+    elif found["word"]:
+        ahead = {"today": 0, "tomorrow": 1}.get(found["word"].casefold(), 2)
+    else:
+        count, unit = found["count"] or found["away"], found["unit"] or found["units"]
+        ahead = (1 if count == "a" else count_of(count)) * (7 if unit.casefold() == "week" else 1)
+    days = [today + timedelta(ahead)]
+    if found["end"]:
+        days.append(days[0] + timedelta(_days_to(found["end"], days[0])))
+    draft.assumed.append(f"{found.group().strip(' .,;!?')!r} is {' to '.join(f'{day:%A}, {day}' for day in days)}")
+    return days
 
 
 def _days_to(weekday: str, day: date) -> int:

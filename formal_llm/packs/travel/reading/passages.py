@@ -20,10 +20,9 @@ def read_forms(table: str) -> dict[str, re.Pattern[str]]:
     """Return the forms in a table of ``words.toml``, by their names."""
     forms: dict[str, re.Pattern[str]] = {}
     for name, text in _TABLES[table].items():
-        whole, last = str(text).replace("\n", ""), ""
-        while whole != last:
-            whole, last = re.sub(r"\{([a-z_]+)\}", lambda part: _PARTS[part[1]], whole).replace("\n", ""), whole
-        forms[name] = re.compile(whole, re.IGNORECASE)
+        for _ in range(2):  # a part may have parts
+            text = re.sub(r"\{([a-z_]+)\}", lambda part: _PARTS[part[1]], text)
+        forms[name] = re.compile(text.replace("\n", ""), re.IGNORECASE)
     return forms
 
 
@@ -108,37 +107,22 @@ class Passage:
         before, behind = self.text[left_begin:begin], self.text[end:right_end]
         if all_but := _FORMS["all_but"].search(before):
             self.mark_spans((left_begin + all_but.start(), begin))
-            denied = bool(_FORMS["negations"].search(before[: all_but.start()])) != all_but[
-                "all"
-            ].casefold().startswith("no")
-            return Stance.only if denied else Stance.excluded
+            denied = bool(_FORMS["negations"].search(before[: all_but.start()]))
+            return Stance.only if denied != all_but["all"].casefold().startswith("no") else Stance.excluded
         behind = _FORMS["relative"].split(_FORMS["joins"].split(behind)[0])[0]
         *begun, before = _FORMS["begins"].split(_FORMS["joins"].split(before)[-1])
         if begun and _FORMS["supposes"].search(begun[-1]):
             before = begun[-1] + before
-        # "such flights, if possible, avoid": a clause without a verb of its own continues the one before.
+        # "Avoid, if possible, any flights": a clause without a verb of its own continues the one before.
         earlier = [span for span in self.clauses if span[1] <= left_begin][-2:]
         for one in earlier if before.strip() in ("", "any", "the", "all") else ():
             if _FORMS["dangling"].search(self.text[slice(*one)]):
                 self.mark_spans(one)
                 return Stance.excluded
-        parts = ((begin - len(before), before), (end, behind))
-        is_open = (_FORMS["open_before"].search(before), _FORMS["open_behind"].search(behind))
-        for (start, _), found in zip(parts, is_open, strict=True):
-            if found:
-                self.mark_spans((start + found.start(), start + found.end()))
-        if any(is_open):
+        in_front, after = (begin - len(before), before), (end, behind)
+        if self._find_spans("open_before", in_front) or self._find_spans("open_behind", after):
             return Stance.open
-        negations = [
-            (start + one.start(), start + one.end())
-            for start, part in parts
-            for one in _FORMS["negations"].finditer(part)
-        ]
-        self.mark_spans(*negations)
-        only = [
-            (start + one.start(), start + one.end()) for start, part in parts for one in _FORMS["only"].finditer(part)
-        ]
-        self.mark_spans(*only)
+        negations, only = (self._find_spans(name, in_front, after) for name in ("negations", "only"))
         if len(negations) > 2 or _FORMS["if"].search(self.text[left_begin:right_end]):
             return Stance.unclear
         # "We do not miss shared rooms": of an unknown word between them nobody knows what it does to the negation.
@@ -146,6 +130,12 @@ class Passage:
         if not all(self.is_plain(min(one[1], end), max(begin, one[0])) for one in near):
             return Stance.unclear
         return Stance.excluded if len(negations) == 1 else Stance.only if near else Stance.wanted
+
+    def _find_spans(self, name: str, *parts: tuple[int, str]) -> list[tuple[int, int]]:
+        """Find a form in parts of the text, each with its place, and mark what is found."""
+        found = [(at + one.start(), at + one.end()) for at, part in parts for one in _FORMS[name].finditer(part)]
+        self.mark_spans(*found)
+        return found
 
     @cached_property
     def clauses(self) -> tuple[tuple[int, int], ...]:
@@ -156,6 +146,10 @@ class Passage:
         """Return the span of the clause around a position."""
         index = bisect_right(self.clauses, (place, len(self.text))) - 1
         return self.clauses[index] if index >= 0 and place < self.clauses[index][1] else (place, place)
+
+    def quote_clause(self, place: int) -> str:
+        """Return the clause around a position."""
+        return self.text[slice(*self.clause_span(place))].strip()
 
     def sentence_span(self, place: int) -> tuple[int, int]:
         """Return the span of the sentence around a position."""

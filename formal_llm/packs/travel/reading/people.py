@@ -12,6 +12,7 @@ from formal_llm.packs.travel.reading.passages import Passage, read_forms
 from formal_llm.packs.travel.rows import Money
 
 _FORMS, _TOTALS, _MONEY_FORMS = read_forms("people"), read_forms("totals"), read_forms("money")
+_FEW = (("three", 3), ("two", 2), ("one", 1))
 
 
 def read_people(passage: Passage, draft: QueryDraft) -> None:
@@ -30,14 +31,10 @@ def read_people(passage: Passage, draft: QueryDraft) -> None:
         for form in _TOTALS.values():
             found += [(_count_people(one), one.span()) for one in form.finditer(text) if passage.is_free(*one.span())]
     if not found:
-        for form, count in ((_FORMS["three"], 3), (_FORMS["two"], 2), (_FORMS["one"], 1)):
-            found += [(count, one.span()) for one in form.finditer(text)]
-            if found:
-                break
+        few = [[(count, one.span()) for one in _FORMS[name].finditer(text)] for name, count in _FEW]
+        found = next(filter(None, few), [])
     else:
-        passage.mark_spans(
-            *[one.span() for form in (_FORMS["three"], _FORMS["two"], _FORMS["one"]) for one in form.finditer(text)]
-        )
+        passage.mark_spans(*[one.span() for name, _ in _FEW for one in _FORMS[name].finditer(text)])
     passage.mark_spans(*[span for _, span in found])
     counts = list(dict.fromkeys(count for count, _ in found))
     if len(counts) > 1:
@@ -62,28 +59,22 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
     text = passage.text
     rates = list(_MONEY_FORMS["rate"].finditer(text)) if _MONEY_FORMS["other_money"].search(text) else []
     passage.mark_spans(*[one.span() for one in rates])
-    rate = Decimal(next(filter(None, rates[0].groups()))) if rates else None
+    rate = Decimal(next(filter(None, rates[0].groups())) if rates else 0)
     found = [one for one in _MONEY_FORMS["money"].finditer(text) if passage.is_free(*one.span())]
     if not found:
         found = [one for one in _MONEY_FORMS["bare"].finditer(text) if passage.is_free(*one.span("a"))]
     others = [one for one in _MONEY_FORMS["other_money"].finditer(text) if passage.is_free(*one.span())]
     passage.mark_spans(*[one.span() for one in [*found, *others]])
-    amounts: list[tuple[Money, re.Match[str]]] = [
-        (amount_of(next(filter(None, one.groups()))), one) for one in found
-    ]  # fmt: skip
-    for one in others:
-        if rate is not None:
-            exact = amount_of(re.sub(r"[^\d.,]", "", one.group())) * rate
-            amounts.append((dollars(exact.quantize(Decimal("0.01"), ROUND_FLOOR)), one))
-            draft.assumed.append(f"{one.group()} is ${amounts[-1][0]:,}, at ${rate} for one")
-        elif found:
-            draft.not_understood.append(one.group())
-        else:
-            draft.add_problem(
-                "budget", f"the budget is not in dollars: {one.group()}",
-                "write it in dollars: $1,700, or give a rate: 1 euro is 1.10 dollars",
-            )  # fmt: skip
-            return
+    amounts = [(amount_of(next(filter(None, one.groups()))), one) for one in found]
+    for one in others if rate else ():
+        exact = (amount_of(re.sub(r"[^\d.,]", "", one.group())) * rate).quantize(Decimal("0.01"), ROUND_FLOOR)
+        amounts.append((dollars(exact), one))
+        draft.assumed.append(f"{one.group()} is ${amounts[-1][0]:,}, at ${rate} for one")
+    if others and not amounts:
+        way_out = "write it in dollars: $1,700, or give a rate: 1 euro is 1.10 dollars"
+        draft.add_problem("budget", f"the budget is not in dollars: {others[0].group()}", way_out)
+    elif not rate:
+        draft.not_understood += [one.group() for one in others]
     budgets: dict[tuple[Money, frozenset[str]], re.Match[str]] = {}
     for amount, one in amounts:
         part, units = _find_use(passage, one)
@@ -125,5 +116,4 @@ def _add_bound(
 ) -> None:  # fmt: skip
     per = next(iter(sorted(units & {"night", "meal", "day"})), "trip")
     total = amount * (draft.people or 1) if "person" in units else amount
-    text = passage.text[slice(*passage.clause_span(money.start()))].strip()
-    draft.wishes.append(TripWish(WishKind.at_most, (part, per), (total,), text))
+    draft.wishes.append(TripWish(WishKind.at_most, (part, per), (total,), passage.quote_clause(money.start())))

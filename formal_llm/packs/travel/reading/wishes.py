@@ -26,7 +26,7 @@ _RATED_PLACES = {"res": "restaurant", "sig": "sight", "att": "sight"}
 
 
 @dataclass
-class _Mention:
+class _Topic:
     """Something that a text mentions; ``group`` has the number of the mention with which it is listed."""
 
     name: str
@@ -57,7 +57,7 @@ def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str], si
 
 def _find_mentions(
     passage: Passage, form: re.Pattern[str], names: Callable[[re.Match[str]], str | None]
-) -> list[_Mention]:
+) -> list[_Topic]:
     """Find what a text mentions, and how; members of a list share the stance of those that have one of their own.
 
     Args:
@@ -65,12 +65,12 @@ def _find_mentions(
         form: finds them.
         names: returns the name of one; None if it is none.
     """
-    mentions: list[_Mention] = []
+    mentions: list[_Topic] = []
     for found in form.finditer(passage.text):
         name = names(found) if passage.is_free(*found.span()) else None
         if name is None:
             continue
-        one = _Mention(name, *found.span(), passage.find_stance(*found.span()), found.start())
+        one = _Topic(name, *found.span(), passage.find_stance(*found.span()), found.start())
         last = mentions[-1] if mentions else None
         if last and _FORMS["and"].fullmatch(passage.text[last.end : one.begin]):
             one.group = last.group
@@ -101,17 +101,13 @@ def _named_form(table: str) -> tuple[re.Pattern[str], Callable[[re.Match[str]], 
     return form, lambda found: list(forms)[(found.lastindex or 1) - 1]
 
 
-def _quote_clause(passage: Passage, begin: int) -> str:
-    return passage.text[slice(*passage.clause_span(begin))].strip()
+def _add_wish(passage: Passage, draft: QueryDraft, kind: WishKind, one: _Topic, *names: str) -> None:
+    draft.wishes.append(TripWish(kind, names or (one.name,), (), passage.quote_clause(one.begin)))
 
 
-def _add_wish(passage: Passage, draft: QueryDraft, kind: WishKind, one: _Mention, *names: str) -> None:
-    draft.wishes.append(TripWish(kind, names or (one.name,), (), _quote_clause(passage, one.begin)))
-
-
-def _note_rest(passage: Passage, draft: QueryDraft, mention: _Mention) -> None:
+def _note_rest(passage: Passage, draft: QueryDraft, mention: _Topic) -> None:
     """Record that something is neither asked for nor excluded, or that this is unclear."""
-    clause = _quote_clause(passage, mention.begin)
+    clause = passage.quote_clause(mention.begin)
     if mention.stance == Stance.open:
         draft.assumed.append(f"{clause!r} neither asks for {mention.name} nor excludes it")
     else:
@@ -137,7 +133,7 @@ def _read_numbered(passage: Passage, draft: QueryDraft) -> None:
             if numbers and passage.find_stance(*found.span()) in (Stance.wanted, Stance.only):
                 draft.wishes.append(TripWish(WishKind(kind), names, numbers, found.group()))
             else:
-                draft.not_understood.append(_quote_clause(passage, found.start()))
+                draft.not_understood.append(passage.quote_clause(found.start()))
             passage.mark_spans(found.span())
 
 
@@ -155,7 +151,7 @@ def _read_sights(passage: Passage, draft: QueryDraft, sights: Iterable[str]) -> 
 
 
 def _read_transport(passage: Passage, draft: QueryDraft) -> None:
-    only: list[_Mention] = []
+    only: list[_Topic] = []
     for one in _find_mentions(passage, *_named_form("modes")):
         begin, end = passage.clause_span(one.begin)
         before, licence = passage.text[begin : one.begin], "licen" in passage.text[one.begin : one.end]
@@ -174,7 +170,7 @@ def _read_transport(passage: Passage, draft: QueryDraft) -> None:
         _add_wish(passage, draft, WishKind.only_modes, only[0], *dict.fromkeys(one.name for one in only))
 
 
-def _read_flight_hours(passage: Passage, draft: QueryDraft, one: _Mention, behind: str) -> bool:
+def _read_flight_hours(passage: Passage, draft: QueryDraft, one: _Topic, behind: str) -> bool:
     """Record a wish for the hours of flights; return whether there is one."""
     own = passage.text[one.begin : one.end].casefold()
     found = _FORMS["flight_hours"].match(behind)
@@ -193,9 +189,9 @@ def _read_flight_hours(passage: Passage, draft: QueryDraft, one: _Mention, behin
         hours, stance = ((hours[1] or 0) % 1440, hours[0] or 1440), Stance.excluded
     numbers = tuple(minute for minute in hours if minute is not None)
     if stance == Stance.excluded and len(numbers) == 2:
-        draft.wishes.append(TripWish(WishKind.no_flight, (), numbers, _quote_clause(passage, one.begin)))
+        draft.wishes.append(TripWish(WishKind.no_flight, (), numbers, passage.quote_clause(one.begin)))
     else:
-        draft.not_understood.append(_quote_clause(passage, one.begin))
+        draft.not_understood.append(passage.quote_clause(one.begin))
     return True
 
 
@@ -216,7 +212,7 @@ def _read_rooms(passage: Passage, draft: QueryDraft) -> None:
     accepted = set.intersection(*different) if different else set(ROOM_TYPES[:3])
     accepted -= banned
     if not accepted:
-        draft.not_understood += [_quote_clause(passage, one.begin) for one in mentions]
+        draft.not_understood += [passage.quote_clause(one.begin) for one in mentions]
     elif mentions and len(accepted) < 3:
         _add_wish(passage, draft, WishKind.rooms, mentions[0], *(one for one in ROOM_TYPES if one in accepted))
 
@@ -233,7 +229,7 @@ def _read_house(passage: Passage, draft: QueryDraft) -> None:
             _add_wish(passage, draft, WishKind.forbids, one)
         else:
             _note_rest(passage, draft, one)
-    draft.wishes += [TripWish(WishKind.allows, (name,), (), _quote_clause(passage, at)) for at, name in sorted(wishes)]
+    draft.wishes += [TripWish(WishKind.allows, (name,), (), passage.quote_clause(at)) for at, name in sorted(wishes)]
 
 
 def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]:
@@ -242,7 +238,7 @@ def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]
     for found in _FORMS["children"].finditer(passage.text):
         if passage.find_stance(*found.span()) == Stance.excluded:
             if not _FORMS["ours"].search(passage.text[: found.start()]):
-                draft.not_understood.append(_quote_clause(passage, found.start()))
+                draft.not_understood.append(passage.quote_clause(found.start()))
             passage.mark_spans(found.span())
             continue
         begin, end = passage.sentence_span(found.start())
