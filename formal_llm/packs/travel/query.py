@@ -177,6 +177,7 @@ class TravelQuery:
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of the data set; :func:`query_of` reads them back."""
+        wishes = [[wish.kind, wish.names, list(map(str, wish.numbers))] for wish in self.wishes]
         return {
             "org": self.org,
             "dest": self.dest,
@@ -187,11 +188,7 @@ class TravelQuery:
             "budget": str(self.budget) if isinstance(self.budget, Decimal) else self.budget,
             "local_constraint": self.constraints.to_json(),
             "query": self.text,
-            **(
-                {"wishes": [[wish.kind, wish.names, list(map(str, wish.numbers))] for wish in self.wishes]}
-                if self.wishes
-                else {}
-            ),
+            **({"wishes": wishes} if wishes else {}),
         }
 
 

@@ -40,6 +40,10 @@ _LENGTHS = (
     re.compile(rf"\b(?P<weeks>{COUNT}|a|one)?(?:full |whole |entire )?[\s-]?weeks?\b(?:[\s-]long)?", re.IGNORECASE),
     re.compile(r"\b(?P<named>fortnight)\b", re.IGNORECASE),
 )
+_VAGUE = re.compile(
+    rf"\b(around|about|roughly|by|(?:not |no )?(?:before|after|later than|earlier than))\s+(?:the )?(?:{_MONTH}\s*)?$",
+    re.IGNORECASE,
+)
 _WEEKEND = re.compile(r"\b(?P<long>long\s+)?weekend\b", re.IGNORECASE)
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 #: The text between a weekday and its date.
@@ -83,6 +87,8 @@ def read_dates(passage: Passage, draft: QueryDraft, today: date) -> None:
     days = list(_complete_days(dates, draft, today))
     if len(days) == len(dates):
         _check_weekdays(passage, dates, days, draft)
+    if dates and (vague := _VAGUE.search(passage.text[: dates[0].begin])):
+        draft.assumed.append(f"the trip is on the dates as written, also where there is {vague[1]!r} before them")
     if not dates:
         days = _find_from_today(passage, draft, today)
     if days and not any(role == "dates" for role, _, _ in draft.problems):

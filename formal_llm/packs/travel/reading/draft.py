@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from math import prod
 
 from formal_llm.errors import QueryError, did_you_mean
 from formal_llm.packs.travel.database import World
@@ -92,13 +93,10 @@ class QueryDraft:
             self.assumed.append("money does not matter, since no budget is told")
         assert self.org and self.dest and self.days and self.cities and self.first
         if self.budget is not None and self.budget_units:
-            each = self.budget
-            self.budget *= (self.days if "day" in self.budget_units else 1) * (
-                self.people if "person" in self.budget_units else 1
-            )
-            self.assumed.append(
-                f"${each:,} for each {' and '.join(sorted(self.budget_units))} is ${self.budget:,} in all"
-            )
+            each, counts = self.budget, {"day": self.days, "person": self.people}
+            self.budget = each * prod(counts[unit] for unit in self.budget_units)
+            units = " and ".join(sorted(self.budget_units))
+            self.assumed.append(f"${each:,} for each {units} is ${self.budget:,} in all")
         constraints, wishes = arrange_wishes(self.wishes)
         query = TravelQuery(
             self.org,

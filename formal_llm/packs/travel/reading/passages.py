@@ -123,12 +123,19 @@ class Passage:
         if self._find_spans("open_before", in_front) or self._find_spans("open_behind", after):
             return Stance.open
         negations, only = (self._find_spans(name, in_front, after) for name in ("negations", "only"))
-        if len(negations) > 2 or _FORMS["if"].search(self.text[left_begin:right_end]):
+        asks = _FORMS["question"].search(
+            self.text[slice(*self.sentence_span(begin))] + self.text[right_end : right_end + 1]
+        )
+        if len(negations) > 2 or asks or _FORMS["if"].search(self.text[left_begin:right_end]):
             return Stance.unclear
         # "We do not miss shared rooms": of an unknown word between them nobody knows what it does to the negation.
         near = negations if len(negations) == 1 else [] if negations else only[:1]
-        if not all(self.is_plain(min(one[1], end), max(begin, one[0])) for one in near):
-            return Stance.unclear
+        for one in near:
+            between = min(one[1], end), max(begin, one[0])
+            if not self.is_plain(*between) or (negations and _FORMS["partly"].search(self.text[slice(*between)])):
+                return Stance.unclear
+        if near == only[:1] and near and near[0][0] > end and not self.is_plain(end, right_end):
+            return Stance.unclear  # "only in an emergency"
         return Stance.excluded if len(negations) == 1 else Stance.only if near else Stance.wanted
 
     def _find_spans(self, name: str, *parts: tuple[int, str]) -> list[tuple[int, int]]:

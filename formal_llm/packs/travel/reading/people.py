@@ -25,7 +25,7 @@ def read_people(passage: Passage, draft: QueryDraft) -> None:
                 old = one["old"].casefold()
                 count = (2 if " " in old else count_of(old)) + (1 if one["young"] == "a" else count_of(one["young"]))
             else:
-                count = count_of(one["n"] or one["m"]) + extra
+                count = count_of(next(filter(None, one.groups()))) + extra
             found.append((count, one.span()))
     if not found:
         for form in _TOTALS.values():
@@ -78,7 +78,10 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
     budgets: dict[tuple[Money, frozenset[str]], re.Match[str]] = {}
     for amount, one in amounts:
         part, units = _find_use(passage, one)
-        if part:
+        before = text[passage.clause_span(one.start())[0] : one.start()]
+        if _MONEY_FORMS["floor"].search(before):
+            draft.not_understood.append(passage.quote_clause(one.start()))
+        elif part:
             _add_bound(passage, draft, part, units, amount, one)
         else:
             budgets.setdefault((amount, units), one)
@@ -105,6 +108,7 @@ def _find_use(passage: Passage, money: re.Match[str]) -> tuple[str, frozenset[st
     if not units & {"day", "night", "meal"} and _MONEY_FORMS["daily"].search(before):
         units.add("day")
     what = _MONEY_FORMS["for_what"].match(passage.text[at:end]) or _MONEY_FORMS["what_costs"].search(before)
+    what = what or (_MONEY_FORMS["beside"].search(before) if units else None)
     if what is not None and what.re is _MONEY_FORMS["for_what"]:
         passage.mark_spans((at, at + what.end()))
     part = next((name for name, word in what.groupdict().items() if word), "") if what else ""

@@ -152,14 +152,16 @@ def _read_sights(passage: Passage, draft: QueryDraft, sights: Iterable[str]) -> 
 
 def _read_transport(passage: Passage, draft: QueryDraft) -> None:
     only: list[_Topic] = []
+    flown: list[str] = []
     for one in _find_mentions(passage, *_named_form("modes")):
         begin, end = passage.clause_span(one.begin)
         before, licence = passage.text[begin : one.begin], "licen" in passage.text[one.begin : one.end]
         if one.name == "flight" and _read_flight_hours(passage, draft, one, passage.text[one.end : end]):
             continue
-        plain = licence or passage.text[one.begin : one.end].casefold() == "fly"  # "I fly to Oriel" is no wish
-        if one.stance == Stance.wanted and plain and not _FORMS["asks"].search(before):
+        plain = passage.text[one.begin : one.end].casefold() == "fly"  # "I fly to Oriel" is no wish
+        if one.stance == Stance.wanted and (licence or plain) and not _FORMS["asks"].search(before):
             one.stance = Stance.open
+            flown = [one.name] if plain else flown
         if one.stance == Stance.excluded or (one.stance == Stance.open and _FORMS["spared"].search(before)):
             _add_wish(passage, draft, WishKind.no_mode, one)
         elif one.stance == Stance.only or (one.stance == Stance.wanted and (_FORMS["by"].search(before) or only)):
@@ -167,7 +169,8 @@ def _read_transport(passage: Passage, draft: QueryDraft) -> None:
         else:
             _note_rest(passage, draft, one)
     if only:
-        _add_wish(passage, draft, WishKind.only_modes, only[0], *dict.fromkeys(one.name for one in only))
+        names = dict.fromkeys([*flown, *(one.name for one in only)])
+        _add_wish(passage, draft, WishKind.only_modes, only[0], *names)
 
 
 def _read_flight_hours(passage: Passage, draft: QueryDraft, one: _Topic, behind: str) -> bool:
@@ -202,6 +205,8 @@ def _read_rooms(passage: Passage, draft: QueryDraft) -> None:
     for one in mentions:
         if one.name == "shared room" and _FORMS["no_room"].match(passage.text[one.end :]):
             continue
+        if _FORMS["share"].match(passage.text[one.begin :]):
+            one.stance = Stance.unclear  # to share a room with each other is no shared room
         if one.stance in (Stance.wanted, Stance.only):
             wanted.setdefault(one.group, set()).add(one.name)
         elif one.stance == Stance.excluded:
@@ -297,6 +302,11 @@ def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> Non
         passage.mark_spans(
             *[(begin + food.start(), begin + food.end()) for food in _FORMS["food"].finditer(passage.text[begin:end])]
         )
+        partly = _FORMS["sometimes"].search(passage.text[one.end : end])
+        if partly and one.stance in (Stance.only, Stance.wanted):
+            draft.not_understood.append(passage.quote_clause(one.begin))
+        if partly and one.stance == Stance.only:
+            continue
         if one.stance == Stance.only or (every and one.stance == Stance.wanted):
             groups.setdefault(one.group, []).append(one.name)
         elif one.stance == Stance.excluded:
