@@ -8,8 +8,8 @@ Sets of queries, none of which the reader was tuned on when it was first written
   on. What they mean was written down by hand (``tasks/travel/training_fields.jsonl``) and checked against the annotated
   plans: first and last city, number of cities, days of the flights that were looked up.
 
-- ``validation``: 90 published validation queries, where ``validation_queries_90.jsonl`` is in that folder. What they mean
-  was written down by hand from reading each, before the reader was changed with them.
+- ``validation``: 90 published validation queries, where ``validation_queries_90.jsonl`` is in that folder. What they
+  mean was written down by hand from reading each, before the reader was changed with them.
 - ``traps``: 60 wishes of our own that are easy to turn round (``travel_traps.toml``), written before anybody looked at
   the reader: half of them for tuning, half held out. Counted: read right, asked about, inverted, lost, read otherwise.
 

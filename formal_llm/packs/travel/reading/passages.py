@@ -123,9 +123,8 @@ class Passage:
         if self._find_spans("open_before", in_front) or self._find_spans("open_behind", after):
             return Stance.open
         negations, only = (self._find_spans(name, in_front, after) for name in ("negations", "only"))
-        asks = _FORMS["question"].search(
-            self.text[slice(*self.sentence_span(begin))] + self.text[right_end : right_end + 1]
-        )
+        first, last = self.sentence_span(begin)
+        asks = _FORMS["question"].search(self.text[first : last + 1])
         if len(negations) > 2 or asks or _FORMS["if"].search(self.text[left_begin:right_end]):
             return Stance.unclear
         # "We do not miss shared rooms": of an unknown word between them nobody knows what it does to the negation.

@@ -205,6 +205,23 @@ def test_dates_from_today_lengths_and_money(text: str, first: date, days: int, p
     assert (query.dates[0], query.days, query.people, query.budget) == (first, days, people, budget)
 
 
+def test_a_lower_bound_is_no_budget() -> None:
+    reading = read_query(WHOLE.replace("budget $900", "at least $900"), WORLD, TODAY)
+    assert (reading.query.budget, reading.not_understood) == (None, ("at least $900",))
+
+
+def test_the_state_of_the_origin_is_no_destination() -> None:
+    text = WHOLE.replace("from Lindhaven to Oriel", "from Lindhaven in Arvenia to 1 city in Belloro")
+    query = read_query(text, WORLD, TODAY).query
+    assert (query.org, query.dest) == ("Lindhaven", "Belloro")
+
+
+def test_wishes_that_a_model_writes_as_sentences_are_read() -> None:
+    reading = read(not_understood=["no flights before 9 am", "con piscina"])
+    assert reading.query.wishes == (TripWish(WishKind.no_flight, (), (0, 540)),)
+    assert "con piscina" in reading.not_understood
+
+
 @pytest.mark.parametrize(
     ("text", "bound"),
     [

@@ -115,6 +115,8 @@ def test_cuisines(text: str, cuisines: tuple[str, ...]) -> None:
         ("Indian is out, French food is in", ["French food", "no Indian food"]),
         ("We want to see the Museum, but not the Old Mill", ["a visit to The Museum", "no visit to Old Mill"]),
         ("We do not want to miss the Old Mill", ["a visit to Old Mill"]),
+        ("We fly there and take the train back", ["only flight or train"]),
+        ("We allow no parties", ["a bed that forbids parties"]),
         ("We want no private room", ["a bed in: entire room or shared room"]),
     ],
 )
@@ -130,6 +132,8 @@ def test_wishes_without_a_field(text: str, wishes: list[str]) -> None:
         "we want to fly", "No flights longer than three hours", "be back by 6", "We do not want Indian food every day",
         "We'd take the train only if there is no bus", "Only direct flights", "Children are not welcome",
         "private rooms, entire homes and yet shared rooms", "vegan food",
+        "Is smoking allowed?", "We two can share a room", "We'd fly only in an emergency", "No more than two taxis",
+        "Indian food only for dinner", "We would never say no to a flight",
     ],
 )  # fmt: skip
 def test_what_is_unclear_is_not_guessed(text: str) -> None:
