@@ -60,12 +60,13 @@ def amount_of(text: str) -> int | Decimal:
 
 def minute_of(text: str) -> int | None:
     """Return the minute of the day that :data:`CLOCK` found; None for "at 6", which may be morning or evening."""
-    plain = text.casefold()
-    if not plain[0].isdigit():
-        return {"noon": 720, "midday": 720}.get(plain, 1440)
-    hour, _, rest = plain.partition(":") if ":" in plain else re.split(r"(?<=\d)(?!\d)()", plain, maxsplit=1)
-    minutes = int(rest[:2]) if ":" in plain else 0
-    late = re.search(r"p\.?m|afternoon|evening|night", rest)
-    if not (late or ":" in plain or int(hour) > 7 or re.search(r"a\.?m|morning", rest)) or int(hour) > 24:
+    found = re.match(r"(\d+)(?::(\d\d))?(.*)", text.casefold(), re.DOTALL)
+    if found is None:
+        return {"midnight": 1440}.get(text.casefold(), 720)
+    hour, minutes, part = int(found[1]), int(found[2] or 0), found[3]
+    night = "night" in part and not 5 < hour < 12
+    late = not night and re.search(r"p\.?m|afternoon|evening|night", part)
+    named = night or late or re.search(r"a\.?m|morning", part)
+    if hour > (12 if named else 24) or minutes > 59 or not (named or found[2] or hour > 7):
         return None
-    return (int(hour) % 12 + 12 if late and int(hour) <= 12 else int(hour)) * 60 + minutes
+    return (hour % 12 + (12 if late else 0) if named else hour) * 60 + minutes
