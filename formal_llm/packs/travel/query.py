@@ -80,28 +80,19 @@ class TripWish:
 
 #: The words for each kind of wish.
 _WORDS = {
-    WishKind.some_meal: "{names} food",
-    WishKind.no_mode: "no {names}",
-    WishKind.only_modes: "only {names}",
-    WishKind.rooms: "a bed in: {names}",
-    WishKind.allows: "a bed that allows {names}",
+    WishKind.some_meal: "{names} food", WishKind.no_mode: "no {names}", WishKind.only_modes: "only {names}",
+    WishKind.rooms: "a bed in: {names}", WishKind.allows: "a bed that allows {names}",
     WishKind.forbids: "a bed that forbids {names}",
     WishKind.no_flight: "no flight that leaves or lands between {begin} and {end}",
-    WishKind.leave_after: "leaving after {begin}",
-    WishKind.arrive_by: "arriving by {begin}",
-    WishKind.home_by: "home by {begin}",
-    WishKind.travel_hours: "at most {number} hours of travel a day",
-    WishKind.visit: "a visit to {names}{day}",
-    WishKind.never: "no visit to {names}",
-    WishKind.sights: "at least {number} sights a day",
-    WishKind.every_meal: "{names} food at every meal",
-    WishKind.day_meal: "{first} food{meal}{day}",
-    WishKind.no_meal: "no {names} food",
+    WishKind.leave_after: "leaving after {begin}", WishKind.arrive_by: "arriving by {begin}",
+    WishKind.home_by: "home by {begin}", WishKind.travel_hours: "at most {number} hours of travel a day",
+    WishKind.visit: "a visit to {names}{day}", WishKind.never: "no visit to {names}",
+    WishKind.sights: "at least {number} sights a day", WishKind.every_meal: "{names} food at every meal",
+    WishKind.day_meal: "{first} food{meal}{day}", WishKind.no_meal: "no {names} food",
     WishKind.rating: "a rating of at least {number} for each {names}",
-    WishKind.at_most: "at most ${number}{each} for the {first}",
-    WishKind.stay: "{number} nights in {names}",
+    WishKind.at_most: "at most ${number}{each} for the {first}", WishKind.stay: "{number} nights in {names}",
     WishKind.free_evening: "a free evening{day}",
-}
+}  # fmt: skip
 #: The rooms that a field of a query accepts; another set of them is a wish for which there is no field.
 _ACCEPTED = {name: (name,) for name in ROOM_TYPES[:3]} | {"not shared room": ROOM_TYPES[:2]}
 #: The kinds of wishes that plans keep; a wish of another kind is reported as not enforced.

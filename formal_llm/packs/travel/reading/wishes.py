@@ -120,18 +120,14 @@ def _read_numbered(passage: Passage, draft: QueryDraft) -> None:
             if not all(passage.is_free(*found.span(name)) for name, value in found.groupdict().items() if value):
                 continue
             words = {name: value for name, value in found.groupdict().items() if value}
-            numbers: tuple[Money, ...] = ()
+            value = words.get("number") or words.get("more") or words.get("stars") or ""
+            number: Money | None = Decimal(value) if kind == WishKind.rating else count_of(value or "0")
             if "time" in words:
-                minute = minute_of(words["time"])
-                numbers = () if minute is None else (minute,)
-            elif kind == WishKind.rating:
-                numbers = (Decimal(words.get("number") or words["stars"]),)
-            else:
-                numbers = (count_of(words.get("number") or words["more"]),)
+                number = minute_of(words["time"])
             what = (words.get("what") or words.get("which") or "").casefold()[:3]
             names = (_RATED_PLACES.get(what, "bed"),) if what else ()
-            if numbers and passage.find_stance(*found.span()) in (Stance.wanted, Stance.only):
-                draft.wishes.append(TripWish(WishKind(kind), names, numbers, found.group()))
+            if number is not None and passage.find_stance(*found.span()) in (Stance.wanted, Stance.only):
+                draft.wishes.append(TripWish(WishKind(kind), names, (number,), found.group()))
             else:
                 draft.not_understood.append(passage.quote_clause(found.start()))
             passage.mark_spans(found.span())

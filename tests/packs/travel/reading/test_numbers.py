@@ -28,7 +28,8 @@ def test_amounts(text: str, number: int | Decimal) -> None:
     [
         ("9 am", 540), ("9 a.m.", 540), ("12 am", 0), ("12 pm", 720), ("8 pm", 1200), ("8:30 pm", 1230), ("10:45", 645),
         ("10 in the morning", 600), ("7 in the evening", 1140), ("9 at night", 1260), ("2 at night", 120),
-        ("noon", 720), ("midnight", 1440), ("18 o'clock", 1080), ("6", None), ("6:15", 375), ("25:00", None), ("10:75", None),
+        ("noon", 720), ("midnight", 1440), ("18 o'clock", 1080), ("6", None), ("6:15", 375),
+        ("25:00", None), ("10:75", None),
         ("13 pm", None),
     ],
 )  # fmt: skip
