@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
 from enum import StrEnum
@@ -17,7 +18,7 @@ from formal_llm.cli.console import check_writable, command, err, print_text, wri
 from formal_llm.cli.plan import answerer
 from formal_llm.cli.sources import plan_text
 from formal_llm.cli.trace import TracePrinter
-from formal_llm.errors import FormalLLMError, InputError
+from formal_llm.errors import FormalLLMError, InputError, QueryError
 from formal_llm.llms.llm import check_providers
 
 if TYPE_CHECKING:
@@ -69,6 +70,12 @@ ReferenceOption = Annotated[
 ReaderOption = Annotated[
     str, typer.Option(metavar="rules|LLM", help="Who reads the sentence: rules, or an LLM; see: formal-llm llms.")
 ]
+AskOption = Annotated[
+    str | None, typer.Option(metavar="person|LLM", help="Who is asked what was not understood, in numbered questions.")
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Make it an error where a wish was not understood, or is not kept.")
+]
 TodayOption = Annotated[
     datetime | None, typer.Option(formats=["%Y-%m-%d"], help="What day it is, for dates without a year.")
 ]
@@ -91,6 +98,8 @@ def plan_travel(
     reference: ReferenceOption = None,
     reader: ReaderOption = "rules",
     today: TodayOption = None,
+    ask: AskOption = None,
+    strict: StrictOption = False,
     search: Annotated[
         TravelSearch, typer.Option(help="Follow each answer, find the most probable trip, draw, or draft and mend.")
     ] = TravelSearch.greedy,
@@ -112,10 +121,12 @@ def plan_travel(
     from formal_llm.packs.travel.trip_text import trip_text, understood_text
 
     check_writable(days_json, page, cache, record)
-    check_providers(llm, *([] if reader == "rules" else [reader]))
+    check_providers(llm, *([] if reader == "rules" else [reader]), *([] if ask is None else [ask]))
     world = read_world(database, reference)
     only_json = str(days_json) == "-"
-    reading = read_wishes(text, world, reader, today)
+    reading = read_wishes(text, world, reader, today, ask)
+    if strict:
+        check_understood(reading)
     if not only_json:
         print_text(understood_text(reading.query) + "\n")
     print_reading(reading)
@@ -133,7 +144,15 @@ def plan_travel(
         if days_json is not None:
             write_to(days_json, to_text(made.days))
     if page is not None:
-        write_to(page, trip_page(made.days, reading.query, world, about={"Chosen by": llm}))
+        write_to(
+            page,
+            trip_page(
+                made.days,
+                reading.query,
+                world,
+                about={"Taken for granted": "; ".join(reading.assumed) or "nothing", "Chosen by": llm},
+            ),
+        )
 
 
 @command
@@ -194,23 +213,42 @@ def read_world(database: Path | None, reference: Path | None) -> World:
         raise InputError(f"{reference}: this is no JSON: {error}") from None
 
 
-def read_wishes(text: str, world: World, reader: str, today: datetime | None) -> QueryReading:
-    """What a sentence means, read by rules or by an LLM."""
-    from formal_llm.packs.travel.reading import read_query, read_query_with
+def read_wishes(text: str, world: World, reader: str, today: datetime | None, ask: str | None = None) -> QueryReading:
+    """What a sentence means, read by rules or by an LLM; what is unclear is asked, and where the two differ."""
+    from formal_llm.packs.travel.reading import ask_about, read_query, read_query_with
 
     day: date | None = None if today is None else today.date()
+    second = None
     if reader == "rules":
-        return read_query(text, world, day)
-    with answerer(reader, None, None) as who:
-        return read_query_with(who, text, world, day)  # type: ignore[arg-type]  # reports itself who cannot write
+        reading = read_query(text, world, day)
+    else:
+        with answerer(reader, None, None) as who:
+            reading = read_query_with(who, text, world, day)  # type: ignore[arg-type]  # reports itself who cannot write
+            with suppress(QueryError):  # another language
+                second = None if ask is None else read_query(text, world, day)
+    if ask is None:
+        return reading
+    with answerer(ask, None, None) as who:
+        return ask_about(reading, who, second)
+
+
+def check_understood(reading: QueryReading) -> None:
+    """Raise an error where a wish was not understood, or is not kept."""
+    if unclear := _list_unclear(reading):
+        raise QueryError(reading.query.text, [("wishes", problem, None) for problem in unclear])
 
 
 def print_reading(reading: QueryReading) -> None:
-    """Report on standard error what was taken for granted, and what was not understood."""
+    """Report on standard error what was taken for granted, what was not understood, and what is not kept."""
     for assumption in reading.assumed:
         err().print(f"taken for granted: {assumption}")
-    for assumption in reading.not_understood:
-        err().print(f"not understood: {assumption}", style="yellow")
+    for problem in _list_unclear(reading):
+        err().print(problem, style="yellow")
+
+
+def _list_unclear(reading: QueryReading) -> list[str]:
+    unread = [f"not understood: {part}" for part in reading.not_understood]
+    return unread + [f"understood, but not kept: {wish}" for wish in reading.not_enforced]
 
 
 def _read_query(given: str, world: World, reader: str, today: datetime | None) -> TravelQuery:

@@ -39,6 +39,24 @@ def test_what_was_taken_for_granted_is_told():
     assert "taken for granted: one person travels" in said
 
 
+def test_what_is_not_understood_is_reported_on_the_page_asked_or_an_error(tmp_path):
+    page = tmp_path / "trip.html"
+    wish = f"{WISH} No flights before 9 am. A pool would be nice."
+    code, printed, said = plan("travel", wish, "--llm", "test:random", "--page", str(page), "--today", "2022-01-01")
+    assert code == 0
+    for place in (printed, page.read_text()):
+        assert "no flight that leaves or lands between 00:00 and 09:00" in place
+        assert "A pool would be nice" in place
+    assert "not understood: A pool would be nice" in said
+    code, _, said = plan("travel", wish, "--strict")
+    assert code == 2
+    assert "not understood: A pool would be nice" in said
+    code, printed, said = plan("travel", wish, "--llm", "test:random", "--ask", "test:first")
+    assert code == 0
+    assert "smoking allowed" in printed
+    assert "'A pool would be nice' wishes for a bed that allows smoking, as answered" in said
+
+
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [

@@ -30,7 +30,7 @@ _HOUSE = {
 _ROOM = {
     "entire room": ("We would like entire rooms", "We want the entire place to ourselves"),
     "private room": ("We would like private rooms", "A private room will do"),
-    "shared room": ("A shared room is fine", "We would take shared rooms"),
+    "shared room": ("We would like a shared room", "We would take shared rooms"),
     "not shared room": ("We do not want shared rooms", "No shared rooms, please"),
 }
 _TRANSPORT = {

@@ -142,6 +142,7 @@ def summarize_query(query: TravelQuery) -> str:
         *([f"{wishes.house_rule} allowed"] if wishes.house_rule else []),
         *([wishes.transportation] if wishes.transportation else []),
         *([f"{_join_names(wishes.cuisines)} food"] if wishes.cuisines else []),
+        *map(str, query.wishes),
     ]
     return f"A trip from {query.org} to {query.dest}: {', '.join(parts)}."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.numbers import COUNT, count_of
@@ -18,7 +18,9 @@ _DAY = r"\d{1,2}(?:st|nd|rd|th)?\b\.?"
 _TO = r"(?:-|–|—|to|until|till|til|through|thru|and|&|,\s*and|,|up to)"
 _WEEKDAY_NAME = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _WEEKDAY = rf"(?:{_WEEKDAY_NAME},?\s+)?"
-_MORE_DAYS = rf"(?:\s*{_TO}\s*{_WEEKDAY}(?:the\s+)?{_DAY}(?![/\d])){{0,14}}"
+_MORE_DAYS = (
+    rf"(?:\s*{_TO}\s*{_WEEKDAY}(?:the\s+)?{_DAY}(?![/\d]|\s*(?:people|person|adult|travel|cit|guest|friend))){{0,14}}"
+)
 _YEAR = r"(?:,?\s*(?:of\s+|in\s+)?(?P<year>(?:19|20)\d\d)\b)?"
 _FORMS = (
     re.compile(r"(?<![\d/.])(?P<y>\d{4})(?P<sign>[-/.])(?P<m>\d{1,2})(?P=sign)(?P<d>\d{1,2})(?!\d)"),
@@ -36,6 +38,27 @@ _LENGTHS = (
     re.compile(rf"\b(?P<count>{COUNT})[\s-]*(?:full\s+)?days?\b", re.IGNORECASE),
     re.compile(rf"\b(?P<nights>{COUNT})[\s-]*nights?\b", re.IGNORECASE),
     re.compile(rf"\b(?P<weeks>{COUNT}|a|one)?(?:full |whole |entire )?[\s-]?weeks?\b(?:[\s-]long)?", re.IGNORECASE),
+    re.compile(r"\b(?P<named>fortnight)\b", re.IGNORECASE),
+)
+_VAGUE = re.compile(
+    rf"\b(around|about|roughly|by|(?:not |no )?(?:before|after|later than|earlier than))\s+(?:the )?(?:{_MONTH}\s*)?$",
+    re.IGNORECASE,
+)
+_WEEKEND = re.compile(r"\b(?P<long>long\s+)?weekend\b", re.IGNORECASE)
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+#: The text between a weekday and its date.
+_BEFORE_DAY = re.compile(rf",?\s+(?:the\s+)?(?:{_MONTH}\s*)?", re.IGNORECASE)
+_BEHIND_DAY = re.compile(
+    rf"(?:st|nd|rd|th)?(?:\s*(?:of\s+)?{_MONTH})?(?:,?\s*\d{{4}})?(?:\s*,\s*|\s*\(|\s+)(?:an?\s+)?", re.IGNORECASE
+)
+#: Dates that count from today; the end of "next Friday to Sunday" counts from its beginning.
+_FROM_TODAY = re.compile(
+    rf"\b(?P<word>(?:the\s+)?day after tomorrow|tomorrow|today)\b|"
+    rf"\b(?P<lead>(?:on|from|starting|leaving|this|next|this coming|coming)\s+)(?P<weekday>{_WEEKDAY_NAME})\b"
+    rf"(?:\s*(?:-|–|to|until|till|through)\s*(?P<end>{_WEEKDAY_NAME})\b)?|"
+    rf"(?:(?:^|[.!?,;]\s*|leaving |starting |start )in\s+(?P<count>{COUNT}|a)\s+(?P<unit>day|week)s?\b|"
+    rf"\b(?P<away>{COUNT}|a)\s+(?P<units>day|week)s?\s+from\s+(?:now|today)\b)",
+    re.IGNORECASE,
 )
 
 
@@ -62,25 +85,79 @@ def read_dates(passage: Passage, draft: QueryDraft, today: date) -> None:
     dates = sorted(_find_dates(passage), key=lambda one: (one.begin, one.end))
     passage.mark_spans(*[found.span() for found in re.finditer(rf"\b{_WEEKDAY_NAME}s?\b", passage.text, re.IGNORECASE)])
     days = list(_complete_days(dates, draft, today))
+    if len(days) == len(dates):
+        _check_weekdays(passage, dates, days, draft)
+    if dates and (vague := _VAGUE.search(passage.text[: dates[0].begin])):
+        draft.assumed.append(f"the trip is on the dates as written, also where there is {vague[1]!r} before them")
+    if not dates:
+        days = _find_from_today(passage, draft, today)
     if days and not any(role == "dates" for role, _, _ in draft.problems):
         if len(set(days)) > 1:
             draft.first, draft.last = days[0], days[-1]  # more than two days are a list of all days
-        elif _ENDS.search(passage.text[: dates[0].begin]):
+        elif dates and _ENDS.search(passage.text[: dates[0].begin]):
             draft.last = days[0]
         else:
             draft.first = days[0]
     _read_length(passage, draft)
 
 
+def _check_weekdays(passage: Passage, dates: list[_WrittenDate], days: list[date], draft: QueryDraft) -> None:
+    """Check that a weekday next to a date is the one of the calendar."""
+    both = list(zip(dates, days, strict=True))
+    for found in re.finditer(rf"\b{_WEEKDAY_NAME}\b", passage.text, re.IGNORECASE):
+        near = [day for one, day in both if _BEFORE_DAY.fullmatch(passage.text[found.end() : one.begin])]
+        near = near or [day for one, day in both if _BEHIND_DAY.fullmatch(passage.text[one.end : found.start()])]
+        if near and not found.group().casefold().startswith(_WEEKDAYS[near[0].weekday()]):
+            problem = f"{near[0]} is a {near[0]:%A}, not a {found.group()}"
+            draft.add_problem("dates", problem, "correct the weekday or the date")
+
+
+def _find_from_today(passage: Passage, draft: QueryDraft, today: date) -> list[date]:
+    """Find the dates that count from today; each is recorded as an assumption."""
+    found = next(_FROM_TODAY.finditer(passage.text), None)
+    if found is None:
+        return []
+    passage.mark_spans(found.span())
+    if found["weekday"]:
+        ahead = _days_to(found["weekday"], today)
+        if found["lead"].strip().casefold() == "next" and today.weekday() + ahead < 7:
+            both = f"{today + timedelta(ahead)} or {today + timedelta(ahead + 7)}"
+            draft.add_problem("dates", f"{found.group()!r} may be {both}", "write the date")
+    elif found["word"]:
+        ahead = {"today": 0, "tomorrow": 1}.get(found["word"].casefold(), 2)
+    else:
+        count, unit = found["count"] or found["away"], found["unit"] or found["units"]
+        ahead = (1 if count == "a" else count_of(count)) * (7 if unit.casefold() == "week" else 1)
+    days = [today + timedelta(ahead)]
+    if found["end"]:
+        days.append(days[0] + timedelta(_days_to(found["end"], days[0])))
+    draft.assumed.append(f"{found.group().strip(' .,;!?')!r} is {' to '.join(f'{day:%A}, {day}' for day in days)}")
+    return days
+
+
+def _days_to(weekday: str, day: date) -> int:
+    """Return the number of days from a day to the next such weekday, at least one."""
+    return (_WEEKDAYS.index(weekday[:3].casefold()) - day.weekday() - 1) % 7 + 1
+
+
 def _read_length(passage: Passage, draft: QueryDraft) -> None:
-    """Record the number of days in the text: the number that agrees with the dates, else the first."""
+    """Record the number of days in the text: the number that agrees with the dates. Several others are an error."""
     lengths = _find_lengths(passage)
     wanted = (draft.last - draft.first).days + 1 if draft.first and draft.last else None
+    weekends = list(_WEEKEND.finditer(passage.text))
+    passage.mark_spans(*[one.span() for one in weekends])
+    if weekends and not lengths and not wanted:
+        lengths = [(3 if weekends[0]["long"] else 2, *weekends[0].span())]
     fitting = [one for one in lengths if one[0] == wanted]
     if lengths:
         draft.days = (fitting or lengths)[0][0]
-    # If a number agrees, the others stay unmarked and are reported.
-    passage.mark_spans(*[(begin, end) for count, begin, end in lengths if count == draft.days or not fitting])
+    passage.mark_spans(*[(begin, end) for _, begin, end in lengths])
+    others = [passage.text[begin:end].strip() for count, begin, end in lengths if count != draft.days]
+    if others and fitting:
+        draft.not_understood += others
+    elif others:
+        both = f"{passage.text[slice(*lengths[0][1:])].strip()!r} and {others[0]!r}"
+        draft.add_problem("days", f"it is told in two ways how long the trip is: {both}", "say it once: for 3 days")
 
 
 def _find_dates(passage: Passage) -> Iterator[_WrittenDate]:
@@ -99,8 +176,11 @@ def _find_dates(passage: Passage) -> Iterator[_WrittenDate]:
                 continue
             month = next(at for at, name in enumerate(_MONTHS, 1) if name.startswith(found["month"][:3].casefold()))
             year = int(found["year"]) if found["year"] else None
-            for place, day_text in enumerate(re.findall(r"\d{1,2}", found["days"])):
-                yield _WrittenDate(int(day_text), month, year, begin + place, end, found.group())
+            for day_text in re.finditer(r"\d{1,2}", found["days"]):
+                place = found.start("days") + day_text.start()
+                yield _WrittenDate(
+                    int(day_text.group()), month, year, place, place + len(day_text.group()), found.group()
+                )
     for found in _DAY_ALONE.finditer(passage.text):
         if passage.is_free(*found.span()) and not re.match(
             r"\s+(?:birthday|anniversary|time|floor|grade)", passage.text[found.end() :]
@@ -153,7 +233,9 @@ def _find_lengths(passage: Passage) -> list[tuple[int, int, int]]:
             if not passage.is_free(*one.span()):
                 continue
             group = one.lastgroup
-            if group is None:
+            if group == "named":
+                count = 14
+            elif group is None:
                 if one.group().strip().casefold() not in ("week", "week-long", "week long"):
                     continue
                 count = 7

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from math import prod
 
 from formal_llm.errors import QueryError, did_you_mean
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.query import Constraints, TravelQuery
+from formal_llm.packs.travel.query import ENFORCED, TravelQuery, TripWish, arrange_wishes
 from formal_llm.packs.travel.rows import Money
 
 #: The maximum length of a trip; the data set has at most seven days.
@@ -22,12 +23,20 @@ class QueryReading:
     Attributes:
         query: the query.
         assumed: the assumptions about missing facts, such as ``"one person travels"``.
-        not_understood: parts of the text that were not understood, or that no plan can satisfy.
     """
 
     query: TravelQuery
     assumed: tuple[str, ...] = ()
-    not_understood: tuple[str, ...] = ()
+
+    @property
+    def not_understood(self) -> tuple[str, ...]:
+        """The parts of the text that were not understood, or that no plan can satisfy."""
+        return self.query.not_understood
+
+    @property
+    def not_enforced(self) -> tuple[TripWish, ...]:
+        """The wishes that were understood, but that no plan keeps yet."""
+        return tuple(wish for wish in self.query.wishes if wish.kind not in ENFORCED)
 
 
 @dataclass
@@ -40,8 +49,8 @@ class QueryDraft:
         first, last: the first and the last day.
         cities: the number of cities.
         people: the number of travellers.
-        budget: the dollars for all travellers.
-        house_rule, room_type, transportation, cuisines: the wishes.
+        budget, budget_units: the dollars, and for what they are: for all, or each "person", "day" or both.
+        wishes: the wishes.
         problems: the problems: the part of the text, the problem, a suggestion.
         assumed, not_understood: as in :class:`QueryReading`.
     """
@@ -54,10 +63,8 @@ class QueryDraft:
     cities: int | None = None
     people: int | None = None
     budget: Money | None = None
-    house_rule: str | None = None
-    room_type: str | None = None
-    transportation: str | None = None
-    cuisines: tuple[str, ...] = ()
+    budget_units: frozenset[str] = frozenset()
+    wishes: list[TripWish] = field(default_factory=list)
     problems: list[tuple[str, str, str | None]] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
     not_understood: list[str] = field(default_factory=list)
@@ -85,6 +92,12 @@ class QueryDraft:
         if self.budget is None:
             self.assumed.append("money does not matter, since no budget is told")
         assert self.org and self.dest and self.days and self.cities and self.first
+        if self.budget is not None and self.budget_units:
+            each, counts = self.budget, {"day": self.days, "person": self.people}
+            self.budget = each * prod(counts[unit] for unit in self.budget_units)
+            units = " and ".join(sorted(self.budget_units))
+            self.assumed.append(f"${each:,} for each {units} is ${self.budget:,} in all")
+        constraints, wishes = arrange_wishes(self.wishes)
         query = TravelQuery(
             self.org,
             self.dest,
@@ -93,10 +106,12 @@ class QueryDraft:
             tuple(self.first + timedelta(day) for day in range(self.days)),
             self.people,
             self.budget,
-            Constraints(self.house_rule, self.cuisines, self.room_type, self.transportation),
+            constraints,
             text,
+            wishes,
+            tuple(dict.fromkeys(filter(None, self.not_understood))),
         )
-        return QueryReading(query, tuple(self.assumed), tuple(dict.fromkeys(self.not_understood)))
+        return QueryReading(query, tuple(dict.fromkeys(self.assumed)))
 
     def _check_places(self, world: World) -> None:
         cities, states = world.cities(), world.states

@@ -24,6 +24,12 @@ _WORDS = rf"(?:{'|'.join([*reversed(_ONES), *_TENS])}|hundred|thousand|and|a)"
 _NUMBER = "|".join([*reversed(_ONES), *_TENS])
 IN_WORDS = rf"(?:(?:{_NUMBER}|a)(?:[ -]+{_WORDS}){{0,4}}[ -]+(?:hundred|thousand)(?:[ -]+{_WORDS}){{0,5}})"
 
+#: A time of day.
+CLOCK = (
+    r"(?:noon|midday|midnight|\d{1,2}(?::\d\d)?(?![\d/])\s*(?:a\.?m\b\.?|p\.?m\b\.?|o['’]clock)?"
+    r"(?:\s*(?:in the (?:morning|afternoon|evening)|at night))?)"
+)
+
 
 def count_of(word: str) -> int:
     """Return the value of a count.
@@ -50,3 +56,17 @@ def amount_of(text: str) -> int | Decimal:
         elif word not in ("and", "a"):
             current += _SMALL[word]
     return total + current
+
+
+def minute_of(text: str) -> int | None:
+    """Return the minute of the day that :data:`CLOCK` found; None for "at 6", which may be morning or evening."""
+    found = re.match(r"(\d+)(?::(\d\d))?(.*)", text.casefold(), re.DOTALL)
+    if found is None:
+        return {"midnight": 1440}.get(text.casefold(), 720)
+    hour, minutes, part = int(found[1]), int(found[2] or 0), found[3]
+    night = "night" in part and not 5 < hour < 12
+    late = not night and re.search(r"p\.?m|afternoon|evening|night", part)
+    named = night or late or re.search(r"a\.?m|morning", part)
+    if hour > (12 if named else 24) or minutes > 59 or not (named or found[2] or hour > 7):
+        return None
+    return (hour % 12 + (12 if late else 0) if named else hour) * 60 + minutes

@@ -1,56 +1,46 @@
-"""A text with the parts of it that have been understood."""
+"""A text with the parts of it that have been understood, and whether it asks for what it mentions."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from enum import StrEnum
 from functools import cached_property
+from importlib.resources import files
 
-#: Words that do not describe a trip by themselves, or only express that one is wanted.
-_FILLER_WORDS = """
-    a able about absolutely accommodate accommodated accommodation accommodations additionally adult adventure
-    afford after afternoon again ahead all allocate allocated allotted allow allowed allows alone along also
-    alternative altogether am an and any anything approximately are around arrange arranging arrival arrive arriving
-    as ask assemble assist at available avoid back be because been before begin beginning begins being below best
-    between beyond blend book both break brief bring bringing budget budgeted budgeting but by can capped city
-    colleagues come comes coming commence commencing company compose concerned conclude consider considering cooking
-    cost cost-effective costs could couple cover covering covers craft crafting create creating cuisine cuisines
-    culinary curious currently date dates day days dear depart departing departs departure design desired
-    destination destinations details develop devise different dining dinner distinct do does dollars done down draft
-    during each eat eating else embark embarking end ending ends enjoy enough ensure entire entirely etc even every
-    everyone everything exactly exceed exceeding excited expect expenses experience explore exploring extending far
-    find fine first flexible fly follow following fond food foods for formulate forward friendly friends from full
-    fully further generate generating get getaway give go goal going good grateful great ground group guests guide
-    had happy has have having he head headed heading hello help helpful helping her here hey hi him his holiday
-    holidays home hope hoping hotel hotels house how however i idea ideal ideally if imperative important in include
-    included includes including individual indulge intend intended intending interested into involve is it itinerary
-    its itself journey just keen keep keeping kick kicking kind kindest kindly know last lasting lasts late later
-    least leave leaving leisure less let lie like limit limited little live local lodging lodgings long look looking
-    lot love lovely lovers made make making many map march max maximum may me meal meals means meet might mind money
-    month more morning most move moving much must my myself necessary necessity need needed needing needs new next
-    nice night nights no nor normally not note nothing now number of off offer offering offers ok okay on once one
-    ones only onwards open option options or order organise organising organize organizing origin other our ours
-    ourselves out outline outlined over overall own particular particularly party pay pays people per perhaps
-    permissible permit person persons place places plan planned planner planning plans please plus pocket possible
-    prefer preferable preferably preference preferences preferred prepare prepared proposal propose provide provided
-    providing put question quick range rather ready really reason refuse regard regarding regards rent request
-    require required requirement requirements requires residing responsible restaurants return returning revised
-    rough round route rules same sample schedule scheduled searching see seek seeking series serve set setting
-    settle several shall she short should show since single sketch so some someone something soon span spanning
-    specific specifically spend spending stage start started starting starts state states stay stayed staying stays
-    step still stop stopping stops strangers strictly such suggest suggestion sum sure take takes taking tell term
-    terms than thank thanks that the their them then there these they thing things think this those though three
-    through time times to together too total tour touring tours toward towards town towns transport transportation
-    travel traveler travelers traveling traveller travellers travelling travels trip trips try trying two under
-    unique until up upon us use using vacation variety various venture venturing very via visit visited visiting
-    visits vital walk wanna want wanted wants was way we week weekend weekends weeks welcome welcomes well were what
-    whatever when where which while who whole whom will willing wish wishes with within work would year years yes
-    yet you your yours
-"""
-_FILLER = frozenset(_FILLER_WORDS.split())
+from formal_llm.authored.tables import parse_toml
+from formal_llm.packs.travel.reading.numbers import CLOCK, COUNT, DIGITS, IN_WORDS
+
+_TABLES = parse_toml(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"), "words.toml")
+_PARTS = {"count": COUNT, "clock": CLOCK, "digits": DIGITS, "in_words": IN_WORDS} | _TABLES["parts"]
+
+
+def read_forms(table: str) -> dict[str, re.Pattern[str]]:
+    """Return the forms in a table of ``words.toml``, by their names."""
+    forms: dict[str, re.Pattern[str]] = {}
+    for name, text in _TABLES[table].items():
+        for _ in range(2):  # a part may have parts
+            text = re.sub(r"\{([a-z_]+)\}", lambda part: _PARTS[part[1]], text)
+        forms[name] = re.compile(text.replace("\n", ""), re.IGNORECASE)
+    return forms
+
+
+_FILLER = frozenset(_TABLES["filler"].split())
+_FORMS = read_forms("stances")
+_ENDING = re.compile(r"(?<=\w{3})(?:ations?|ings?|ed|es|s|e|ly)$")
 _CLAUSE = re.compile(r"[^.;!?,:\n()]+(?:\.(?=\S)[^.;!?,:\n()]*)*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+", re.UNICODE)
+
+
+class Stance(StrEnum):
+    """What a text says about something that it mentions."""
+
+    wanted = "wanted"
+    only = "only"
+    excluded = "excluded"
+    open = "open"  # neither asked for nor excluded: "we would not mind flying"
+    unclear = "unclear"
 
 
 class Passage:
@@ -78,10 +68,16 @@ class Passage:
         for begin, end in self.clauses:
             words = [(one.start() + begin, one.end() + begin) for one in _WORD.finditer(self.text[begin:end])]
             remaining = [span for span in words if self.is_free(*span) and self._is_meaningful(*span)]
-            if remaining and self.is_free(begin, end):
+            denies = len(words) > 2 and _FORMS["negations"].search(self.text[begin:end])
+            if (remaining or denies) and self.is_free(begin, end):
                 yield self.text[begin:end].strip(" -–—…\"'")
             else:
                 yield from (self.text[a:b] for a, b in self._join_words(remaining))
+
+    def is_plain(self, begin: int, end: int) -> bool:
+        """Return whether a span has no word that describes a trip by itself and has not been understood."""
+        words = [(one.start() + begin, one.end() + begin) for one in _WORD.finditer(self.text[begin:end])]
+        return not any(self.is_free(*span) and self._is_meaningful(*span) for span in words)
 
     def _join_words(self, words: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """Join adjacent words without understood text between them to spans."""
@@ -97,7 +93,55 @@ class Passage:
     def _is_meaningful(self, begin: int, end: int) -> bool:
         """Return whether a word describes a trip by itself; contractions such as "I'd" and "we're" do not."""
         word = self.text[begin:end].casefold()
-        return word not in _FILLER and not re.search(r"['’]", word) and (len(word) > 1 or word.isdigit())
+        return (
+            _ENDING.sub("", word) not in _FILLER and not re.search(r"['’]", word) and (len(word) > 1 or word.isdigit())
+        )
+
+    def find_stance(self, begin: int, end: int) -> Stance:
+        """Return what the clause around a mention says about it.
+
+        Negations are counted within the part of the clause that no "and" or "but" separates from the mention; phrases
+        such as "not necessary", and "anything but", come first. What is understood of the clause is marked.
+        """
+        left_begin, right_end = self.clause_span(begin)
+        before, behind = self.text[left_begin:begin], self.text[end:right_end]
+        if all_but := _FORMS["all_but"].search(before):
+            self.mark_spans((left_begin + all_but.start(), begin))
+            denied = bool(_FORMS["negations"].search(before[: all_but.start()]))
+            return Stance.only if denied != all_but["all"].casefold().startswith("no") else Stance.excluded
+        behind = _FORMS["relative"].split(_FORMS["joins"].split(behind)[0])[0]
+        *begun, before = _FORMS["begins"].split(_FORMS["joins"].split(before)[-1])
+        if begun and _FORMS["supposes"].search(begun[-1]):
+            before = begun[-1] + before
+        # "Avoid, if possible, any flights": a clause without a verb of its own continues the one before.
+        earlier = [span for span in self.clauses if span[1] <= left_begin][-2:]
+        for one in earlier if before.strip() in ("", "any", "the", "all") else ():
+            if _FORMS["dangling"].search(self.text[slice(*one)]):
+                self.mark_spans(one)
+                return Stance.excluded
+        in_front, after = (begin - len(before), before), (end, behind)
+        if self._find_spans("open_before", in_front) or self._find_spans("open_behind", after):
+            return Stance.open
+        negations, only = (self._find_spans(name, in_front, after) for name in ("negations", "only"))
+        first, last = self.sentence_span(begin)
+        asks = _FORMS["question"].search(self.text[first : last + 1])
+        if len(negations) > 2 or asks or _FORMS["if"].search(self.text[left_begin:right_end]):
+            return Stance.unclear
+        # "We do not miss shared rooms": of an unknown word between them nobody knows what it does to the negation.
+        near = negations if len(negations) == 1 else [] if negations else only[:1]
+        for one in near:
+            between = min(one[1], end), max(begin, one[0])
+            if not self.is_plain(*between) or (negations and _FORMS["partly"].search(self.text[slice(*between)])):
+                return Stance.unclear
+        if near == only[:1] and near and near[0][0] > end and not self.is_plain(end, right_end):
+            return Stance.unclear  # "only in an emergency"
+        return Stance.excluded if len(negations) == 1 else Stance.only if near else Stance.wanted
+
+    def _find_spans(self, name: str, *parts: tuple[int, str]) -> list[tuple[int, int]]:
+        """Find a form in parts of the text, each with its place, and mark what is found."""
+        found = [(at + one.start(), at + one.end()) for at, part in parts for one in _FORMS[name].finditer(part)]
+        self.mark_spans(*found)
+        return found
 
     @cached_property
     def clauses(self) -> tuple[tuple[int, int], ...]:
@@ -108,6 +152,10 @@ class Passage:
         """Return the span of the clause around a position."""
         index = bisect_right(self.clauses, (place, len(self.text))) - 1
         return self.clauses[index] if index >= 0 and place < self.clauses[index][1] else (place, place)
+
+    def quote_clause(self, place: int) -> str:
+        """Return the clause around a position."""
+        return self.text[slice(*self.clause_span(place))].strip()
 
     def sentence_span(self, place: int) -> tuple[int, int]:
         """Return the span of the sentence around a position."""
@@ -122,6 +170,6 @@ class Passage:
 
 def protect_signs(text: str) -> str:
     """Return a text of the same length without the punctuation in numbers and abbreviations, which ends no clause."""
-    text = re.sub(r"(?<=\d)[.,](?=\d)", "_", text)
+    text = re.sub(r"(?<=\d)[.,:](?=\d)", "_", text)
     text = re.sub(r"\b(St|Mt|Ft|Mr|Mrs|Dr|max|approx|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.", r"\1_", text)
     return re.sub(r"(?<=\d)\.(?=\s*[-–]|\s+[A-Z][a-z]+\s+\d{4})", "_", text)

@@ -16,7 +16,7 @@ _OF = r"(?:\s*[:\-–>→?]+)?\s*(?:the\s+)?(?:(?:city|town|state)\s+(?:of|is)\s
 #: The words before the city where the trip begins.
 _FROM = re.compile(
     r"(?:\bfrom|\bdepart(?:s|ing|ure)?|\bleav(?:e|es|ing)|\bstart(?:s|ing)?(?:\s+(?:at|in|point|city))?|"
-    r"\bbeg[iu]n(?:s|ning)?(?:\s+(?:at|in))?|\borigin(?:ating)?(?:\s+(?:in|is))?|\bout\s+of|\bbased\s+in|"
+    r"\b(?:beg[iu]n(?:s|ning)?|commenc(?:es?|ing))(?:\s+(?:at|in))?|\borigin(?:ating)?(?:\s+(?:in|is))?|\bout\s+of|\bbased\s+in|"
     r"\bhome\s+(?:is|in|town\s+is)|\blives?\s+in|\bliving\s+in|\bset(?:ting)?\s+off\s+(?:in|at))" + _OF,
     re.IGNORECASE,
 )
@@ -27,7 +27,7 @@ _TO = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    rf"\b(?P<count>{COUNT}|a|one|both)\s+(?:(?:different|distinct|separate|various|unique|other)\s+)?"
+    rf"\b(?P<count>{COUNT}|a|one|both)\s+(?:(?:different|distinct|separate|various|unique|other|solitary|single)\s+)?"
     r"(?:cities|city|towns|town|stops|stop|destinations)\b(?!\s+of\s+departure)",
     re.IGNORECASE,
 )
@@ -56,6 +56,8 @@ def read_places(passage: Passage, draft: QueryDraft, world: World) -> None:
     """Record the origin, the destination and the number of cities."""
     mentions = list(_find_mentions(passage.text, world))
     passage.mark_spans(*[(one.begin, one.end) for one in mentions])
+    pairs = zip([None, *mentions], mentions, strict=False)
+    mentions = [one for last, one in pairs if last is None or not _is_state_of(passage.text, last, one, world)]
     for found in _NUMBER.finditer(passage.text):
         word = found["count"].casefold()
         count = {"a": 1, "both": 2}.get(word) or count_of(word)
@@ -82,6 +84,11 @@ def read_places(passage: Passage, draft: QueryDraft, world: World) -> None:
             draft.not_understood.append(one.name)
         else:
             draft.not_understood.append(f"{one.name}: which cities of {draft.dest} are visited is left to the plan")
+
+
+def _is_state_of(text: str, city: _Mention, one: _Mention, world: World) -> bool:
+    """Return whether a mention only tells the state of the city before it: "Charlotte in North Carolina"."""
+    return world.state_of(city.name) == one.name and bool(re.fullmatch(r",?\s+(?:in\s+)?", text[city.end : one.begin]))
 
 
 def _take_all(text: str, mentions: list[_Mention], dest: _Mention, draft: QueryDraft, world: World) -> None:

@@ -10,13 +10,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
+from functools import partial
 
 from formal_llm.errors import QueryError
+from formal_llm.llms.driven import driven
+from formal_llm.llms.llm import LLM, answered, attempts
 from formal_llm.llms.objects import Writer, generate_object
+from formal_llm.llms.question import Question
 from formal_llm.llms.schemas import closed
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.query import CUISINES, HOUSE_RULES, ROOM_TYPES, TRANSPORTATION, dollars
+from formal_llm.packs.travel.query import (
+    CUISINES,
+    FIELD_WISHES,
+    HOUSE_RULES,
+    ROOM_TYPES,
+    TRANSPORTATION,
+    Constraints,
+    arrange_wishes,
+    dollars,
+)
 from formal_llm.packs.travel.reading.dates import read_dates
 from formal_llm.packs.travel.reading.draft import MOST_DAYS, MOST_PEOPLE, QueryDraft, QueryReading
 from formal_llm.packs.travel.reading.passages import Passage
@@ -57,9 +71,15 @@ def read_query(text: str, world: World, today: date | None = None) -> QueryReadi
     read_kinds(passage, draft, world)
     read_people(passage, draft)
     read_budget(passage, draft)
-    read_wishes(passage, draft, world.cuisines)
-    draft.not_understood += list(passage.left_over())
+    _read_rest(passage, draft, world)
     return draft.make_reading(text, world)
+
+
+def _read_rest(passage: Passage, draft: QueryDraft, world: World) -> None:
+    """Record the wishes, and what is left over."""
+    cities = (draft.dest, *world.cities(draft.dest)) if draft.dest else ()
+    read_wishes(passage, draft, world.cuisines, [one.name for city in cities for one in world.attractions(city)])
+    draft.not_understood += list(passage.left_over())
 
 
 def _check_text(text: str) -> None:
@@ -107,7 +127,7 @@ FORM = closed(
         "not_understood": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "Parts of the text that tell a wish for which this form has no place, word by word.",
+            "description": "Each wish for which this form has no place, as a short English sentence.",
         },
     }
 )
@@ -148,18 +168,74 @@ def read_query_with(llm: Writer, text: str, world: World, today: date | None = N
         cities=_read_whole(fields["cities"]),
         people=_read_whole(fields["people"]),
         budget=None if fields["budget"] is None else dollars(fields["budget"]),
-        house_rule=_read_text(fields["house_rule"]),
-        room_type=_read_text(fields["room_type"]),
-        transportation=_read_text(fields["transportation"]),
-        not_understood=_read_texts(fields["not_understood"]),
     )
     known = {name.casefold(): name for name in [*world.cuisines, *CUISINES]}
     wanted = _read_texts(fields["cuisines"])
-    draft.cuisines = tuple(dict.fromkeys(known[one.casefold()] for one in wanted if one.casefold() in known))
+    fixed = Constraints(
+        _read_text(fields["house_rule"]), tuple(known[one.casefold()] for one in wanted if one.casefold() in known),
+        _read_text(fields["room_type"]), _read_text(fields["transportation"]),
+    )  # fmt: skip
+    draft.wishes = list(fixed.to_wishes())
+    for sentence in _read_texts(fields["not_understood"]):
+        _read_rest(Passage(sentence), draft, world)
     draft.not_understood += [
         f"{one}: no restaurant of this world has it" for one in wanted if one.casefold() not in known
     ]
     return draft.make_reading(text, world)
+
+
+def ask_about(reading: QueryReading, llm: LLM, second: QueryReading | None = None) -> QueryReading:
+    """Ask numbered questions about what was not understood, and about the differences between two readings.
+
+    Args:
+        reading: a reading.
+        llm: who answers: a model, or a person.
+        second: a reading of the same text by somebody else.
+
+    Returns:
+        The reading as answered. What is left out stays in ``not_understood``.
+
+    Raises:
+        InvalidAnswer, LLMError: no question was answered, or the model could not be asked.
+    """
+    query, assumed = reading.query, list(reading.assumed)
+
+    def choose(asked: str, options: Sequence[str]) -> int:
+        prompt = f"A traveller wrote: {query.text}\n{asked}"
+        return driven(attempts(Question(prompt, options, task=query.text)), partial(answered, llm)).number - 1
+
+    wishes = [*query.constraints.to_wishes(), *query.wishes]
+    if second is not None:
+        for names in _COMPARED:
+            mine, other = ([getattr(one, name) for name in names] for one in (query, second.query))
+            if mine != other:
+                options = [", ".join(map(_format_value, values)) for values in (mine, other)]
+                if choose(f"Two readers differ. Which is meant ({names[0]})?", options):
+                    query = replace(query, **dict(zip(names, other, strict=True)))
+        others = [*second.query.constraints.to_wishes(), *second.query.wishes]
+        for wish in [one for one in [*wishes, *others] if (one in wishes) != (one in others)]:
+            kept = not choose(f"Two readers differ. Is this wished for: {wish}?", ("yes", "no"))
+            wishes = [*[one for one in wishes if one != wish], *([wish] if kept else [])]
+    left = []
+    for part in query.not_understood:
+        offered = [wish for wish in FIELD_WISHES if wish not in wishes]
+        number = choose(f"What does {part!r} wish for?", [*map(str, offered), "nothing of this: leave it out"])
+        if number == len(offered):
+            left.append(part)
+        else:
+            wishes.append(offered[number])
+            assumed.append(f"{part!r} wishes for {offered[number]}, as answered")
+    constraints, further = arrange_wishes(wishes)
+    query = replace(query, constraints=constraints, wishes=further, not_understood=tuple(left))
+    return QueryReading(query, tuple(assumed))
+
+
+#: The fields that are compared together.
+_COMPARED = (("org",), ("dest", "visiting_city_number"), ("days", "dates"), ("people",), ("budget",))
+
+
+def _format_value(value: object) -> str:
+    return f"{value[0]} to {value[-1]}" if isinstance(value, tuple) else str(value)
 
 
 def _check_days(made: Mapping[str, object]) -> str | None:

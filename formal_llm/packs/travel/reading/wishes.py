@@ -1,186 +1,250 @@
-"""Read wishes from a text: house rules, cuisines, room types and excluded transportation."""
+"""Read wishes from a text: house rules, food, rooms, transport, times of day, ratings, sights."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
 
-from formal_llm.packs.travel.query import CUISINES
+from formal_llm.packs.travel.query import CUISINES, ROOM_TYPES, TripWish, WishKind
 from formal_llm.packs.travel.reading.draft import QueryDraft
-from formal_llm.packs.travel.reading.numbers import COUNT, count_of
-from formal_llm.packs.travel.reading.passages import Passage
+from formal_llm.packs.travel.reading.numbers import COUNT, count_of, minute_of
+from formal_llm.packs.travel.reading.passages import Passage, Stance, read_forms
+from formal_llm.packs.travel.rows import Money
 
-#: Words that negate a wish.
-_NOT = re.compile(
-    r"\b(?:no|not|non|never|without|avoid\w*|except|neither|nor|nobody|nothing|none|cannot|can't|can’t|unable|afraid|fear\w*|"
-    r"scared|hate\w*|dislike\w*|refus\w*|rather than|instead of|out of the question|skip\w*|allergic|free of|"
-    r"impossible|forbid\w*|wo|do|does|did|are|is|would|could|should|must|need|has|have)(?:n't|n’t|nt)?\b",
-    re.IGNORECASE,
-)
-_JOINS = re.compile(r"\b(?:and|but|so|while|because|although|yet)\b(?!\s+(?:no|not|never|without)\b)", re.IGNORECASE)
-_PLAIN = re.compile(r"^(?:wo|do|does|did|are|is|would|could|should|must|need|has|have)$", re.IGNORECASE)
-_FLY = re.compile(
-    r"\b(?:flights?|fly|flying|flown|planes?|airplanes?|aeroplanes?|aircraft|air travel|by air|airlines?)\b",
-    re.IGNORECASE,
-)
-_DRIVE = re.compile(
-    r"\b(?:self[\s-]?driv\w+|driv(?:e|es|ing)|car rentals?|rental cars?|rent(?:ing)? (?:a |any )?cars?|own car|"
-    r"behind the wheel|driv(?:er|ing)(?:'s|’s|s)? licen[cs]es?|licen[cs]es?)\b",
-    re.IGNORECASE,
-)
+_FORMS, _NUMBERED = read_forms("wishes"), read_forms("numbered")
 _NO_FOOD_WORD = ("Tea", "Cafe", "Bakery", "Pizza", "Desserts", "Seafood", "Fast Food", "BBQ")
-_FOOD = re.compile(
-    r"\b(?:cuisines?|foods?|eat\w*|meals?|din(?:e|ner|ners|ing)|lunch\w*|breakfasts?|dish\w*|restaurants?|cooking|tast\w*|"
-    r"culinary|foodies?|gastronom\w*|flavou?rs?|kitchens?|palate|crav\w*)\b",
-    re.IGNORECASE,
-)
-_FOOD_NEXT = re.compile(
-    r"\s+(?:cuisines?|foods?|dish\w*|restaurants?|cooking|dinners?|meals?|places|fare|lunch\w*)\b", re.IGNORECASE
-)
-_PARTIES = re.compile(
-    r"\bparties\b|"
-    r"\b(?:throw\w*|hold\w*|host\w*|hav\w+|giv\w+|mak\w+)\s+(?:(?:a|the|our|some|small|little|big|birthday)\s+)*"
-    r"(?:party|celebration)\b|\b(?:birthday|house|bachelor\w*|stag|hen) part(?:y|ies)\b|"
-    r"\bpart(?:y|ying) (?:is|at night|in the|must)\b",
-    re.IGNORECASE,
-)
-_HOUSE: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("smoking", re.compile(r"\bsmok(?:e|es|er|ers|ing)\b", re.IGNORECASE)),
-    ("pets", re.compile(r"\b(?:pets?|dogs?|cats?|pupp(?:y|ies)|kittens?)(?:-friendly)?\b", re.IGNORECASE)),
-    ("parties", _PARTIES),
-    (
-        "visitors",
-        re.compile(
-            r"\bvisitors\b(?!\s*(?:center|centre))|\b(?:guests?|friends?|relatives|family|people|others)\s+(?:\w+\s+){0,4}"
-            r"(?:visit(?: us| me)?|come by|come over|drop by|drop in|stop by|pop in)\b|"
-            r"\b(?:allow|receive|have|welcome|invite|host)(?:s|ed|ing)?\s+(?:\w+\s+)?(?:visitors|guests over)\b",
-            re.IGNORECASE,
-        ),
-    ),
-)
-_CHILDREN = re.compile(
-    r"\b(?:children|child|kids?|toddlers?|bab(?:y|ies)|infants?|daughters?|sons?|little ones?)\b", re.IGNORECASE
-)
-_UNDER = re.compile(
-    r"\b(?:under|below|younger than|less than)\s+(?:the age of\s+)?(?P<age>\d{1,2}|ten)\b", re.IGNORECASE
-)
-_YOUNG = re.compile(
-    r"\b(?:(?:child|kid)(?:ren|s)?-friendly|young (?:children|kids)|small (?:children|kids)|toddlers?|"
-    r"bab(?:y|ies)|infants?|"
-    r"(?:children|kids|child)\s+(?:must|should|need to|have to|are|is|be|being)?\s*"
-    r"(?:be\s+)?(?:allowed|welcome|permitted|ok))\b",
-    re.IGNORECASE,
-)
-_AGES = re.compile(rf"\b(?P<age>{COUNT})(?:[\s-]years?[\s-]olds?)?\b", re.IGNORECASE)
-_SHARED = re.compile(
-    r"\b(?:shared?(?:\s+(?:rooms?|bedrooms?|accommodations?|spaces?))?|sharing|dorms?|dormitor(?:y|ies))\b",
-    re.IGNORECASE,
-)
-_ENTIRE = re.compile(
-    r"\b(?:(?:entire|whole)\s+(?:rooms?|homes?|houses?|places?|apartments?|flats?|apts?|units?|villas?|"
-    r"cottages?|propert\w+)|"
-    r"own (?:apartment|flat|house|home)|"
-    r"(?:apartment|flat|house|home|place)s?\s+(?:\w+\s+)?(?:to|for) (?:ourselves|myself)|"
-    r"(?:apartment|flat|house|home)s? of (?:our|my) own)\b",
-    re.IGNORECASE,
-)
-_PRIVATE = re.compile(
-    r"\bprivate\s+(?:bed)?rooms?\b|\brooms?\s*(?:type)?\s*[:=]?\s*private\b|\b(?:own|separate) (?:bed)?rooms?\b|"
-    r"\brooms? of (?:my|our) own\b",
-    re.IGNORECASE,
-)
-_NO_WISH = re.compile(
-    r"\bno\s+(?:specific|particular|special)\s+(?:\w+\s+)?"
-    r"(?:preferences?|requirements?|wishes|restrictions?|needs?)\b[^.!?]*|"
-    r"\bany\s+(?:accommodation|transport\w*|means|cuisine|food|room)\b(?:\s+is\s+fine)?",
-    re.IGNORECASE,
-)
+_DIETS = ("vegetarian", "vegan", "halal", "kosher", "gluten-free", "pescatarian")
+#: The parts of the day, in minutes.
+_PARTS = {
+    "night": (1320, 360), "overnight": (1320, 360), "early morning": (0, 480), "morning": (0, 720),
+    "afternoon": (720, 1080), "evening": (1080, 1440),
+}  # fmt: skip
+_RATED_PLACES = {"res": "restaurant", "sig": "sight", "att": "sight"}
 
 
-def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str]) -> None:
-    """Record the wishes; those that a query cannot express are recorded as not understood."""
-    for found in _NO_WISH.finditer(passage.text):
+@dataclass
+class _Topic:
+    """Something that a text mentions; ``group`` has the number of the mention with which it is listed."""
+
+    name: str
+    begin: int
+    end: int
+    stance: Stance
+    group: int
+
+
+def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str], sights: Iterable[str] = ()) -> None:
+    """Record the wishes; those that cannot be read safely are recorded as not understood.
+
+    Args:
+        passage: the text.
+        draft: the draft of the query.
+        cuisines: the cuisines of the world.
+        sights: the names of the sights that may be visited.
+    """
+    for found in _FORMS["no_wish"].finditer(passage.text):
         passage.mark_spans(found.span())
+    _read_numbered(passage, draft)
+    _read_sights(passage, draft, sights)
     _read_transport(passage, draft)
-    _read_room(passage, draft)
+    _read_rooms(passage, draft)
     _read_house(passage, draft)
     _read_food(passage, draft, cuisines)
 
 
-def _is_denied(passage: Passage, begin: int, end: int, *, behind: bool = False) -> bool:
-    """Return whether a word before a span in its clause negates it; with ``behind``, also a word after it."""
-    clause_begin, clause_end = passage.clause_span(begin)
-    # "We prefer no flights and like French food": the conjunction separates two wishes.
-    before = _JOINS.split(passage.text[clause_begin:begin])[-1]
-    parts = [before, *([_JOINS.split(passage.text[end:clause_end])[0]] if behind else [])]
-    negative = [word.group() for part in parts for word in _NOT.finditer(part) if not _PLAIN.match(word.group())]
-    passage.mark_spans(*[
-        (clause_begin + word.start(), clause_begin + word.end())
-        for word in _NOT.finditer(passage.text[clause_begin:clause_end])
-        if negative and word.group() in negative
-    ])  # fmt: skip
-    return bool(negative)
+def _find_mentions(
+    passage: Passage, form: re.Pattern[str], names: Callable[[re.Match[str]], str | None]
+) -> list[_Topic]:
+    """Find what a text mentions, and how; members of a list share the stance of those that have one of their own.
+
+    Args:
+        passage: the text, whose mentions are marked.
+        form: finds them.
+        names: returns the name of one; None if it is none.
+    """
+    mentions: list[_Topic] = []
+    for found in form.finditer(passage.text):
+        name = names(found) if passage.is_free(*found.span()) else None
+        if name is None:
+            continue
+        one = _Topic(name, *found.span(), passage.find_stance(*found.span()), found.start())
+        last = mentions[-1] if mentions else None
+        if last and _FORMS["and"].fullmatch(passage.text[last.end : one.begin]):
+            one.group = last.group
+            alone = _FORMS["allowed"].match(passage.text[one.end :])
+            if last.stance != one.stance == Stance.wanted:
+                one.stance = last.stance if alone is None else Stance.unclear
+            elif last.stance == Stance.wanted != one.stance:
+                for other in mentions:
+                    other.stance = one.stance if other.group == one.group else other.stance
+        mentions.append(one)
+    passage.mark_spans(*[(one.begin, one.end) for one in mentions])
+    for one in mentions:
+        # "No flights on Sundays": what is excluded is less than what is mentioned.
+        behind = passage.text[one.end : passage.clause_span(one.begin)[1]]
+        rest = re.split(r"\b(?:and|or|nor|but|so|as|because|since)\b", behind)[0]
+        if one.stance == Stance.excluded and (
+            _FORMS["qualified"].search(rest) or not passage.is_plain(one.end, one.end + len(rest))
+        ):
+            one.stance = Stance.unclear
+    return mentions
+
+
+@cache
+def _named_form(table: str) -> tuple[re.Pattern[str], Callable[[re.Match[str]], str | None]]:
+    """Return one pattern for the forms in a table of ``words.toml``, and the name of what it finds."""
+    forms = read_forms(table)
+    form = re.compile("|".join(f"({one.pattern})" for one in forms.values()), re.IGNORECASE)
+    return form, lambda found: list(forms)[(found.lastindex or 1) - 1]
+
+
+def _add_wish(passage: Passage, draft: QueryDraft, kind: WishKind, one: _Topic, *names: str) -> None:
+    draft.wishes.append(TripWish(kind, names or (one.name,), (), passage.quote_clause(one.begin)))
+
+
+def _note_rest(passage: Passage, draft: QueryDraft, mention: _Topic) -> None:
+    """Record that something is neither asked for nor excluded, or that this is unclear."""
+    clause = passage.quote_clause(mention.begin)
+    if mention.stance == Stance.open:
+        draft.assumed.append(f"{clause!r} neither asks for {mention.name} nor excludes it")
+    else:
+        draft.not_understood.append(clause)
+
+
+def _read_numbered(passage: Passage, draft: QueryDraft) -> None:
+    for kind, form in _NUMBERED.items():
+        for found in form.finditer(passage.text):
+            if not all(passage.is_free(*found.span(name)) for name, value in found.groupdict().items() if value):
+                continue
+            words = {name: value for name, value in found.groupdict().items() if value}
+            value = words.get("number") or words.get("more") or words.get("stars") or ""
+            number: Money | None = Decimal(value) if kind == WishKind.rating else count_of(value or "0")
+            if "time" in words:
+                number = minute_of(words["time"])
+            what = (words.get("what") or words.get("which") or "").casefold()[:3]
+            names = (_RATED_PLACES.get(what, "bed"),) if what else ()
+            if number is not None and passage.find_stance(*found.span()) in (Stance.wanted, Stance.only):
+                draft.wishes.append(TripWish(WishKind(kind), names, (number,), found.group()))
+            else:
+                draft.not_understood.append(passage.quote_clause(found.start()))
+            passage.mark_spans(found.span())
+
+
+def _read_sights(passage: Passage, draft: QueryDraft, sights: Iterable[str]) -> None:
+    names = {name.removeprefix("The ").casefold(): name for name in sights}
+    form = re.compile(
+        rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})(?!\w)", re.IGNORECASE
+    )
+    kinds = {Stance.wanted: WishKind.visit, Stance.excluded: WishKind.never}
+    for one in _find_mentions(passage, form, lambda found: names[found.group().casefold()]) if names else ():
+        if one.stance in kinds:
+            _add_wish(passage, draft, kinds[one.stance], one)
+        else:
+            _note_rest(passage, draft, one)
 
 
 def _read_transport(passage: Passage, draft: QueryDraft) -> None:
-    wishes = []
-    for wish, form in (("no flight", _FLY), ("no self-driving", _DRIVE)):
-        for found in form.finditer(passage.text):
-            if not passage.is_free(*found.span()):
-                continue
-            if _is_denied(passage, *found.span(), behind=True):
-                wishes.append(wish)
-            else:
-                draft.not_understood.append(passage.text[slice(*passage.clause_span(found.start()))].strip())
-            passage.mark_spans(found.span())
-    _only_one(draft, "transportation", wishes)
+    only: list[_Topic] = []
+    flown: list[str] = []
+    for one in _find_mentions(passage, *_named_form("modes")):
+        begin, end = passage.clause_span(one.begin)
+        before, licence = passage.text[begin : one.begin], "licen" in passage.text[one.begin : one.end]
+        if one.name == "flight" and _read_flight_hours(passage, draft, one, passage.text[one.end : end]):
+            continue
+        plain = passage.text[one.begin : one.end].casefold() == "fly"  # "I fly to Oriel" is no wish
+        if one.stance == Stance.wanted and (licence or plain) and not _FORMS["asks"].search(before):
+            one.stance = Stance.open
+            flown = [one.name] if plain else flown
+        if one.stance == Stance.excluded or (one.stance == Stance.open and _FORMS["spared"].search(before)):
+            _add_wish(passage, draft, WishKind.no_mode, one)
+        elif one.stance == Stance.only or (one.stance == Stance.wanted and (_FORMS["by"].search(before) or only)):
+            only.append(one)
+        else:
+            _note_rest(passage, draft, one)
+    if only:
+        names = dict.fromkeys([*flown, *(one.name for one in only)])
+        _add_wish(passage, draft, WishKind.only_modes, only[0], *names)
 
 
-def _read_room(passage: Passage, draft: QueryDraft) -> None:
-    wishes = []
-    for wish, form in (("entire room", _ENTIRE), ("private room", _PRIVATE), ("shared room", _SHARED)):
-        for found in form.finditer(passage.text):
-            if not passage.is_free(*found.span()):
-                continue
-            passage.mark_spans(found.span())
-            clause_begin, clause_end = passage.clause_span(found.start())
-            if wish == "shared room" and re.match(
-                r"\s*(?:moments?|interests?|costs?|expenses)", passage.text[found.end() : clause_end]
-            ):
-                continue
-            denied = _is_denied(passage, *found.span(), behind=wish == "shared room")
-            if denied and wish != "shared room":
-                draft.not_understood.append(passage.text[clause_begin:clause_end].strip())
-            else:
-                wishes.append("not shared room" if denied else wish)
-    _only_one(draft, "room_type", wishes)
+def _read_flight_hours(passage: Passage, draft: QueryDraft, one: _Topic, behind: str) -> bool:
+    """Record a wish for the hours of flights; return whether there is one."""
+    own = passage.text[one.begin : one.end].casefold()
+    found = _FORMS["flight_hours"].match(behind)
+    part = "early morning" if own.startswith("early") else "night" if re.match("night|over|red", own) else ""
+    if found is None and not part:
+        return False
+    words = found.groupdict() if found else {}
+    part = part or str(words["part"] or "").casefold()
+    times = [words.get(name) for name in (("from", "to") if words.get("from") else ("begin", "end"))]
+    ends = [edge if time is None else minute_of(time) for time, edge in zip(times, (0, 1440), strict=True)]
+    hours = _PARTS[part] if part else tuple(ends)
+    if found:
+        passage.mark_spans((one.end, one.end + found.end()))
+    stance = passage.find_stance(one.begin, one.end)  # what "at night" restricts is no longer unclear
+    if stance in (Stance.wanted, Stance.only) and None not in hours:  # none in the other hours
+        hours, stance = ((hours[1] or 0) % 1440, hours[0] or 1440), Stance.excluded
+    numbers = tuple(minute for minute in hours if minute is not None)
+    if stance == Stance.excluded and len(numbers) == 2:
+        draft.wishes.append(TripWish(WishKind.no_flight, (), numbers, passage.quote_clause(one.begin)))
+    else:
+        draft.not_understood.append(passage.quote_clause(one.begin))
+    return True
+
+
+def _read_rooms(passage: Passage, draft: QueryDraft) -> None:
+    wanted: dict[int, set[str]] = {}
+    banned: set[str] = set()
+    mentions = _find_mentions(passage, *_named_form("rooms"))
+    for one in mentions:
+        if one.name == "shared room" and _FORMS["no_room"].match(passage.text[one.end :]):
+            continue
+        if _FORMS["share"].match(passage.text[one.begin :]):
+            one.stance = Stance.unclear  # to share a room with each other is no shared room
+        if one.stance in (Stance.wanted, Stance.only):
+            wanted.setdefault(one.group, set()).add(one.name)
+        elif one.stance == Stance.excluded:
+            banned.add(one.name)
+        else:
+            _note_rest(passage, draft, one)
+    different = [kinds for at, kinds in enumerate(wanted.values()) if kinds not in list(wanted.values())[:at]]
+    accepted = set.intersection(*different) if different else set(ROOM_TYPES[:3])
+    accepted -= banned
+    if not accepted:
+        draft.not_understood += [passage.quote_clause(one.begin) for one in mentions]
+    elif mentions and len(accepted) < 3:
+        _add_wish(passage, draft, WishKind.rooms, mentions[0], *(one for one in ROOM_TYPES if one in accepted))
 
 
 def _read_house(passage: Passage, draft: QueryDraft) -> None:
-    found: list[tuple[int, str]] = []
-    for wish, form in _HOUSE:
-        for one in form.finditer(passage.text):
-            if not passage.is_free(*one.span()):
-                continue
-            passage.mark_spans(one.span())
-            if _is_denied(passage, *one.span()):
-                draft.not_understood.append(passage.text[slice(*passage.clause_span(one.start()))].strip())
-            else:
-                found.append((one.start(), wish))
-    found += _read_children(passage, draft)
-    _only_one(draft, "house_rule", [wish for _, wish in sorted(found)])
+    wishes = _read_children(passage, draft)
+    for one in _find_mentions(passage, *_named_form("house")):
+        before = passage.text[passage.clause_span(one.begin)[0] : one.begin]
+        if one.stance == Stance.excluded and _FORMS["about_us"].search(before):
+            one.stance = Stance.open  # who does not smoke may stay where others do
+        if one.stance in (Stance.wanted, Stance.only):
+            wishes.append((one.begin, one.name))
+        elif one.stance == Stance.excluded:
+            _add_wish(passage, draft, WishKind.forbids, one)
+        else:
+            _note_rest(passage, draft, one)
+    draft.wishes += [TripWish(WishKind.allows, (name,), (), passage.quote_clause(at)) for at, name in sorted(wishes)]
 
 
 def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]:
     """Find the wishes to allow children under ten: children of that age, or statements that they must be allowed."""
     wishes: list[tuple[int, str]] = []
-    for found in _CHILDREN.finditer(passage.text):
-        if re.search(r"\b(?:no|without)\s+(?:any\s+)?$", passage.text[: found.start()], re.IGNORECASE):
+    for found in _FORMS["children"].finditer(passage.text):
+        if passage.find_stance(*found.span()) == Stance.excluded:
+            if not _FORMS["ours"].search(passage.text[: found.start()]):
+                draft.not_understood.append(passage.quote_clause(found.start()))
             passage.mark_spans(found.span())
             continue
         begin, end = passage.sentence_span(found.start())
         sentence = passage.text[begin:end]
-        under, young = _UNDER.search(sentence), _YOUNG.search(sentence)
+        under, young = _FORMS["under"].search(sentence), _FORMS["young"].search(sentence)
         passage.mark_spans(*[(begin + one.start(), begin + one.end()) for one in (under, young) if one])
         near = passage.text[found.end() : found.end() + 50]
         ages = [] if under else [int(count_of(one["age"])) for one in _find_ages(passage, found.end(), near)]
@@ -202,7 +266,9 @@ def _find_ages(passage: Passage, at: int, near: str) -> list[re.Match[str]]:
         return []
     found: list[re.Match[str]] = []
     place = lead.end()
-    while one := re.compile(rf"(?:\s*(?:,|and|,\s*and|&)\s*)?{_AGES.pattern}", re.IGNORECASE).match(near, place):
+    while one := re.compile(rf"(?:\s*(?:,|and|,\s*and|&)\s*)?{_FORMS['ages'].pattern}", re.IGNORECASE).match(
+        near, place
+    ):
         found.append(one)
         passage.mark_spans((at + one.start(), at + one.end()))
         place = one.end()
@@ -210,46 +276,47 @@ def _find_ages(passage: Passage, at: int, near: str) -> list[re.Match[str]]:
 
 
 def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> None:
-    names = {name.casefold(): name for name in [*known, *CUISINES]}
+    world = {name.casefold(): name for name in [*known, *CUISINES]}
+    names = {name: name for name in _DIETS} | world
     form = re.compile(
-        rf"(?<![\w-])(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})\b", re.IGNORECASE
+        rf"(?<![\w-])(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})s?\b", re.IGNORECASE
     )
-    wanted: list[str] = []
-    sentences: set[tuple[int, int]] = set()
-    for found in form.finditer(passage.text):
-        if not passage.is_free(*found.span()):
-            continue
-        name = names[found.group().casefold()]
+
+    def find_name(found: re.Match[str]) -> str | None:
+        plain = found.group().casefold()
+        name = names.get(plain) or names[plain.removesuffix("s")]
         sentence = passage.text[slice(*passage.sentence_span(found.start()))]
-        about_food = _FOOD.search(sentence) or _FOOD_NEXT.match(passage.text[found.end() :])
-        if not about_food and name in _NO_FOOD_WORD:
-            continue
-        if not about_food and len(form.findall(sentence)) < 2:
-            continue
-        passage.mark_spans(found.span())
-        sentences.add(passage.sentence_span(found.start()))
-        if _is_denied(passage, *found.span()):
-            draft.not_understood.append(passage.text[slice(*passage.clause_span(found.start()))].strip())
-        elif name not in wanted:
-            wanted.append(name)
-    draft.cuisines = tuple(wanted)
-    for begin, end in sentences:
+        if _FORMS["food"].search(sentence) or _FORMS["food_next"].match(passage.text[found.end() :]):
+            return name
+        several = len(form.findall(sentence)) > 1 and name not in _NO_FOOD_WORD
+        return name if several or _FORMS["every"].search(sentence) else None
+
+    groups: dict[int, list[str]] = {}
+    for one in _find_mentions(passage, form, find_name):
+        begin, end = passage.sentence_span(one.begin)
+        every = _FORMS["every"].search(passage.text[begin:end])
         passage.mark_spans(
-            *[(begin + a, begin + b) for a, b in (one.span() for one in _FOOD.finditer(passage.text[begin:end]))]
+            *[(begin + food.start(), begin + food.end()) for food in _FORMS["food"].finditer(passage.text[begin:end])]
         )
+        partly = _FORMS["sometimes"].search(passage.text[one.end : end])
+        if partly and one.stance in (Stance.only, Stance.wanted):
+            draft.not_understood.append(passage.quote_clause(one.begin))
+        if partly and one.stance == Stance.only:
+            continue
+        if one.stance == Stance.only or (every and one.stance == Stance.wanted):
+            groups.setdefault(one.group, []).append(one.name)
+        elif one.stance == Stance.excluded:
+            _add_wish(passage, draft, WishKind.no_meal, one)
+        elif one.stance == Stance.wanted and one.name.casefold() in world:
+            _add_wish(passage, draft, WishKind.some_meal, one)
+        elif one.stance == Stance.wanted:
+            draft.not_understood.append(f"{one.name}: no restaurant of this world has it")
+        else:
+            _note_rest(passage, draft, one)
+    draft.wishes += [TripWish(WishKind.every_meal, tuple(group)) for group in groups.values()]
     for found in re.finditer(
         r"\b(?P<name>[A-Z][a-z]+(?:ese|an|ish|i|ch))\s+(?:cuisine|food|dishes|restaurants?)\b", passage.text
     ):
-        if found["name"] not in wanted and found["name"].casefold() not in names:
+        if found["name"].casefold() not in names:
             draft.not_understood.append(f"{found.group()}: no restaurant of this world has it")
             passage.mark_spans(found.span())
-
-
-def _only_one(draft: QueryDraft, name: str, wishes: list[str]) -> None:
-    """Record the first wish of a kind, since a query has one of each, and the others as not understood."""
-    different = list(dict.fromkeys(wishes))
-    if different:
-        setattr(draft, name, different[0])
-        draft.not_understood += [
-            f"{wish} (besides {different[0]}: a query holds one such wish)" for wish in different[1:]
-        ]

@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from formal_llm.packs.travel.reading.numbers import DIGITS, IN_WORDS, amount_of, count_of
+from formal_llm.packs.travel.reading.numbers import CLOCK, DIGITS, IN_WORDS, amount_of, count_of, minute_of
 
 
 @pytest.mark.parametrize(("word", "number"), [("4", 4), ("four", 4), ("Twelve", 12), ("thirty", 30)])
@@ -21,3 +21,18 @@ def test_counts(word: str, number: int) -> None:
 def test_amounts(text: str, number: int | Decimal) -> None:
     assert re.fullmatch(rf"{DIGITS}|{IN_WORDS}", text)
     assert amount_of(text) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "minute"),
+    [
+        ("9 am", 540), ("9 a.m.", 540), ("12 am", 0), ("12 pm", 720), ("8 pm", 1200), ("8:30 pm", 1230), ("10:45", 645),
+        ("10 in the morning", 600), ("7 in the evening", 1140), ("9 at night", 1260), ("2 at night", 120),
+        ("noon", 720), ("midnight", 1440), ("18 o'clock", 1080), ("6", None), ("6:15", 375),
+        ("25:00", None), ("10:75", None),
+        ("13 pm", None),
+    ],
+)  # fmt: skip
+def test_a_time_of_day(text: str, minute: int | None) -> None:
+    assert re.fullmatch(CLOCK, text)
+    assert minute_of(text) == minute

@@ -32,7 +32,7 @@ def test_how_many_travel(text: str, people: int | None) -> None:
         ("a budget of $1,700", 1700),
         ("2022-03-11 $800", 800), ("1.5k dollars", 1500), ("USD 900", 900), ("900$", 900),
         ("two thousand dollars", 2000),
-        ("for 3 people, $300 per person", 900), ("our budget is 850", 850), ("for 3 days", None),
+        ("our budget is 850", 850), ("for 3 days", None),
     ],
 )  # fmt: skip
 def test_how_much_may_be_spent(text: str, budget: int | None) -> None:
@@ -42,3 +42,14 @@ def test_how_much_may_be_spent(text: str, budget: int | None) -> None:
 def test_amounts_that_differ_are_not_chosen_among() -> None:
     assert "several amounts" in read("$900, or perhaps $1,000").problems[0][1]
     assert read("$900 at most, so $900").budget == 900
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("$300 per person", {"person"}), ("$300 each", {"person"}), ("$300 a day", {"day"}),
+        ("a daily budget of $300", {"day"}), ("$300 per day per person", {"day", "person"}), ("$300 in total", set()),
+    ],
+)  # fmt: skip
+def test_what_an_amount_is_for(text: str, units: set[str]) -> None:
+    assert (read(text).budget, read(text).budget_units) == (300, units)
