@@ -15,7 +15,7 @@ import typer
 from formal_llm.cli.bench import answers_file
 from formal_llm.cli.console import command, err, print_text, progress_bars
 from formal_llm.cli.run import make_folder
-from formal_llm.cli.travel import TravelSearch, read_wishes
+from formal_llm.cli.travel import CommitName, CommitOption, TravelSearch, read_wishes
 from formal_llm.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def bench_travelplanner(
         Path | None, typer.Option(metavar="FILE", help="The file of cases, where it is not the first of --data.")
     ] = None,
     most: Annotated[int | None, typer.Option(min=1, help="At most this many cases, the first ones.")] = None,
+    commit: CommitOption = CommitName.newest,
     published: Annotated[bool, typer.Option(help="Show the published figures, too.")] = True,
 ) -> None:
     """Run a benchmark of trips and print its tables."""
@@ -98,7 +99,8 @@ def bench_travelplanner(
                     on_record=lambda _, bar=bar: bars.advance(bar),  # type: ignore[misc]
                 )  # fmt: skip
                 records_of_method[name] = made
-                rows += rates_rows(name, [judge(one, case) for one, case in zip(made, known, strict=True)])
+                judged = [judge(one, case, commit=commit.value) for one, case in zip(made, known, strict=True)]
+                rows += rates_rows(name, judged)
                 _write_submission(to, name, known, made)
     _report_results(to, rows, records_of_method, split, published=published)
 
@@ -110,8 +112,8 @@ def _read_query(text: str, world: World, *, reader: str) -> TravelQuery:
 def _write_submission(to: Path, name: str, cases: Sequence[TravelCase], records: Sequence[TravelRecord]) -> None:
     """Write the plans as the leaderboard takes them."""
     lines = [
-        json.dumps({"idx": place, "query": case.text, "plan": record["plan"] or None}, ensure_ascii=False)
-        for place, (case, record) in enumerate(zip(cases, records, strict=True), 1)
+        json.dumps({"idx": case.index + 1, "query": case.text, "plan": record["plan"] or None}, ensure_ascii=False)
+        for case, record in zip(cases, records, strict=True)
     ]
     file = to / f"submission-{name.replace(' ', '-').replace(':', '_').replace('/', '_')}.jsonl"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -65,9 +65,9 @@ def test_submissions_of_all_forms():
     plan = read_plan([DAY])
     line = json.dumps({"idx": 1, "query": "Go\u2028there", "plan": [DAY]}, ensure_ascii=False)
     none = json.dumps({"idx": 2, "query": "Go", "plan": None})
-    one = Submission(1, "Go\u2028there", plan)
-    assert read_submissions(f"{line}\n{none}\n") == (one, Submission(2, "Go", ()))
-    assert read_submissions(f"[{line}, {none}]") == (one, Submission(2, "Go", ()))
+    one = Submission(0, "Go\u2028there", plan)
+    assert read_submissions(f"{line}\n{none}\n") == (one, Submission(1, "Go", ()))
+    assert read_submissions(f"[{line}, {none}]") == (one, Submission(1, "Go", ()))
     assert read_submissions(line) == (one,)
     assert read_submissions(json.dumps([DAY], indent=1)) == (Submission(None, "", plan),)
 

@@ -29,6 +29,7 @@ from formal_llm.packs.travel.benchmark.cases import TravelCase
 from formal_llm.packs.travel.benchmark.judged import JudgedPlan, judge_plan
 from formal_llm.packs.travel.benchmark.records import Mode, TravelRecord, TravelRecords
 from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.official import Commit
 from formal_llm.packs.travel.plan_days import read_plan, to_json
 from formal_llm.packs.travel.planning import plan_trip
 from formal_llm.packs.travel.query import TravelQuery
@@ -316,13 +317,15 @@ def run_case(
     return record
 
 
-def judge(record: TravelRecord, case: TravelCase, reader: Reader = read_by_rules) -> JudgedPlan:
+def judge(
+    record: TravelRecord, case: TravelCase, reader: Reader = read_by_rules, commit: Commit = "da7c1d4"
+) -> JudgedPlan:
     """Evaluate the plan of a record with both evaluators by the true meaning of the query.
 
     If that is unknown, the query as read is used.
     """
     query = case.query if case.query is not None else reader(case.text, case.world)
-    return judge_plan(read_plan(record["plan"]), query, case.world, case.index)
+    return judge_plan(read_plan(record["plan"]), query, case.world, case.index, commit)
 
 
 def run_cases(
