@@ -184,11 +184,15 @@ class Mutator:
                 cut = rng.randrange(len(text) + 1)
                 day[name] = rng.choice((text[cut:], text[:cut], text[:cut] + text[cut + 1 :]))
             case 7:
-                day[name] = rng.choice((f"{text}(Texas)", f"{text}(", text.replace(",", "(x),", 1), f"{text};", 2 * text))
+                day[name] = rng.choice(
+                    (f"{text}(Texas)", f"{text}(", text.replace(",", "(x),", 1), f"{text};", 2 * text)
+                )
             case 8:
                 day[name] = text.replace(";", "") if rng.random() < 0.5 else f"{text};{text};"
             case 9:
-                day[name] = rng.choice((f", {text}", "Soup", f"e, {text.rpartition(', ')[2]}", f"Nowhere, {text}", ", "))
+                day[name] = rng.choice(
+                    (f", {text}", "Soup", f"e, {text.rpartition(', ')[2]}", f"Nowhere, {text}", ", ")
+                )
             case 10:
                 day[name] = text.replace(" to ", rng.choice((" ", "to ", " to to "))).replace(
                     "from ", rng.choice(("", "from ", "From ", "from  from "))
@@ -210,7 +214,9 @@ class Mutator:
         there = rng.choice((way, city, way, "from Dallas", f"from {' to '.join(way[5:].split(' to ')[::-1])}", ""))
         day["transportation"] = rng.choice((f"{rng.choice(modes)}, {there}, cost: 4", f"{there} {rng.choice(modes)}"))
         if rng.random() < 0.2:
-            day["current_city"] = rng.choice((there, way.partition(" to ")[2], f"{city}(Ohio)", there.replace("from ", "")))
+            day["current_city"] = rng.choice(
+                (there, way.partition(" to ")[2], f"{city}(Ohio)", there.replace("from ", ""))
+            )
 
 
 def compare(scripts: Path, data: Path, count: int, seed: int) -> None:

@@ -99,6 +99,7 @@ class TravelSearch(StrEnum):
 def plan_travel(
     text: Annotated[str, typer.Argument(help='What is wanted: "Please plan a trip from ...".')],
     llm: options.LLMOption = "builtin",
+    lenient: options.LenientOption = False,
     database: DatabaseOption = None,
     reference: ReferenceOption = None,
     reader: ReaderOption = "rules",
@@ -131,7 +132,7 @@ def plan_travel(
     if not only_json:
         print_text(understood_text(reading.query) + "\n")
     print_reading(reading)
-    with answerer(llm, cache, record) as who:
+    with answerer(f"lenient:{llm}" if lenient else llm, cache, record) as who:
         made = plan_trip(
             reading.query, world, who, search=search.value, on_event=TracePrinter(err()) if trace else None,
             pages=PAGES if most_options is None else replace(PAGES, options=most_options),

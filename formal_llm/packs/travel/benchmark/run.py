@@ -22,7 +22,7 @@ from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.contents import OneOf
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata import Limits
-from formal_llm.errors import NoValidPlan, QueryError
+from formal_llm.errors import InvalidAnswer, NoValidPlan, QueryError, WritingError
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.packs.travel.benchmark.cases import TravelCase
@@ -229,17 +229,21 @@ class Counted:
         characters: the characters of all prompts so far.
         longest: the characters of the longest prompt.
         requests: the number of prompts.
+        lenient: the number of answers that were read from sentences.
     """
 
     llm: LLM
     characters: int = 0
     longest: int = 0
     requests: int = 0
+    lenient: int = 0
 
     def choose(self, question: Question) -> Answer:
         """Count a question and forward it."""
         self._count_request(len(question.prompt))
-        return self.llm.choose(question)
+        answer = self.llm.choose(question)
+        self.lenient += answer.lenient
+        return answer
 
     def _count_request(self, characters: int) -> None:
         self.characters += characters
@@ -290,12 +294,13 @@ def run_case(
         reader: reads the sentence.
 
     Raises:
-        LLMError: the request to the model failed, so the case should not be recorded.
+        LLMError: the request to the model failed, so the case should not be recorded. An answer that is not legal
+            is a result: the case has no plan.
     """
     counted = Counted(llm)
     record = TravelRecord(
         llm=called, mode=mode, search=search, index=case.index, read=None, plan=[], error="", questions=0, requests=0,
-        characters=0, steps=0, seconds=0.0,
+        characters=0, lenient=0, steps=0, seconds=0.0,
     )  # fmt: skip
     start = time.process_time()
     try:
@@ -312,8 +317,10 @@ def run_case(
         record["read"], record["error"] = False, f"not read: {error}"
     except NoValidPlan as error:
         record["error"] = f"no trip: {error}"
+    except (InvalidAnswer, WritingError) as error:
+        record["error"] = f"bad answer: {error}"
     record["seconds"] = round(time.process_time() - start, 4)
-    record["characters"], record["requests"] = counted.characters, counted.requests
+    record["characters"], record["requests"], record["lenient"] = counted.characters, counted.requests, counted.lenient
     return record
 
 
@@ -322,9 +329,12 @@ def judge(
 ) -> JudgedPlan:
     """Evaluate the plan of a record with both evaluators by the true meaning of the query.
 
-    If that is unknown, the query as read is used.
+    If that is unknown, the query as read is used; if it cannot be read either, nothing was delivered.
     """
-    query = case.query if case.query is not None else reader(case.text, case.world)
+    try:
+        query = case.query if case.query is not None else reader(case.text, case.world)
+    except QueryError:
+        query = TravelQuery("", "", 0, 0, (), text=case.text)
     return judge_plan(read_plan(record["plan"]), query, case.world, case.index, commit)
 
 
