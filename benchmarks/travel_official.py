@@ -5,9 +5,9 @@ Run::
     python benchmarks/travel_official.py --official DIR --data DIR [--plans 3000] [--seed 0]
 
 The first DIR holds the folders ``evaluation``, ``tools`` and ``utils`` of TravelPlanner, of any commit; the second one
-``train.jsonl`` and ``database``. The scripts are run unchanged in a temporary copy (they need pandas and tqdm), with the
-flights of all references as their table of flights; where one of them breaks off, its check counts as failed. Lookups
-of the scripts are in the rows of the cities that a plan names, since whole tables take seconds for each plan.
+``train.jsonl`` and ``database``. The scripts are run unchanged in a temporary copy (they need pandas and tqdm), with
+the flights of all references as their table of flights; where one breaks off, its check counts as failed. They look
+only at the rows of the cities that a plan names, since whole tables take seconds for each plan.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import random
 import shutil
 import sys
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -77,14 +78,18 @@ class Published:
                 for one in flights
             )
         sys.modules.setdefault("gradio", ModuleType("gradio"))
+        here, paths, known = Path.cwd(), list(sys.path), set(sys.modules)
         sys.path[:0] = [str(folder), str(folder / "evaluation")]
-        here = Path.cwd()
         os.chdir(folder / "evaluation")
         try:
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(action="ignore"):
                 self._modules = [importlib.import_module(f"{kind}_constraint") for kind in ("commonsense", "hard")]
         finally:
             os.chdir(here)
+            sys.path[:] = paths
+            for name in set(sys.modules) - known:
+                if name.partition(".")[0] in ("tools", "utils", "commonsense_constraint", "hard_constraint"):
+                    del sys.modules[name]
         self._tables = [(getattr(one, name), city) for one in self._modules for name, city in TABLES.items()]
         self._whole = [table.data for table, _ in self._tables]
         self._by_city = [table.groupby(city) for table, (_, city) in zip(self._whole, self._tables, strict=True)]
@@ -219,8 +224,8 @@ class Mutator:
             )
 
 
-def compare(scripts: Path, data: Path, count: int, seed: int) -> None:
-    """Print the differences of single checks, and their number."""
+def compare(scripts: Path, data: Path, count: int, seed: int) -> Counter[str]:
+    """Print the differences of single checks; return how many checks, failures and differences there were."""
     cases = [case for case in read_cases(data) if case.query is not None and case.annotated]
     folder = read_folder(data / "database")
     flights = [one for case in cases for one in read_reference(case.reference).flights]
@@ -250,8 +255,8 @@ def compare(scripts: Path, data: Path, count: int, seed: int) -> None:
                 if {"passed": True, "failed": False}.get(verdict.states[check]) != passed:
                     counts["different"] += 1
                     print(number, check, f"published: {passed}, ours: {verdict.states[check]}", json.dumps(plan))
-    print(f"{commit}: {counts['different']} differences in {counts['checks']:,} checks of {counts['plans']:,}")
-    print(counts)
+    print(f"{commit}: {counts['different']} differences in {counts['checks']:,} checks of {counts['plans']:,} plans")
+    return counts
 
 
 def _knows_parties(scripts: Path) -> bool:
@@ -265,7 +270,7 @@ def main() -> None:
     parser.add_argument("--plans", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    compare(given.official.resolve(), given.data.resolve(), given.plans, given.seed)
+    print(compare(given.official.resolve(), given.data.resolve(), given.plans, given.seed))
 
 
 if __name__ == "__main__":

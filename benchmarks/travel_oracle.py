@@ -102,9 +102,10 @@ def _fixed(query: TravelQuery, world: World, cities: Sequence[str], nights: Sequ
 @cache
 def _named(rows: tuple[R, ...]) -> list[set[R]]:
     """For each name what it may mean: all rows of that name, and the first that contains it, as published."""
-    names = dict.fromkeys(" ".join(row.name.lower().split()) for row in rows)
-    meant = [[row for row in rows if " ".join(row.name.lower().split()) == name] for name in names]
-    return [{*some, next(row for row in rows if some[0].name.strip() in row.name)} for some in meant]
+    by_name: dict[str, list[R]] = {}
+    for row in rows:
+        by_name.setdefault(" ".join(row.name.lower().split()), []).append(row)
+    return [{*meant, next(row for row in rows if meant[0].name.strip() in row.name)} for meant in by_name.values()]
 
 
 def _carried(query: TravelQuery, world: World, origin: str, destination: str, day: object) -> int | None:

@@ -16,7 +16,7 @@ from formal_llm.cli.bench import answers_file
 from formal_llm.cli.console import command, err, print_text, progress_bars
 from formal_llm.cli.options import LenientOption
 from formal_llm.cli.run import make_folder
-from formal_llm.cli.travel import CommitName, CommitOption, TravelSearch, read_wishes
+from formal_llm.cli.travel import CommitOption, TravelSearch, read_wishes
 from formal_llm.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def bench_travelplanner(
         Path | None, typer.Option(metavar="FILE", help="The file of cases, where it is not the first of --data.")
     ] = None,
     most: Annotated[int | None, typer.Option(min=1, help="At most this many cases, the first ones.")] = None,
-    commit: CommitOption = CommitName.newest,
+    commit: CommitOption = "da7c1d4",
     published: Annotated[bool, typer.Option(help="Show the published figures, too.")] = True,
 ) -> None:
     """Run a benchmark of trips and print its tables."""
@@ -101,7 +101,7 @@ def bench_travelplanner(
                     on_record=lambda _, bar=bar: bars.advance(bar),  # type: ignore[misc]
                 )  # fmt: skip
                 records_of_method[name] = made
-                judged = [judge(one, case, commit=commit.value) for one, case in zip(made, known, strict=True)]
+                judged = [judge(one, case, commit=commit) for one, case in zip(made, known, strict=True)]
                 rows += rates_rows(name, judged)
                 _write_submission(to, name, known, made)
     _report_results(to, rows, records_of_method, split, published=published)

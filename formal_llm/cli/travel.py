@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -44,8 +44,7 @@ Examples:
 """
 VERIFY_HELP = """Verify a trip that anybody planned, by two evaluators.
 
-official: the published evaluator of TravelPlanner, with its known holes, so that figures compare (--commit: since
-2024-04-26 its rule on parties counts). strict: none of them.
+official: the published evaluator of TravelPlanner, with its known holes, so that figures compare. strict: none of them.
 What is wrong is told with the day and the field.
 
 The plan is a list of days as published; a file of submissions has one a line ({"idx": 1, "query": ..., "plan": [...]};
@@ -62,13 +61,6 @@ Examples:
   formal-llm verify travel submission.jsonl --data TravelPlanner
 """
 
-class CommitName(StrEnum):
-    """The published scripts that the official evaluator follows."""
-
-    newest = "da7c1d4"
-    before_parties = "before-ed379c4"
-
-
 DatabaseOption = Annotated[
     Path | None, typer.Option(metavar="DIR", help="The folder of CSV files; the shipped world where left out.")
 ]
@@ -79,7 +71,7 @@ ReaderOption = Annotated[
     str, typer.Option(metavar="rules|LLM", help="Who reads the sentence: rules, or an LLM; see: formal-llm llms.")
 ]
 CommitOption = Annotated[
-    CommitName, typer.Option("--commit", help="Which commit of the published scripts the official evaluator follows.")
+    Literal["da7c1d4", "before-ed379c4"], typer.Option(help="The published scripts that `official` follows.")
 ]
 TodayOption = Annotated[
     datetime | None, typer.Option(formats=["%Y-%m-%d"], help="What day it is, for dates without a year.")
@@ -165,7 +157,7 @@ def verify_travel(
     reference: ReferenceOption = None,
     reader: ReaderOption = "rules",
     today: TodayOption = None,
-    commit: CommitOption = CommitName.newest,
+    commit: CommitOption = "da7c1d4",
     as_json: options.JsonOption = False,
 ) -> None:
     """Verify a trip."""
@@ -177,16 +169,14 @@ def verify_travel(
     if data is not None:
         if query is not None or database is not None or reference is not None:
             raise FormalLLMError("--data brings the queries and the database: no --query, --database or --reference")
-        judged = judge_submissions(submissions, _read_cases(data, cases, reader, today), commit.value)
+        judged = judge_submissions(submissions, _read_cases(data, cases, reader, today), commit)
     else:
         world = read_world(database, reference)
         wanted = None if query is None else _read_query(query, world, reader, today)
         if wanted is None and any(not one.query for one in submissions):
             raise FormalLLMError("what was wanted? give --query, a sentence or a file with its fields, or --data")
         judged = [
-            judge_plan(
-                one.days, wanted or read_wishes(one.query, world, reader, today).query, world, commit=commit.value
-            )
+            judge_plan(one.days, wanted or read_wishes(one.query, world, reader, today).query, world, None, commit)
             for one in submissions
         ]
     _print_verdicts(judged, as_json=as_json)

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 
 from formal_llm.errors import InvalidAnswer, LLMError
 from formal_llm.llms.llm import WrapperLLM, aanswered, all_answered, answered, checked
-from formal_llm.llms.question import NO_TOKENS, Answer, Question
+from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.reading import read_sentence
+from formal_llm.llms.usage import NO_TOKENS
 
 
 class LenientLLM(WrapperLLM):
-    """An LLM whose answers are read by :func:`~formal_llm.llms.reading.read_sentence` where they are not legal.
+    """An LLM whose answers that are not legal are read by :func:`~formal_llm.llms.reading.read_sentence`.
 
-    Such answers are marked: their ``lenient`` is true.
-
-    Args:
-        llm: the LLM that answers: a provider string, a function or an object.
+    They are marked: their ``lenient`` is true.
     """
 
     @property
@@ -34,32 +32,32 @@ class LenientLLM(WrapperLLM):
         try:
             return question.check(answered(self.llm, question))
         except InvalidAnswer as error:
-            return _read_again(question, error)
+            if (read := _read_again(question, error)) is None:
+                raise
+            return read
 
     async def _achoose(self, question: Question) -> Answer:
         try:
             return question.check(await aanswered(self._awaited, question))
         except InvalidAnswer as error:
-            return _read_again(question, error)
+            if (read := _read_again(question, error)) is None:
+                raise
+            return read
 
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        outcomes = [checked(*pair) for pair in zip(questions, all_answered(self._batched, questions), strict=True)]
-        for place, (question, outcome) in enumerate(zip(questions, outcomes, strict=True)):
-            if isinstance(outcome, InvalidAnswer):
-                try:
-                    outcomes[place] = _read_again(question, outcome)
-                except InvalidAnswer as error:
-                    outcomes[place] = error
-        return outcomes
+        outcomes = zip(questions, all_answered(self._batched, questions), strict=True)
+        known = [(question, checked(question, outcome)) for question, outcome in outcomes]
+        return [(isinstance(one, InvalidAnswer) and _read_again(question, one)) or one for question, one in known]
 
     def close(self) -> None:
         """Do nothing: nothing is open."""
 
 
-def _read_again(question: Question, error: InvalidAnswer) -> Answer:
+def _read_again(question: Question, error: InvalidAnswer) -> Answer | None:
     text = error.transcript[-1][1] if error.transcript else ""
     try:
         numbers = read_sentence(text, len(question.options))
     except ValueError:
-        raise error from None
-    return question.check(Answer(numbers, text=text, usage=error.usage or NO_TOKENS, lenient=True))
+        return None
+    legal = not question.problem(numbers)
+    return Answer(numbers, None, text, error.usage or NO_TOKENS, lenient=True) if legal else None

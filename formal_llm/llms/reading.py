@@ -79,17 +79,12 @@ def read_numbers(text: str, options: Sequence[str], *, several: bool = False) ->
 
 
 def read_sentence(text: str, options: int) -> tuple[int, ...]:
-    """Return the one option number that a sentence names without doubt: ``I think option 5 would be nice.``
+    """Return the one option number that a sentence names without doubt, as in "I think option 5 would be nice".
 
-    A number counts if it is called one of an option, or chosen, and no other is; prices and ratings do not matter. A
-    text with a word such as "not" or "or", or with a list of numbers, is not read.
-
-    Args:
-        text: the sentence.
-        options: the number of options.
+    A number counts if it is called one of an option, or chosen, and no other is; prices and ratings do not matter.
 
     Raises:
-        ValueError: the text names no option, or not without doubt.
+        ValueError: the text names none of the first ``options`` numbers, or has a word such as "not" or "or", or lists.
     """
     numbers = set(_NAMED.findall(text))
     if len(numbers) != 1 or _DOUBT.search(text):

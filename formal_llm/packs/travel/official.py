@@ -34,6 +34,7 @@ from formal_llm.packs.travel.verdict import HARD, TripFinding, TripVerdict, not_
 Commit: TypeAlias = Literal["da7c1d4", "before-ed379c4"]
 R = TypeVar("R", Accommodation, Restaurant, Attraction)
 _FROM_TO = re.compile(r"from\s+(.+?)\s+to\s+([^,]+)(?=[,\s]|$)")
+_FLIGHT = re.compile(r"Flight Number: (.*?)(?=,|Flight Number: |\Z)", re.DOTALL)
 _PLACE = re.compile(r"(.*?),\s*([^,]+)(\(\w[\w\s]*\))?$")
 
 
@@ -59,12 +60,6 @@ def find_named(rows: Sequence[R], text: str) -> list[R]:
     """Return the rows of a city whose name contains the name in a text."""
     name = name_city(text)[0]
     return [row for row in rows if name in row.name]
-
-
-def _read_number(text: str) -> str | None:
-    """Return the number of a flight; None if there is none."""
-    parts = text.split("Flight Number: ")
-    return parts[1].split(",")[0] if len(parts) > 1 else None
 
 
 def driven_mode(lower: str) -> Mode | None:
@@ -175,9 +170,6 @@ class _OfficialEvaluation:
 
     def check_sandbox(self) -> Iterator[TripFinding]:
         """Report journeys and places that are not in the database."""
-        for number, day in self._days:
-            if "transportation" in day.lacking:
-                yield TripFinding("Within Sandbox", f"{_BREAKS}: the field is missing", number, "transportation")
         for number, day, text in self._list_journeys():
             problem = self._no_journey(day, text)
             if problem:
@@ -186,6 +178,8 @@ class _OfficialEvaluation:
             if not self._find_restaurants(text):
                 yield TripFinding("Within Sandbox", f"there is no restaurant {text!r}", number, field)
         for number, day in self._days:
+            if "transportation" in day.lacking:
+                yield TripFinding("Within Sandbox", f"{_BREAKS}: the field is missing", number, "transportation")
             for text in day.attraction.split(";")[:-1] if has_content(day.attraction) else ():
                 if not find_named(self._world.attractions(name_city(text)[1]), text):
                     yield TripFinding("Within Sandbox", f"there is no attraction {text!r}", number, "attraction")
@@ -200,10 +194,10 @@ class _OfficialEvaluation:
         if from_to(text) is None and "current_city" in (*day.lacking, *day.nulls):
             return f"{_BREAKS}: the day has no city"
         if "flight number" in lower:
-            number = _read_number(text)
-            if number is None or cities is None:
+            found = _FLIGHT.search(text)
+            if found is None or cities is None:
                 return f"{_BREAKS}: a flight is written 'Flight Number: F..., from A to B, ...'"
-            origin, destination = map(strip_parentheses, cities)
+            number, (origin, destination) = found[1], map(strip_parentheses, cities)
             rows = self._world.flights_numbered(number)
             exists = any(row.origin == origin and row.destination == destination for row in rows)
             return "" if exists else f"there is no flight {number} from {origin} to {destination}"
@@ -232,15 +226,13 @@ class _OfficialEvaluation:
             for field in day.lacking:
                 yield TripFinding(check, "the field is missing", number, field)
             city = day.current_city
-            empty = {field for field in FIELDS if not has_content(getattr(day, field))}.difference(day.nulls)
-            if ("from " in city or "to " in city) and "transportation" in empty:
-                yield TripFinding(check, "nothing is said of how to travel", number, "transportation")
-            if "from " not in city and " to " not in city and "attraction" in empty:
-                yield TripFinding(check, "there is no attraction", number, "attraction")
-            if number != query.days and "accommodation" in empty:
-                yield TripFinding(check, "there is no bed for the night", number, "accommodation")
-            for field in MEALS if "from " not in city else ():
-                if field in empty:
+            needed = {
+                "transportation": "from " in city or "to " in city,
+                "attraction": "from " not in city and " to " not in city,
+                "accommodation": number != query.days,
+            } | dict.fromkeys(MEALS, "from " not in city)
+            for field, is_needed in needed.items():
+                if is_needed and field not in day.nulls and not has_content(getattr(day, field)):
                     yield TripFinding(check, f"there is no {field}", number, field)
             filled += 1 + sum(has_content(getattr(day, field)) for field in FIELDS)
         if filled < 3 * query.days:
@@ -250,13 +242,9 @@ class _OfficialEvaluation:
         """Return the cities of each day: one, two on a day of travel, None if they cannot be read."""
         found: list[tuple[int, tuple[str, ...] | None]] = []
         for number, day in self._days:
-            if "current_city" in (*day.lacking, *day.nulls):
-                found.append((number, None))
-            elif "from" in day.current_city:
-                cities = from_to(day.current_city)
-                found.append((number, cities and tuple(map(strip_parentheses, cities))))
-            else:
-                found.append((number, (strip_parentheses(day.current_city),)))
+            cities = from_to(day.current_city) if "from" in day.current_city else (day.current_city,)
+            readable = cities is not None and "current_city" not in (*day.lacking, *day.nulls)
+            found.append((number, tuple(map(strip_parentheses, cities or ())) if readable else None))
         return found
 
     def current_city(self) -> Iterator[TripFinding]:
@@ -293,15 +281,11 @@ class _OfficialEvaluation:
             yield TripFinding(check, f"the trip begins in {cities_in_order[0]} and ends in {cities_in_order[-1]}")
         if not in_sequence(cities_in_order):
             yield TripFinding(check, "a city is left and visited again, or only passed through")
+        in_state = query.days > 3 and self._world.states
         for place, city in enumerate(cities_in_order):
             if not self._is_known(city):
                 yield TripFinding(check, f"there is no city {city!r}")
-            elif (
-                self._world.states
-                and 0 < place < len(cities_in_order) - 1
-                and query.days > 3
-                and self._world.state_of(city) != query.dest
-            ):
+            elif in_state and 0 < place < len(cities_in_order) - 1 and self._world.state_of(city) != query.dest:
                 yield TripFinding(check, f"{city} is not in {query.dest}")
 
     def check_restaurants(self) -> Iterator[TripFinding]:
@@ -355,7 +339,7 @@ class _OfficialEvaluation:
             if cities is None:
                 continue
             if "flight number" in lower:
-                flights = self._world.flights_numbered(_read_number(text) or "")
+                flights = [one for found in _FLIGHT.findall(text)[:1] for one in self._world.flights_numbered(found)]
                 total += flights[0].price * people if flights else 0
             elif mode is not None:
                 drive = self._world.distance(strip_parentheses(cities[0]), strip_parentheses(cities[1]), mode)

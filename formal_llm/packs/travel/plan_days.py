@@ -127,8 +127,8 @@ def read_plan(plan: object, where: str = "the plan") -> tuple[Day, ...]:
 def read_submissions(text: str, where: str = "the file") -> tuple[Submission, ...]:
     """Read the plans of a file: one plan, a list of submissions, or JSON Lines with one submission per line.
 
-    A submission is ``{"idx": 1, "query": "...", "plan": [...]}``, as on the leaderboard. ``idx`` counts from 1; ``index``, from 0,
-    has precedence.
+    A submission is ``{"idx": 1, "query": "...", "plan": [...]}``, as on the leaderboard. ``idx`` counts from 1;
+    ``index``, which counts from 0, has precedence.
 
     Raises:
         InputError: it is none of these; the error names the line.

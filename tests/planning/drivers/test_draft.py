@@ -163,10 +163,11 @@ def test_the_rest_of_the_draft_is_taken_after_a_wrong_missing_or_needless_step()
             name = wanted[len(question.outlook.so_far)]
             return Answer((next(o.number for o in question.options if o.text in (name, f'the output of "{name}"')),))
 
-    for text in ("a b zzz d", "a b d", "a b zzz c d", "a zzz c d"):
+    for text, asked in (("a b zzz d", 1), ("a b d", 1), ("a b zzz c d", 1), ("a zzz c d", 0)):
         llm = Knows([text])
         plan = Planner(rules, llm, search="draft").plan("t")
-        assert plan.word == wanted and len(llm.asked) == 1, text
+        assert plan.word == wanted and len(llm.asked) == asked, text
+        assert plan.usage.drafted + asked == len(plan.word) - 1
 
 
 def test_what_cannot_be_read_is_on_record_and_falls_back_to_questions() -> None:

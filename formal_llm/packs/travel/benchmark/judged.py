@@ -61,9 +61,7 @@ def judge_submissions(
     for number, one in enumerate(submissions, 1):
         sentence = " ".join(one.query.split())
         if not sentence and one.index is None:
-            raise InputError(
-                f"submission {number}: it has no 'query', 'index' or 'idx', so nobody knows what it answers"
-            )
+            raise InputError(f"submission {number}: without 'query', 'index' and 'idx' nobody knows what it answers")
         place = places.get(sentence) if sentence or one.index is None else numbers.get(one.index)
         if place is None:
             what = f"the query {sentence[:60]!r}" if sentence else f"index {one.index} (idx {(one.index or 0) + 1})"

@@ -294,8 +294,7 @@ def run_case(
         reader: reads the sentence.
 
     Raises:
-        LLMError: the request to the model failed, so the case should not be recorded. An answer that is not legal
-            is a result: the case has no plan.
+        LLMError: the request to the model failed, so the case should not be recorded; not for an illegal answer.
     """
     counted = Counted(llm)
     record = TravelRecord(
@@ -315,10 +314,8 @@ def run_case(
         record["plan"], record["questions"] = to_json(trip.days), trip.plan.usage.questions
     except QueryError as error:
         record["read"], record["error"] = False, f"not read: {error}"
-    except NoValidPlan as error:
-        record["error"] = f"no trip: {error}"
-    except (InvalidAnswer, WritingError) as error:
-        record["error"] = f"bad answer: {error}"
+    except (NoValidPlan, InvalidAnswer, WritingError) as error:
+        record["error"] = f"{'no trip' if isinstance(error, NoValidPlan) else 'bad answer'}: {error}"
     record["seconds"] = round(time.process_time() - start, 4)
     record["characters"], record["requests"], record["lenient"] = counted.characters, counted.requests, counted.lenient
     return record

@@ -33,7 +33,7 @@ def test_a_case_without_a_plan_has_none(cases):
         ([Submission(1, "Elsewhere", ())], "submission 1: none of the 2 cases has the query 'Elsewhere'"),
         (
             [Submission(None, "", ())],
-            "submission 1: it has no 'query', 'index' or 'idx', so nobody knows what it answers",
+            "submission 1: without 'query', 'index' and 'idx' nobody knows what it answers",
         ),
         ([Submission(0, "", ()), Submission(0, "", ())], "submission 2: case 0 has a plan already"),
     ],
