@@ -12,10 +12,7 @@ from formal_llm.llms.usage import NO_TOKENS
 
 
 class LenientLLM(WrapperLLM):
-    """An LLM whose answers that are not legal are read by :func:`~formal_llm.llms.reading.read_sentence`.
-
-    They are marked: their ``lenient`` is true.
-    """
+    """An LLM whose illegal answers are read as sentences, and marked, where these name one option without doubt."""
 
     @property
     def identity(self) -> dict[str, object] | None:

@@ -155,9 +155,8 @@ def read_submissions(text: str, where: str = "the file") -> tuple[Submission, ..
 def _read_submission(value: object, where: str) -> Submission:
     if not isinstance(value, Mapping):
         return Submission(None, "", read_plan(value, where))
-    index = read_number(value)
     query = value.get("query")
-    return Submission(index, query if isinstance(query, str) else "", read_plan(value, where))
+    return Submission(read_number(value), query if isinstance(query, str) else "", read_plan(value, where))
 
 
 def read_number(fields: Mapping[str, object]) -> int | None:

@@ -2,7 +2,8 @@
 
 1. The answerer is shown the rules and writes the whole plan.
 2. The walk goes along the draft as far as it is legal, without a question.
-3. Where the draft leaves the rules, the usual question is asked; it shows what the draft has there.
+3. Where the draft leaves the rules, the choice is made that the rest of it clearly needs, if there is one. Else the
+   usual question is asked; it shows what the draft has there.
 4. The answer replaces the step of the draft that was not legal. Where the rest of the draft, from the step after that
    one (or from that one, or the one after the next), is now the rest of a valid plan, the walk goes along it to the
    end. Else the next draft is asked for, if that is cheaper than to continue (:class:`Drafting`); else the walk
@@ -469,9 +470,8 @@ class _DraftMender:
             drafted = walk.usage.drafted if walk.draft is None else None
             if walk.draft is None:
                 way = yield from self._ask_draft()
-            forced = 0
+            before, forced = len(walk.moves), 0
             if way is not None:
-                before = len(walk.moves)
                 self._mark_steps_done(follow_way(walk, self._draft_steps, way))
                 forced = self._count_steps(before) - (self._steps_done - way.at[0])
             if drafted is not None and self._on_event is not None and walk.draft is not None:
@@ -511,7 +511,13 @@ class _DraftMender:
         walk.count_draft(answer.usage)
         walk.draft = WalkDraft(answer.text)
         begun = self._count_followed_steps()
-        return self._align_draft([self._count_steps(0) if begun is None else begun, 0])
+        if begun is None:  # what was made behind the last step that the draft has, too, stands for as many of it
+            made = [move for move in walk.moves if not is_silent(move, loose=self._draft_steps.loose)]
+            known = self._draft_steps.steps[: len(made)]
+            pairs = ((n, at) for n in range(len(made), 0, -1) for at in range(len(known), 0, -1))
+            same = (at - n for n, at in pairs if known[at - 1].is_made_by(made[n - 1]))
+            begun = len(made) + next(same, 0)
+        return self._align_draft([begun, 0])
 
     def _build_request(self) -> Writing:
         walk, wording, table = self._walk, self._walk.wording, self._walk.table
@@ -582,16 +588,17 @@ class _DraftMender:
         whole = at >= len(steps.steps) or (way is not None and way.whole)
         if entry.fork.several or whole or not 1 < len(choices) <= _FEW:
             return None
-        found = [
-            (along.reach, place, choice)
-            for choice in choices
-            for place in (at + 1, at)  # the draft has another step here, or left it out
-            if (along := find_way_along(walk.table, walk.table.after(entry.configuration, choice), steps, place))
-        ]
+
+        def reach_from(configuration: Hashable, place: int) -> int:
+            return 0 if (along := find_way_along(walk.table, configuration, steps, place)) is None else along.reach
+
+        after = [(walk.table.after(entry.configuration, choice), choice) for choice in choices]
+        # The draft has another step here, or left it out.
+        found = [(reach_from(one, place), place, choice) for one, choice in after for place in (at + 1, at)]
         reach, place, chosen = max(found, key=lambda one: one[0])
-        other = max((one for one, _, choice in found if choice is not chosen), default=reach)
+        others = (one for one, _, choice in found if choice is not chosen)
         before = len(walk.moves) + len(chosen.moves)
-        if reach - other < _SURE or not walk.take(chosen.index):
+        if reach - max(reach_from(entry.configuration, at + 1), *others) < _SURE or not walk.take(chosen.index):
             return None
         return self._align_draft([place + self._count_steps(before), place])
 
