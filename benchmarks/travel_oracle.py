@@ -105,7 +105,11 @@ def _named(rows: tuple[R, ...]) -> list[set[R]]:
     by_name: dict[str, list[R]] = {}
     for row in rows:
         by_name.setdefault(" ".join(row.name.lower().split()), []).append(row)
-    return [{*meant, next(row for row in rows if meant[0].name.strip() in row.name)} for meant in by_name.values()]
+    return [_add_containing(rows, meant) for meant in by_name.values()]
+
+
+def _add_containing(rows: tuple[R, ...], meant: list[R]) -> set[R]:
+    return {*meant, next(row for row in rows if meant[0].name.strip() in row.name)}
 
 
 def _carried(query: TravelQuery, world: World, origin: str, destination: str, day: object) -> int | None:
