@@ -105,11 +105,9 @@ def _named(rows: tuple[R, ...]) -> list[set[R]]:
     by_name: dict[str, list[R]] = {}
     for row in rows:
         by_name.setdefault(" ".join(row.name.lower().split()), []).append(row)
-    return [_add_containing(rows, meant) for meant in by_name.values()]
-
-
-def _add_containing(rows: tuple[R, ...], meant: list[R]) -> set[R]:
-    return {*meant, next(row for row in rows if meant[0].name.strip() in row.name)}
+    for meant in by_name.values():
+        meant.append(next(row for row in rows if meant[0].name.strip() in row.name))
+    return list(map(set, by_name.values()))
 
 
 def _carried(query: TravelQuery, world: World, origin: str, destination: str, day: object) -> int | None:
