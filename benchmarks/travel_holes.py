@@ -215,14 +215,6 @@ def _bed_named_in_part(trip: Trip) -> Iterator[Trip]:
                 yield changed
 
 
-def _parties(trip: Trip) -> Iterator[Trip]:
-    names = {(day.accommodation.rpartition(", ")[0], _city(day.accommodation)) for day in trip.plan}
-    for city in {city for _, city in names}:
-        beds = [bed for bed in trip.world.accommodations(city) if (bed.name, city) in names]
-        if not all(bed.allows("parties") for bed in beds):
-            yield trip.wishing(house_rule="parties")
-
-
 # -- the trip ----------------------------------------------------------------------------------------------------------
 
 
@@ -287,7 +279,6 @@ HOLES = (
     Hole("a restaurant twice, with another blank", "Diverse Restaurants", _same_meal),
     Hole("an attraction twice, with another blank", "Diverse Attractions", _same_sight),
     Hole("minimum nights of a name that means two beds", "Within Sandbox", _bed_named_in_part),
-    Hole("no parties where they are wished for", "Room Rule", _parties),
     Hole("another destination of three days", "Reasonable City Route", _another_destination),
     Hole("never at home", "Reasonable City Route", _never_at_home),
     Hole("days beyond the last", "Complete Information", _more_days),

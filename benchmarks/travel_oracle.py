@@ -2,6 +2,9 @@
 
 Every order of cities, every split of the days and both ways of travelling are tried one by one; which beds and
 restaurants are cheapest together, with all cuisines, an integer program says. Costs are in cents.
+
+A plan names a house and no more. Where a city has two of a name, it may mean either: then the dearest and strictest of
+them counts, in the oracle as in the planner. So a trip to one of them alone may cost less, but no plan can say so.
 """
 
 from __future__ import annotations
@@ -9,14 +12,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import cache
 from itertools import pairwise, permutations, product
+from typing import TypeVar
 
 from ortools.sat.python import cp_model
 
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.query import TravelQuery
-from formal_llm.packs.travel.rows import Money
+from formal_llm.packs.travel.rows import Accommodation, Attraction, Money, Restaurant
 
+R = TypeVar("R", Accommodation, Attraction, Restaurant)
 _RULED = {
     "entire room": {"Entire home/apt"}, "private room": {"Private room"}, "shared room": {"Shared room"},
     "not shared room": {"Entire home/apt", "Private room"},
@@ -78,16 +84,30 @@ def _fixed(query: TravelQuery, world: World, cities: Sequence[str], nights: Sequ
     total = min(ways)
     for city, stay in zip(cities, nights, strict=True):
         beds = [
-            bed.price * math.ceil(query.people / bed.maximum_occupancy)
-            for bed in world.accommodations(city)
-            if bed.minimum_nights <= stay
-            and (query.constraints.room_type is None or bed.room_type in _RULED[query.constraints.room_type])
-            and f"No {query.constraints.house_rule}" not in bed.house_rules
+            max(bed.price * math.ceil(query.people / bed.maximum_occupancy) for bed in meant)
+            for meant in _named(world.accommodations(city))
+            if all(
+                bed.minimum_nights <= stay
+                and (query.constraints.room_type is None or bed.room_type in _RULED[query.constraints.room_type])
+                and f"No {query.constraints.house_rule}" not in bed.house_rules
+                for bed in meant
+            )
         ]
-        if not beds or len(world.attractions(city)) < stay - 1:
+        if not beds or len(_named(world.attractions(city))) < stay - 1:
             return None
         total += stay * min(map(_cents, beds))
     return total
+
+
+@cache
+def _named(rows: tuple[R, ...]) -> list[set[R]]:
+    """For each name what it may mean: all rows of that name, and the first that contains it, as published."""
+    by_name: dict[str, list[R]] = {}
+    for row in rows:
+        by_name.setdefault(" ".join(row.name.lower().split()), []).append(row)
+    for meant in by_name.values():
+        meant.append(next(row for row in rows if meant[0].name.strip() in row.name))
+    return list(map(set, by_name.values()))
 
 
 def _carried(query: TravelQuery, world: World, origin: str, destination: str, day: object) -> int | None:
@@ -119,7 +139,7 @@ def _food(
     taken: dict[tuple[str, int], cp_model.IntVar] = {}
     extra = []
     for place, (city, stay) in enumerate(zip(cities, nights, strict=True)):
-        for number, _ in enumerate(world.restaurants(city)):
+        for number, _ in enumerate(_named(world.restaurants(city))):
             taken[city, number] = model.new_bool_var(f"{city} {number}")
         # On the day of arrival, three meals that may be eaten there or where one comes from; on the last day the same.
         more = model.new_int_var(0, 6, f"more in {city}")
@@ -133,10 +153,13 @@ def _food(
     model.add(sum(extra) <= 3 * (len(cities) + 1))
     for cuisine in query.constraints.cuisines:
         model.add_bool_or(
-            var for (city, number), var in taken.items() if cuisine in world.restaurants(city)[number].cuisines
+            var
+            for (city, number), var in taken.items()
+            if all(cuisine in one.cuisines for one in _named(world.restaurants(city))[number])
         )
     cost = sum(
-        _cents(world.restaurants(city)[number].cost) * query.people * var for (city, number), var in taken.items()
+        max(_cents(one.cost) for one in _named(world.restaurants(city))[number]) * query.people * var
+        for (city, number), var in taken.items()
     )
     if below is not None:
         model.add(cost < below)

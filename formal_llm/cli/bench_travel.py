@@ -14,8 +14,9 @@ import typer
 
 from formal_llm.cli.bench import answers_file
 from formal_llm.cli.console import command, err, print_text, progress_bars
+from formal_llm.cli.options import LenientOption
 from formal_llm.cli.run import make_folder
-from formal_llm.cli.travel import TravelSearch, read_wishes
+from formal_llm.cli.travel import CommitOption, TravelSearch, read_wishes
 from formal_llm.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def bench_travelplanner(
     data: Annotated[Path, typer.Option(metavar="DIR", help="The folder with the cases and the database.")],
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the benchmark's records.")],
     llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm llms. Repeatable.")] = None,
+    lenient: LenientOption = False,
     mode: Annotated[list[ModeName] | None, typer.Option(help="What the planner is given. Repeatable.")] = None,
     search: Annotated[TravelSearch, typer.Option(help="What becomes of the answers.")] = TravelSearch.greedy,
     reader: Annotated[str, typer.Option(metavar="rules|LLM", help="Who reads the sentences.")] = "rules",
@@ -62,6 +64,7 @@ def bench_travelplanner(
         Path | None, typer.Option(metavar="FILE", help="The file of cases, where it is not the first of --data.")
     ] = None,
     most: Annotated[int | None, typer.Option(min=1, help="At most this many cases, the first ones.")] = None,
+    commit: CommitOption = "da7c1d4",
     published: Annotated[bool, typer.Option(help="Show the published figures, too.")] = True,
 ) -> None:
     """Run a benchmark of trips and print its tables."""
@@ -73,7 +76,7 @@ def bench_travelplanner(
     from formal_llm.packs.travel.benchmark.run import judge, read_by_rules, run_cases
     from formal_llm.packs.travel.benchmark.tables import DENOMINATORS
 
-    names = list(dict.fromkeys(llm or ["builtin"]))
+    names = [f"lenient:{one}" if lenient else one for one in dict.fromkeys(llm or ["builtin"])]
     check_providers(*names, *([] if reader == "rules" else [reader]))  # before one of them loads a model
     known = read_cases(data, cases)[:most]
     if not known:
@@ -98,7 +101,8 @@ def bench_travelplanner(
                     on_record=lambda _, bar=bar: bars.advance(bar),  # type: ignore[misc]
                 )  # fmt: skip
                 records_of_method[name] = made
-                rows += rates_rows(name, [judge(one, case) for one, case in zip(made, known, strict=True)])
+                judged = [judge(one, case, commit=commit) for one, case in zip(made, known, strict=True)]
+                rows += rates_rows(name, judged)
                 _write_submission(to, name, known, made)
     _report_results(to, rows, records_of_method, split, published=published)
 
@@ -110,8 +114,8 @@ def _read_query(text: str, world: World, *, reader: str) -> TravelQuery:
 def _write_submission(to: Path, name: str, cases: Sequence[TravelCase], records: Sequence[TravelRecord]) -> None:
     """Write the plans as the leaderboard takes them."""
     lines = [
-        json.dumps({"idx": place, "query": case.text, "plan": record["plan"] or None}, ensure_ascii=False)
-        for place, (case, record) in enumerate(zip(cases, records, strict=True), 1)
+        json.dumps({"idx": case.index + 1, "query": case.text, "plan": record["plan"] or None}, ensure_ascii=False)
+        for case, record in zip(cases, records, strict=True)
     ]
     file = to / f"submission-{name.replace(' ', '-').replace(':', '_').replace('/', '_')}.jsonl"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")

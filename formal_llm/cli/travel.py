@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -48,7 +48,8 @@ VERIFY_HELP = """Verify a trip that anybody planned, by two evaluators.
 official: the published evaluator of TravelPlanner, with its known holes, so that figures compare. strict: none of them.
 What is wrong is told with the day and the field.
 
-The plan is a list of days as published; a file of submissions has one a line ({"idx": 1, "query": ..., "plan": [...]}).
+The plan is a list of days as published; a file of submissions has one a line ({"idx": 1, "query": ..., "plan": [...]};
+idx counts from 1, index in its place from 0).
 --query is what was wanted: a sentence, or a file with its fields (org, dest, days, date, ...). For many plans, --data
 names the folder with train.jsonl and database, and each plan is judged by its own query.
 
@@ -76,6 +77,9 @@ AskOption = Annotated[
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Make it an error where a wish was not understood, or is not kept.")
 ]
+CommitOption = Annotated[
+    Literal["da7c1d4", "before-ed379c4"], typer.Option(help="The published scripts that `official` follows.")
+]
 TodayOption = Annotated[
     datetime | None, typer.Option(formats=["%Y-%m-%d"], help="What day it is, for dates without a year.")
 ]
@@ -94,6 +98,7 @@ class TravelSearch(StrEnum):
 def plan_travel(
     text: Annotated[str, typer.Argument(help='What is wanted: "Please plan a trip from ...".')],
     llm: options.LLMOption = "builtin",
+    lenient: options.LenientOption = False,
     database: DatabaseOption = None,
     reference: ReferenceOption = None,
     reader: ReaderOption = "rules",
@@ -130,7 +135,7 @@ def plan_travel(
     if not only_json:
         print_text(understood_text(reading.query) + "\n")
     print_reading(reading)
-    with answerer(llm, cache, record) as who:
+    with answerer(f"lenient:{llm}" if lenient else llm, cache, record) as who:
         made = plan_trip(
             reading.query, world, who, search=search.value, on_event=TracePrinter(err()) if trace else None,
             pages=PAGES if most_options is None else replace(PAGES, options=most_options),
@@ -171,6 +176,7 @@ def verify_travel(
     reference: ReferenceOption = None,
     reader: ReaderOption = "rules",
     today: TodayOption = None,
+    commit: CommitOption = "da7c1d4",
     as_json: options.JsonOption = False,
 ) -> None:
     """Verify a trip."""
@@ -182,14 +188,14 @@ def verify_travel(
     if data is not None:
         if query is not None or database is not None or reference is not None:
             raise FormalLLMError("--data brings the queries and the database: no --query, --database or --reference")
-        judged = judge_submissions(submissions, _read_cases(data, cases, reader, today))
+        judged = judge_submissions(submissions, _read_cases(data, cases, reader, today), commit)
     else:
         world = read_world(database, reference)
         wanted = None if query is None else _read_query(query, world, reader, today)
         if wanted is None and any(not one.query for one in submissions):
             raise FormalLLMError("what was wanted? give --query, a sentence or a file with its fields, or --data")
         judged = [
-            judge_plan(one.days, wanted or read_wishes(one.query, world, reader, today).query, world)
+            judge_plan(one.days, wanted or read_wishes(one.query, world, reader, today).query, world, None, commit)
             for one in submissions
         ]
     _print_verdicts(judged, as_json=as_json)

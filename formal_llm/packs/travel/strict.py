@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.plan_days import Day, has_content
+from formal_llm.packs.travel.plan_days import FIELDS, Day, has_content
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.resolved import (
     Journey,
@@ -38,7 +38,8 @@ def strict(plan: Sequence[Day], query: TravelQuery, world: World) -> TripVerdict
     """
     if not plan:
         return not_delivered("strict", query)
-    days = resolve_plan(plan, query, world)
+    whole = max((number for number, day in enumerate(plan, 1) if day.lacking != FIELDS), default=0)
+    days = resolve_plan(plan[:whole], query, world)  # empty days after the last are none
     checks = _StrictEvaluation(days, query, world)
     findings = [
         *checks.check_sandbox(),

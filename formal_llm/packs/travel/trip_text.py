@@ -84,6 +84,7 @@ def verdicts_text(verdicts: Sequence[TripVerdict]) -> str:
             lines.append("".join([f"{check:26}", *(f"{state:14}" for state in states)]).rstrip())
     finals = ["passed" if one.final else "failed" if one.delivered else "no plan" for one in verdicts]
     lines.append("".join([f"{'final':26}", *(f"{state:14}" for state in finals)]).rstrip())
+    lines += [f"{one.evaluator}: as the published scripts, commit {one.commit}" for one in verdicts if one.commit]
     for one in verdicts:
         lines += [f"{one.evaluator}: {finding}" for finding in one.findings]
     return "\n".join(lines) + "\n"

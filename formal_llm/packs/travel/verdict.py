@@ -56,6 +56,7 @@ class TripVerdict:
         states: the result of each check.
         findings: the errors, in the order of the checks.
         cost: the cost of the trip as far as its fields are known, in dollars; None if it was not computed.
+        commit: the commit of the published scripts that the official evaluator follows; empty for the strict one.
     """
 
     evaluator: Literal["official", "strict"]
@@ -63,6 +64,7 @@ class TripVerdict:
     states: Mapping[str, State]
     findings: tuple[TripFinding, ...] = ()
     cost: Money | None = None
+    commit: str = ""
 
     def passes(self, checks: Iterable[str]) -> bool:
         """Return whether a plan was delivered and passes all of the checks that the query asks for."""
@@ -87,6 +89,7 @@ class TripVerdict:
         """Return the verdict as JSON data."""
         return {
             "evaluator": self.evaluator,
+            "commit": self.commit or None,
             "delivered": self.delivered,
             "final": self.final,
             "checks": dict(self.states),

@@ -2,7 +2,8 @@
 
 1. The answerer is shown the rules and writes the whole plan.
 2. The walk goes along the draft as far as it is legal, without a question.
-3. Where the draft leaves the rules, the usual question is asked; it shows what the draft has there.
+3. Where the draft leaves the rules, the choice is made that the rest of it clearly needs, if there is one. Else the
+   usual question is asked; it shows what the draft has there.
 4. The answer replaces the step of the draft that was not legal. Where the rest of the draft, from the step after that
    one (or from that one, or the one after the next), is now the rest of a valid plan, the walk goes along it to the
    end. Else the next draft is asked for, if that is cheaper than to continue (:class:`Drafting`); else the walk
@@ -43,6 +44,9 @@ from formal_llm.planning.walks.wording import fill_template
 
 #: How many configurations are looked at, and how many more for each step of the draft.
 _MOST, _EACH = 300, 20
+#: How many steps of a draft may be skipped, among how many options the rest of it may decide, and by how many steps
+#: what is taken must fit better.
+_NEAR, _FEW, _SURE = 4, 20, 2
 #: A configuration, and how many steps of the draft are done with.
 _Node = tuple[Hashable, int]
 
@@ -466,13 +470,17 @@ class _DraftMender:
             drafted = walk.usage.drafted if walk.draft is None else None
             if walk.draft is None:
                 way = yield from self._ask_draft()
+            before, forced = len(walk.moves), 0
             if way is not None:
                 self._mark_steps_done(follow_way(walk, self._draft_steps, way))
+                forced = self._count_steps(before) - (self._steps_done - way.at[0])
             if drafted is not None and self._on_event is not None and walk.draft is not None:
                 taken, problem = walk.usage.drafted - drafted, self._draft_steps.problem
                 self._on_event(Drafted(walk.draft.text, taken, problem, walk.name, id=walk.id))
-            if walk.choice is not None:
-                way = yield from self._ask_and_realign(way)
+            if walk.choice is not None and forced > 0:  # what left no choice stands for steps of the draft
+                way = self._align_draft([self._steps_done + forced, self._steps_done])
+            elif walk.choice is not None:
+                way = self._mend_step(way) or (yield from self._ask_and_realign(way))
 
     @property
     def _draft_steps(self) -> DraftSteps:
@@ -503,7 +511,13 @@ class _DraftMender:
         walk.count_draft(answer.usage)
         walk.draft = WalkDraft(answer.text)
         begun = self._count_followed_steps()
-        return self._align_draft([0] if begun is None else [begun, 0])
+        if begun is None:  # what was made behind the last step that the draft has, too, stands for as many of it
+            made = [move for move in walk.moves if not is_silent(move, loose=self._draft_steps.loose)]
+            known = self._draft_steps.steps[: len(made)]
+            pairs = ((n, at) for n in range(len(made), 0, -1) for at in range(len(known), 0, -1))
+            same = (at - n for n, at in pairs if known[at - 1].is_made_by(made[n - 1]))
+            begun = len(made) + next(same, 0)
+        return self._align_draft([begun, 0])
 
     def _build_request(self) -> Writing:
         walk, wording, table = self._walk, self._walk.wording, self._walk.table
@@ -524,6 +538,10 @@ class _DraftMender:
         """Where a draft continues that the walk has already: where it was left, or where going back has led."""
         begun = self._count_followed_steps()
         return self._align_draft([self._steps_done if begun is None else begun])
+
+    def _count_steps(self, since: int) -> int:
+        """How many steps the moves since one of them make."""
+        return sum(not is_silent(move, loose=self._draft_steps.loose) for move in self._walk.moves[since:])
 
     def _count_followed_steps(self) -> int | None:
         """How many steps of the draft the plan so far is; None where it is another one."""
@@ -546,18 +564,43 @@ class _DraftMender:
             return None
         end = len(steps.steps)
         likely = min(places[0], end)
-        others = [at for at in dict.fromkeys(places[1:]) if at < end and at != likely]
-        for at in (likely, *others):
+        skipped = dict.fromkeys([likely, *(at for at in places[1:] if at < end)], 0)
+        for at in skipped:
             if (way := find_way_along(walk.table, walk.configuration, steps, at, whole=True)) is not None:
                 self._mark_steps_done(at)
                 return way
-        ways = [find_way_along(walk.table, walk.configuration, steps, at) for at in (likely, *others)]
+        # What leaves no choice may stand for some steps of the draft: then later ones must continue all the longer.
+        for at in range(likely + 1, min(likely + _NEAR, end)):
+            skipped.setdefault(at, _SURE * (at - likely))
+        ways = [find_way_along(walk.table, walk.configuration, steps, at) for at in skipped]
         found = [way for way in ways if way is not None]
-        best = max(found, key=_count_way_steps, default=None)
-        if best is not None and (_count_way_steps(best) < 2 or _count_way_steps(best) == _count_way_steps(found[0])):
+        best = max(found, key=lambda way: _count_way_steps(way) - skipped[way.at[0]], default=None)
+        if best is not None and _count_way_steps(best) < 2:
             best = found[0]
         self._mark_steps_done(likely if best is None else best.at[0])
         return best
+
+    def _mend_step(self, way: DraftWay | None) -> DraftWay | None:
+        """Make the choice that the rest of the draft needs, if it is only one; return how the draft continues then."""
+        walk, steps, at, entry = self._walk, self._draft_steps, self._steps_done, self._walk.choice
+        assert entry is not None
+        choices = [one for one in entry.fork.iter_choices() if one.index not in entry.excluded and one.moves]
+        whole = at >= len(steps.steps) or (way is not None and way.whole)
+        if entry.fork.several or whole or not 1 < len(choices) <= _FEW:
+            return None
+
+        def reach_from(configuration: Hashable, place: int) -> int:
+            return 0 if (along := find_way_along(walk.table, configuration, steps, place)) is None else along.reach
+
+        after = [(walk.table.after(entry.configuration, choice), choice) for choice in choices]
+        # The draft has another step here, or left it out.
+        found = [(reach_from(one, place), place, choice) for one, choice in after for place in (at + 1, at)]
+        reach, place, chosen = max(found, key=lambda one: one[0])
+        others = (one for one, _, choice in found if choice is not chosen)
+        before = len(walk.moves) + len(chosen.moves)
+        if reach - max(reach_from(entry.configuration, at + 1), *others) < _SURE or not walk.take(chosen.index):
+            return None
+        return self._align_draft([place + self._count_steps(before), place])
 
     # -- questions ----------------------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.travel_official import compare
+from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.official import (
     driven_mode,
     find_named,
@@ -15,7 +17,9 @@ from formal_llm.packs.travel.official import (
     strip_parentheses,
 )
 from formal_llm.packs.travel.plan_days import Day
+from formal_llm.packs.travel.query import Constraints
 from formal_llm.packs.travel.rows import Restaurant
+from tests.packs.travel.given import FOLDER, needs_data
 from tests.packs.travel.trips import trip
 
 PLAN, QUERY, WORLD = trip("Lindhaven", "Port Serin")
@@ -45,6 +49,59 @@ def changed(number, days=PLAN, **fields):
 )
 def test_a_check_fails_alone(days, check):
     assert failed(days) == {check}
+
+
+@pytest.mark.parametrize(
+    ("days", "checks"),
+    [
+        (changed(1, transportation="", lacking=("transportation",)),
+         {"Within Sandbox", "Complete Information", "Non-conf. Transportation"}),
+        (changed(1, accommodation="", nulls=("accommodation",)), {"Minimum Nights Stay"}),
+        (changed(2, lunch="", nulls=("lunch",)), set()),
+        (changed(2, current_city="You don't need to fill in the information for this or later days."),
+         {"Complete Information", "Reasonable City Route"}),
+        (changed(2, current_city="from nowhere"),
+         {"Complete Information", "Reasonable City Route", "Within Current City"}),
+        (changed(2, current_city="", nulls=("current_city",)),
+         {"Complete Information", "Reasonable City Route", "Within Current City"}),
+    ],
+)  # fmt: skip
+def test_where_the_published_scripts_break_off_the_check_fails(days, checks):
+    assert failed(days) >= checks
+    assert bool(failed(days)) == bool(checks)
+
+
+def test_parties_count_since_the_misspelling_was_mended():
+    names = [day.accommodation.rpartition(", ")[0] for day in PLAN if day.accommodation != "-"]
+    (bed,) = {bed for bed in WORLD.accommodations("Port Serin") if bed.name in names}
+    quiet = World(
+        WORLD.all_flights(), WORLD.all_roads(), [replace(bed, house_rules=("No parties",))],
+        WORLD.restaurants("Port Serin"), WORLD.attractions("Port Serin"),
+        {state: WORLD.cities(state) for state in WORLD.states},
+    )  # fmt: skip
+    query = replace(QUERY, constraints=Constraints("parties"))
+    assert failed(PLAN, query, quiet) == {"Room Rule"}
+    before = official(PLAN, query, quiet, "before-ed379c4")
+    assert (before.final, before.commit) == (True, "before-ed379c4")
+
+
+def test_a_world_without_states_knows_no_wrong_one():
+    days, query, world = LONG
+    places = [
+        [row for city in world.cities() for row in rows(city)]
+        for rows in (world.accommodations, world.restaurants, world.attractions)
+    ]
+    assert failed(days, query, World(world.all_flights(), world.all_roads(), *places)) == set()
+
+
+@needs_data
+def test_it_differs_from_the_published_scripts_in_nothing():
+    """The originals themselves, on plans and queries that were changed at random."""
+    pytest.importorskip("pandas")
+    counts = compare(FOLDER / "official", FOLDER, 150, seed=5)
+    assert counts["different"] == 0
+    assert counts["checks"] > 1_300
+    assert min(counts[f"failed, {check}"] for check in ("Budget", "Room Rule", "Minimum Nights Stay")) > 5
 
 
 def test_days_that_are_missing():

@@ -4,9 +4,11 @@ import pytest
 
 from formal_llm.errors import InputError
 from formal_llm.packs.travel.plan_days import (
+    FIELDS,
     Day,
     Submission,
     has_content,
+    read_number,
     read_plan,
     read_submissions,
     to_json,
@@ -37,6 +39,15 @@ def test_what_is_lacking_is_told():
     (day,) = read_plan([{"day": "Day 3", "current_city": "B"}])
     assert day.days == 3
     assert day.lacking == ("transportation", "breakfast", "attraction", "lunch", "dinner", "accommodation")
+    assert read_plan([{**DAY, "lunch": None}])[0].nulls == ("lunch",)
+    first, second = read_plan([{}, DAY])
+    assert (first.days, first.lacking, second.lacking) == (1, FIELDS, ())
+
+
+def test_the_number_of_a_query_counts_from_zero():
+    assert read_number({"index": 4, "idx": 9}) == 4
+    assert read_number({"idx": 9}) == 8
+    assert read_number({"idx": "nine"}) is None
 
 
 @pytest.mark.parametrize("nothing", [None, [], [{}], {"plan": None}, "null", "[]"])
@@ -65,9 +76,9 @@ def test_submissions_of_all_forms():
     plan = read_plan([DAY])
     line = json.dumps({"idx": 1, "query": "Go\u2028there", "plan": [DAY]}, ensure_ascii=False)
     none = json.dumps({"idx": 2, "query": "Go", "plan": None})
-    one = Submission(1, "Go\u2028there", plan)
-    assert read_submissions(f"{line}\n{none}\n") == (one, Submission(2, "Go", ()))
-    assert read_submissions(f"[{line}, {none}]") == (one, Submission(2, "Go", ()))
+    one = Submission(0, "Go\u2028there", plan)
+    assert read_submissions(f"{line}\n{none}\n") == (one, Submission(1, "Go", ()))
+    assert read_submissions(f"[{line}, {none}]") == (one, Submission(1, "Go", ()))
     assert read_submissions(line) == (one,)
     assert read_submissions(json.dumps([DAY], indent=1)) == (Submission(None, "", plan),)
 

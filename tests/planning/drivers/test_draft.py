@@ -163,10 +163,31 @@ def test_the_rest_of_the_draft_is_taken_after_a_wrong_missing_or_needless_step()
             name = wanted[len(question.outlook.so_far)]
             return Answer((next(o.number for o in question.options if o.text in (name, f'the output of "{name}"')),))
 
-    for text in ("a b zzz d", "a b d", "a b zzz c d", "a zzz c d"):
+    for text, asked in (("a b zzz d", 1), ("a b d", 1), ("a b zzz c d", 1), ("a zzz c d", 0)):
         llm = Knows([text])
         plan = Planner(rules, llm, search="draft").plan("t")
-        assert plan.word == wanted and len(llm.asked) == 1, text
+        assert plan.word == wanted and len(llm.asked) == asked, text
+        assert plan.usage.drafted + asked == len(plan.word) - 1
+
+
+def test_what_the_rest_of_the_draft_needs_is_not_asked_for() -> None:
+    rules = CFG.from_string("S -> x a A | y b B\nA -> k A | l A | e\nB -> m B | n B | e")
+    llm = Drafter(["zzz b n m n e", "zzz a k l e"])
+    assert Planner(rules, llm, search="draft").plan("t").word == ("y", "b", "n", "m", "n", "e")
+    assert Planner(rules, llm, search="draft").plan("t").word == ("x", "a", "k", "l", "e")
+    assert not llm.asked
+    # Both options fit, and so would the draft without its bad step.
+    llm = Drafter(["y b n zzz m n e"])
+    Planner(rules, llm, search="draft").plan("t")
+    assert len(llm.asked) == 1
+
+
+def test_a_step_that_leaves_no_choice_stands_for_one_of_the_draft() -> None:
+    rules = CFG.from_string("S -> a b c D\nD -> x D | y D | e")
+    for text in ("a b c x y e", "a zzz c x y e", "zzz zzz zzz x y e", "b c x y e"):
+        llm = Drafter([text])
+        assert Planner(rules, llm, search="draft").plan("t").word == ("a", "b", "c", "x", "y", "e"), text
+        assert not llm.asked, text
 
 
 def test_what_cannot_be_read_is_on_record_and_falls_back_to_questions() -> None:

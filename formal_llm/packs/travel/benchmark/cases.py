@@ -24,7 +24,7 @@ from formal_llm.authored.files import lines_of, parse_json, read_bytes
 from formal_llm.errors import FormalLLMError, InputError
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.folder import Folder, read_folder
-from formal_llm.packs.travel.plan_days import Day, read_plan
+from formal_llm.packs.travel.plan_days import Day, read_number, read_plan
 from formal_llm.packs.travel.query import TravelQuery, query_of
 from formal_llm.packs.travel.reference import read_reference
 
@@ -39,7 +39,7 @@ class TravelCase:
     """A query of the data set.
 
     Attributes:
-        index: its number in its file.
+        index: its number in its file, from 0.
         text: the sentence.
         query: its meaning; None if unknown.
         annotated: a plan by a human annotator; empty if there is none.
@@ -127,8 +127,8 @@ def _read_case(number: int, fields: Mapping[str, object], where: str, shared: Fo
     text = fields.get("query")
     if not isinstance(text, str) or not text.strip():
         raise InputError(f"{where}: the case has no 'query'; it has {', '.join(map(str, fields))}")
-    own = fields.get("index", fields.get("idx"))
-    index = own if isinstance(own, int) else number
+    own = read_number(fields)
+    index = number if own is None else own
     known = fields if fields.get("org") else _written_down().get(index, {})
     try:
         query = query_of({**known, "query": text}) if known.get("org") and str(known["org"]) in text else None

@@ -22,13 +22,14 @@ from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.contents import OneOf
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata import Limits
-from formal_llm.errors import NoValidPlan, QueryError
+from formal_llm.errors import InvalidAnswer, NoValidPlan, QueryError, WritingError
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.packs.travel.benchmark.cases import TravelCase
 from formal_llm.packs.travel.benchmark.judged import JudgedPlan, judge_plan
 from formal_llm.packs.travel.benchmark.records import Mode, TravelRecord, TravelRecords
 from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.official import Commit
 from formal_llm.packs.travel.plan_days import read_plan, to_json
 from formal_llm.packs.travel.planning import plan_trip
 from formal_llm.packs.travel.query import TravelQuery
@@ -228,17 +229,21 @@ class Counted:
         characters: the characters of all prompts so far.
         longest: the characters of the longest prompt.
         requests: the number of prompts.
+        lenient: the number of answers that were read from sentences.
     """
 
     llm: LLM
     characters: int = 0
     longest: int = 0
     requests: int = 0
+    lenient: int = 0
 
     def choose(self, question: Question) -> Answer:
         """Count a question and forward it."""
         self._count_request(len(question.prompt))
-        return self.llm.choose(question)
+        answer = self.llm.choose(question)
+        self.lenient += answer.lenient
+        return answer
 
     def _count_request(self, characters: int) -> None:
         self.characters += characters
@@ -289,12 +294,12 @@ def run_case(
         reader: reads the sentence.
 
     Raises:
-        LLMError: the request to the model failed, so the case should not be recorded.
+        LLMError: the request to the model failed, so the case should not be recorded; not for an illegal answer.
     """
     counted = Counted(llm)
     record = TravelRecord(
         llm=called, mode=mode, search=search, index=case.index, read=None, plan=[], error="", questions=0, requests=0,
-        characters=0, steps=0, seconds=0.0,
+        characters=0, lenient=0, steps=0, seconds=0.0,
     )  # fmt: skip
     start = time.process_time()
     try:
@@ -309,20 +314,25 @@ def run_case(
         record["plan"], record["questions"] = to_json(trip.days), trip.plan.usage.questions
     except QueryError as error:
         record["read"], record["error"] = False, f"not read: {error}"
-    except NoValidPlan as error:
-        record["error"] = f"no trip: {error}"
+    except (NoValidPlan, InvalidAnswer, WritingError) as error:
+        record["error"] = f"{'no trip' if isinstance(error, NoValidPlan) else 'bad answer'}: {error}"
     record["seconds"] = round(time.process_time() - start, 4)
-    record["characters"], record["requests"] = counted.characters, counted.requests
+    record["characters"], record["requests"], record["lenient"] = counted.characters, counted.requests, counted.lenient
     return record
 
 
-def judge(record: TravelRecord, case: TravelCase, reader: Reader = read_by_rules) -> JudgedPlan:
+def judge(
+    record: TravelRecord, case: TravelCase, reader: Reader = read_by_rules, commit: Commit = "da7c1d4"
+) -> JudgedPlan:
     """Evaluate the plan of a record with both evaluators by the true meaning of the query.
 
-    If that is unknown, the query as read is used.
+    If that is unknown, the query as read is used; if it cannot be read either, nothing was delivered.
     """
-    query = case.query if case.query is not None else reader(case.text, case.world)
-    return judge_plan(read_plan(record["plan"]), query, case.world, case.index)
+    try:
+        query = case.query if case.query is not None else reader(case.text, case.world)
+    except QueryError:
+        query = TravelQuery("", "", 0, 0, (), text=case.text)
+    return judge_plan(read_plan(record["plan"]), query, case.world, case.index, commit)
 
 
 def run_cases(

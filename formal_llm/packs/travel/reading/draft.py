@@ -113,8 +113,14 @@ class QueryDraft:
         )
         return QueryReading(query, tuple(dict.fromkeys(self.assumed)))
 
+    def _list_states(self, world: World) -> tuple[str, ...]:
+        """Return the states; reference information names none, so that several cities are in an unknown one."""
+        days = (self.last - self.first).days + 1 if self.first and self.last else self.days or 0
+        several = (self.cities or 0) > 1 or (self.dest not in world.cities() and days > 3)
+        return (self.dest,) if self.dest and several and not world.states else world.states
+
     def _check_places(self, world: World) -> None:
-        cities, states = world.cities(), world.states
+        cities, states = world.cities(), self._list_states(world)
         reported = {name for name, _, _ in self.problems}
         if self.org is None:
             if "org" not in reported:
@@ -168,7 +174,7 @@ class QueryDraft:
         """Check that the number of cities fits the destination, and infer it if it is missing."""
         if self.dest is None or self.days is None:
             return
-        is_state, is_city = self.dest in world.states, self.dest in world.cities()
+        is_state, is_city = self.dest in self._list_states(world), self.dest in world.cities()
         if self.cities is None:
             # As in the data set: a city for three days, two cities of a state for five, three for seven.
             self.cities = 1 if is_city and (not is_state or self.days <= 3) else max(1, (self.days - 1) // 2)
@@ -180,7 +186,7 @@ class QueryDraft:
                 f"name their state: {self.cities} cities in {world.state_of(self.dest) or 'STATE'}",
             )  # fmt: skip
         available = len([city for city in world.cities(self.dest) if city != self.org])
-        if self.cities > 1 and is_state and self.cities > available:
+        if self.cities > 1 and self.dest in world.states and self.cities > available:
             self.add_problem("cities", f"{self.cities} cities are to be visited, and {self.dest} has {available}")
         elif not 1 <= self.cities <= max(self.days, 1):
             self.add_problem("cities", f"{self.cities} cities cannot be visited in {self.days} days")

@@ -6,6 +6,7 @@ import pytest
 
 from formal_llm.errors import QueryError
 from formal_llm.llms import resolve
+from formal_llm.llms.lenient import LenientLLM
 from formal_llm.llms.question import Answer
 from formal_llm.packs.travel.benchmark.cases import read_cases
 from formal_llm.packs.travel.benchmark.records import TravelRecords
@@ -56,6 +57,27 @@ def test_a_query_that_is_not_read_or_has_no_trip_is_a_line_too(cases):
     assert (one["plan"], other["plan"]) == ([], [])
     assert [said.split(":")[1].strip() for said in failures([one, other])] == ["not read", "no trip"]
     assert not judge(one, cases[0]).verdicts[0].delivered
+
+
+@pytest.mark.parametrize("mode", ["sole", "two-stage"])
+def test_a_bad_answer_is_a_line_too(cases, mode):
+    record = run_case(cases[0], resolve(lambda _: "banana"), called="x", mode=mode)
+    assert record["plan"] == []
+    assert failures([record]) == ["case 0: bad answer: no valid answer after 3 tries: 'banana' is not a number"]
+    assert not judge(record, cases[0]).verdicts[0].delivered
+
+
+def test_answers_that_are_sentences_are_counted(cases):
+    record = run_case(cases[0], LenientLLM(lambda _: "I think option 1 would be nice."), called="x")
+    assert record["plan"]
+    assert record["lenient"] == record["questions"] > 0
+
+
+def test_a_sentence_without_a_known_meaning_that_cannot_be_read_is_not_delivered(cases):
+    case = replace(cases[0], text="Hello!", query=None)
+    record = run_case(case, resolve("test:first"), called="x")
+    assert failures([record])[0].startswith("case 0: not read: ")
+    assert not judge(record, case).verdicts[0].delivered
 
 
 def test_a_run_goes_on_where_it_was(tmp_path, cases):
