@@ -82,14 +82,7 @@ def city_map(city: str, stops: Sequence[tuple[int, Stop]]) -> str:
 
 def find_middle(rows: Sequence[Attraction]) -> tuple[float, float] | None:
     """Return the middle of attractions as latitude and longitude; None if no position is known."""
-    known = [
-        (row.latitude, row.longitude)
-        for row in rows
-        if row.latitude is not None
-        and row.longitude is not None
-        and math.isfinite(row.latitude)
-        and math.isfinite(row.longitude)
-    ]
+    known = [row.place for row in rows if row.place is not None]
     if not known:
         return None
     # The median: one attraction with a wrong position does not move the city.

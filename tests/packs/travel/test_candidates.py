@@ -57,7 +57,7 @@ def test_a_name_that_means_several_rows_counts_as_the_dearest_and_the_strictest(
 
 def test_what_the_published_format_cannot_say_is_left_out():
     world = World(attractions=[Attraction("Tower; old", "B"), Attraction("-", "B"), Attraction("Park", "B")])
-    assert candidates(world).find_city("B").sights == ("Park, B",)
+    assert candidates(world).find_city("B").sights == {"Park, B": None}
 
 
 def test_ways_are_those_of_the_day_that_are_wished_for():

@@ -14,6 +14,7 @@ def asked(trip, word):
 
 def test_a_query_in_a_line():
     assert summarize_query(large_query()) == (
+        "“seven days with the dog”\n"
         "A trip from Home to Somewhere: 7 days from 1 March 2022, 2 travellers, $6,000 for all, not shared room, "
         "pets allowed, Indian, French, Mexican and Italian food."
     )
@@ -32,16 +33,17 @@ def test_each_question_says_what_is_asked_and_what_is_left():
     assert question.startswith(f"Where to sleep in {word[0]}, ")
     assert question.endswith(f" ${6_000 - spent[8]:,} left.")
     assert all(" a night, " in bed for bed in beds)
-    question, tables = asked(TRIP, word[:9])
+    assert asked(TRIP, word[:9])[0] == f"Day 1: what to see in {word[0]}?"
+    question, tables = asked(TRIP, word[:10])
     assert question == (
-        f"Day 1: where to have dinner in {word[0]}? ${6_000 - spent[9]:,} left. "
+        f"Day 1: where to have dinner in {word[0]}? ${6_000 - spent[10]:,} left. "
         "Still wanted: Indian, French, Mexican and Italian food."
     )
     assert tables[-1] == "no dinner"
 
 
 def test_what_is_still_wanted_comes_first():
-    chosen = TRIP.follow_word(TRIP.find_cheapest()[:9])
+    chosen = TRIP.follow_word(TRIP.find_cheapest()[:10])
     offers = [
         TRIP.candidates.find_city(chosen.cities[0]).eateries[move.read].offers for move in TRIP.moves(chosen)[:-1]
     ]
@@ -62,4 +64,4 @@ def test_all_names_of_a_trip_are_told():
     table = next(iter(TRIP.candidates.find_city("City A").eateries.values()))
     assert symbols[table.name].description.startswith("restaurant: $")
     assert symbols[table.name].numbers["cost"] * 100 == table.cost
-    assert str(TRIP).startswith("A trip is 29 names, a line each, in this order:")
+    assert str(TRIP).startswith("A trip is 41 names, a line each, in this order:")

@@ -70,7 +70,7 @@ class TestCost:
     @examples(150)
     def test_what_can_be_completed_is_what_a_search_completes(self, seed: int, steps: int) -> None:
         query, world = small_case(seed, ((1, 2), (1, 3), (2, 3)))
-        trip = Trip(query, world, every_meal=bool(seed % 2))
+        trip = Trip(query, world, every_meal=bool(seed % 2), sensible=bool(seed % 3))
         now = wander(trip, random.Random(seed), max(steps, trip.length - 5))
         verdict = Lookahead(Bare(trip), max_states=40_000).completable(now)
         found = trip.to_end(now)
