@@ -134,8 +134,8 @@ class TripWords:
             f"- {count + 1} ways, one for each leg: from {query.org} to the first city, and in the end back; "
             f"who drives once drives all the way",
             "- for each city: a bed for all its nights; on the day of arrival a sight and dinner; for each whole day "
-            f"breakfast, a sight, lunch, dinner and {MORE_SIGHTS} more sights; on the day of leaving breakfast and a sight; "
-            "- for no more sights, and for what a day of travel leaves no time for",
+            f"breakfast, a sight, lunch, dinner and {MORE_SIGHTS} more sights; on the day of leaving breakfast and a "
+            "sight; - for no more sights, and for what a day of travel leaves no time for",
             "No restaurant and no sight comes twice.",
         ]
         return "\n".join(lines)
