@@ -18,7 +18,7 @@ from typing import Unpack, cast
 from formal_llm.errors import NoValidPlan
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.llm import LLMLike, answered, attempts
-from formal_llm.packs.travel.candidates import RATING, Preference, TravelOption, format_dollars
+from formal_llm.packs.travel.candidates import RATING, Preference, TravelOption, convert_to_cents, format_dollars
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER
 from formal_llm.packs.travel.plan_days import NOTHING, Day
@@ -104,7 +104,7 @@ class NoTrip(NoValidPlan):
 def wishes_of(query: TravelQuery) -> tuple[DroppableWish, ...]:
     """List the wishes of a query."""
     wishes = query.constraints
-    found = [] if query.budget is None else [DroppableWish("budget", f"${query.budget:,}")]
+    found = [] if query.budget is None else [DroppableWish("budget", format_dollars(convert_to_cents(query.budget)))]
     single = (
         ("house rule", wishes.house_rule),
         ("room type", wishes.room_type),

@@ -252,7 +252,9 @@ def test_the_days_are_those_of_the_word():
     travelled = [day.transportation for day in days if day.transportation != "-"]
     assert [text.split(",")[0] for text in travelled] == list(ways)
     named = {day.breakfast for day in days} | {day.lunch for day in days} | {day.dinner for day in days}
-    named |= {day.accommodation for day in days} | {name for day in days for name in day.attraction.rstrip(";").split(";")}
+    named |= {day.accommodation for day in days} | {
+        name for day in days for name in day.attraction.rstrip(";").split(";")
+    }
     assert named == {*TRIP_WORD[6:], "-"}
     assert days[-1].accommodation == "-"
     assert len({day.accommodation for day in days[:nights]}) == 1
