@@ -131,7 +131,8 @@ def plan_travel(
     print_reading(reading)
     with answerer(llm, cache, record) as who:
         made = plan_trip(
-            reading.query, world, who, prefer=wanted, search=search.value, on_event=TracePrinter(err()) if trace else None,
+            reading.query, world, who, prefer=wanted, search=search.value,
+            on_event=TracePrinter(err()) if trace else None,
             pages=PAGES if most_options is None else replace(PAGES, options=most_options),
         )  # fmt: skip
     if only_json:

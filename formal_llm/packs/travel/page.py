@@ -293,7 +293,7 @@ section.day h2 { grid-column: 1 / -1; } section.day table { align-self: start; }
 summary { cursor: pointer; padding: .4rem 0; } svg a { cursor: pointer; }
 .good { color: var(--good); } .bad { color: var(--bad); }
 @media (max-width: 40rem) { section.day { grid-template-columns: 1fr; } .sights { max-width: 13rem; }
-  body { margin: 1rem auto; } th { width: 5.2rem; padding-right: .4rem; } td:last-child { width: 4rem; } }
+  body { margin: 1rem auto; } th { width: 5.6rem; padding-right: .4rem; } td:last-child { width: 4rem; } }
 """
 _KINDS = {"transportation": "journeys", "accommodation": "nights"}
 
@@ -368,15 +368,15 @@ def _draw_front(trips: Sequence[FrontTrip]) -> str:
 
     def find_share(one: FrontTrip, axis: int) -> float:
         least, most = ranges[axis]
-        return (one[axis] - least) / (most - least) if most > least else 0.5  # type: ignore[operator]
+        return (one[axis] - least) / (most - least) if most > least else 0.5
 
     left, right, top, bottom = 60, _WIDTH - 30, 30, _HEIGHT - 50
     drawn = [f'<rect width="{_WIDTH}" height="{_HEIGHT}" rx="10" fill="{_LAND}"/>']
     for number, one in enumerate(trips, 1):
         x, y = left + (right - left) * find_share(one, 0), bottom - (bottom - top) * find_share(one, 1)
         drawn.append(
-            f'<a href="#trip{number}"><circle cx="{x:.1f}" cy="{y:.1f}" r="{5 + 5 * find_share(one, 3):.1f}" fill="{_LINE}" '
-            f'fill-opacity="{0.3 + 0.6 * find_share(one, 2):.2f}" stroke="{_INK}">'
+            f'<a href="#trip{number}"><circle cx="{x:.1f}" cy="{y:.1f}" r="{5 + 5 * find_share(one, 3):.1f}" '
+            f'fill="{_LINE}" fill-opacity="{0.3 + 0.6 * find_share(one, 2):.2f}" stroke="{_INK}">'
             f"<title>{escape(_summarize_trip(one))}</title></circle></a>"
         )
     (cheap, dear), (low, high) = ranges[0], ranges[1]

@@ -124,7 +124,7 @@ class Drafts:
         self.prompts.append(asked.messages[-1].content)
         names = {line[2:].split(":")[0] for line in self.prompts[-1].splitlines() if line.startswith("- ")}
         cities = [city for city in self.world.cities("Somewhere") if city in names]
-        word = list(Trip(self.query, self.world, cities=cities).find_cheapest())
+        word = list(Trip(self.query, self.world, cities=cities, sensible=True).find_cheapest())
         for place in self.rng.sample(range(10, len(word)), self.slips):
             word[place] = self.rng.choice([*word[10:], "The Unknown Inn, Nowhere"])
         return "\n".join(f"{number}. {name}" for number, name in enumerate(word, 1))
