@@ -59,11 +59,6 @@ class Preference(NamedTuple):
             found[field] = float(weight) if equals and weight else 100.0
         return cls(**found) if "=" in text else cls(1, 1, 1, 1)._replace(**found)
 
-    def rate(self, cost: float, *, rating: float | None = None, hours: float = 0, sights: int = 0) -> float:
-        """Rate an option by its cost in cents per traveller and its other qualities; the best have the least."""
-        value = self.rating * _STAR * (rating or 0) + self.sights * _SIGHT * sights
-        return self.cheap * cost + self.travel * _HOUR * hours - value
-
 
 #: Ratings first of all.
 RATING = Preference(100, 1, 1, 1)
@@ -217,13 +212,14 @@ class Candidates:
 
     def rate(self, cost: int, *, rating: float | None = None, hours: float = 0, sights: int = 0) -> float:
         """Rate an option by its cost for all travellers, in cents, and its other qualities; the best have the least."""
-        return self.prefer.rate(cost / self.query.people, rating=rating, hours=hours, sights=sights)
+        prefer = self.prefer
+        value = prefer.rating * _STAR * (rating or 0) + prefer.sights * _SIGHT * sights
+        return prefer.cheap * cost / self.query.people + prefer.travel * _HOUR * hours - value
 
     def rate_way(self, way: TravelOption) -> float:
         """Rate a way; the best have the least."""
         leaving, arrival = find_times(way.row, 1)
-        sights = min(count_before(leaving)[1], 1) + min(count_after(arrival)[1], 1)
-        return self.rate(way.cost, hours=way.hours, sights=sights)
+        return self.rate(way.cost, hours=way.hours, sights=count_before(leaving)[1] + count_after(arrival)[1])
 
     def rate_meal(self, one: Eatery, tried: Collection[str]) -> float:
         """Rate a restaurant; the share of its cuisines that have been tried counts like some missing stars."""

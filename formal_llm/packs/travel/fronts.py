@@ -12,8 +12,8 @@ from itertools import permutations, product
 from typing import NamedTuple
 
 from formal_llm.packs.travel.candidates import City
-from formal_llm.packs.travel.routes import Shape, Stay, limit_stays, nights_of
-from formal_llm.packs.travel.slots import MEALS, left_of, list_slots
+from formal_llm.packs.travel.routes import Shape, limit_stays, nights_of
+from formal_llm.packs.travel.slots import list_slots
 from formal_llm.packs.travel.telling import NOTHING
 from formal_llm.packs.travel.trip import Trip
 
@@ -43,24 +43,14 @@ class _Part(NamedTuple):
     sum: int
     names: tuple[str, ...]
 
-
-class _Trip(NamedTuple):
-    """A trip: cities, stays with what is possible, ways with their minutes, beds and meals with their rating."""
-
-    cities: tuple[str, ...]
-    shape: Shape
-    ways: _Part
-    stays: _Part
-    sights: int
-
-    @property
-    def cost(self) -> int:
-        """The cost for all travellers, in cents."""
-        return self.ways.cost + self.stays.cost
+    def add(self, cost: int, sum_: int, *names: str) -> _Part:
+        """Return the part with another one."""
+        return _Part(self.cost + cost, self.sum + sum_, (*self.names, *names))
 
 
 #: Parts by the cuisines that they cover and the number of their ratings.
 _Parts = dict[tuple[int, int], list[_Part]]
+_NONE = _Part(0, 0, ())
 
 
 def find_front(trip: Trip) -> list[FrontTrip]:
@@ -68,48 +58,50 @@ def find_front(trip: Trip) -> list[FrontTrip]:
 
     Of trips that are equal in costs, ratings, travel time and sights the front contains one.
     """
-    best: dict[tuple[int, int, int], _Trip] = {}
-    for one in _list_trips(trip):
-        place = one.stays.sum, one.ways.sum, one.sights
-        if one.cost <= trip.most and (place not in best or one.cost < best[place].cost):
-            best[place] = one
+    best: dict[tuple[int, int, int], tuple[int, tuple[str, ...], Shape, _Part, _Part]] = {}
+    for cities, shape, sights, ways, stays in _list_trips(trip):
+        cost, place = ways.cost + stays.cost, (-stays.sum, ways.sum, -sights)
+        if cost <= trip.most and (place not in best or cost < best[place][0]):
+            best[place] = cost, cities, shape, ways, stays
     found: list[FrontTrip] = []
-    for one in sorted(best.values(), key=lambda one: (one.cost, -one.stays.sum, one.ways.sum, -one.sights)):
-        rating, minutes = one.stays.sum, one.ways.sum
-        if not any(
-            other.rating >= rating and other.minutes <= minutes and other.sights >= one.sights for other in found
-        ):
-            word = (*one.cities, nights_of(one.shape), *one.ways.names, *_fill_slots(trip, one))
-            found.append(FrontTrip(one.cost, rating, minutes, one.sights, word))
+    for place, (cost, cities, shape, ways, stays) in sorted(best.items(), key=lambda one: (one[1][0], one[0])):
+        if not any(-one.rating <= place[0] and one.minutes <= place[1] and -one.sights <= place[2] for one in found):
+            word = _fill_slots(trip, shape, (*cities, nights_of(shape), *ways.names), list(stays.names))
+            found.append(FrontTrip(cost, -place[0], place[1], -place[2], word))
     return found
 
 
-def _list_trips(trip: Trip) -> Iterator[_Trip]:
-    """List trips so that each other one is surpassed by one of them, or equal to it."""
-    routes, wanted, find_city = trip.routes, trip.candidates.wanted, trip.candidates.find_city
-
-    @cache
-    def list_meals(city: str) -> _Parts:
-        return _list_meals(find_city(city), max(3 * stay.nights + 3 for shape in routes.shapes for stay in shape))
+def _list_trips(trip: Trip) -> Iterator[tuple[tuple[str, ...], Shape, int, _Part, _Part]]:
+    """List trips so that each other one is surpassed by one of them, or equal to it: with sights, ways and stays."""
+    routes, find_city = trip.routes, trip.candidates.find_city
+    most = max(3 * stay.nights + 3 for shape in routes.shapes for stay in shape)
+    meals = {city: _list_meals(find_city(city), most) for city in routes.cities}
 
     @cache
     def list_stays(stays: tuple[tuple[str, int, int], ...]) -> list[_Part]:
-        every = (_list_stays(find_city(city), list_meals(city), nights, more) for city, nights, more in stays)
-        found: dict[int, _Part] = {}
-        for (covers, count), parts in reduce(_combine_stays, every).items():
-            for part in parts if covers == wanted else ():
-                rating = (2 * part.sum + count) // (2 * count)
-                if rating not in found or part.cost < found[rating].cost:
-                    found[rating] = part._replace(sum=rating)
-        return _keep_best(found.values(), more=True)
+        every = (_list_stays(find_city(city), meals[city], nights, more) for city, nights, more in stays)
+        parts = reduce(_combine_parts, every).items()
+        rounded = [
+            part._replace(sum=(2 * part.sum + count) // (2 * count))
+            for (covers, count), found in parts
+            if covers == trip.candidates.wanted
+            for part in found
+        ]
+        return _keep_best(rounded, more=True)
 
-    for cities in permutations(routes.cities, routes.count):
-        for nominal in routes.shapes:
-            for shape, ways in _list_ways(trip, cities, nominal).items():
-                sights = sum(map(_count_sights, map(find_city, cities), shape))
-                key = tuple((city, stay.nights, stay.more_meals) for city, stay in zip(cities, shape, strict=True))
-                for way, stays in product(ways, list_stays(key)):
-                    yield _Trip(cities, shape, way, stays, sights)
+    for cities, nominal in product(permutations(routes.cities, routes.count), routes.shapes):
+        for shape, ways in _list_ways(trip, cities, nominal).items():
+            stays = list(zip(cities, shape, strict=True))
+            sights = sum(
+                min(
+                    len(find_city(city).sights), sum(slot.open and slot.kind == "sight" for slot in list_slots((stay,)))
+                )
+                for city, stay in stays
+            )
+            for way, rest in product(
+                ways, list_stays(tuple((city, one.nights, one.more_meals) for city, one in stays))
+            ):
+                yield cities, shape, sights, way, rest
 
 
 def _keep_best(parts: Iterable[_Part], *, more: bool) -> list[_Part]:
@@ -123,13 +115,12 @@ def _keep_best(parts: Iterable[_Part], *, more: bool) -> list[_Part]:
 
 def _list_meals(city: City, most: int) -> _Parts:
     """List the best sets of different restaurants of a city."""
-    found: dict[tuple[int, int], dict[int, _Part]] = {(0, 0): {0: _Part(0, 0, ())}}
+    found: dict[tuple[int, int], dict[int, _Part]] = {(0, 0): {0: _NONE}}
     for one in city.eateries.values():
-        stars = round(10 * (one.row.rating or 0))
         for (covers, count), parts in sorted(found.items(), key=lambda item: -item[0][1]):  # so each is taken once
             into = found.setdefault((covers | one.offers, count + 1), {}) if count < most else {}
-            for part in parts.values() if count < most else ():
-                added = _Part(part.cost + one.cost, part.sum + stars, (*part.names, one.name))
+            for part in parts.values():
+                added = part.add(one.cost, round(10 * (one.row.rating or 0)), one.name)
                 if added.sum not in into or added.cost < into[added.sum].cost:
                     into[added.sum] = added
     return {key: _keep_best(parts.values(), more=True) for key, parts in found.items()}
@@ -137,79 +128,56 @@ def _list_meals(city: City, most: int) -> _Parts:
 
 def _list_stays(city: City, meals: _Parts, nights: int, more: int) -> _Parts:
     """List the best stays in a city, each as its bed and its restaurants."""
+    beds = [
+        _NONE.add(bed.cost * nights, round(10 * (bed.row.rating or 0)) * nights, bed.name)
+        for bed in city.beds
+        if bed.nights <= nights <= len(city.sights) + 1
+    ]
+    able = {key: parts for key, parts in meals.items() if 0 <= key[1] - 3 * (nights - 1) <= more}
+    return _combine_parts({(0, nights): beds}, able)
+
+
+def _combine_parts(one: _Parts, other: _Parts) -> _Parts:
     found: _Parts = {}
-    for (covers, count), parts in meals.items():
-        if 0 <= count - 3 * (nights - 1) <= more and len(city.sights) >= nights - 1:
-            found[covers, count + nights] = _keep_best(
-                (
-                    _Part(
-                        part.cost + bed.cost * nights,
-                        part.sum + round(10 * (bed.row.rating or 0)) * nights,
-                        (bed.name, *part.names),
-                    )
-                    for bed in city.beds
-                    if bed.nights <= nights
-                    for part in parts
-                ),
-                more=True,
-            )
+    for ((covers, count), parts), ((covers_2, count_2), parts_2) in product(one.items(), other.items()):
+        key = covers | covers_2, count + count_2
+        both = [a.add(b.cost, b.sum, *b.names) for a in parts for b in parts_2]
+        found[key] = _keep_best([*found.get(key, ()), *both], more=True)
     return found
 
 
-def _combine_stays(one: _Parts, other: _Parts) -> _Parts:
-    found: _Parts = {}
-    for (covers, count), parts in one.items():
-        for (covers_2, count_2), parts_2 in other.items():
-            both = (_Part(a.cost + b.cost, a.sum + b.sum, a.names + b.names) for a in parts for b in parts_2)
-            key = covers | covers_2, count + count_2
-            found[key] = _keep_best([*found.get(key, ()), *both], more=True)
-    return found
-
-
-def _list_ways(trip: Trip, cities: tuple[str, ...], shape: Shape) -> dict[Shape, list[_Part]]:
+def _list_ways(trip: Trip, cities: tuple[str, ...], nominal: Shape) -> dict[Shape, list[_Part]]:
     """List the best ways for all legs, by the stays with what the ways leave time for."""
     found: dict[Shape, list[_Part]] = {}
     for driven in (False, True):
-        ways = {shape: [_Part(0, 0, ())]}
+        ways = {nominal: [_NONE]}
         for number in range(len(cities) + 1):
             longer: dict[Shape, list[_Part]] = {}
-            for way in trip.routes.list_ways(*trip.find_leg(cities, shape, number)):
-                if way.driven == driven:
-                    able = trip.routes.find_able(way, shape, number)
-                    for stays, parts in ways.items():
-                        added = [
-                            _Part(a.cost + way.cost, a.sum + round(60 * way.hours), (*a.names, way.name)) for a in parts
-                        ]
-                        longer.setdefault(limit_stays(stays, number, able), []).extend(added)
-            ways = {stays: _keep_best(parts, more=False) for stays, parts in longer.items()}
-        for stays, parts in ways.items():
-            found[stays] = _keep_best([*found.get(stays, ()), *parts], more=False)
+            for way in trip.routes.list_ways(*trip.find_leg(cities, nominal, number)):
+                able = trip.routes.find_able(way, nominal, number)
+                for shape, parts in ways.items() if way.driven == driven else ():
+                    added = [part.add(way.cost, round(60 * way.hours), way.name) for part in parts]
+                    longer.setdefault(limit_stays(shape, number, able), []).extend(added)
+            ways = {shape: _keep_best(parts, more=False) for shape, parts in longer.items()}
+        for shape, parts in ways.items():
+            found[shape] = _keep_best([*found.get(shape, ()), *parts], more=False)
     return found
 
 
-def _count_sights(city: City, stay: Stay) -> int:
-    """Return the maximum number of sights of a stay."""
-    return min(len(city.sights), sum(slot.open and slot.kind == "sight" for slot in list_slots((stay,))))
-
-
-def _fill_slots(trip: Trip, chosen: _Trip) -> Iterator[str]:
-    """Distribute beds and restaurants over the slots, and choose sights that lie close to each other."""
-    rest, shape = list(chosen.stays.names), chosen.shape
-    for place, slot in enumerate(list_slots(shape)):
-        city = trip.candidates.find_city(chosen.cities[slot.stay])
+def _fill_slots(trip: Trip, shape: Shape, word: tuple[str, ...], rest: list[str]) -> tuple[str, ...]:
+    """Complete a word with beds and restaurants, and with the first sights that are possible."""
+    now = trip.follow_word(word)
+    assert now is not None
+    more = 0
+    for slot in list_slots(shape):
         if slot.kind == "bed":
-            yield rest.pop(0)
-            count = next((at for at, name in enumerate(rest) if name not in city.eateries), len(rest))
-            more, today, seen = count - shape[slot.stay].meals, -1, [NOTHING]
-        elif slot.kind in MEALS:
-            taken = slot.must or (slot.open and more > 0)
-            more -= taken and not slot.must
-            yield rest.pop(0) if taken else NOTHING
-        else:
-            left = city.list_sights(seen[-1] if slot.day == today else NOTHING, seen)
-            if slot.must or (slot.open and len(left) > left_of(shape, place)[2]):
-                seen.append(left[0][0])
-                today = slot.day
-                yield left[0][0]
-            else:
-                yield NOTHING
+            eateries = trip.candidates.find_city(now.cities[slot.stay]).eateries
+            more = sum(name in eateries for name in rest) - 3 * (shape[slot.stay].nights - 1)
+        name = NOTHING
+        if slot.kind == "sight":
+            able = (move.read for move in trip.moves(now) if trip.to_end(trip.step(now, move)) is not None)
+            name = next(able) or NOTHING
+        elif slot.must or (slot.open and more > 0):
+            name, more = rest.pop(0), more - (not slot.must)
+        now, word = trip.apply_choice(now, name), (*word, name)
+    return word

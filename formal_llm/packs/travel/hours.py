@@ -17,8 +17,8 @@ from formal_llm.packs.travel.rows import Drive, Flight
 _DEPARTURES, _ARRIVALS = (8.5, 13.5, 19.5), (9.0, 13.5, 20.0)
 #: When who drives leaves after so many meals, and when the day of the way home ends.
 _LEAVING, _EVENING = (7.0, *_DEPARTURES), 20.0
-#: When sights are open, how long a visit takes, and the hours from it to a departure and from an arrival to it.
-_OPEN, _VISIT, _BEFORE, _AFTER = (9.0, 18.0), 2.0, 2.0, 1.0
+#: The earliest departure after a visit of a sight, and the latest arrival before one: sights are open from 9 to 18.
+_SEEN, _UNSEEN = 13.0, 15.0
 #: The parts of a printed duration.
 _DURATIONS = (re.compile(r"(\d+)\s*day"), 24), (re.compile(r"(\d+)\s*hour"), 1), (re.compile(r"(\d+)\s*min"), 1 / 60)
 
@@ -37,9 +37,7 @@ def parse_clock(text: str) -> float:
 def find_times(row: Flight | Drive, meals: int | None) -> tuple[float, float]:
     """Return the departure and the arrival, in hours since the midnight before the departure.
 
-    Args:
-        row: the flight or the drive.
-        meals: the number of meals on the day before a drive begins; None for the way home.
+    A drive begins after a number of meals; ``meals`` is None for the way home.
     """
     hours = parse_hours(row.duration)
     if isinstance(row, Drive):
@@ -52,13 +50,13 @@ def find_times(row: Flight | Drive, meals: int | None) -> tuple[float, float]:
 
 
 def count_before(leaving: float) -> tuple[int, int]:
-    """Return how many of the first meals of a day, and how many sights, a departure leaves time for."""
-    return sum(leaving >= one for one in _DEPARTURES), max(0, int((leaving - _BEFORE - _OPEN[0]) / _VISIT))
+    """Return how many of the first meals of a day, and whether a sight, a departure leaves time for."""
+    return sum(leaving >= one for one in _DEPARTURES), int(leaving >= _SEEN)
 
 
 def count_after(arrival: float) -> tuple[int, int]:
-    """Return how many of the last meals of a day, and how many sights, an arrival leaves time for."""
-    return sum(arrival <= one for one in _ARRIVALS), max(0, int((_OPEN[1] - _AFTER - arrival) / _VISIT))
+    """Return how many of the last meals of a day, and whether a sight, an arrival leaves time for."""
+    return sum(arrival <= one for one in _ARRIVALS), int(arrival <= _UNSEEN)
 
 
 def find_impossible(days: Sequence[ResolvedDay]) -> Iterator[tuple[int, str]]:

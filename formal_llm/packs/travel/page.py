@@ -45,7 +45,11 @@ def trip_map(days: Sequence[ResolvedDay], world: World) -> str:
     positions = {city: place for city in cities if (place := find_middle(world.attractions(city))) is not None}
     known = len(positions) == len(cities) and len(set(positions.values())) == len(cities)
     exact = _project_places(positions, _WIDTH, _HEIGHT, _EDGE) if known else {}
-    spots = _spread_cities(exact) if known else _place_in_ring(cities)
+    spots = (
+        _spread_points(exact, _ROOM, _EDGE, _WIDTH - _EDGE, _EDGE / 2, _HEIGHT - _EDGE * 0.6)
+        if known
+        else _place_in_ring(cities)
+    )
     parts = [
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" rx="10" fill="{_LAND}"/>',
         f'<defs><marker id="to" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
@@ -81,7 +85,8 @@ def city_map(city: str, stops: Sequence[tuple[int, Stop]]) -> str:
     if len(positions) < 2:
         return ""
     parts = [f'<rect width="{_SMALL}" height="{_SMALL}" rx="8" fill="{_LAND}"/>']
-    for name, (x, y) in _move_apart(_project_places(positions, _SMALL, _SMALL, _SMALL_EDGE)).items():
+    places = _project_places(positions, _SMALL, _SMALL, _SMALL_EDGE)
+    for name, (x, y) in _spread_points(places, 21, 14, _SMALL - 14, 14, _SMALL - 14).items():
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="10" fill="{_SIGHT}"/>')
         parts.append(_draw_text(x, y + 4, name, fill="#fff", halo="none"))
     return _build_svg(_SMALL, _SMALL, parts, f"Sights in {city}")
@@ -129,43 +134,29 @@ def _place_in_ring(cities: Sequence[str]) -> dict[str, tuple[float, float]]:
     }
 
 
-def _move_apart(points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Move points so that no number hides another."""
-    placed: dict[str, tuple[float, float]] = {}
-    for name, (x, y) in points.items():
-        for step in range(60):
-            angle, reach = step * 2.4, 3.0 * math.sqrt(step) * 2
-            spot = (
-                min(max(x + reach * math.cos(angle), 14), _SMALL - 14),
-                min(max(y + reach * math.sin(angle), 14), _SMALL - 14),
-            )
-            if all(math.dist(spot, other) > 21 for other in placed.values()):
-                break
-        placed[name] = spot
-    return placed
-
-
-def _spread_cities(points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Push points apart until there is room for their names; points with enough room keep their places."""
+def _spread_points(
+    points: Mapping[str, tuple[float, float]], room: float, left: float, right: float, top: float, bottom: float
+) -> dict[str, tuple[float, float]]:
+    """Push points apart inside a box until there is room for each; points with enough room keep their places."""
     spots = dict(points)
+
+    def keep_inside(x: float, y: float) -> tuple[float, float]:
+        return min(max(x, left), right), min(max(y, top), bottom)
+
     for _ in range(80):
         moved = False
         for one, other in combinations(spots, 2):
             (x0, y0), (x1, y1) = spots[one], spots[other]
             gap = math.dist(spots[one], spots[other])
-            if gap < _ROOM:
+            if gap < room:
                 across, down = ((x1 - x0) / gap, (y1 - y0) / gap) if gap > 0.01 else (1.0, 0.0)
-                push = (_ROOM - gap) / 2 + 0.5
-                spots[one] = _keep_inside(x0 - across * push, y0 - down * push)
-                spots[other] = _keep_inside(x1 + across * push, y1 + down * push)
+                push = (room - gap) / 2 + 0.5
+                spots[one] = keep_inside(x0 - across * push, y0 - down * push)
+                spots[other] = keep_inside(x1 + across * push, y1 + down * push)
                 moved = True
         if not moved:
             break
     return spots
-
-
-def _keep_inside(x: float, y: float) -> tuple[float, float]:
-    return min(max(x, _EDGE), _WIDTH - _EDGE), min(max(y, _EDGE / 2), _HEIGHT - _EDGE * 0.6)
 
 
 class _Arc(NamedTuple):

@@ -18,7 +18,7 @@ from typing import Unpack, cast
 from formal_llm.errors import NoValidPlan
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.llm import LLMLike, answered, attempts
-from formal_llm.packs.travel.candidates import RATING, Preference, TravelOption, convert_to_cents, format_dollars
+from formal_llm.packs.travel.candidates import RATING, Preference, TravelOption, format_dollars
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER
 from formal_llm.packs.travel.plan_days import NOTHING, Day
@@ -28,6 +28,7 @@ from formal_llm.packs.travel.rows import Flight, Money
 from formal_llm.packs.travel.slots import MEALS, list_slots
 from formal_llm.packs.travel.telling import summarize_query
 from formal_llm.packs.travel.trip import Chosen, Trip
+from formal_llm.packs.travel.trip_text import format_money
 from formal_llm.planning.drivers.driving import Steps, answer_while_pondering
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.plans.plan import Plan
@@ -104,7 +105,7 @@ class NoTrip(NoValidPlan):
 def wishes_of(query: TravelQuery) -> tuple[DroppableWish, ...]:
     """List the wishes of a query."""
     wishes = query.constraints
-    found = [] if query.budget is None else [DroppableWish("budget", format_dollars(convert_to_cents(query.budget)))]
+    found = [] if query.budget is None else [DroppableWish("budget", format_money(query.budget))]
     single = (
         ("house rule", wishes.house_rule),
         ("room type", wishes.room_type),

@@ -58,13 +58,7 @@ class Stay(NamedTuple):
 
 
 class Leg(NamedTuple):
-    """What a way takes and leaves.
-
-    Attributes:
-        cost: the cost for all travellers, in cents.
-        able_after: the number of meals before it, for which its hours leave time.
-        able_before: the number of meals after it.
-    """
+    """The cost of a way, and the numbers of meals for which it leaves time before and after it."""
 
     cost: int
     able_after: int = 3
@@ -302,15 +296,7 @@ class _RouteSearch:
     def _extend_route(
         self, place: int, last: str, visited: tuple[str, ...], stays: tuple[Costs, Costs], legs: Leg
     ) -> None:
-        """Extend a route.
-
-        Args:
-            place: the number of the next stay.
-            last: the last city.
-            visited: the cities visited.
-            stays: the costs of all stays before the last one, and of all with every meal in the last one.
-            legs: the costs of all legs, and the meals after the last one.
-        """
+        """Extend a route; ``stays`` are the costs without the last stay, and those with every meal in it."""
         routes, wanted, costs = self._routes, self._wanted, stays[1]
         if place == len(self._shape):
             for leg in routes.find_legs(last, self._home, self._shape, place, driven=self._driven):

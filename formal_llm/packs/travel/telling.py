@@ -6,20 +6,12 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.packs.travel.candidates import (
-    SELF_DRIVING,
-    TAXI,
-    Bed,
-    Candidates,
-    Eatery,
-    TravelOption,
-    convert_to_cents,
-    format_dollars,
-)
+from formal_llm.packs.travel.candidates import SELF_DRIVING, TAXI, Bed, Candidates, Eatery, TravelOption, format_dollars
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import Routes, Shape, nights_of
 from formal_llm.packs.travel.rows import Flight
 from formal_llm.packs.travel.slots import MORE_SIGHTS, Slot, list_slots
+from formal_llm.packs.travel.trip_text import format_money
 
 #: The name for no meal and no sight.
 NOTHING = "-"
@@ -156,7 +148,7 @@ def summarize_query(query: TravelQuery) -> str:
     parts = [
         f"{query.days} days from {query.dates[0].day} {query.dates[0]:%B %Y}" if query.dates else f"{query.days} days",
         _format_count(query.people, "traveller"),
-        *([] if query.budget is None else [f"{format_dollars(convert_to_cents(query.budget))} for all"]),
+        *([] if query.budget is None else [f"{format_money(query.budget)} for all"]),
         *([wishes.room_type] if wishes.room_type else []),
         *([f"{wishes.house_rule} allowed"] if wishes.house_rule else []),
         *([wishes.transportation] if wishes.transportation else []),
