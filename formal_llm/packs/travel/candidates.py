@@ -49,14 +49,14 @@ class Preference(NamedTuple):
         """
         found = {}
         for part in text.split(","):
-            name, equals, weight = (one.strip() for one in part.partition("="))
+            name, weight = (one.strip() for one in (part if "=" in part else f"{part}=100").split("=", 1))
             field = name.removeprefix("little-")
-            if field not in cls._fields or name == "travel" or not re.fullmatch(r"\d{0,6}(\.\d{1,6})?", weight):
+            if field not in cls._fields or name == "travel" or not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", weight):
                 raise InputError(
                     f"no preference is {part.strip()!r}; write rating, cheap, little-travel or sights, or weights "
                     "such as rating=2,cheap=1"
                 )
-            found[field] = float(weight) if equals and weight else 100.0
+            found[field] = float(weight)
         return cls(**found) if "=" in text else cls(1, 1, 1, 1)._replace(**found)
 
 
