@@ -48,7 +48,7 @@ class _Part(NamedTuple):
         return _Part(self.cost + cost, self.sum + sum_, (*self.names, *names))
 
 
-#: Parts by the cuisines that they cover and the number of their ratings.
+#: Parts by cuisines that they cover, perhaps with others, and by the number of their ratings.
 _Parts = dict[tuple[int, int], list[_Part]]
 _NONE = _Part(0, 0, ())
 
@@ -75,16 +75,16 @@ def _list_trips(trip: Trip) -> Iterator[tuple[tuple[str, ...], Shape, int, _Part
     """List trips so that each other one is surpassed by one of them, or equal to it: with sights, ways and stays."""
     routes, find_city = trip.routes, trip.candidates.find_city
     most = max(3 * stay.nights + 3 for shape in routes.shapes for stay in shape)
-    meals = {city: _list_meals(find_city(city), most) for city in routes.cities}
+    wanted = trip.candidates.wanted
+    meals = {city: _list_meals(find_city(city), most, wanted) for city in routes.cities}
 
     @cache
     def list_stays(stays: tuple[tuple[str, int, int], ...]) -> list[_Part]:
-        every = (_list_stays(find_city(city), meals[city], nights, more) for city, nights, more in stays)
-        parts = reduce(_combine_parts, every).items()
+        *every, last = (_list_stays(find_city(city), meals[city], nights, more) for city, nights, more in stays)
+        parts = _combine_parts(reduce(_combine_parts, every, {(0, 0): [_NONE]}), last, wanted)
         rounded = [
             part._replace(sum=(2 * part.sum + count) // (2 * count))
-            for (covers, count), found in parts
-            if covers == trip.candidates.wanted
+            for (_, count), found in parts.items()
             for part in found
         ]
         return _keep_best(rounded, more=True)
@@ -113,7 +113,7 @@ def _keep_best(parts: Iterable[_Part], *, more: bool) -> list[_Part]:
     return kept
 
 
-def _list_meals(city: City, most: int) -> _Parts:
+def _list_meals(city: City, most: int, wanted: int) -> _Parts:
     """List the best sets of different restaurants of a city."""
     found: dict[tuple[int, int], dict[int, _Part]] = {(0, 0): {0: _NONE}}
     for one in city.eateries.values():
@@ -123,7 +123,18 @@ def _list_meals(city: City, most: int) -> _Parts:
                 added = part.add(one.cost, round(10 * (one.row.rating or 0)), one.name)
                 if added.sum not in into or added.cost < into[added.sum].cost:
                     into[added.sum] = added
-    return {key: _keep_best(parts.values(), more=True) for key, parts in found.items()}
+    return {
+        (cover, count): _keep_best(
+            (
+                part
+                for key, parts in found.items()
+                if key[1] == count and not cover & ~key[0]
+                for part in parts.values()
+            ),
+            more=True,
+        )
+        for cover, count in product(range(wanted + 1), range(most + 1))
+    }
 
 
 def _list_stays(city: City, meals: _Parts, nights: int, more: int) -> _Parts:
@@ -137,10 +148,13 @@ def _list_stays(city: City, meals: _Parts, nights: int, more: int) -> _Parts:
     return _combine_parts({(0, nights): beds}, able)
 
 
-def _combine_parts(one: _Parts, other: _Parts) -> _Parts:
+def _combine_parts(one: _Parts, other: _Parts, wanted: int | None = None) -> _Parts:
+    """Combine two stays, with each cuisine covered in one of them; if given, only what covers all wanted ones."""
     found: _Parts = {}
     for ((covers, count), parts), ((covers_2, count_2), parts_2) in product(one.items(), other.items()):
         key = covers | covers_2, count + count_2
+        if covers & covers_2 or wanted not in (None, key[0]):
+            continue
         both = [a.add(b.cost, b.sum, *b.names) for a in parts for b in parts_2]
         found[key] = _keep_best([*found.get(key, ()), *both], more=True)
     return found

@@ -328,7 +328,8 @@ class Trip:
         cities = (
             (one.name, one.beds, one.eateries, one.sights) for one in map(self.candidates.find_city, self.routes.cities)
         )
-        return make_fingerprint([self.query.to_json(), self.every_meal, self.routes.sensible, *cities])
+        settings = self.every_meal, self.routes.sensible, self.candidates.prefer
+        return make_fingerprint([self.query.to_json(), settings, *cities])
 
     def follow_word(self, word: Iterable[str]) -> Chosen | None:
         """Return the configuration that a word leads to; None if a name in it is not among the options."""
