@@ -6,6 +6,8 @@ The tables:
   with random answers, annotated plans that the official evaluator accepts;
 - what a plan takes: questions, requests, characters of prompts, seconds of CPU; by length, median and worst;
 - the slowest plans;
+- whether trips make sense: meals for which a journey leaves no time, sights a trip, ratings of restaurants, kilometres
+  between two sights of a day; of the annotated plans, too;
 - drafts: requests of a plan where the model writes all of it at once, with so many slips (a script that wants a trip
   drawn at random, and answers each question with the first option);
 - the two-stage mode with random answers;
@@ -25,8 +27,9 @@ import argparse
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -43,8 +46,12 @@ from formal_llm.packs.travel.benchmark.run import Counted, judge, read_by_rules,
 from formal_llm.packs.travel.benchmark.tables import render_markdown
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.generated import random_query
+from formal_llm.packs.travel.hours import find_impossible
+from formal_llm.packs.travel.plan_days import Day
 from formal_llm.packs.travel.planning import plan_trip
 from formal_llm.packs.travel.query import TravelQuery
+from formal_llm.packs.travel.resolved import resolve_plan
+from formal_llm.packs.travel.rows import Attraction, Restaurant, measure_arc
 
 LLMS = ("test:random", "builtin")
 
@@ -131,6 +138,32 @@ def work(measured: Iterable[Measured]) -> None:
     worst = sorted(told, key=lambda one: -one.seconds)[:5]
     rows = [[one.name, str(one.days), f"{one.seconds:.3f}", str(one.questions)] for one in worst]
     print(render_markdown([["the slowest", "days", "CPU s", "questions"], *rows]))
+
+
+def senses(cases: Sequence[TravelCase]) -> None:
+    """The table of what makes sense."""
+    lines = [["trips that make sense", "trips", "impossible meals", "sights a trip", "rating", "km between sights"]]
+    makers: dict[str, Callable[[TravelCase, TravelQuery], Sequence[Day]]] = {
+        name: lambda case, query, name=name: plan_trip(query, case.collected, name).days  # type: ignore[misc]
+        for name in LLMS
+    }
+    for name, make in {**makers, "annotated": lambda case, _: case.annotated or ()}.items():
+        trips = [(resolve_plan(make(case, case.query), case.query, case.world)) for case in cases if case.query]
+        every = [day for trip in trips for day in trip]
+        rated = [
+            row.rating for day in every for stop in day.meals for row in stop.rows[:1] if isinstance(row, Restaurant)
+        ]
+        places = [
+            [row.place for stop in day.sights for row in stop.rows[:1] if isinstance(row, Attraction)] for day in every
+        ]
+        apart = [measure_arc(a, b) for day in places for a, b in pairwise(day) if a and b]
+        stars = [rating for rating in rated if rating]  # 0 means that nobody has rated it
+        lines.append([
+            name, str(len(trips)), str(sum(len(list(find_impossible(trip))) for trip in trips)),
+            f"{sum(len(day.sights) for day in every) / len(trips):.1f}", f"{sum(stars) / len(stars):.2f}",
+            f"{median(apart or [0]):.1f}",
+        ])  # fmt: skip
+    print(render_markdown(lines))
 
 
 class Drafter:
@@ -237,6 +270,7 @@ def main() -> None:
     if asked.data is not None:
         cases = read_cases(asked.data)
         work(given_cases(cases))
+        senses(cases)
         drafts(cases)
         two_stages(cases)
     work(generated(World.shipped(), asked.queries))

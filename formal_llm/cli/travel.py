@@ -115,17 +115,27 @@ def plan_travel(
         Path | None, typer.Option(metavar="FILE", help="Write the days as published; - prints nothing else.")
     ] = None,
     page: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the trip as a web page, with a map.")] = None,
+    prefer: Annotated[
+        str, typer.Option(help="What comes first: rating, cheap, little-travel, sights, or weights: rating=2,cheap=1.")
+    ] = "rating",
+    front: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write all trips that no other surpasses as a page with a chart."),
+    ] = None,
     cache: Annotated[Path | None, typer.Option(help="A file of answers: what it has is not asked again.")] = None,
     record: Annotated[Path | None, typer.Option(help="Record questions and answers, to be replayed.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show on stderr what is asked and answered.")] = False,
 ) -> None:
     """Plan a trip."""
-    from formal_llm.packs.travel.page import trip_page
+    from formal_llm.packs.travel.candidates import Preference
+    from formal_llm.packs.travel.fronts import find_front
+    from formal_llm.packs.travel.page import front_page, trip_page
     from formal_llm.packs.travel.plan_days import to_text
-    from formal_llm.packs.travel.planning import PAGES, plan_trip
+    from formal_llm.packs.travel.planning import PAGES, plan_trip, trips_of
     from formal_llm.packs.travel.trip_text import trip_text, understood_text
 
-    check_writable(days_json, page, cache, record)
+    check_writable(days_json, page, front, cache, record)
+    wanted = Preference.from_text(prefer)
     check_providers(llm, *([] if reader == "rules" else [reader]), *([] if ask is None else [ask]))
     world = read_world(database, reference)
     only_json = str(days_json) == "-"
@@ -137,7 +147,8 @@ def plan_travel(
     print_reading(reading)
     with answerer(f"lenient:{llm}" if lenient else llm, cache, record) as who:
         made = plan_trip(
-            reading.query, world, who, search=search.value, on_event=TracePrinter(err()) if trace else None,
+            reading.query, world, who, prefer=wanted, search=search.value,
+            on_event=TracePrinter(err()) if trace else None,
             pages=PAGES if most_options is None else replace(PAGES, options=most_options),
         )  # fmt: skip
     if only_json:
@@ -149,15 +160,13 @@ def plan_travel(
         if days_json is not None:
             write_to(days_json, to_text(made.days))
     if page is not None:
-        write_to(
-            page,
-            trip_page(
-                made.days,
-                reading.query,
-                world,
-                about={"Taken for granted": "; ".join(reading.assumed) or "nothing", "Chosen by": llm},
-            ),
-        )
+        notes = {"Not understood": reading.not_understood, "Taken for granted": reading.assumed}
+        write_to(page, trip_page(made.days, reading.query, world, about={"Chosen by": llm}, notes=notes))
+    if front is not None:
+        trip = trips_of(reading.query, world)
+        found = find_front(trip)
+        err().print(f"trips that no other surpasses in costs, ratings, travel time and sights: {len(found)}")
+        write_to(front, front_page(found, trip))
 
 
 @command

@@ -31,6 +31,18 @@ def test_only_the_days_on_standard_output():
         assert (code, len(json.loads(printed))) == (0, 3)
 
 
+def test_all_trips_worth_a_choice_are_a_page(tmp_path):
+    front, page = tmp_path / "front.html", tmp_path / "trip.html"
+    code, _, said = plan(
+        "travel", f"{WISH} A pool would be nice.", "--prefer", "cheap", "--front", str(front), "--page", str(page)
+    )
+    assert code == 0, said
+    assert "trips that no other surpasses in costs, ratings, travel time and sights: " in said
+    assert "trips to choose from" in front.read_text()
+    assert "A pool would be nice" in page.read_text().split("<h2>")[0]
+    assert "no preference is 'fun'" in plan("travel", WISH, "--prefer", "fun")[2]
+
+
 def test_what_was_taken_for_granted_is_told():
     code, _, said = plan(
         "travel", "Please plan a trip from Lindhaven to Port Serin from March 10 to March 12.", "--today", "2022-01-01"

@@ -8,7 +8,6 @@ a day, accommodations with various rules and sizes, one city with the name of it
 from __future__ import annotations
 
 import csv
-import math
 import os
 import random
 import sys
@@ -20,7 +19,7 @@ from typing import TypeVar
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.folder import FILES
 from formal_llm.packs.travel.query import CUISINES, HOUSE_RULES
-from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Restaurant, Road
+from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Restaurant, Road, measure_arc
 from formal_llm.packs.travel.tables import ACCOMMODATIONS, ATTRACTIONS, FLIGHTS, RESTAURANTS, ROADS, Table
 
 
@@ -196,7 +195,7 @@ def _make_roads(dice: _Dice, where: dict[str, tuple[float, float]]) -> Iterator[
             if dice.draw_chance(0.06):
                 yield Road(origin, destination)  # the published table has such rows, too
                 continue
-            kilometres = _measure_arc(start, end) * 1.22 + dice.draw_whole(-4, 4)
+            kilometres = measure_arc(start, end) * 1.22 + dice.draw_whole(-4, 4)
             length = round(kilometres, 1) if kilometres < 100 else round(kilometres)
             yield Road(origin, destination, _format_duration(kilometres / _CAR), f"{length:,} km", float(length))
 
@@ -206,7 +205,7 @@ def _make_flights(dice: _Dice, where: dict[str, tuple[float, float]]) -> Iterato
     ways = [(a, b) for a in where for b in where if a != b and (a in HUBS and (b in HUBS or dice.draw_chance(0.35)))]
     ways += [(b, a) for a, b in ways if b not in HUBS]
     for origin, destination in ways:
-        kilometres = _measure_arc(where[origin], where[destination])
+        kilometres = measure_arc(where[origin], where[destination])
         minutes = round(30 + 60 * kilometres / _PLANE)
         usual = round(25 + kilometres * 0.11)
         for day in range(DAYS):
@@ -219,13 +218,6 @@ def _make_flights(dice: _Dice, where: dict[str, tuple[float, float]]) -> Iterato
                     _format_clock(begin + minutes), price, f"{minutes // 60} hours {minutes % 60} minutes",
                     float(round(kilometres / _MILE)),
                 )  # fmt: skip
-
-
-def _measure_arc(here: tuple[float, float], there: tuple[float, float]) -> float:
-    """Compute the length of the arc between two places on a globe."""
-    (lat, lon), (lat_2, lon_2) = [(math.radians(x), math.radians(y)) for x, y in (here, there)]
-    haversine = math.sin((lat_2 - lat) / 2) ** 2 + math.cos(lat) * math.cos(lat_2) * math.sin((lon_2 - lon) / 2) ** 2
-    return 2 * 6_371 * math.asin(math.sqrt(haversine))
 
 
 def _format_duration(hours: float) -> str:

@@ -18,7 +18,7 @@ from typing import Unpack, cast
 from formal_llm.errors import NoValidPlan
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.llm import LLMLike, answered, attempts
-from formal_llm.packs.travel.candidates import TravelOption, format_dollars
+from formal_llm.packs.travel.candidates import RATING, Preference, TravelOption, format_dollars
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER
 from formal_llm.packs.travel.plan_days import NOTHING, Day
@@ -28,6 +28,7 @@ from formal_llm.packs.travel.rows import Flight, Money
 from formal_llm.packs.travel.slots import MEALS, list_slots
 from formal_llm.packs.travel.telling import summarize_query
 from formal_llm.packs.travel.trip import Chosen, Trip
+from formal_llm.packs.travel.trip_text import format_money
 from formal_llm.planning.drivers.driving import Steps, answer_while_pondering
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.plans.plan import Plan
@@ -104,7 +105,7 @@ class NoTrip(NoValidPlan):
 def wishes_of(query: TravelQuery) -> tuple[DroppableWish, ...]:
     """List the wishes of a query."""
     wishes = query.constraints
-    found = [] if query.budget is None else [DroppableWish("budget", f"${query.budget:,}")]
+    found = [] if query.budget is None else [DroppableWish("budget", format_money(query.budget))]
     single = (
         ("house rule", wishes.house_rule),
         ("room type", wishes.room_type),
@@ -220,14 +221,14 @@ def tastes_of(query: TravelQuery) -> str:
     return " and ".join(f"{cuisine} food" for cuisine in query.constraints.cuisines)
 
 
-def trips_of(query: TravelQuery, world: World) -> Trip:
-    """Create the automaton of the trips that satisfy all wishes.
+def trips_of(query: TravelQuery, world: World, prefer: Preference = RATING) -> Trip:
+    """Create the automaton of the trips that satisfy all wishes, with preferred options first.
 
     Raises:
         NoTrip: there is no such trip; the error names the wishes to drop and the cost of the cheapest trip without.
         InputError: the query is invalid.
     """
-    trip = Trip.from_query(query, world)
+    trip = Trip.from_query(query, world, prefer)
     if trip.to_end(trip.start()) is None:
         raise no_trip(query, world)
     return trip
@@ -244,17 +245,18 @@ def trip_planner(trip: Trip, llm: LLMLike = "builtin", **settings: Unpack[Planne
         llm: the model that answers.
         settings: the settings of :class:`~formal_llm.Planner`.
     """
-    summary_line = summarize_query(trip.query).replace("{", "(").replace("}", ")")
+    summary = summarize_query(trip.query).replace("{", "(").replace("}", ")")
     wording = settings.get("wording") or WORDING
-    parts = {name: getattr(wording, name).replace("{task}", summary_line) for name in ("prompt", "follow_up", "draft")}
+    parts = {name: getattr(wording, name).replace("{task}", summary) for name in ("prompt", "follow_up", "draft")}
     settings["wording"] = replace(wording, **parts)
     settings.setdefault("pages", PAGES)
     return Planner(trip, llm, **settings)
 
 
 def plan_trip(
-    query: TravelQuery, world: World, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]
-) -> PlannedTrip:
+    query: TravelQuery, world: World, llm: LLMLike = "builtin", *, prefer: Preference = RATING,
+    **settings: Unpack[PlannerSettings],
+) -> PlannedTrip:  # fmt: skip
     """Plan a trip that satisfies all wishes and the budget, whatever the model answers.
 
     With ``search="draft"`` one request shows the names of all candidates. If more cities are possible than are
@@ -263,7 +265,8 @@ def plan_trip(
     Args:
         query: the query.
         world: the database.
-        llm: the model that answers; ``"builtin"`` prefers the wanted cuisines, then the best ratings.
+        llm: the model that answers; ``"builtin"`` takes the wanted cuisines, then what comes first.
+        prefer: what comes first among the options, if they can be completed.
         settings: the settings of :class:`~formal_llm.Planner`.
 
     Raises:
@@ -271,17 +274,18 @@ def plan_trip(
         InputError: the query is invalid.
         InvalidAnswer, BudgetExceeded, LLMError: as in :meth:`Planner.plan`.
     """
-    making = _Making(trips_of(query, world), llm, settings)
+    making = _Making(trips_of(query, world, prefer), llm, settings)
     if making.cities is not None:
         driven(making.ask_cities(making.cities), partial(answered, making.planner.llm))
     return making.finish_trip(making.make_rest_planner().plan(making.task))
 
 
 async def aplan_trip(
-    query: TravelQuery, world: World, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]
-) -> PlannedTrip:
+    query: TravelQuery, world: World, llm: LLMLike = "builtin", *, prefer: Preference = RATING,
+    **settings: Unpack[PlannerSettings],
+) -> PlannedTrip:  # fmt: skip
     """Plan a trip asynchronously; see :func:`plan_trip`."""
-    making = _Making(trips_of(query, world), llm, settings)
+    making = _Making(trips_of(query, world, prefer), llm, settings)
     if making.cities is not None:
         await adriven(
             making.ask_cities(making.cities), partial(answer_while_pondering, making.planner.llm, making.cities)
@@ -313,8 +317,7 @@ class _Making:
         if self.cities is None:
             return self.planner
         cities = cast("Chosen", self.cities.configuration).cities
-        trip = self._trip
-        self._trip = Trip(trip.query, trip.world, every_meal=trip.every_meal, cities=cities)
+        self._trip = self._trip.restrict_to(cities)
         return trip_planner(self._trip, self.planner.llm, **self._settings)
 
     def finish_trip(self, plan: Plan) -> PlannedTrip:
@@ -363,8 +366,8 @@ def days_of(trip: Trip, word: Iterable[str]) -> tuple[Day, ...]:
                 fields[day]["accommodation"] = name
         elif slot.kind in MEALS:
             fields[slot.day][slot.kind] = name
-        else:
-            fields[slot.day]["attraction"] = f"{name};"
+        elif name != NOTHING:
+            fields[slot.day]["attraction"] = f"{fields[slot.day].get('attraction', '')}{name};"
     return tuple(replace(Day(number, NOTHING), **one) for number, one in enumerate(fields, 1))  # type: ignore[arg-type]
 
 

@@ -7,7 +7,7 @@ so the nights determine the days, and the days of travel are those on which a st
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import combinations, permutations, product
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ import numpy as np
 from formal_llm.errors import InputError
 from formal_llm.packs.travel.candidates import Candidates, TravelOption
 from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.hours import count_after, count_before, find_times
 from formal_llm.packs.travel.meals import NEVER, Costs, nothing, together, together_at
 from formal_llm.packs.travel.query import TravelQuery
 
@@ -27,12 +28,18 @@ class Stay(NamedTuple):
         arrival: the day on which it begins, from 0.
         nights: the number of nights; so there are ``nights - 1`` whole days between.
         before, after: the maximum number of meals on the day of arrival, and on that of departure.
+        able_before, able_after: the numbers of meals for which the hours of the ways leave time on these days.
+        first, last: the numbers of sights for which they leave time on these days.
     """
 
     arrival: int
     nights: int
     before: int
     after: int
+    able_before: int = 3
+    able_after: int = 3
+    first: int = 1
+    last: int = 1
 
     @property
     def leaving(self) -> int:
@@ -43,6 +50,19 @@ class Stay(NamedTuple):
     def meals(self) -> int:
         """The number of required meals: three on each whole day."""
         return 3 * (self.nights - 1)
+
+    @property
+    def more_meals(self) -> int:
+        """The maximum number of further meals, on the days of travel."""
+        return min(self.before, self.able_before) + min(self.after, self.able_after)
+
+
+class Leg(NamedTuple):
+    """The cost of a way, and the numbers of meals for which it leaves time before and after it."""
+
+    cost: int
+    able_after: int = 3
+    able_before: int = 3
 
 
 #: The maximum number of cities for which all ways between them are listed.
@@ -78,6 +98,16 @@ def nights_of(shape: Shape) -> str:
     return nights + "".join(f", {stay.after} meals" for stay in shape[:-1])
 
 
+def limit_stays(shape: Shape, number: int, able: tuple[int, int, int, int]) -> Shape:
+    """Return the stays around a leg with the meals and sights for which its way leaves time."""
+    stays = list(shape)
+    if number:
+        stays[number - 1] = stays[number - 1]._replace(able_after=able[0], last=able[1])
+    if number < len(stays):
+        stays[number] = stays[number]._replace(able_before=able[2], first=able[3])
+    return tuple(stays)
+
+
 def cities_of(query: TravelQuery, world: World) -> tuple[str, ...]:
     """Return the cities that a trip may visit: the destination, or the cities of the destination state.
 
@@ -109,6 +139,7 @@ class Routes:
         cities: the cities that the query allows to visit.
         count: the number of cities to visit.
         every_meal: see :func:`list_shapes`.
+        sensible: whether the hours of the ways decide which meals and sights are possible.
 
     Attributes:
         cities: those of the cities that satisfy the needs of some stay.
@@ -116,23 +147,31 @@ class Routes:
         tried: the number of legs examined so far, a measure of the work.
     """
 
-    def __init__(self, candidates: Candidates, cities: Collection[str], count: int, *, every_meal: bool) -> None:
+    def __init__(
+        self, candidates: Candidates, cities: Collection[str], count: int, *, every_meal: bool, sensible: bool = False
+    ) -> None:
         self.candidates = candidates
         self.count = count
+        self.sensible = sensible
         self.shapes = list_shapes(candidates.query.days, count, every_meal=every_meal)
         self.tried = 0
         self._stays: dict[tuple[str, int, int], Costs] = {}
-        self._legs: dict[tuple[str, str, int, bool], int] = {}
+        self._legs: dict[tuple[str, str, int, tuple[int, int], bool], tuple[Leg, ...]] = {}
         self._open: dict[Shape, tuple[list[list[str]], list[Costs]]] = {}
         stays = dict.fromkeys(stay for shape in self.shapes for stay in shape)
         self.cities = tuple(
             city for city in cities if any(self.find_stay_costs(city, stay)[0] < NEVER for stay in stays)
         )
 
-    @cached_property
-    def by_cost(self) -> tuple[str, ...]:
-        """The cities, those with the cheapest stays first."""
-        return tuple(sorted(self.cities, key=lambda city: self.find_stay_costs(city, self.shapes[0][0])[0]))
+    def list_next(self, chosen: Sequence[str]) -> list[str]:
+        """List the cities that may be visited after others, by the cost of a stay there and by the best way there."""
+        last, stay = [self.candidates.query.org, *chosen][-1], self.shapes[0][len(chosen)]
+
+        def rate(city: str) -> float:
+            ways = map(self.candidates.rate_way, self.list_ways(last, city, stay.arrival))
+            return min(ways, default=NEVER) + self.candidates.rate(int(self.find_stay_costs(city, stay)[0]))
+
+        return sorted((city for city in self.cities if city not in chosen), key=rate)
 
     def list_ways(self, origin: str, destination: str, day: int) -> tuple[TravelOption, ...]:
         """Return the ways from one city to another on a day of the trip."""
@@ -148,19 +187,38 @@ class Routes:
             for origin, destination in permutations((home, *self.cities), 2):
                 yield from self.list_ways(origin, destination, day)
 
-    def find_leg_cost(self, origin: str, destination: str, day: int, *, driven: bool) -> int:
-        """Return the minimum cost of a leg by self-driving, or by other transport; :data:`NEVER` if there is no way."""
-        key = (origin, destination, day, driven)
-        cost = self._legs.get(key)
-        if cost is None:
+    def find_legs(self, origin: str, destination: str, shape: Shape, number: int, *, driven: bool) -> tuple[Leg, ...]:
+        """Return the legs between two cities that no other leg undercuts with as many meals.
+
+        Only legs by self-driving if ``driven``, else only those by other transport; ``number`` counts legs from 0.
+        """
+        day = shape[number].arrival if number < len(shape) else shape[-1].leaving
+        most = shape[number - 1].after if number else 0, shape[number].before if number < len(shape) else 0
+        key = (origin, destination, day, most, driven)
+        found = self._legs.get(key)
+        if found is None:
             self.tried += 1
-            ways = self.list_ways(origin, destination, day)
-            cost = self._legs[key] = min((way.cost for way in ways if way.driven == driven), default=NEVER)
-        return cost
+            least: dict[tuple[int, int], int] = {}
+            for way in self.list_ways(origin, destination, day):
+                if way.driven == driven:
+                    after, _, before, _ = self.find_able(way, shape, number) if self.candidates.wanted else (3, 1, 3, 1)
+                    able = min(after, most[0]), min(before, most[1])
+                    least[able] = min(way.cost, least.get(able, NEVER))
+            legs = [Leg(cost, *able) for able, cost in least.items()]
+            found = self._legs[key] = tuple(one for one in legs if not any(_undercuts(other, one) for other in legs))
+        return found
+
+    def find_able(self, way: TravelOption, shape: Shape, number: int) -> tuple[int, int, int, int]:
+        """Return the meals and the sights for which a way leaves time before it, and those after it."""
+        if not self.sensible:
+            return 3, 1, 3, 1
+        meals = None if number == len(shape) else shape[number - 1].after if number else 0
+        leaving, arrival = find_times(way.row, meals)
+        return (*count_before(leaving), *count_after(arrival))
 
     def find_stay_costs(self, city: str, stay: Stay) -> Costs:
         """Return the minimum cost of a stay, with bed and meals, for each set of cuisines to cover there."""
-        key = (city, stay.nights, stay.before + stay.after)
+        key = (city, stay.nights, stay.more_meals)
         found = self._stays.get(key)
         if found is None:
             candidates, wanted = self.candidates.find_city(city), self.candidates.wanted
@@ -168,7 +226,7 @@ class Routes:
             if bed >= NEVER or len(candidates.sights) < stay.nights - 1:
                 found = nothing(wanted, NEVER)
             else:
-                meals = candidates.kitchen.find_least_costs((), stay.meals, stay.before + stay.after, wanted)
+                meals = candidates.kitchen.find_least_costs((), stay.meals, stay.more_meals, wanted)
                 found = np.minimum(meals + bed, NEVER)
             self._stays[key] = found
         return found
@@ -231,16 +289,21 @@ class _RouteSearch:
     def improve_cost(self, best: int) -> int:
         """Return the cost of the cheapest trip if it is less than ``best``; else ``best``."""
         self._best, self._done = best, False
-        self._extend_route(0, self._home, (), nothing(self._wanted), 0)
+        none = nothing(self._wanted)
+        self._extend_route(0, self._home, (), (none, none), Leg(0))
         return self._best
 
-    def _extend_route(self, place: int, last: str, visited: tuple[str, ...], costs: Costs, legs: int) -> None:
-        routes, wanted = self._routes, self._wanted
+    def _extend_route(
+        self, place: int, last: str, visited: tuple[str, ...], stays: tuple[Costs, Costs], legs: Leg
+    ) -> None:
+        """Extend a route; ``stays`` are the costs without the last stay, and those with every meal in it."""
+        routes, wanted, costs = self._routes, self._wanted, stays[1]
         if place == len(self._shape):
-            leg = routes.find_leg_cost(last, self._home, self._shape[-1].leaving, driven=self._driven)
-            if legs + leg + int(costs[wanted]) < self._best:
-                self._best = legs + leg + int(costs[wanted])
-                self._done = self._some
+            for leg in routes.find_legs(last, self._home, self._shape, place, driven=self._driven):
+                total = legs.cost + leg.cost + int(self._close_stay(place - 1, last, stays, legs, leg)[wanted])
+                if total < self._best:
+                    self._best = total
+                    self._done = self._some
             return
         stay = self._shape[place]
         rest = self._rests[place + 1]
@@ -249,13 +312,30 @@ class _RouteSearch:
             if city in visited or city in self._chosen[place + 1 :]:
                 continue
             here = routes.find_stay_costs(city, stay)
-            if legs + costs[0] + here[0] + rest[0] >= self._best:
+            if legs.cost + costs[0] + here[0] + rest[0] >= self._best:
                 break  # the remaining cities are more expensive
             after = together(costs, here)
-            if legs + together_at(after, rest, wanted) >= self._best:
+            if legs.cost + together_at(after, rest, wanted) >= self._best:
                 continue
-            leg = routes.find_leg_cost(last, city, stay.arrival, driven=self._driven)
-            if legs + leg + together_at(after, rest, wanted) < self._best:
-                self._extend_route(place + 1, city, (*visited, city), after, legs + leg)
-            if self._done:
-                return
+            for leg in routes.find_legs(last, city, self._shape, place, driven=self._driven):
+                closed = self._close_stay(place - 1, last, stays, legs, leg)
+                now = after if closed is costs else together(closed, here)
+                if legs.cost + leg.cost + together_at(now, rest, wanted) < self._best:
+                    both = leg._replace(cost=legs.cost + leg.cost)
+                    self._extend_route(place + 1, city, (*visited, city), (closed, now), both)
+                if self._done:
+                    return
+
+    def _close_stay(self, place: int, city: str, stays: tuple[Costs, Costs], before: Leg, after: Leg) -> Costs:
+        """Return the costs of all stays, the last one with the meals for which the legs around it leave time."""
+        stay = self._shape[place]
+        if place < 0 or (before.able_before >= stay.before and after.able_after >= stay.after):
+            return stays[1]
+        able = stay._replace(able_before=before.able_before, able_after=after.able_after)
+        return together(stays[0], self._routes.find_stay_costs(city, able))
+
+
+def _undercuts(one: Leg, other: Leg) -> bool:
+    """Return whether one leg is cheaper than another, or as cheap with more meals, and has no fewer meals."""
+    no_worse = one.cost <= other.cost and one.able_after >= other.able_after and one.able_before >= other.able_before
+    return no_worse and one != other

@@ -164,6 +164,12 @@ class Attraction:
     phone: str | None = None
     website: str | None = None
 
+    @property
+    def place(self) -> tuple[float, float] | None:
+        """Its latitude and longitude; None if they are not known."""
+        lat, lon = self.latitude, self.longitude
+        return None if lat is None or lon is None or not math.isfinite(lat + lon) else (lat, lon)
+
 
 _ROOMS = {
     "entire room": ("Entire home/apt",),
@@ -171,6 +177,13 @@ _ROOMS = {
     "shared room": ("Shared room",),
     "not shared room": ("Entire home/apt", "Private room"),
 }
+
+
+def measure_arc(here: tuple[float, float], there: tuple[float, float]) -> float:
+    """Compute the kilometres between two places on the globe, given by latitude and longitude."""
+    (lat, lon), (lat_2, lon_2) = [(math.radians(x), math.radians(y)) for x, y in (here, there)]
+    haversine = math.sin((lat_2 - lat) / 2) ** 2 + math.cos(lat) * math.cos(lat_2) * math.sin((lon_2 - lon) / 2) ** 2
+    return 2 * 6_371 * math.asin(math.sqrt(haversine))
 
 
 def drive_of(road: Road, mode: Mode) -> Drive | None:

@@ -9,7 +9,9 @@ from formal_llm.packs.travel.routes import Shape
 
 MEALS = ("breakfast", "lunch", "dinner")
 Kind = Literal["bed", "sight", "breakfast", "lunch", "dinner"]
+#: The choices of a whole day, followed by so many sights that may be seen.
 _DAY: tuple[Kind, ...] = ("breakfast", "sight", "lunch", "dinner")
+MORE_SIGHTS = 2
 _EATEN: tuple[Kind, ...] = ("breakfast", "lunch", "dinner")
 
 
@@ -21,24 +23,34 @@ class Slot(NamedTuple):
         stay: the number of the stay, from 0.
         day: the number of the day, from 0.
         must: whether the choice is required.
+        open: whether the ways of the trip leave time for it; if not, nothing can be chosen.
     """
 
     kind: Kind
     stay: int
     day: int
     must: bool = True
+    open: bool = True
 
 
 @lru_cache(maxsize=1024)
 def list_slots(shape: Shape) -> tuple[Slot, ...]:
-    """List the slots of a trip: for each stay the bed, then its meals and sights in the order of the days."""
+    """List the slots of a trip: for each stay the bed, then its meals and sights in the order of the days.
+
+    All shapes of the same numbers of days and cities have the same number of slots.
+    """
     found = []
     for number, stay in enumerate(shape):
         found.append(Slot("bed", number, stay.arrival))
-        found += [Slot(meal, number, stay.arrival, must=False) for meal in _EATEN[3 - stay.before :]]
+        found.append(Slot("sight", number, stay.arrival, must=False, open=stay.first > 0))
+        able = _EATEN[3 - stay.able_before :]
+        found += [Slot(meal, number, stay.arrival, False, meal in able) for meal in _EATEN[3 - stay.before :]]
         for day in range(stay.arrival + 1, stay.leaving):
             found += [Slot(kind, number, day) for kind in _DAY]
-        found += [Slot(meal, number, stay.leaving, must=False) for meal in _EATEN[: stay.after]]
+            found += [Slot("sight", number, day, must=False)] * MORE_SIGHTS
+        able = _EATEN[: stay.able_after]
+        found += [Slot(meal, number, stay.leaving, False, meal in able) for meal in _EATEN[: stay.after]]
+        found.append(Slot("sight", number, stay.leaving, must=False, open=stay.last > 0))
     return tuple(found)
 
 
@@ -52,8 +64,8 @@ def find_beginning(shape: Shape, place: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=4096)
 def left_of(shape: Shape, place: int) -> tuple[int, int, int]:
-    """Count the required meals, the optional meals and the sights from a slot to the end of its stay."""
+    """Count the required meals, the optional meals and the required sights from a slot to the end of its stay."""
     all_slots = list_slots(shape)
-    remaining = [slot for slot in all_slots[place:] if slot.stay == all_slots[place].stay]
+    remaining = [slot for slot in all_slots[place:] if slot.stay == all_slots[place].stay and slot.open]
     meals = [slot.must for slot in remaining if slot.kind in MEALS]
-    return sum(meals), len(meals) - sum(meals), sum(slot.kind == "sight" for slot in remaining)
+    return sum(meals), len(meals) - sum(meals), sum(slot.kind == "sight" and slot.must for slot in remaining)

@@ -25,6 +25,7 @@ from formal_llm.packs.travel.resolved import (
     total_of,
 )
 from formal_llm.packs.travel.rows import Accommodation, Restaurant
+from formal_llm.packs.travel.trip_text import format_money
 from formal_llm.packs.travel.verdict import TripFinding, TripVerdict, not_delivered, verdict_of
 
 
@@ -56,7 +57,11 @@ def strict(plan: Sequence[Day], query: TravelQuery, world: World) -> TripVerdict
     lines = bill(days, query)
     cost = total_of(lines)
     if query.budget is not None and cost > query.budget:
-        findings.append(TripFinding("Budget", f"the trip costs ${cost:,}, and the budget is ${query.budget:,}"))
+        findings.append(
+            TripFinding(
+                "Budget", f"the trip costs {format_money(cost)}, and the budget is {format_money(query.budget)}"
+            )
+        )
     findings += [
         TripFinding("Budget", f"nobody knows what {line.text!r} costs", line.day, line.field)
         for line in lines

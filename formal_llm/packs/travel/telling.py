@@ -10,10 +10,13 @@ from formal_llm.packs.travel.candidates import SELF_DRIVING, TAXI, Bed, Candidat
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import Routes, Shape, nights_of
 from formal_llm.packs.travel.rows import Flight
-from formal_llm.packs.travel.slots import Slot, list_slots
+from formal_llm.packs.travel.slots import MORE_SIGHTS, Slot, list_slots
+from formal_llm.packs.travel.trip_text import format_money
 
-#: The name for no meal.
+#: The name for no meal and no sight.
 NOTHING = "-"
+#: The maximum number of signs of the traveller's words in a question.
+_WORDS = 1000
 
 
 class TripWords:
@@ -69,27 +72,34 @@ class TripWords:
         eaten = [f"{stay.after} of 3 meals in {city}" for city, stay in zip(cities, shape[:-1], strict=False)]
         return stays if not eaten or shape[0].before == 1 else f"{stays}; on the day of leaving {_join_names(eaten)}"
 
-    def describe_way(self, way: TravelOption) -> str:
-        """Describe a way."""
+    def describe_way(self, way: TravelOption, left: int | None = None) -> str:
+        """Describe a way, and what it leaves of the budget."""
         row = way.row
+        rest = self._format_left(left, way.cost)
         if isinstance(row, Flight):
-            return f"flight {row.number}, {row.departure} to {row.arrival}, {format_dollars(way.cost)}"
-        return f"{way.name.lower()}, {row.duration}, {format_dollars(way.cost)}"
+            return f"flight {row.number}, {row.departure} to {row.arrival}, {format_dollars(way.cost)}{rest}"
+        return f"{way.name.lower()}, {row.duration}, {format_dollars(way.cost)}{rest}"
 
-    def describe_bed(self, bed: Bed) -> str:
-        """Describe a bed, with the cost of a night for all travellers."""
-        return f"{bed.row.name.strip()}: {format_dollars(bed.cost)} a night{_format_stars(bed.row.rating)}"
+    def describe_bed(self, bed: Bed, nights: int = 1, left: int | None = None) -> str:
+        """Describe a bed, with the cost of a night for all travellers, and what it leaves of the budget."""
+        row, rest = bed.row, self._format_left(left, bed.cost * nights)
+        kind = f"{row.room_type.lower()} for {row.maximum_occupancy}"
+        return f"{row.name.strip()}: {format_dollars(bed.cost)} a night{_format_stars(row.rating)}, {kind}{rest}"
 
-    def describe_eatery(self, eatery: Eatery) -> str:
-        """Describe a restaurant, with the cost of a meal for all travellers and the wanted cuisines that it offers."""
-        offered = [cuisine for bit, cuisine in enumerate(self._candidates.cuisines) if eatery.offers >> bit & 1]
-        cuisines = offered or eatery.row.cuisines[:1]
-        food = f", {', '.join(cuisines)}" if cuisines else ""
-        return f"{eatery.row.name.strip()}: {format_dollars(eatery.cost)}{_format_stars(eatery.row.rating)}{food}"
+    def describe_eatery(self, eatery: Eatery, left: int | None = None) -> str:
+        """Describe a restaurant: a meal for all travellers, its cuisines, what it leaves of the budget."""
+        row, rest = eatery.row, self._format_left(left, eatery.cost)
+        food = "".join(f", {cuisine}" for cuisine in dict.fromkeys(row.cuisines))
+        return f"{row.name.strip()}: {format_dollars(eatery.cost)}{_format_stars(row.rating)}{food}{rest}"
 
-    def describe_sight(self, name: str) -> str:
-        """Describe a sight."""
-        return name.rsplit(", ", 1)[0]
+    def describe_sight(self, name: str, away: float | None = None, last: str = "") -> str:
+        """Describe a sight, with its distance in kilometres from the last one."""
+        called = name.rsplit(", ", 1)[0]
+        return called if away is None else f"{called}, {away:.1f} km from {last.rsplit(', ', 1)[0]}"
+
+    def _format_left(self, left: int | None, cost: int) -> str:
+        known = left is not None and self._candidates.budget is not None
+        return f"; {format_dollars(left - cost)} left" if known and left is not None else ""
 
     def describe_nothing(self, meal: str) -> str:
         """Describe the choice of no meal."""
@@ -124,27 +134,29 @@ class TripWords:
             f"{nights_of(routes.shapes[0])}",
             f"- {count + 1} ways, one for each leg: from {query.org} to the first city, and in the end back; "
             f"who drives once drives all the way",
-            "- for each city: a bed for all its nights; dinner on the day of arrival, or -; for each whole day "
-            "breakfast, a sight, lunch and dinner; breakfast on the day of leaving, or -",
+            "- for each city: a bed for all its nights; on the day of arrival a sight and dinner; for each whole day "
+            f"breakfast, a sight, lunch, dinner and {MORE_SIGHTS} more sights; on the day of leaving breakfast and a "
+            "sight; - for no more sights, and for what a day of travel leaves no time for",
             "No restaurant and no sight comes twice.",
         ]
         return "\n".join(lines)
 
 
 def summarize_query(query: TravelQuery) -> str:
-    """Describe a query in one line."""
+    """Describe a query in one line, after the words of the traveller."""
     wishes = query.constraints
     parts = [
         f"{query.days} days from {query.dates[0].day} {query.dates[0]:%B %Y}" if query.dates else f"{query.days} days",
         _format_count(query.people, "traveller"),
-        *([] if query.budget is None else [f"${query.budget:,} for all"]),
+        *([] if query.budget is None else [f"{format_money(query.budget)} for all"]),
         *([wishes.room_type] if wishes.room_type else []),
         *([f"{wishes.house_rule} allowed"] if wishes.house_rule else []),
         *([wishes.transportation] if wishes.transportation else []),
         *([f"{_join_names(wishes.cuisines)} food"] if wishes.cuisines else []),
         *map(str, query.wishes),
     ]
-    return f"A trip from {query.org} to {query.dest}: {', '.join(parts)}."
+    words = " ".join(query.text.split())[:_WORDS]
+    return (f"“{words}”\n" if words else "") + f"A trip from {query.org} to {query.dest}: {', '.join(parts)}."
 
 
 def _list_numbers(cost: int, rating: float | None) -> dict[str, Decimal | float]:

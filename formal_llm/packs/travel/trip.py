@@ -12,17 +12,17 @@ beds would do for all of it), and meals at home.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import NamedTuple, cast
 
 from formal_llm.automata import Transition
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.packs.travel.candidates import SELF_DRIVING, Candidates, City, TravelOption
+from formal_llm.packs.travel.candidates import RATING, SELF_DRIVING, Candidates, City, Preference, TravelOption
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER, Costs, together_at
 from formal_llm.packs.travel.query import TravelQuery
-from formal_llm.packs.travel.routes import Routes, Shape, cities_of, nights_of
+from formal_llm.packs.travel.routes import Routes, Shape, cities_of, limit_stays, nights_of
 from formal_llm.packs.travel.slots import MEALS, Slot, find_beginning, left_of, list_slots
 from formal_llm.packs.travel.telling import NOTHING, TripWords
 
@@ -55,7 +55,10 @@ class Trip:
         world: the database.
         every_meal: whether days of travel may have all three meals, instead of only a dinner after the arrival and a
             breakfast before the departure. :meth:`from_query` decides that.
+        sensible: whether meals and sights on days of travel need time before the departure and after the arrival
+            (:mod:`~formal_llm.packs.travel.hours`). :meth:`from_query` decides that, too.
         cities: the cities that may be visited; by default all that the query allows.
+        prefer: what comes first among the options.
 
     Attributes:
         candidates, routes: the components of trips.
@@ -66,28 +69,46 @@ class Trip:
     """
 
     def __init__(
-        self, query: TravelQuery, world: World, *, every_meal: bool = False, cities: Iterable[str] | None = None
-    ) -> None:
+        self, query: TravelQuery, world: World, *, every_meal: bool = False, sensible: bool = False,
+        cities: Iterable[str] | None = None, prefer: Preference = RATING,
+    ) -> None:  # fmt: skip
         self.query = query
         self.world = world
         self.every_meal = every_meal
-        self.candidates = Candidates(query, world)
+        self.candidates = Candidates(query, world, prefer)
         known = cities_of(query, world)
         allowed = known if cities is None else [city for city in known if city in cities]
-        self.routes = Routes(self.candidates, allowed, query.visiting_city_number, every_meal=every_meal)
+        count = query.visiting_city_number
+        self.routes = Routes(self.candidates, allowed, count, every_meal=every_meal, sensible=sensible)
         self.most = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
         self._words = TripWords(self.candidates)
         self._possible: dict[Chosen, bool] = {}
         self._rests: dict[tuple[tuple[str, ...], Shape], Costs] = {}
+        self._settled: dict[Chosen, list[tuple[int, Shape]]] = {}
 
     @classmethod
-    def from_query(cls, query: TravelQuery, world: World) -> Trip:
-        """Create the automaton of a query; days of travel have all meals only if there is no trip otherwise."""
-        trip = cls(query, world)
-        return trip if trip.to_end(trip.start()) is not None else cls(query, world, every_meal=True)
+    def from_query(cls, query: TravelQuery, world: World, prefer: Preference = RATING) -> Trip:
+        """Create the automaton of a query.
+
+        Days of travel have all meals only if there is no trip otherwise, and more meals than their hours leave time
+        for only if there is still none.
+        """
+        for every_meal in (False, True):
+            trip = cls(query, world, every_meal=every_meal, sensible=True, prefer=prefer)
+            if trip.to_end(trip.start()) is not None:
+                return trip
+        return cls(query, world, every_meal=True, prefer=prefer)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_trip, (self.query, self.world, self.every_meal, self.routes.cities)
+        return partial(
+            Trip, every_meal=self.every_meal, sensible=self.routes.sensible, cities=self.routes.cities,
+            prefer=self.candidates.prefer,
+        ), (self.query, self.world)  # fmt: skip
+
+    def restrict_to(self, cities: tuple[str, ...]) -> Trip:
+        """Return the automaton of the same trips through some cities only."""
+        make, given = cast("tuple[partial[Trip], tuple[TravelQuery, World]]", self.__reduce__())
+        return make(*given, cities=cities)
 
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 
@@ -112,7 +133,7 @@ class Trip:
         cities, shape, ways, picks, spent, missing = configuration
         words, budget_left = self._words, self.most - spent
         if len(cities) < self.routes.count:
-            remaining = (city for city in self.routes.by_cost if city not in cities)
+            remaining = self.routes.list_next(cities)
             return words.ask_city(cities, self.routes.count), ((city, city) for city in remaining)
         if shape is None:
             shapes = self.routes.shapes
@@ -120,8 +141,8 @@ class Trip:
         if len(ways) <= len(cities):
             leg = self.find_leg(cities, shape, len(ways))
             fit = (way for way in self.routes.list_ways(*leg) if not ways or way.driven == (ways[0] == SELF_DRIVING))
-            return words.ask_way(*leg, budget_left), ((way.name, words.describe_way(way)) for way in fit)
-        to_choose = list_slots(shape)
+            return words.ask_way(*leg, budget_left), ((way.name, words.describe_way(way, budget_left)) for way in fit)
+        to_choose = list_slots(self._settle_ways(configuration)[0][1])
         if len(picks) == len(to_choose):
             return "", ()
         slot = to_choose[len(picks)]
@@ -131,22 +152,26 @@ class Trip:
         )
 
     def _list_picks(self, configuration: Chosen, slot: Slot, city: City) -> Iterator[tuple[str, str]]:
-        _, shape, _, picks, _, missing = configuration
+        _, shape, _, picks, spent, missing = configuration
         assert shape is not None
+        words, left = self._words, self.most - spent
         if slot.kind == "bed":
             nights = shape[slot.stay].nights
-            yield from ((bed.name, self._words.describe_bed(bed)) for bed in city.beds if bed.nights <= nights)
+            yield from ((bed.name, words.describe_bed(bed, nights, left)) for bed in city.beds if bed.nights <= nights)
             return
         eaten, seen = _collect_used(shape, picks, find_beginning(shape, len(picks))[1])
-        if slot.kind == "sight":
-            yield from ((name, self._words.describe_sight(name)) for name in city.sights if name not in seen)
-        else:
+        if slot.open and slot.kind == "sight":
+            today = (name for one, name in zip(list_slots(shape), picks, strict=False) if one[:3] == slot[:3])
+            last = [NOTHING, *today][-1]
+            yield from ((name, words.describe_sight(name, away, last)) for name, away in city.list_sights(last, seen))
+        elif slot.open:
+            tried = {cuisine for name in eaten for cuisine in city.eateries[name].row.cuisines}
             found = [one for one in city.eateries.values() if one.name not in eaten]
-            if missing:  # restaurants with missing cuisines come first
-                found.sort(key=lambda one: -(one.offers & missing).bit_count())
-            yield from ((one.name, self._words.describe_eatery(one)) for one in found)
-            if not slot.must:
-                yield NOTHING, self._words.describe_nothing(slot.kind)
+            # Restaurants with missing cuisines come first, then preferred ones, for a change those of other cuisines.
+            found.sort(key=lambda one: (-(one.offers & missing).bit_count(), self.candidates.rate_meal(one, tried)))
+            yield from ((one.name, words.describe_eatery(one, left)) for one in found)
+        if not slot.must:
+            yield NOTHING, words.describe_nothing(slot.kind)
 
     def step(self, configuration: Chosen, move: Transition) -> Chosen:
         """Return the configuration after a move."""
@@ -190,7 +215,6 @@ class Trip:
             return None
         cities, shape, ways, picks, *_ = configuration
         count = self.routes.count
-        # All shapes have the same number of slots: each whole day has three meals and a sight.
         to_choose = list_slots(shape if shape is not None else self.routes.shapes[0])
         return count - len(cities) + (shape is None) + count + 1 - len(ways) + len(to_choose) - len(picks)
 
@@ -216,9 +240,11 @@ class Trip:
         cities, shape, ways, picks, spent, missing = configuration
         if shape is None or not ways:
             return self.routes.find_least_cost(cities, shape, most=NEVER - 1, some=False)
-        driven = ways[0] == SELF_DRIVING
-        for number in range(len(ways), len(cities) + 1):
-            spent += self.routes.find_leg_cost(*self.find_leg(cities, shape, number), driven=driven)
+        settled = self._settle_ways(configuration)
+        if not picks:
+            costs = (cost + int(self._find_rest_costs(cities, one)[missing]) for cost, one in settled)
+            return min(NEVER, spent + min(costs, default=NEVER))
+        shape = settled[0][1]
         if len(picks) == len(list_slots(shape)):
             return spent if not missing else NEVER
         stay, begin = find_beginning(shape, len(picks))
@@ -233,6 +259,27 @@ class Trip:
         return min(
             NEVER, spent + together_at(meals, self._find_rest_costs(cities[stay + 1 :], shape[stay + 1 :]), missing)
         )
+
+    def _settle_ways(self, configuration: Chosen) -> list[tuple[int, Shape]]:
+        """Return for each undominated choice of the remaining ways their cost, and the stays with what is possible."""
+        cities, shape, ways, *_ = configuration
+        key = Chosen(cities, shape, ways)
+        found = self._settled.get(key)
+        if found is None:
+            assert shape is not None
+            found = [(0, shape)]
+            for number in range(len(cities) + 1):
+                origin, destination, day = self.find_leg(cities, shape, number)
+                if number < len(ways):
+                    way = self.find_way(origin, destination, day, ways[number])
+                    options = [(0, self.routes.find_able(way, shape, number))]
+                else:
+                    driven = ways[0] == SELF_DRIVING
+                    legs = self.routes.find_legs(origin, destination, shape, number, driven=driven)
+                    options = [(leg.cost, (leg.able_after, 1, leg.able_before, 1)) for leg in legs]
+                found = [(cost + more, limit_stays(one, number, able)) for cost, one in found for more, able in options]
+            self._settled[key] = found
+        return found
 
     def _find_rest_costs(self, cities: tuple[str, ...], shape: Shape) -> Costs:
         found = self._rests.get((cities, shape))
@@ -281,7 +328,8 @@ class Trip:
         cities = (
             (one.name, one.beds, one.eateries, one.sights) for one in map(self.candidates.find_city, self.routes.cities)
         )
-        return make_fingerprint([self.query.to_json(), self.every_meal, *cities])
+        settings = self.every_meal, self.routes.sensible, self.candidates.prefer
+        return make_fingerprint([self.query.to_json(), settings, *cities])
 
     def follow_word(self, word: Iterable[str]) -> Chosen | None:
         """Return the configuration that a word leads to; None if a name in it is not among the options."""
@@ -307,9 +355,4 @@ def _collect_used(shape: Shape, picks: tuple[str, ...], begin: int) -> tuple[set
     seen: set[str] = set()
     for slot, name in zip(list_slots(shape)[begin + 1 :], picks[begin + 1 :], strict=False):
         (seen if slot.kind == "sight" else eaten).add(name)
-    eaten.discard(NOTHING)
-    return eaten, seen
-
-
-def _rebuild_trip(query: TravelQuery, world: World, every_meal: bool, cities: tuple[str, ...]) -> Trip:
-    return Trip(query, world, every_meal=every_meal, cities=cities)
+    return eaten - {NOTHING}, seen - {NOTHING}

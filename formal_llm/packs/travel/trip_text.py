@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from formal_llm.packs.travel.candidates import convert_to_cents, format_dollars
 from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.hours import find_impossible
 from formal_llm.packs.travel.plan_days import Day
 from formal_llm.packs.travel.query import ENFORCED, TravelQuery
 from formal_llm.packs.travel.resolved import bill, resolve_plan, total_of
@@ -17,10 +19,13 @@ CALLED = {
     "accommodation": "Night",
 }  # fmt: skip
 
+#: What is written after a meal for which a journey leaves no time.
+NO_TIME = " (the journey leaves no time for it)"
+
 
 def format_money(amount: Money | None) -> str:
     """Format an amount of money; ``"?"`` if it is unknown."""
-    return "?" if amount is None else f"${amount:,}"
+    return "?" if amount is None else format_dollars(convert_to_cents(amount))
 
 
 def describe_query(query: TravelQuery) -> dict[str, str]:
@@ -52,11 +57,13 @@ def trip_text(plan: Sequence[Day], query: TravelQuery, world: World) -> str:
     days = resolve_plan(plan, query, world)
     lines = bill(days, query)
     parts: list[str] = []
+    impossible = set(find_impossible(days))
     for day in days:
         on = "" if day.on is None else f", {day.on:%A} {day.on.day} {day.on:%B %Y}"
         parts.append(f"Day {day.number}{on}: {day.day.current_city}")
         parts += [
             f"  {CALLED[line.field]:11}{format_money(line.total):>9}  {line.text}"
+            + NO_TIME * ((day.number, line.field) in impossible)
             for line in lines
             if line.day == day.number
         ]

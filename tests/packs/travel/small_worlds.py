@@ -28,12 +28,19 @@ def small_world(rng: random.Random, *, cities: int, days: int, eateries: int = 7
         if rng.random() < 0.95:
             km = rng.randrange(20, 400)
             roads.append(
-                Road(origin, destination, rng.choice(["5 hours"] * 9 + ["1 day 2 hours"]), f"{km} km", float(km))
+                Road(
+                    origin,
+                    destination,
+                    rng.choice(["5 hours"] * 6 + ["13 hours"] * 3 + ["1 day 2 hours"]),
+                    f"{km} km",
+                    float(km),
+                )
             )
         for day in dates:
             if rng.random() < 0.3:
                 number = f"F{len(flights) + 1}"
-                flights.append(Flight(number, origin, destination, day, "10:00", "12:00", rng.randrange(5, 200)))
+                when = rng.choice(["6:00", "10:00", "19:00"]), rng.choice(["8:30", "12:00", "23:54"])
+                flights.append(Flight(number, origin, destination, day, *when, rng.randrange(5, 200)))
     beds, tables, sights, rate = [], [], [], rng.choice([0.15, 0.3, 0.5])
     for city in names:
         for number in range(rng.choice([0, 1, 2, 3, 3, 3])):

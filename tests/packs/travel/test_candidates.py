@@ -3,7 +3,8 @@ from decimal import ROUND_FLOOR, Decimal
 
 import pytest
 
-from formal_llm.packs.travel.candidates import Candidates, convert_to_cents, format_dollars
+from formal_llm.errors import InputError
+from formal_llm.packs.travel.candidates import Candidates, Preference, convert_to_cents, format_dollars
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.query import Constraints, TravelQuery
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Restaurant, Road
@@ -57,7 +58,7 @@ def test_a_name_that_means_several_rows_counts_as_the_dearest_and_the_strictest(
 
 def test_what_the_published_format_cannot_say_is_left_out():
     world = World(attractions=[Attraction("Tower; old", "B"), Attraction("-", "B"), Attraction("Park", "B")])
-    assert candidates(world).find_city("B").sights == ("Park, B",)
+    assert candidates(world).find_city("B").sights == {"Park, B": None}
 
 
 def test_ways_are_those_of_the_day_that_are_wished_for():
@@ -96,3 +97,45 @@ def test_what_is_finer_than_a_cent_is_never_cheaper():
     assert convert_to_cents(Decimal("1.001")) == 101
     assert convert_to_cents(Decimal("1.009"), ROUND_FLOOR) == 100
     assert convert_to_cents(7) == 700
+
+
+@pytest.mark.parametrize(
+    ("text", "preference"),
+    [
+        ("cheap", Preference(1, 100, 1, 1)),
+        ("little-travel", Preference(1, 1, 100, 1)),
+        ("rating=2, cheap=1", Preference(2, 1, 0, 0)),
+        ("sights=0.5", Preference(0, 0, 0, 0.5)),
+    ],
+)
+def test_a_preference_is_a_name_or_weights(text, preference):
+    assert Preference.from_text(text) == preference
+
+
+@pytest.mark.parametrize("text", ["", "travel", "cheap=-1", "cheap=", "rating=1,luxury=2", "rating=x"])
+def test_what_is_no_preference(text):
+    with pytest.raises(InputError, match="write rating, cheap, little-travel or sights"):
+        Preference.from_text(text)
+
+
+def test_what_is_preferred_comes_first():
+    world = World(
+        accommodations=[bed("cheap", 40, rating=2.0), bed("good", 50, rating=5.0)],
+        attractions=[Attraction(name, "B", 1.0, place) for name, place in (("far", 9.0), ("here", 1.0), ("near", 1.1))],
+    )
+    query = candidates(world).query
+    for prefer, first in (("rating", "good, B"), ("cheap", "cheap, B")):
+        city = Candidates(query, world, Preference.from_text(prefer)).find_city("B")
+        assert city.beds[0].name == first
+    found = city.list_sights("here, B", {"here, B"})
+    assert [name for name, _ in found] == ["near, B", "far, B"]
+    assert found[0][1] == pytest.approx(11.1, abs=0.1)
+    assert city.list_sights("-", {"here, B"}) == [("far, B", None), ("near, B", None)]
+
+
+def test_of_equal_restaurants_those_with_other_cuisines_count_more():
+    rows = [Restaurant(name, "B", 10, (food,), 4.0) for name, food in (("one", "Tea"), ("two", "Pizza"))]
+    found = candidates(World(restaurants=rows))
+    one, two = found.find_city("B").eateries.values()
+    assert found.rate_meal(one, {"Tea"}) > found.rate_meal(two, {"Tea"})
+    assert found.rate_meal(one, ()) == found.rate_meal(two, ())

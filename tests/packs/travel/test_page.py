@@ -2,12 +2,15 @@ import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import combinations
 from xml.etree import ElementTree
 
 from formal_llm.packs.travel.database import Attraction, World
-from formal_llm.packs.travel.page import city_map, find_middle, trip_map, trip_page
+from formal_llm.packs.travel.fronts import find_front
+from formal_llm.packs.travel.page import city_map, find_middle, front_page, trip_map, trip_page
 from formal_llm.packs.travel.plan_days import Day
 from formal_llm.packs.travel.resolved import resolve_plan
+from formal_llm.packs.travel.trip import Trip
 from tests.packs.travel.trips import shipped, trip
 
 PLAN, QUERY, WORLD = trip("Lindhaven", "Port Serin")
@@ -53,11 +56,11 @@ def test_the_page_stands_alone_and_obeys_nobody():
         for day in PLAN
     )
     query = replace(QUERY, org=evil, dest=evil, text=evil)
-    page = trip_page(days, query, WORLD, about={evil: evil})
+    page = trip_page(days, query, WORLD, about={evil: evil}, notes={evil: [evil]})
     tags = Tags(page)
     assert {tag for tag, _ in tags.tags} <= {
         "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "small", "svg", "rect", "defs", "marker",
-        "path", "circle", "text", "div", "span", "section", "table", "tr", "th", "td", "ul", "li",
+        "path", "circle", "text", "div", "span", "section", "table", "tr", "th", "td", "ul", "li", "b",
     }  # fmt: skip
     assert not any(name.startswith("on") or name in ("src", "href") for _, found in tags.tags for name in found)
     assert "\u202e" not in page
@@ -133,3 +136,56 @@ def test_sights_that_lie_on_each_other_can_be_told_apart():
     assert len(places) == 3
     assert min(math.dist(one, other) for one in places for other in places if one != other) > 20
     assert city_map("Port Serin", [(1, days[0].sights[0])]) == ""
+
+
+def boxes(svg):
+    """The boxes of the labels, and the points of the arrows."""
+    found = []
+    for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
+        x, y, half = float(text.get("x")), float(text.get("y")), 3.5 * len(text.text or "")
+        found.append((x - half, x + half, y - 10, y + 2))
+    points = []
+    for numbers in re.findall(r'd="M([\d.-]+) ([\d.-]+)Q([\d.-]+) ([\d.-]+) ([\d.-]+) ([\d.-]+)"', svg):
+        x0, y0, cx, cy, x1, y1 = map(float, numbers)
+        for step in range(101):
+            t = step / 100
+            points.append(
+                tuple((1 - t) ** 2 * a + 2 * t * (1 - t) * b + t * t * c for a, b, c in ((x0, cx, x1), (y0, cy, y1)))
+            )
+    return found, points
+
+
+def test_no_arrow_goes_through_a_label_and_no_label_through_another():
+    for cities in (("Port Serin", "Oriel", "Brackenridge", "Alder"), ("Lindhaven", "Port Serin")):
+        plan, query, world = trip(*cities, mode="Taxi")
+        labels, points = boxes(trip_map(resolve_plan(plan, query, world), world))
+        for left, right, top, bottom in labels:
+            assert not [(x, y) for x, y in points if left < x < right and top < y < bottom]
+        for one, other in combinations(labels, 2):
+            assert one[1] < other[0] or other[1] < one[0] or one[3] < other[2] or other[3] < one[2]
+
+
+def test_notes_stand_at_the_top():
+    page = text_of(trip_page(PLAN, QUERY, WORLD, notes={"Not understood": ["A pool"], "Taken for granted": []}))
+    assert page.index("A pool") < page.index("Costs")
+    assert "Taken for granted" not in page
+
+
+def test_a_meal_without_time_is_marked():
+    plan, query, world = trip("Lindhaven", "Port Serin", mode="Flight")
+    table = next(f"{row.name}, Port Serin" for row in world.restaurants("Port Serin"))
+    days = (replace(plan[0], breakfast=table, dinner="-"), *plan[1:])
+    assert f"{table} (the journey leaves no time for it)" in text_of(trip_page(days, query, world))
+
+
+def test_the_front_is_a_chart_with_a_point_for_each_trip():
+    query = replace(QUERY, budget=1500, text="<b>cheap</b>")
+    front_trip = Trip.from_query(query, WORLD)
+    found = find_front(front_trip)
+    page = front_page(found, front_trip)
+    assert len(found) > 1
+    assert len(dots(page.split("</svg>")[0])) == len(found)
+    links = {found_["href"] for tag, found_ in Tags(page).tags if tag == "a"}
+    assert links == {f"#{found_['id']}" for tag, found_ in Tags(page).tags if tag == "div" and "id" in found_}
+    assert "<b>cheap</b>" not in page
+    assert "0 trips to choose from" in text_of(front_page([], front_trip))

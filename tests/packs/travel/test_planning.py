@@ -124,7 +124,7 @@ class Drafts:
         self.prompts.append(asked.messages[-1].content)
         names = {line[2:].split(":")[0] for line in self.prompts[-1].splitlines() if line.startswith("- ")}
         cities = [city for city in self.world.cities("Somewhere") if city in names]
-        word = list(Trip(self.query, self.world, cities=cities).find_cheapest())
+        word = list(Trip(self.query, self.world, cities=cities, sensible=True).find_cheapest())
         for place in self.rng.sample(range(10, len(word)), self.slips):
             word[place] = self.rng.choice([*word[10:], "The Unknown Inn, Nowhere"])
         return "\n".join(f"{number}. {name}" for number, name in enumerate(word, 1))
@@ -252,7 +252,9 @@ def test_the_days_are_those_of_the_word():
     travelled = [day.transportation for day in days if day.transportation != "-"]
     assert [text.split(",")[0] for text in travelled] == list(ways)
     named = {day.breakfast for day in days} | {day.lunch for day in days} | {day.dinner for day in days}
-    named |= {day.accommodation for day in days} | {day.attraction.rstrip(";") for day in days}
+    named |= {day.accommodation for day in days} | {
+        name for day in days for name in day.attraction.rstrip(";").split(";")
+    }
     assert named == {*TRIP_WORD[6:], "-"}
     assert days[-1].accommodation == "-"
     assert len({day.accommodation for day in days[:nights]}) == 1

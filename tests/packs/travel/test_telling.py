@@ -1,12 +1,17 @@
 from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
 
-from formal_llm.packs.travel.query import TripWish, WishKind
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.query import TravelQuery, TripWish, WishKind
+from formal_llm.packs.travel.rows import Accommodation, Attraction, Restaurant, Road
 from formal_llm.packs.travel.telling import summarize_query
 from formal_llm.packs.travel.trip import Trip
 from tests.packs.travel.given_cases import large_query, large_world
 
 WORLD = large_world()
 TRIP = Trip(large_query(), WORLD)
+DAYS = tuple(date(2022, 3, 1) + timedelta(day) for day in range(3))
 
 
 def asked(trip, word):
@@ -17,6 +22,7 @@ def asked(trip, word):
 
 def test_a_query_in_a_line():
     assert summarize_query(large_query()) == (
+        "“seven days with the dog”\n"
         "A trip from Home to Somewhere: 7 days from 1 March 2022, 2 travellers, $6,000 for all, not shared room, "
         "pets allowed, Indian, French, Mexican and Italian food."
     )
@@ -42,16 +48,17 @@ def test_each_question_says_what_is_asked_and_what_is_left():
     assert question.startswith(f"Where to sleep in {word[0]}, ")
     assert question.endswith(f" ${6_000 - spent[8]:,} left.")
     assert all(" a night, " in bed for bed in beds)
-    question, tables = asked(TRIP, word[:9])
+    assert asked(TRIP, word[:9])[0] == f"Day 1: what to see in {word[0]}?"
+    question, tables = asked(TRIP, word[:10])
     assert question == (
-        f"Day 1: where to have dinner in {word[0]}? ${6_000 - spent[9]:,} left. "
+        f"Day 1: where to have dinner in {word[0]}? ${6_000 - spent[10]:,} left. "
         "Still wanted: Indian, French, Mexican and Italian food."
     )
     assert tables[-1] == "no dinner"
 
 
 def test_what_is_still_wanted_comes_first():
-    chosen = TRIP.follow_word(TRIP.find_cheapest()[:9])
+    chosen = TRIP.follow_word(TRIP.find_cheapest()[:10])
     offers = [
         TRIP.candidates.find_city(chosen.cities[0]).eateries[move.read].offers for move in TRIP.moves(chosen)[:-1]
     ]
@@ -72,4 +79,28 @@ def test_all_names_of_a_trip_are_told():
     table = next(iter(TRIP.candidates.find_city("City A").eateries.values()))
     assert symbols[table.name].description.startswith("restaurant: $")
     assert symbols[table.name].numbers["cost"] * 100 == table.cost
-    assert str(TRIP).startswith("A trip is 29 names, a line each, in this order:")
+    assert str(TRIP).startswith("A trip is 41 names, a line each, in this order:")
+
+
+def test_an_option_says_what_it_is_and_what_it_leaves():
+    world = World(
+        accommodations=[Accommodation("Loft", "B", 100, "Private room", (), 1, 2, 4.5)],
+        restaurants=[Restaurant(f"Inn {n}", "B", Decimal("12.50"), ("Tea", "Pizza"), 4.0) for n in range(5)],
+        attractions=[Attraction(name, "B", 1.0, place) for name, place in (("Here", 1.0), ("There", 1.02))],
+        roads=[Road("A", "B", "2 hours", "100 km", 100.0), Road("B", "A", "2 hours", "100 km", 100.0)],
+        cities={"S": ("A", "B")},
+    )
+    trip = Trip(TravelQuery("A", "B", 3, 1, DAYS, 2, Decimal("500.50")), world, sensible=True)
+    assert "$500.50 for all" in summarize_query(trip.query)
+    ways = asked(trip, ("B", "2 nights"))[1]
+    assert "self-driving, 2 hours, $5; $495.50 left" in ways
+    word = ("B", "2 nights", "Self-driving", "Self-driving")
+    assert asked(trip, word)[1] == ["Loft: $100 a night, 4.5 stars, private room for 2; $290.50 left"]
+    word = (*word, "Loft, B", "Here, B", "-")
+    assert "Inn 0: $25, 4 stars, Tea, Pizza; $265.50 left" in asked(trip, word)[1]
+    word = (*word, "Inn 0, B", "There, B", "Inn 1, B", "Inn 2, B")
+    assert asked(trip, word) == ("Day 2: what to see in B?", ["no sight"])
+    wide = Trip(TravelQuery("A", "B", 3, 1, DAYS, 2), world)
+    assert asked(
+        wide, ("B", "2 nights", "Taxi", "Taxi", "Loft, B", "-", "-", "Inn 0, B", "Here, B", "Inn 1, B", "Inn 2, B")
+    )[1] == ["There, 2.2 km from Here", "no sight"]

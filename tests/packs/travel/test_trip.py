@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from formal_llm import Lookahead, Planner
 from formal_llm.automata import Transition
+from formal_llm.packs.travel.hours import find_impossible
 from formal_llm.packs.travel.meals import NEVER
 from formal_llm.packs.travel.official import official
 from formal_llm.packs.travel.planning import days_of
+from formal_llm.packs.travel.resolved import resolve_plan
+from formal_llm.packs.travel.slots import list_slots
 from formal_llm.packs.travel.strict import strict
 from formal_llm.packs.travel.trip import Chosen, Trip
 from tests.packs.travel.small_worlds import least_by_trying, small_case, wild_plan
@@ -66,11 +69,34 @@ class TestCost:
         able = tried is not None and (query.budget is None or tried <= query.budget)
         assert (trip.to_end(trip.start()) is not None) == able
 
+    @given(seeds)
+    @examples(200)
+    def test_the_least_cost_is_that_of_the_best_next_choice(self, seed: int) -> None:
+        query, world = small_case(seed, ((1, 3), (2, 3), (2, 4), (2, 5)))
+        trip, rng = Trip(query, world, every_meal=bool(seed % 2), sensible=True), random.Random(seed)
+        now = trip.start()
+        while moves := trip.moves(now):
+            nexts = [trip.step(now, move) for move in moves]
+            costs = [trip.find_least_cost(one) for one in nexts]
+            assert trip.find_least_cost(now) == min(costs)
+            now = rng.choice([one for one, cost in zip(nexts, costs, strict=True) if cost < NEVER] or nexts)
+        whole = now.shape is not None and len(now.picks) == len(list_slots(now.shape))
+        assert trip.find_least_cost(now) == (now.spent if whole and not now.missing else NEVER)
+
+    @given(seeds)
+    @examples(100)
+    def test_no_meal_is_where_a_journey_leaves_no_time_for_it(self, seed: int) -> None:
+        query, world = small_case(seed)
+        trip = Trip.from_query(query, world)
+        if trip.routes.sensible and trip.to_end(trip.start()) is not None:
+            days = days_of(trip, Planner(trip, f"test:random={seed}").plan("").word)
+            assert not list(find_impossible(resolve_plan(days, query, world)))
+
     @given(seeds, st.integers(0, 12))
     @examples(150)
     def test_what_can_be_completed_is_what_a_search_completes(self, seed: int, steps: int) -> None:
         query, world = small_case(seed, ((1, 2), (1, 3), (2, 3)))
-        trip = Trip(query, world, every_meal=bool(seed % 2))
+        trip = Trip(query, world, every_meal=bool(seed % 2), sensible=bool(seed % 3))
         now = wander(trip, random.Random(seed), max(steps, trip.length - 5))
         verdict = Lookahead(Bare(trip), max_states=40_000).completable(now)
         found = trip.to_end(now)
