@@ -3,24 +3,54 @@
     python benchmarks/stories.py --llm qwen
 
 The model reads the rules in words, the names of the steps and a request, and writes a plan as text. The plan is judged
-as `formal-llm verify` judges it. Printed are the plan, the first broken rule and the nearest valid plan.
+as `formal-llm verify` judges it; the shell lines of a coding agent are judged by the guard. Printed are the text, the
+first broken rule, and the nearest valid plan.
 """
 
 from __future__ import annotations
 
 import argparse
 import tomllib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from formal_llm import Verifier
 from formal_llm.authoring import author
 from formal_llm.cli.sources import load
 from formal_llm.errors import FormalLLMError
+from formal_llm.guard import Call, Guard, GuardRules
+from formal_llm.guard.shell.commands import add_effects
 from formal_llm.llms import resolve
-from formal_llm import Verifier
+from formal_llm.llms.generation import TextLLM
 from formal_llm.planning.checking.texts import verify_text
 from formal_llm.planning.plans.vocabulary import write_word
 
 STORIES = Path(__file__).with_suffix(".toml")
+ROOT = STORIES.parent.parent
+
+
+def judge_plan(text: str, verifier: Verifier) -> tuple[bool, str]:
+    """Whether a text is a valid plan, and in words why not."""
+    try:
+        found = verify_text(text, verifier)
+    except FormalLLMError as error:
+        return False, f"not read: {error}"
+    nearest = "" if found.valid or found.nearest is None else f"; nearest: {write_word(found.nearest)}"
+    return found.valid, f"{found.reason}{nearest}"
+
+
+def judge_lines(text: str, guard: Guard) -> tuple[bool, str]:
+    """Whether an agent may run the shell lines of a text, and which is refused or asked about first."""
+    run = guard.start()
+    for line in (one.strip() for one in text.splitlines()):
+        if line and not line.startswith(("```", "#")):
+            call = Call("Bash", add_effects("Bash", {"command": line}, str(ROOT)))
+            decision = run.check(call)
+            if decision.action in ("block", "ask"):
+                return False, f"{decision.action}: {line}: {', '.join(decision.rules)}"
+            run = run.after(call)
+    return True, "every line is allowed"
 
 
 def main() -> None:
@@ -30,31 +60,34 @@ def main() -> None:
     parser.add_argument("--story", help="only the story of this name")
     arguments = parser.parse_args()
     llm = resolve(arguments.llm)
-    valid = asked = 0
+    if not isinstance(llm, TextLLM):
+        parser.error(f"--llm {arguments.llm} writes no text; name a language model")
+    verdicts = []
     for story in tomllib.loads(STORIES.read_text(encoding="utf-8"))["story"]:
         if arguments.story not in (None, story["name"]):
             continue
-        written = "sentences" in story
-        source = author(story["sentences"], notation=".agent").rules if written else load(story["rules"]).whole
-        verifier = Verifier(source)
-        steps = story.get("steps") or [one.name for one in source.terminals]
+        judge: Callable[[str], tuple[bool, str]]
+        if "guard" in story:
+            judge = partial(judge_lines, guard=Guard(GuardRules.from_file(ROOT / story["guard"])))
+            steps, what = "", "shell commands that you run, in order, one on each line, nothing else"
+        else:
+            written = "sentences" in story
+            source = author(story["sentences"], notation=".agent").rules if written else load(story["rules"]).whole
+            judge = partial(judge_plan, verifier=Verifier(source))
+            steps = f"The steps that there are: {', '.join(story.get('steps', source.terminals))}.\n"
+            what = "steps that you take, in order, one on each line, only their names"
         for request in story["requests"]:
             prompt = (
-                f"The steps that there are: {', '.join(steps)}.\nRules: {story['words']}\nRequest: {request}\n"
-                "Write the steps that you take, in order, one on each line, only their names.\n"
+                f"{steps}Rules: {story['words']}\nRequest: {request}\nWrite the {what}, in order, one on each line, "
             )
-            text = llm.generate(prompt, max_tokens=300).text
-            print(f"## {story['name']}: {request}\n{text.strip()}")
-            asked += 1
-            try:
-                found = verify_text(text, verifier)
-            except FormalLLMError as error:
-                print(f"-> not read: {error}\n", flush=True)
-                continue
-            valid += found.valid
-            nearest = "" if found.valid or found.nearest is None else f"; nearest: {write_word(found.nearest)}"
-            print(f"-> {'valid' if found.valid else f'not valid: {found.reason}'}{nearest}\n", flush=True)
-    print(f"{valid} of {asked} plans are valid")
+            text = llm.generate(f"{prompt}and nothing else.\n", max_tokens=300).text
+            valid, why = judge(text)
+            verdicts.append(valid)
+            print(
+                f"## {story['name']}: {request}\n{text.strip()}\n-> {'valid' if valid else 'not valid'}: {why}\n",
+                flush=True,
+            )
+    print(f"{sum(verdicts)} of {len(verdicts)} are valid")
 
 
 if __name__ == "__main__":
