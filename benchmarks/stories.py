@@ -41,16 +41,17 @@ def judge_plan(text: str, verifier: Verifier) -> tuple[bool, str]:
 
 
 def judge_lines(text: str, guard: Guard) -> tuple[bool, str]:
-    """Whether an agent may run the shell lines of a text, and which is refused or asked about first."""
-    run = guard.start()
+    """Whether an agent may run the lines of a text, if a person agrees, and which is refused or asked about."""
+    run, asked = guard.start(), "every line is allowed"
     for line in (one.strip() for one in text.splitlines()):
         if line and not line.startswith(("```", "#")):
             call = Call("Bash", add_effects("Bash", {"command": line}, str(ROOT)))
             decision = run.check(call)
-            if decision.action in ("block", "ask"):
-                return False, f"{decision.action}: {line}: {', '.join(decision.rules)}"
+            if decision.action == "block":
+                return False, f"{line} is refused: {', '.join(decision.rules)}"
+            asked = f"a person is asked about: {line}" if decision.action == "ask" else asked
             run = run.after(call)
-    return True, "every line is allowed"
+    return True, asked
 
 
 def main() -> None:
