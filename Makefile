@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # The demonstration of training has the machine to itself.
 THREADS ?= 2
 
-.PHONY: help demo demo-llm demo-run train-demo planner test lint types imports docs wheel sdks check bench bench-training llamacpp pictures clean
+.PHONY: help demo demo-llm demo-run train-demo planner test lint types imports docs wheel dist sdks check bench bench-training llamacpp pictures clean
 
 help:            ## show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -68,6 +68,15 @@ docs: $(VENV)/.installed-dev   ## the book; warnings are errors
 
 wheel: $(VENV)/.installed-dev   ## build the wheel, install it into an empty environment, use it from another folder
 	$(BIN)/python tests/end_to_end/use_wheel.py
+
+# The date of the last commit stands in the archives, so that whoever builds gets the same bytes.
+dist:            ## build the distributions twice, compare them, check their metadata (needs build and twine)
+	rm -rf build/dist build/again
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PYTHON) -m build --outdir build/dist .
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PYTHON) -m build --outdir build/again .
+	for file in build/dist/*; do cmp $$file build/again/$$(basename $$file); done
+	$(PYTHON) -m twine check --strict build/dist/*
+	rm -rf build/again
 
 sdks: $(VENV)/.installed-dev   ## the tests of hosted models at the lowest and highest versions of the SDKs: ten minutes
 	$(BIN)/python tests/end_to_end/use_sdk_versions.py

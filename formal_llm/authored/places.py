@@ -57,7 +57,7 @@ def names(kind: str) -> list[str]:
             for path in root.iterdir()
             # Among the grammars lie folders of other rules.
             if not path.name.startswith((".", "_"))
-            and path.name not in ("agents", "gallery", "guard")
+            and path.name not in ("agents", "gallery", "guard", "templates")
             # Beside the recipes lie a page about them and a script.
             and (kind != "training" or path.suffix == ".toml")
             # Beside the task packs lie the questions that agents answer; they have no rules.

@@ -17,7 +17,6 @@ from rich.progress import TaskID
 
 from formal_llm.cli.bench_tables import Form, Grouping, TableStyle, tell
 from formal_llm.cli.console import (
-    PlainGroup,
     check_folder,
     command,
     err,
@@ -28,6 +27,7 @@ from formal_llm.cli.console import (
     progress_bars,
     without_loading_bars,
 )
+from formal_llm.cli.help_pages import LongCommand, PlainGroup
 from formal_llm.cli.options import with_request_options
 from formal_llm.cli.run import cancelling, make_folder, read_toolkit
 from formal_llm.errors import FormalLLMError, InputError, MissingDependency, ResourceNotFound
@@ -376,7 +376,7 @@ class MethodName(StrEnum):
 ALONE = tuple(one for one in MethodName if one is not MethodName.rltf)
 
 
-@app.command("openagi", help=HELP)
+@app.command("openagi", help=HELP, cls=LongCommand)
 @command
 @with_request_options
 def bench(

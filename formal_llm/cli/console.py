@@ -13,13 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, ParamSpec, TextIO, TypeVar
+from typing import ParamSpec, TextIO, TypeVar
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from formal_llm.errors import (
     AgentStopped,
@@ -35,9 +33,6 @@ from formal_llm.errors import (
 )
 from formal_llm.pictures.terminal import Terminal
 from formal_llm.pictures.visible import visible
-
-if TYPE_CHECKING:
-    from typer._click.core import Command  # typer's own copy of click
 
 EXIT_CODES = {
     0: "done",
@@ -103,24 +98,6 @@ def said_of(error: Exception) -> str:
         for what in ("words", "derivations"):
             message = message.replace(f"count {what} instead", f"count {what} instead (--of {what})")
     return message
-
-
-class PlainGroup(TyperGroup):
-    """Commands whose help is plain text: brackets are no markup, and the terminal wraps paragraphs."""
-
-    def __init__(self, **attributes: object) -> None:
-        super().__init__(**attributes)  # type: ignore[arg-type]  # what typer gives them
-        for one in self.commands.values():
-            show_plainly(one)
-
-
-def show_plainly(command: Command) -> None:
-    """Have the help of a command show its texts as they are written; what is indented keeps its lines."""
-    paragraphs = (command.help or "").split("\n\n")
-    command.help = escape("\n\n".join(text if text[:2] == "  " else " ".join(text.split()) for text in paragraphs))
-    for parameter in command.params:
-        if isinstance(parameter, (TyperArgument, TyperOption)):
-            parameter.help = escape(parameter.help or "")
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formal_llm.cli.console import PlainGroup, command, counted, err, print_text, progress_bars
+from formal_llm.cli.console import command, counted, err, print_text, progress_bars
+from formal_llm.cli.help_pages import PlainGroup
 from formal_llm.errors import InputError
 
 if TYPE_CHECKING:

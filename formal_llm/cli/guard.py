@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formal_llm.cli.console import PlainGroup, command, err, needs_extra, print_text
+from formal_llm.cli.console import command, err, needs_extra, print_text
+from formal_llm.cli.help_pages import PlainGroup
 
 if TYPE_CHECKING:
     from typer._click.core import Context

@@ -21,6 +21,7 @@ from formal_llm.cli import (
     guard,
     inspect,
     lsp,
+    new,
     plan,
     procedures,
     run,
@@ -31,7 +32,8 @@ from formal_llm.cli import (
     verify,
     watch,
 )
-from formal_llm.cli.console import EXIT_CODES, PlainGroup, guard_errors, print_text, settings, show_plainly
+from formal_llm.cli.console import EXIT_CODES, guard_errors, print_text, settings
+from formal_llm.cli.help_pages import LongCommand, PlainGroup, show_plainly
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
@@ -67,16 +69,28 @@ class Commands(PlainGroup):
             from formal_llm.cli import train
 
             own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            own.command("train", help=train.HELP)(train.train)
+            own.command("train", help=train.HELP, cls=LongCommand, rich_help_panel=MEASURE)(train.train)
             self.commands["train"] = typer.main.get_command(own)
             show_plainly(self.commands["train"])
         return super().get_command(ctx, cmd_name)
 
 
+HELP = """Plans from language models that provably follow the rules people write down.
+
+First steps, offline. Answer the questions of a plan yourself:
+
+  formal-llm try cooking
+
+Make a folder with rules, examples, a task and a test, and plan the task:
+
+  formal-llm new laundry
+
+  formal-llm plan ./laundry
+"""
 app = typer.Typer(
     name="formal-llm",
     cls=Commands,
-    help="Plans from language models that provably follow the rules people write down.",
+    help=HELP,
     epilog="\n\n".join(["Exit codes:", *(f"{code}: {meaning}" for code, meaning in EXIT_CODES.items())]),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -100,36 +114,38 @@ def _before(
     settings.debug = debug
 
 
-app.command(help=plan.HELP)(plan.plan)
+PLAN, WRITE, ACT, MEASURE, LIST = "Plan", "Write rules", "Act and guard", "Measure and train", "What there is"
+app.command(help=plan.HELP, cls=LongCommand, rich_help_panel=PLAN)(plan.plan)
 app.command("plan travel", help=travel.PLAN_HELP, hidden=True)(travel.plan_travel)  # named in the help of "plan"
 app.command("verify travel", help=travel.VERIFY_HELP, hidden=True)(travel.verify_travel)
-app.command(help=run.HELP)(run.run)
-app.command(help=verify.HELP)(verify.verify)
-app.command("try", help=try_.HELP)(try_.try_)
-app.command("author", help=author.HELP)(author.author_)
-app.command(help=studio.HELP)(studio.studio)
-app.command(help=check.HELP)(check.check)
-app.command(help=watch.HELP)(watch.watch)
-app.command(help=lsp.HELP)(lsp.lsp)
-app.command(help=count.DIFF_HELP)(count.diff)
-app.command(help=inspect.DRAW_HELP)(inspect.draw)
-app.command(help=inspect.TASKS_HELP)(inspect.tasks)
-app.command()(inspect.llms)
-app.command(help=inspect.DOCTOR_HELP)(inspect.doctor)
-app.command(help=inspect.PLUGINS_HELP)(inspect.plugins)
-app.command(help=count.COUNT_HELP)(count.count)
-app.command(help=count.SAMPLE_HELP)(count.sample)
-app.command(help=data.DATA_HELP)(data.data)
-app.add_typer(bench.app, name="bench")
+app.command(help=run.HELP, rich_help_panel=PLAN)(run.run)
+app.command(help=verify.HELP, rich_help_panel=PLAN)(verify.verify)
+app.command(help=new.HELP, rich_help_panel=WRITE)(new.new)
+app.command("try", help=try_.HELP, rich_help_panel=WRITE)(try_.try_)
+app.command("author", help=author.HELP, rich_help_panel=WRITE)(author.author_)
+app.command(help=studio.HELP, rich_help_panel=WRITE)(studio.studio)
+app.command(help=check.HELP, rich_help_panel=WRITE)(check.check)
+app.command(help=watch.HELP, rich_help_panel=WRITE)(watch.watch)
+app.command(help=lsp.HELP, rich_help_panel=WRITE)(lsp.lsp)
+app.command(help=count.DIFF_HELP, rich_help_panel=WRITE)(count.diff)
+app.command(help=inspect.DRAW_HELP, rich_help_panel=WRITE)(inspect.draw)
+app.command(help=count.COUNT_HELP, rich_help_panel=WRITE)(count.count)
+app.command(help=count.SAMPLE_HELP, rich_help_panel=WRITE)(count.sample)
+app.command(help=procedures.ACT_HELP, rich_help_panel=ACT)(procedures.act)
+app.command(help=agent.HELP, cls=LongCommand, rich_help_panel=ACT)(agent.agent)
+app.add_typer(guard.app, name="guard", rich_help_panel=ACT)
+app.add_typer(corpus.app, name="corpus", rich_help_panel=ACT)
+app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
 bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
 bench.app.command("sop", help=procedures.SOP_HELP)(procedures.bench_sop)
 bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_travelplanner)
-app.command(help=calibrate.HELP)(calibrate.calibrate)
-app.command(help=train_planner.HELP)(train_planner.train_planner)
-app.command(help=agent.HELP)(agent.agent)
-app.command(help=procedures.ACT_HELP)(procedures.act)
-app.add_typer(corpus.app, name="corpus")
-app.add_typer(guard.app, name="guard")
+app.command(help=data.DATA_HELP, rich_help_panel=MEASURE)(data.data)
+app.command(help=calibrate.HELP, rich_help_panel=MEASURE)(calibrate.calibrate)
+app.command(help=train_planner.HELP, rich_help_panel=MEASURE)(train_planner.train_planner)
+app.command(help=inspect.TASKS_HELP, rich_help_panel=LIST)(inspect.tasks)
+app.command(rich_help_panel=LIST)(inspect.llms)
+app.command(help=inspect.DOCTOR_HELP, rich_help_panel=LIST)(inspect.doctor)
+app.command(help=inspect.PLUGINS_HELP, rich_help_panel=LIST)(inspect.plugins)
 
 
 def main() -> None:

@@ -56,9 +56,9 @@ LLMOption = Annotated[
 TaskArgument = Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")]
 InputOption = Annotated[
     list[str] | None,
-    typer.Option("--input", metavar="NAME", help="An input that is given (else told from the task). Repeatable."),
+    typer.Option("--input", metavar="NAME", help="An input that is given (else read from the task). Repeatable."),
 ]
-GoalOption = Annotated[str | None, typer.Option(help="What is wanted (else told from the task).")]
+GoalOption = Annotated[str | None, typer.Option(help="What is wanted (else read from the task).")]
 LimitOption = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at most N times. Repeatable.")]
 RequireOption = Annotated[
     list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at least N times. Repeatable.")
@@ -72,7 +72,7 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE|@FILE",
-        help="What stands for a {NAME} in texts; or a TOML file that tells it of several. Repeatable.",
+        help="What stands for a {NAME} in texts; or a TOML file with several of them. Repeatable.",
     ),
 ]
 ConstraintOption = Annotated[

@@ -15,6 +15,7 @@ import pytest
 import typer
 
 from formal_llm.cli.console import EXIT_CODES
+from formal_llm.cli.help_pages import USUAL
 from formal_llm.cli.main import app
 from tests.cli.program import run
 from tests.warm import ROOT
@@ -90,7 +91,8 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
 def helps() -> dict[tuple[str, ...], str]:
     """The help of every command, on a wide terminal."""
     known = commands(typer.main.get_command(app))
-    return {path: run(*path, "--help", COLUMNS="400", TERMINAL_WIDTH="400").stdout for path in known}
+    every = {path: "--help-all" if path[-1:] and path[-1] in USUAL else "--help" for path in known}
+    return {path: run(*path, one, COLUMNS="400", TERMINAL_WIDTH="400").stdout for path, one in every.items()}
 
 
 def test_help_has_examples_and_the_exit_codes_stand_once(helps: dict[tuple[str, ...], str]) -> None:
@@ -121,7 +123,7 @@ def test_the_paragraphs_of_a_help_text_are_left_to_the_terminal_to_wrap() -> Non
     command = typer.main.get_command(app).get_command(None, "run")  # type: ignore[attr-defined]  # a group
     paragraphs = command.help.split("\n\n")
     assert all("\n" not in paragraph for paragraph in paragraphs if not paragraph.startswith("  "))
-    assert any(paragraph.startswith("  formal-llm run") for paragraph in paragraphs)
+    assert command.epilog.split("\n\n")[1].startswith("  formal-llm run")
 
 
 @pytest.mark.slow

@@ -51,7 +51,9 @@ def rules(tmp_path: Path) -> str:
 
 def test_all_commands_have_them() -> None:
     for name in ("plan", "run", "bench"):
-        code, printed, _ = runner(name)(*(["openagi"] if name == "bench" else []), "--help")
+        code, printed, _ = runner(name)(
+            *(["openagi"] if name == "bench" else []), "--help" if name == "run" else "--help-all"
+        )
         assert code == 0
         for option in ("--rps", "--tpm", "--max-retries", "--timeout", "--deadline"):
             assert option in printed, name

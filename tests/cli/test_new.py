@@ -1,0 +1,59 @@
+"""``formal-llm new``: folders to start from."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from formal_llm.cli.new import PLACEHOLDER, TemplateName
+from tests.cli.inside import runner
+
+new = runner("new")
+
+
+@pytest.mark.parametrize("like", list(TemplateName))
+def test_the_tests_of_a_new_folder_pass(like: TemplateName, tmp_path: Path) -> None:
+    folder = tmp_path / "first-try"
+    code, printed, _ = new(str(folder), "--like", like.value)
+    assert code == 0
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert all(str(path) in printed for path in files)
+    assert not any(PLACEHOLDER in path.name or PLACEHOLDER in path.read_text() for path in files)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", str(folder)],
+        capture_output=True, text=True, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+def test_sentences_become_the_rules(tmp_path: Path) -> None:
+    code, _, _ = new(str(tmp_path / "laundry"), "Wash before dry. End with fold.")
+    assert code == 0
+    assert "# Wash before dry. End with fold." in (tmp_path / "laundry" / "laundry.agent").read_text()
+    assert (tmp_path / "laundry" / "laundry.examples").read_text().endswith("\nfold\n")
+    code, printed, _ = runner("plan")(str(tmp_path / "laundry"), "--llm", "test:random=1", "--show", "word")
+    assert (code, printed.split()[-1]) == (0, "fold")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a b"], "a name has letters, digits, - and _"),
+        (["x", "Hello there."], "a sentence is not understood"),
+        (["x", "Wash before dry.", "--like", "guard"], "leave out --like guard"),
+    ],
+)
+def test_what_cannot_be_made_leaves_nothing(arguments: list[str], message: str, tmp_path: Path) -> None:
+    code, _, told = new(str(tmp_path / arguments[0]), *arguments[1:])
+    assert code == 2
+    assert message in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_there_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "laundry").mkdir()
+    code, _, told = new(str(tmp_path / "laundry"))
+    assert (code, "it is there already" in told) == (2, True)
