@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import cast
 
-from formal_llm.errors import FormalLLMError, InputError, Undecided
+from formal_llm.errors import AuditError, FormalLLMError, InputError, Undecided
+from formal_llm.guard.audit import FORMAT, read_lines
 from formal_llm.pictures.drawable import picture_of
 from formal_llm.pictures.parts import cut_around
 from formal_llm.planning.drivers.strategies import Strategy, mark_way
 from formal_llm.planning.plans.overlay import MOST
 from formal_llm.procedures import Procedure, ProcedureOutcome
-from formal_llm.procedures.foreseeing import follow_run, measure_strategy
+from formal_llm.procedures.foreseeing import FollowedRun, follow_run, measure_strategy
+from formal_llm.procedures.record import MadeCall
 from formal_llm.studio.drawn import drawn
-from formal_llm.studio.parts import Asked, Part, Parts, text_of
+from formal_llm.studio.parts import Asked, Part, Parts, build_verdict, text_of
 from formal_llm.studio.rules import asked_procedure, problem
 
 #: The most decisions of a strategy.
@@ -59,26 +63,46 @@ def _find_strategy(procedure: Procedure, goal: str) -> Strategy:
 
 
 def judge_run(asked: Asked) -> Parts:
-    """Where a run is in the strategy of its goal: of an outcome, or of evidence, as JSON."""
-    procedure = asked_procedure(asked)
+    """Where a run is in the strategy of its goal: of an outcome or of evidence, as JSON, or of a journal."""
+    procedure, plan = asked_procedure(asked), text_of(asked, "plan")
+    is_journal = FORMAT in plan[:200]
     try:
-        outcome = ProcedureOutcome.from_data(json.loads(text_of(asked, "plan")))
-        known = sorted(outcome.known.keys() & procedure.names)
-        strategy = procedure.strategy(outcome.goal, known, most=_DECISIONS)
-        followed = follow_run(procedure, strategy, outcome, known)
+        if is_journal:
+            # It does not name its goal: it is that whose strategy it follows farthest.
+            runs = [_follow_outcome(procedure, one) for one in _read_journal(procedure, plan)]
+            outcome, strategy, followed = max(runs, key=lambda run: len(run[2].taken))
+        else:
+            outcome, strategy, followed = _follow_outcome(procedure, ProcedureOutcome.from_data(json.loads(plan)))
     except (FormalLLMError, ValueError, LookupError, TypeError, AttributeError) as error:
         shown = (
             error
             if isinstance(error, FormalLLMError)
-            else FormalLLMError("this is no outcome of a run as JSON: act --json prints it")
+            else FormalLLMError("this is no journal, and no outcome of a run as JSON: act --json prints it")
         )
         yield {"part": "problems", "problems": [problem(shown)]}
         return
     place = strategy.nodes[followed.node]
-    calls = {"names": [made.call.tool for made in outcome.calls], "labels": [str(made.call) for made in outcome.calls]}
-    yield {
-        "part": "verdict", "valid": place.question.startswith(outcome.ending), "reason": place.question, "word": calls,
-        "position": None, "line": None, "allowed": [], "may_stop": not place.branches, "nearest": None, "changes": [],
-        "skipped": [], "answers": None,
-    }  # fmt: skip
+    calls: Part = {"names": [made.call.tool for made in outcome.calls], "labels": [str(made.call) for made in outcome.calls]}
+    valid = is_journal or place.question.startswith(outcome.ending)
+    reason = f"under way to {outcome.goal}; now: {place.question}" if is_journal and place.branches else place.question
+    yield build_verdict(valid, reason, calls) | {"may_stop": not place.branches}
     yield drawn(mark_way(strategy, followed.taken, MOST))
+
+
+def _follow_outcome(
+    procedure: Procedure, outcome: ProcedureOutcome
+) -> tuple[ProcedureOutcome, Strategy, FollowedRun]:
+    known = sorted(outcome.known.keys() & procedure.names)
+    strategy = procedure.strategy(outcome.goal, known, most=_DECISIONS)
+    return outcome, strategy, follow_run(procedure, strategy, outcome, known)
+
+
+def _read_journal(procedure: Procedure, text: str) -> list[ProcedureOutcome]:
+    """Read a journal, as a run to each goal; what the user gave is what calls were made with."""
+    reading = read_lines(text.encode())
+    if reading.faults:
+        raise AuditError(f"the journal was changed: {reading.faults[0]}")
+    replies = (entry.row["reply"] for entry in reading.entries if entry.row.get("asked") == "call")
+    made = tuple(MadeCall.from_data(cast("Mapping[str, object]", reply)) for reply in replies)
+    known = {name: value for one in made for name, value in one.call.arguments.items()}
+    return [ProcedureOutcome("handed over", tool.name, calls=made, known=known) for tool in procedure.goals]
