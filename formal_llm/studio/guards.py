@@ -17,12 +17,12 @@ def check_guard(asked: Asked) -> Parts:
     """The problems of a guard's rules, and what each rule means."""
     try:
         rules = _read_guard(asked)
-        found = rules.check()
+        found = dict.fromkeys(map(str, rules.check()))
     except FormalLLMError as error:
         yield {"part": "problems", "problems": [problem(error)]}
         return
     rows: list[Part] = [{"name": rule.name, "value": rule.says or str(rule.body)} for rule in rules.rule_set.rules]
-    yield {"part": "problems", "problems": [build_problem("warning", str(one)) for one in found], "facts": rows}
+    yield {"part": "problems", "problems": [build_problem("warning", text) for text in found], "facts": rows}
 
 
 def judge_trace(asked: Asked) -> Parts:

@@ -82,16 +82,17 @@ def judge_run(asked: Asked) -> Parts:
         yield {"part": "problems", "problems": [problem(shown)]}
         return
     place = strategy.nodes[followed.node]
-    calls: Part = {"names": [made.call.tool for made in outcome.calls], "labels": [str(made.call) for made in outcome.calls]}
+    calls: Part = {
+        "names": [made.call.tool for made in outcome.calls],
+        "labels": [str(made.call) for made in outcome.calls],
+    }
     valid = is_journal or place.question.startswith(outcome.ending)
     reason = f"under way to {outcome.goal}; now: {place.question}" if is_journal and place.branches else place.question
     yield build_verdict(valid, reason, calls) | {"may_stop": not place.branches}
     yield drawn(mark_way(strategy, followed.taken, MOST))
 
 
-def _follow_outcome(
-    procedure: Procedure, outcome: ProcedureOutcome
-) -> tuple[ProcedureOutcome, Strategy, FollowedRun]:
+def _follow_outcome(procedure: Procedure, outcome: ProcedureOutcome) -> tuple[ProcedureOutcome, Strategy, FollowedRun]:
     known = sorted(outcome.known.keys() & procedure.names)
     strategy = procedure.strategy(outcome.goal, known, most=_DECISIONS)
     return outcome, strategy, follow_run(procedure, strategy, outcome, known)

@@ -9,7 +9,7 @@ const COMMENTS = { ".mmd": "%%.*", ".agent": "[#;].*" };
 const WORDS = {
   ".mmd": "\\b(?:flowchart|graph|subgraph|end|direction)\\b", ".agent": "(?<=\\():?[\\w>-]+|:[\\w-]+",
   ".procedure": "\\b(?:goal|check|action|fact|constant|all|any|first|none|in order|or|and|not)\\b",
-  ".guard": "\\b(?:rule|tools|for each|before|after|never|only|at most|at least|between|until|since|within|budget|with|block|ask|warn|log|or|and|not)\\b",
+  ".guard": "(?<![\\w.-])(?:rule|tools|for each|before|after|never|only|at most|at least|between|until|since|within|budget|with|block|ask|warn|log|or|and|not)(?![\\w-])",
 };
 /** What is coloured in a line: a comment, a text, a word of the notation, an arrow or bar. */
 function colours(ending) {
@@ -22,7 +22,6 @@ export class Editor {
     this.gutter = byId("gutter");
     this.marks = byId("marks");
     this.colours = byId("colours");
-    this.height = 0;
     this.problems = [];
     this.lines = 1;
     this.pen = document.createElement("canvas").getContext("2d");
@@ -31,11 +30,10 @@ export class Editor {
     new ResizeObserver(() => this.resized()).observe(this.area);
   }
 
-  /** The bar of problems takes room from the editor: the line of the cursor, if it was seen, is seen still. */
+  /** The bar of problems takes room from the editor: the line that is written stays in sight. */
   resized() {
-    const before = this.height, now = this.height = this.area.clientHeight;
-    const line = this.area.value.slice(0, this.area.selectionStart).split("\n").length, end = TOP + line * LINE - this.area.scrollTop;
-    if (now && end > now && end <= before + LINE) this.area.scrollTop += end - now + LINE;
+    const line = this.area.value.slice(0, this.area.selectionStart).split("\n").length, hidden = TOP + line * LINE - this.area.scrollTop - this.area.clientHeight;
+    if (hidden > 0 && document.activeElement === this.area) this.area.scrollTop += hidden + LINE;
     this.draw();
   }
 

@@ -82,6 +82,8 @@ class Studio {
   notation() {
     const judged = JUDGED[this.ending];
     for (const view of ["step", "tree", "run", "compare"]) byId(`tab-${view}`).hidden = Boolean(judged);
+    byId("tab-picture").hidden = this.ending === ".guard";
+    document.body.dataset.ending = this.ending;
     byId("tab-judge").textContent = judged ?? "Judge a plan";
     byId("tab-plans").textContent = judged ? "Meaning" : "Plans";
     if (byId(`tab-${this.view}`).hidden) this.tab("plans");
