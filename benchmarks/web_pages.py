@@ -87,7 +87,9 @@ def look_at_studio(driver: WebDriver, pictures: Path | None) -> Iterator[str]:
                     driver.get(address)
                     status = driver.find_element(By.ID, "status")
                     WebDriverWait(driver, 100).until(lambda _: "checked" in status.text)
-                    driver.execute_script("window.studio.tab(arguments[0])", view if _has_tab(driver, view) else "plans")
+                    driver.execute_script(
+                        "window.studio.tab(arguments[0])", view if _has_tab(driver, view) else "plans"
+                    )
                     if view == "run":
                         driver.find_element(By.CSS_SELECTOR, "#view-run button.main").click()
                         verdict = (By.CSS_SELECTOR, "#view-run .verdict")

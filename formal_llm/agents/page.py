@@ -33,7 +33,8 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; margin: .2r
 .call { background: var(--box); padding: .4rem .7rem; border-radius: 6px; margin: .4rem 0; }
 .correction, .error { color: var(--bad); margin: .4rem 0; }
 table { border-collapse: collapse; } th { text-align: left; padding-right: 1.2rem; font-weight: 600; }
-th, td { vertical-align: top; overflow-wrap: anywhere; }
+th, td { vertical-align: top; } td { overflow-wrap: anywhere; }
+@media (max-width: 30rem) { th { padding-right: .5rem; font-size: .75rem; } }
 """
 )
 _BY = {"user": "asked", "model": "the model", "environment": "the environment", "forced": "the only way on"}

@@ -12,6 +12,7 @@ PALETTE = """
   --world: #8a5a00; --bad: #b00020; --box: #f6f6f6; }
 @media (prefers-color-scheme: dark) { :root { --line: #444; --soft: #aaa; --user: #7ab0ff; --model: #7fd183;
   --world: #e0b060; --bad: #ff8a8a; --box: #222; } }
+html { background: Canvas; color: CanvasText; }
 """
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
