@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import cast
 
 from formal_llm.errors import AuditError, FormalLLMError, InputError, Undecided
@@ -11,6 +11,7 @@ from formal_llm.guard.audit import FORMAT, read_lines
 from formal_llm.pictures.drawable import picture_of
 from formal_llm.pictures.parts import cut_around
 from formal_llm.planning.drivers.strategies import Strategy, mark_way
+from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.overlay import MOST
 from formal_llm.procedures import Procedure, ProcedureOutcome
 from formal_llm.procedures.foreseeing import FollowedRun, follow_run, measure_strategy
@@ -68,11 +69,13 @@ def judge_run(asked: Asked) -> Parts:
     is_journal = FORMAT in plan[:200]
     try:
         if is_journal:
-            # It does not name its goal: it is that whose strategy it follows farthest.
-            runs = [_follow_outcome(procedure, one) for one in _read_journal(procedure, plan)]
+            # It names neither its goal, which is that whose strategy it follows farthest, nor what is still to be used.
+            runs = [_follow_outcome(procedure, one, sorted(procedure.names)) for one in _read_journal(procedure, plan)]
             outcome, strategy, followed = max(runs, key=lambda run: len(run[2].taken))
         else:
-            outcome, strategy, followed = _follow_outcome(procedure, ProcedureOutcome.from_data(json.loads(plan)))
+            outcome = ProcedureOutcome.from_data(json.loads(plan))
+            known = sorted(outcome.known.keys() & procedure.names)
+            outcome, strategy, followed = _follow_outcome(procedure, outcome, known)
     except (FormalLLMError, ValueError, LookupError, TypeError, AttributeError) as error:
         shown = (
             error
@@ -92,8 +95,9 @@ def judge_run(asked: Asked) -> Parts:
     yield drawn(mark_way(strategy, followed.taken, MOST))
 
 
-def _follow_outcome(procedure: Procedure, outcome: ProcedureOutcome) -> tuple[ProcedureOutcome, Strategy, FollowedRun]:
-    known = sorted(outcome.known.keys() & procedure.names)
+def _follow_outcome(
+    procedure: Procedure, outcome: ProcedureOutcome, known: Collection[str]
+) -> tuple[ProcedureOutcome, Strategy, FollowedRun]:
     strategy = procedure.strategy(outcome.goal, known, most=_DECISIONS)
     return outcome, strategy, follow_run(procedure, strategy, outcome, known)
 
@@ -103,7 +107,8 @@ def _read_journal(procedure: Procedure, text: str) -> list[ProcedureOutcome]:
     reading = read_lines(text.encode())
     if reading.faults:
         raise AuditError(f"the journal was changed: {reading.faults[0]}")
+    begun = [cast("Mapping[str, Mapping[str, JSON]]", entry.row.get("calling", {})) for entry in reading.entries]
+    known = {name: value for call in begun for name, value in call.get("arguments", {}).items()}
     replies = (entry.row["reply"] for entry in reading.entries if entry.row.get("asked") == "call")
     made = tuple(MadeCall.from_data(cast("Mapping[str, object]", reply)) for reply in replies)
-    known = {name: value for one in made for name, value in one.call.arguments.items()}
     return [ProcedureOutcome("handed over", tool.name, calls=made, known=known) for tool in procedure.goals]
