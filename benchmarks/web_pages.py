@@ -15,6 +15,7 @@ import argparse
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from selenium.webdriver.chrome.webdriver import WebDriver
@@ -57,9 +58,15 @@ def reports() -> Iterator[tuple[str, str]]:
     yield "agent", run_page(Transcript("react", segments), Behaviour.load("react"), calls)
     procedure, known = Procedure.from_string(REFUND), {"id": 7}
     for name, days in (("done", 3), ("declined", 90)):
-        tools = {"order": lambda id, days=days: {"days": days}, "refund": lambda id: "paid back"}
+        tools: dict[str, Callable[..., object]] = {
+            "order": partial(_answer_with, {"days": days}), "refund": partial(_answer_with, "paid back"),
+        }  # fmt: skip
         outcome = run_procedure(procedure, "", None, tools, goal="refund", known=known)
         yield f"procedure-{name}", outcome_page(procedure, outcome, request="Refund order 7.", known=known)
+
+
+def _answer_with(answer: object, **_: object) -> object:
+    return answer
 
 
 def look_at(driver: WebDriver, show: Callable[[], object], name: str, pictures: Path | None) -> Iterator[str]:
@@ -119,7 +126,7 @@ def main() -> None:
             path.write_text(text, encoding="utf-8")
         found = list(look_at_studio(driver, args.pictures))
         for name, path in pages.items():
-            found += look_at(driver, lambda path=path: driver.get(path.resolve().as_uri()), name, args.pictures)
+            found += look_at(driver, partial(driver.get, path.resolve().as_uri()), name, args.pictures)
     print("\n".join(found))
     counts = Counter(one.split(": ")[1] for one in found)
     views = sum(map(len, OPENED.values()))

@@ -1,4 +1,4 @@
-"""A guard in the studio: its rules, how they get into each other's way, and what it decides about each event of a trace."""
+"""A guard in the studio: its rules, what is wrong with them, and what it decides about each event of a trace."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def text_of(asked: Asked, name: str, default: str | None = None) -> str:
 def build_verdict(valid: bool, reason: str, word: Part | None) -> Part:
     """Build the verdict about what was made elsewhere, with nothing but what all verdicts have."""
     return {
-        "part": "verdict", "valid": valid, "reason": reason, "word": word, "position": None, "line": None, "allowed": [],
-        "may_stop": False, "nearest": None, "changes": [], "skipped": [], "answers": None, "events": [],
+        "part": "verdict", "valid": valid, "reason": reason, "word": word, "position": None, "line": None,
+        "allowed": [], "may_stop": False, "nearest": None, "changes": [], "skipped": [], "answers": None, "events": [],
     }  # fmt: skip
 
 

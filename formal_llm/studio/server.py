@@ -132,8 +132,8 @@ def application(opened: Opened, workers: Workers, token: str, port: int) -> ASGI
         forms = {form: meaning for form, meaning in provider_forms().items() if form != "person"}
         return JSONResponse({
             "name": opened.name, "ending": opened.ending, "text": opened.text, "version": opened.version,
-            "writable": opened.path is not None, "followed": opened.followed is not None, "endings": [one for one in list_endings() if one != ".mermaid"],
-            "llms": forms,
+            "writable": opened.path is not None, "followed": opened.followed is not None,
+            "endings": [one for one in list_endings() if one != ".mermaid"], "llms": forms,
         })  # fmt: skip
 
     async def saved(request: Request) -> Response:

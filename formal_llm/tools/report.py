@@ -32,7 +32,7 @@ code { overflow-wrap: anywhere; }
 .plan { overflow-x: auto; padding: .3rem 0; }
 .node, .arguments { display: flex; gap: .5rem; }
 .node { align-items: center; } .arguments { flex-direction: column; align-items: flex-end; }
-.box { border: 1px solid var(--soft); border-radius: 6px; padding: .3rem .6rem; white-space: nowrap; background: var(--box); }
+.box { border: 1px solid var(--soft); border-radius: 6px; padding: .3rem .6rem; white-space: nowrap; }
 .box.given { border-style: dashed; background: none; } .box.failed { border-color: var(--bad); color: var(--bad); }
 th { text-align: left; vertical-align: top; padding-right: 1rem; font-weight: 600; white-space: nowrap; }
 td { overflow-wrap: anywhere; }

@@ -57,9 +57,11 @@ def page_width(driver: webdriver.Chrome) -> int:
 
 def serious_findings(driver: webdriver.Chrome, axe: Path) -> list[str]:
     """What axe-core finds serious or critical on the page: the rule, the element, what is wrong with it."""
+    driver.set_script_timeout(300)
     driver.execute_script(axe.read_text(encoding="utf-8") + "\nwindow.axe = axe;")
     found: dict[str, Any] = driver.execute_async_script(
-        "const done = arguments[0]; axe.run({resultTypes: ['violations']}).then(done, (error) => done({error: `${error}`}))"
+        "const done = arguments[0];"
+        "axe.run({resultTypes: ['violations']}).then(done, (error) => done({error: `${error}`}))"
     )
     assert "violations" in found, found
     return [
