@@ -38,6 +38,8 @@ OPENED = {
     "cooking.cfg": ("rules", "picture", "plans", "step", "tree", "run", "judge", "compare"),
     "guard/expenses.guard": ("rules", "plans", "judge"),
 }
+#: What is there once a view shows what was asked for it.
+READY = {"step": "#view-step .options", "tree": "#view-tree [role=treeitem]", "run": "#view-run .verdict"}
 REFUND = """
 check order(id) "Looks an order up."
 goal action refund(id)
@@ -99,8 +101,8 @@ def look_at_studio(driver: WebDriver, pictures: Path | None) -> Iterator[str]:
                     )
                     if view == "run":
                         driver.find_element(By.CSS_SELECTOR, "#view-run button.main").click()
-                        verdict = (By.CSS_SELECTOR, "#view-run .verdict")
-                        WebDriverWait(driver, 100).until(lambda _: driver.find_elements(*verdict))
+                    ready = (By.CSS_SELECTOR, READY.get(view, "body"))
+                    WebDriverWait(driver, 100).until(lambda _: driver.find_elements(*ready))
 
                 yield from look_at(driver, show, f"studio-{Path(file).stem}-{view}", pictures)
 
