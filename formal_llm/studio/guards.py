@@ -35,10 +35,9 @@ def judge_trace(asked: Asked) -> Parts:
     except FormalLLMError as error:
         yield {"part": "problems", "problems": [problem(error)]}
         return
-    if more := len(traces) - _MOST_TRACES:
-        message = f"{more:,} more traces were not judged: formal-llm guard --verify judges all"
-        if more > 0:
-            yield {"part": "problems", "problems": [build_problem("warning", message)]}
+    if (more := len(traces) - _MOST_TRACES) > 0:
+        message = f"{more:,} more traces were not judged: formal-llm guard verify judges all"
+        yield {"part": "problems", "problems": [build_problem("warning", message)]}
 
 
 def _read_guard(asked: Asked) -> GuardRules:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import cast
 
 from formal_llm.errors import AuditError, FormalLLMError, InputError, Undecided
@@ -41,7 +42,7 @@ def check_procedure(asked: Asked) -> Parts:
         strategy = _find_strategy(procedure, text_of(asked, "near", ""))
         calls, cost = measure_strategy(procedure, strategy)
         ways = f"{strategy.count():,} ways; at most {calls} calls, cost {cost:g}"
-        rows.append({"name": strategy.task, "value": ways})
+        rows.append({"name": strategy.task.partition(" (")[0], "value": ways})
         shown = drawn(cut_around(picture_of(strategy), ["start"], MOST))
     except (InputError, Undecided) as error:
         shown = {"part": "undecided", "reason": str(error)}
@@ -65,13 +66,21 @@ def _find_strategy(procedure: Procedure, goal: str) -> Strategy:
 
 def judge_run(asked: Asked) -> Parts:
     """Where a run is in the strategy of its goal: of an outcome or of evidence, as JSON, or of a journal."""
-    procedure, plan = asked_procedure(asked), text_of(asked, "plan")
+    procedure, plan, goals = asked_procedure(asked), text_of(asked, "plan"), ""
     is_journal = FORMAT in plan[:200]
     try:
         if is_journal:
             # It names neither its goal, which is that whose strategy it follows farthest, nor what is still to be used.
-            runs = [_follow_outcome(procedure, one, sorted(procedure.names)) for one in _read_journal(procedure, plan)]
-            outcome, strategy, followed = max(runs, key=lambda run: len(run[2].taken))
+            runs = []
+            for one in _read_journal(procedure, plan):
+                with suppress(Undecided):  # another goal may be too large
+                    runs.append(_follow_outcome(procedure, one, sorted(procedure.names)))
+            if not runs:
+                raise InputError("there is no goal with a strategy that is small enough to follow the run")
+            ranks = [(len(followed.taken), f'"tool":"{outcome.goal}"' in plan) for outcome, _, followed in runs]
+            runs = [run for run, rank in zip(runs, ranks, strict=True) if rank == max(ranks)]
+            (outcome, strategy, followed), goals = runs[0], " or ".join(run[0].goal for run in runs[:3])
+            goals += f" or {len(runs) - 3} others" if len(runs) > 3 else ""
         else:
             outcome = ProcedureOutcome.from_data(json.loads(plan))
             known = sorted(outcome.known.keys() & procedure.names)
@@ -90,7 +99,7 @@ def judge_run(asked: Asked) -> Parts:
         "labels": [str(made.call) for made in outcome.calls],
     }
     valid = is_journal or place.question.startswith(outcome.ending)
-    reason = f"under way to {outcome.goal}; now: {place.question}" if is_journal and place.branches else place.question
+    reason = f"under way to {goals}; now: {place.question}" if is_journal and place.branches else place.question
     yield build_verdict(valid, reason, calls) | {"may_stop": not place.branches}
     yield drawn(mark_way(strategy, followed.taken, MOST))
 

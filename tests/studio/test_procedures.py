@@ -57,8 +57,9 @@ def test_a_run_under_way_is_shown_by_its_journal(tmp_path: Path) -> None:
         part("verdict", "judge", text, ".procedure", plan="".join(lines[:count])) for count in (2, 3, 4, 5)
     )
     assert [one["word"]["names"] for one in (begun, looked, acting, acted)] == [[], ["look"], ["look"], ["look", "act"]]
-    assert begun["reason"].startswith("under way to act; now: look(x) > 1")
-    assert looked["reason"] == acting["reason"] == "under way to act; now: act(x) succeeds"
+    assert begun["reason"].startswith("under way to act or other; now: look(x) > 1")
+    assert looked["reason"] == "under way to act or other; now: act(x) succeeds"
+    assert acting["reason"] == "under way to act; now: act(x) succeeds"
     assert acted["reason"] == "done: act"
     changed = "".join(lines).replace('"value":2', '"value":1')
     assert "changed" in part("problems", "judge", text, ".procedure", plan=changed)["problems"][0]["message"]
