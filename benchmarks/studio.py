@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -43,22 +42,17 @@ def keystroke(text: str) -> Iterator[tuple[str, float]]:
 
 def in_browser(text: str) -> tuple[float, int]:
     """The longest time from a key to the next frame of the page, in milliseconds; and how many keys were pressed."""
-    from selenium import webdriver
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import WebDriverWait
 
+    from tests.studio.browser import chromium
     from tests.studio.served import studio
 
-    options = webdriver.ChromeOptions()
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "large.cfg")
         file.write_text(text, encoding="utf-8")
-        with studio(str(file)) as served:
-            driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+        with studio(str(file)) as served, chromium() as driver:
             try:
                 driver.get(served.address)
                 WebDriverWait(driver, 120).until(lambda _: driver.find_element(By.ID, "problems") is not None)
@@ -75,7 +69,6 @@ def in_browser(text: str) -> tuple[float, int]:
                 frames = [float(one) for one in driver.execute_script("return window.keys")]
             finally:
                 driver.execute_script("window.onbeforeunload = null; window.studio.saved = window.studio.editor.text;")
-                driver.quit()
     return max(frames, default=16.0), len(typed)
 
 

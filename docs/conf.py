@@ -71,7 +71,21 @@ class FlowchartLexer(RegexLexer):
     }
 
 
+#: What keyboards and screen readers need beyond what Sphinx and Furo write: what scrolls sideways can have the focus.
+ACCESSIBLE = {
+    "body": {"<pre>": '<pre tabindex="0">', '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper'},
+    "furo_navigation_tree": {'role="heading"': 'role="heading" aria-level="2"'},
+}
+
+
+def make_accessible(_app: Sphinx, _page: str, _template: str, context: dict[str, object], _doctree: object) -> None:
+    for part, changes in ACCESSIBLE.items():
+        for written, wanted in changes.items():
+            context[part] = str(context.get(part, "")).replace(written, wanted)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("html-page-context", make_accessible, priority=900)  # after Furo, which writes the navigation
     app.add_lexer("cfg", GrammarLexer)
     app.add_lexer("pda", GrammarLexer)
     app.add_lexer("mermaid", FlowchartLexer)

@@ -126,6 +126,17 @@ colour    "Colorization"
 """
 ANSWERS = (2, 1, 2)
 NOT_ASKED = ("What a translation translates is not asked:", "only Captioning is left to make a text.")
+#: Colours of the overview, each with that of a dark page.
+DARK = {
+    "fill": {
+        "#ffffff": "#1a2128",
+        "#dde9f6": "#223a55",
+        "#f6f8fa": "#12171c",
+        "#27303a": "#e4e9ee",
+        "#5b6773": "#9dabb8",
+    },
+    "stroke": {"#c5cdd6": "#46525e", "#dde9f6": "#223a55", "#d6dce2": "#34404b", "#3b6ea5": "#7fb0e6"},
+}
 HEADS = (
     ("You write down what is valid", "once, as a text file"),
     ("A model answers by numbers", "only what can still be finished is offered"),
@@ -163,7 +174,11 @@ def overview() -> str:
         panels.append(_rectangle(16 + 310 * number, 16, 298, 330, "#f6f8fa", "#d6dce2"))
         panels.append(_text(34 + 310 * number, 46, f"{number + 1}  {head}", 14, bold=True))
         panels.append(_text(34 + 310 * number, 68, below, 12, colour="#5b6773"))
-    body = "\n".join([*panels, *shown, *forced, call])
+    dark = "".join(
+        f'[{name}="{light}"]{{{name}:{dark}}}' for name, shades in DARK.items() for light, dark in shades.items()
+    )
+    style = f"<style>@media (prefers-color-scheme:dark){{{dark}}}</style>"
+    body = "\n".join([style, *panels, *shown, *forced, call])
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 950 362" width="950" height="362">\n{body}\n</svg>\n'
 
 

@@ -15,27 +15,28 @@ from formal_llm.agents.modular.run import ModularRun
 from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.automata import Behaviour
-from formal_llm.pictures.page import escape_text, html_page
+from formal_llm.pictures.page import PALETTE, escape_text, html_page
 from formal_llm.planning.plans.usage import Usage
 
 #: The style sheet, which the pages of procedures use, too.
-STYLE = """
-:root { color-scheme: light dark; --line: #c8c8c8; --soft: #666; --user: #0a58ca; --model: #2e7d32;
-  --world: #8a5a00; --bad: #b00020; --box: #f6f6f6; }
-@media (prefers-color-scheme: dark) { :root { --line: #444; --soft: #aaa; --user: #7ab0ff; --model: #7fd183;
-  --world: #e0b060; --bad: #ff8a8a; --box: #222; } }
+STYLE = (
+    f"{PALETTE}"
+    """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.3rem; } h2 { font-size: 1.05rem; }
 section { border-left: 4px solid var(--line); padding: .2rem .9rem; margin: .9rem 0; }
 section.user { border-color: var(--user); } section.model, section.forced { border-color: var(--model); }
 section.environment { border-color: var(--world); }
-h2 small, .meta { color: var(--soft); font-weight: normal; font-size: .85rem; }
+.answer { font-size: 1.5rem; line-height: 1.3; overflow-wrap: anywhere; } .answer small { display: block; }
+h2 small, .answer small, .meta { color: var(--soft); font-weight: normal; font-size: .85rem; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; margin: .2rem 0; }
 .call { background: var(--box); padding: .4rem .7rem; border-radius: 6px; margin: .4rem 0; }
 .correction, .error { color: var(--bad); margin: .4rem 0; }
 table { border-collapse: collapse; } th { text-align: left; padding-right: 1.2rem; font-weight: 600; }
-th, td { vertical-align: top; overflow-wrap: anywhere; }
+th, td { vertical-align: top; } td { overflow-wrap: anywhere; }
+@media (max-width: 30rem) { th { padding-right: .5rem; font-size: .75rem; } }
 """
+)
 _BY = {"user": "asked", "model": "the model", "environment": "the environment", "forced": "the only way on"}
 
 
@@ -59,7 +60,8 @@ def run_page(
     title = transcript.segments[0].text if transcript.segments else transcript.agent
     parts = [f"<h1>{escape_text(title[:200])}</h1>"]
     if transcript.answer and error is None:
-        parts.append(f"<p><strong>{escape_text(transcript.answer)}</strong></p>")
+        answer = escape_text(transcript.answer)
+        parts.append(f'<p class="answer"><small>Answer</small> <strong>{answer}</strong></p>')
     corrections = _group_by_position(transcript.corrections)
     made = _group_by_position(calls)
     for place, segment in enumerate(transcript.segments):

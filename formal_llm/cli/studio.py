@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,6 +23,8 @@ Examples:
 
   formal-llm studio tea.mmd --port 8000 --no-browser
 
+  formal-llm studio refunds.procedure --follow run.journal
+
 Needs the extra studio: pip install "formal-llm[studio]".
 """
 
@@ -34,6 +38,10 @@ def studio(
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; any free port where left out.")] = 0,
+    follow: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A run that is under way: the journal of a procedure, the log of a guard."),
+    ] = None,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
     """Open the studio."""
@@ -46,5 +54,5 @@ def studio(
         err().print(f"the studio is at {address}")
         err().print("anyone with this address can use it, on this machine only; Ctrl-C ends it")
 
-    serve(Opened.of(file), port, tell, browser=browser)
+    serve(replace(Opened.of(file), followed=follow), port, tell, browser=browser)
     err().print("the studio is closed")

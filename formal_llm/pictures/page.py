@@ -6,6 +6,14 @@ from html import escape
 
 from formal_llm.pictures.visible import visible
 
+#: The colours of reports, in a style sheet: light and dark as the reader's machine is.
+PALETTE = """
+:root { color-scheme: light dark; --line: #c8c8c8; --soft: #5f5f5f; --user: #0a58ca; --model: #2e7d32;
+  --world: #8a5a00; --bad: #b00020; --box: #f6f6f6; }
+@media (prefers-color-scheme: dark) { :root { --line: #444; --soft: #aaa; --user: #7ab0ff; --model: #7fd183;
+  --world: #e0b060; --bad: #ff8a8a; --box: #222; } }
+html { background: Canvas; color: CanvasText; }
+"""
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>

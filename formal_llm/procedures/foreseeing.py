@@ -546,7 +546,8 @@ def _answer_decision(run: ForeseenRun, decision: Decision, outcome: ProcedureOut
     made = outcome.calls[place] if place < len(outcome.calls) else None
     if isinstance(decision.subject, Expression):
         history = CallHistory(run.procedure.tools, list(outcome.calls[:place]))
-        assessor = Assessor(run.procedure, history, outcome.known, run.procedure.names - outcome.known.keys())
+        absent = run.procedure.names - outcome.known.keys() - run.known.keys()
+        assessor = Assessor(run.procedure, history, outcome.known, absent)
         found = assessor.assess(ConditionNeed(decision.subject), {})
         return {"holds": YES, "refuted": NO, "stuck": UNCLEAR}.get(found.state)
     if kind == "ok":

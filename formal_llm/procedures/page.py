@@ -91,7 +91,7 @@ def _render_strategy(strategy: Strategy, followed: FollowedRun) -> str:
     """Render a strategy as a tree with the way of a run marked."""
     lines = map(escape_text, strategy.draw(followed.taken).split("\n"))
     marked = (f"<strong>{line}</strong>" if line.endswith("◀") else line for line in lines)
-    return f"<figure><pre>{chr(10).join(marked)}</pre></figure>"
+    return f'<figure tabindex="0"><pre>{chr(10).join(marked)}</pre></figure>'
 
 
 def _write(value: object) -> str:

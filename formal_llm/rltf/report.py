@@ -142,6 +142,7 @@ class Chart:
                 text = axes.annotate(
                     label, (x, 0), (-6 if left else 6, 6), xycoords=axes.get_xaxis_transform(),
                     textcoords="offset points", ha="right" if left else "left",
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.85},  # over the lines
                 )  # fmt: skip
                 text.set_in_layout(False)  # a long text must not shrink the plot
 

@@ -16,17 +16,19 @@ from formal_llm.planning.checking.texts import TextVerification, verify_text
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.overlay import way_picture
 from formal_llm.studio.drawn import drawn
-from formal_llm.studio.parts import Asked, Part, Parts, text_of
+from formal_llm.studio.guards import judge_trace
+from formal_llm.studio.parts import Asked, Part, Parts, build_verdict, text_of
 from formal_llm.studio.procedures import judge_run
-from formal_llm.studio.rules import MAX_STATES, ReadRules, asked_rules, is_procedure, problem
+from formal_llm.studio.rules import GUARD, MAX_STATES, PROCEDURE, ReadRules, asked_rules, ending_of, problem
 
 _RECORDING = "formal_llm.transcript/1"
 
 
 def judge(asked: Asked) -> Parts:
     """A plan or recording that was dropped on the page: whether it follows the rules, and where it leaves them."""
-    if is_procedure(asked):
-        yield from judge_run(asked)
+    others = {PROCEDURE: judge_run, GUARD: judge_trace}
+    if (ending := ending_of(asked)) in others:
+        yield from others[ending](asked)
         return
     written, plan_text = asked_rules(asked), text_of(asked, "plan")
     try:
@@ -50,12 +52,11 @@ def judge(asked: Asked) -> Parts:
 
 def _build_verdict(written: ReadRules, found: Verification) -> Part:
     text = found if isinstance(found, TextVerification) else None
-    return {
-        "part": "verdict", "valid": found.valid, "reason": found.reason, "word": written.word(found.word),
+    return build_verdict(found.valid, found.reason, written.word(found.word)) | {
         "position": found.position, "line": text.line if text is not None else None,
         "allowed": list(map(written.lookahead.automaton.label, found.allowed)), "may_stop": found.may_stop,
         "nearest": written.shown(found.nearest), "changes": _list_changes(found),
-        "skipped": list(text.skipped) if text is not None else [], "answers": None,
+        "skipped": list(text.skipped) if text is not None else [],
     }  # fmt: skip
 
 
@@ -124,11 +125,10 @@ def _replay_recording(written: ReadRules, recorded: Sequence[Sequence[str]]) -> 
     if not reason and not walk.done:
         reason = f"the recording ends after {len(answers)} answers, and the plan is not finished"
     allowed = walk.question.options if walk.question is not None else ()
-    return {
-        "part": "verdict", "valid": not reason, "reason": reason or "every recorded answer can be given here",
-        "word": written.word(walk.word), "position": len(walk.word) if reason else None, "line": None,
-        "allowed": [option.text for option in allowed], "may_stop": False, "nearest": None, "changes": [],
-        "skipped": [], "answers": [*answers],
+    verdict = build_verdict(not reason, reason or "every recorded answer can be given here", written.word(walk.word))
+    return verdict | {
+        "position": len(walk.word) if reason else None, "allowed": [option.text for option in allowed],
+        "answers": [*answers],
     }  # fmt: skip
 
 

@@ -11,9 +11,19 @@ from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.errors import FormalLLMError, Undecided
 from formal_llm.studio.drawn import drawn, rules_picture
+from formal_llm.studio.guards import check_guard
 from formal_llm.studio.parts import Asked, Part, Parts, text_of
 from formal_llm.studio.procedures import check_procedure, picture_procedure
-from formal_llm.studio.rules import MAX_STATES, ReadRules, asked_rules, build_problem, is_procedure, problem
+from formal_llm.studio.rules import (
+    GUARD,
+    MAX_STATES,
+    PROCEDURE,
+    ReadRules,
+    asked_rules,
+    build_problem,
+    ending_of,
+    problem,
+)
 
 #: How many plans are drawn at random.
 _SAMPLES = 5
@@ -23,8 +33,9 @@ _NAMES = 20
 
 def check(asked: Asked) -> Parts:
     """The problems, the picture and the language of rules, in this order, each as soon as it is known."""
-    if is_procedure(asked):
-        yield from check_procedure(asked)
+    others = {PROCEDURE: check_procedure, GUARD: check_guard}
+    if (ending := ending_of(asked)) in others:
+        yield from others[ending](asked)
         return
     try:
         written = asked_rules(asked)
@@ -38,7 +49,7 @@ def check(asked: Asked) -> Parts:
 
 def picture(asked: Asked) -> Parts:
     """The picture of rules, near the symbol that is named."""
-    if is_procedure(asked):
+    if ending_of(asked) == PROCEDURE:
         yield from picture_procedure(asked)
     else:
         yield drawn(rules_picture(asked_rules(asked), text_of(asked, "near", "")))

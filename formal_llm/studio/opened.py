@@ -12,7 +12,7 @@ from formal_llm import authored
 from formal_llm.authored.files import read_bytes, read_text
 from formal_llm.automata.notation.files import ENDINGS, endings
 from formal_llm.errors import FormalLLMError, ResourceNotFound
-from formal_llm.studio.rules import PROCEDURE
+from formal_llm.studio.rules import GUARD, PROCEDURE
 
 _EXAMPLE = """\
 # How to make tea. Change it and see what follows.
@@ -27,7 +27,7 @@ pour       "Pour into a cup"
 
 def list_endings() -> tuple[str, ...]:
     """Return the endings of the files that the studio opens."""
-    return (*endings(), PROCEDURE)
+    return (*endings(), PROCEDURE, GUARD)
 
 
 class Changed(FormalLLMError):
@@ -44,6 +44,7 @@ class Opened:
         ending: of which notation it is.
         text: what it held when it was read.
         version: identifies its contents; empty for a file that is not there yet.
+        followed: the file of a run that is under way: a journal, log or trace.
     """
 
     path: Path | None
@@ -51,6 +52,7 @@ class Opened:
     ending: str
     text: str
     version: str = ""
+    followed: Path | None = None
 
     @classmethod
     def of(cls, name: str | None) -> Opened:
@@ -78,6 +80,16 @@ class Opened:
                 raise FormalLLMError(f"{path}: there is no folder {path.parent}")
             return cls(path, path.name, path.suffix, "")
         return cls(path, path.name, path.suffix, read_text(path), _hash_file(path))
+
+    def read_followed(self) -> str:
+        """Read the file of the run that is under way; empty as long as it is not there.
+
+        Raises:
+            FormalLLMError: no run is followed, or its file cannot be read.
+        """
+        if self.followed is None:
+            raise FormalLLMError("no run is followed: open the studio with --follow FILE")
+        return read_text(self.followed) if self.followed.exists() else ""
 
     def save(self, text: str, version: str) -> str:
         """Write the text to the file, as a whole or not at all; gives its new version.

@@ -29,6 +29,14 @@ def text_of(asked: Asked, name: str, default: str | None = None) -> str:
     return value
 
 
+def build_verdict(valid: bool, reason: str, word: Part | None) -> Part:
+    """Build the verdict about what was made elsewhere, with nothing but what all verdicts have."""
+    return {
+        "part": "verdict", "valid": valid, "reason": reason, "word": word, "position": None, "line": None,
+        "allowed": [], "may_stop": False, "nearest": None, "changes": [], "skipped": [], "answers": None, "events": [],
+    }  # fmt: skip
+
+
 def answers_of(asked: Asked) -> list[list[int]]:
     """The answers so far: for each the numbers that were chosen.
 

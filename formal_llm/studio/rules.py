@@ -20,11 +20,11 @@ from formal_llm.studio.parts import Asked, Part, text_of
 
 #: The budget of states of a question about the rules.
 MAX_STATES = 20_000
-#: The ending of procedures, which are no rules of plans.
-PROCEDURE = ".procedure"
+#: The endings of procedures and of guards' rules, which are no rules of plans.
+PROCEDURE, GUARD = ".procedure", ".guard"
 #: What messages call the text in the editor.
-_NAME = "rules"
-_PLACE = re.compile(rf"{_NAME}(?:\.\w+)?(?::(\d+)(?::(\d+))?)?: ", re.DOTALL)
+NAME = "rules"
+_PLACE = re.compile(rf"{NAME}(?:\.\w+)?(?::(\d+)(?::(\d+))?)?: ", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def read(text: str, ending: str) -> ReadRules:
         FormalLLMError: it cannot be read.
     """
     with catch_warnings(record=True, action="always") as caught:
-        rules = read_rules_text(text, _NAME + ending)
+        rules = read_rules_text(text, NAME + ending)
         names = rules.placeholders if isinstance(rules, Flowchart) else ()
         source = automaton_of(rules, {name: f"{{{name}}}" for name in names})
     messages = dict.fromkeys(str(one.message) for one in caught)
@@ -88,7 +88,7 @@ def asked_rules(asked: Asked, name: str = "text") -> ReadRules:
         FormalLLMError: they cannot be read.
         BadQuestion: there are none.
     """
-    return read(text_of(asked, name), text_of(asked, "ending", ".cfg"))
+    return read(text_of(asked, name), ending_of(asked))
 
 
 def asked_procedure(asked: Asked) -> Procedure:
@@ -98,12 +98,12 @@ def asked_procedure(asked: Asked) -> Procedure:
         FormalLLMError: it cannot be read.
         BadQuestion: there is none.
     """
-    return Procedure.from_string(text_of(asked, "text"), file=_NAME + PROCEDURE)
+    return Procedure.from_string(text_of(asked, "text"), file=NAME + PROCEDURE)
 
 
-def is_procedure(asked: Asked) -> bool:
-    """Whether a procedure is asked about."""
-    return text_of(asked, "ending", ".cfg") == PROCEDURE
+def ending_of(asked: Asked) -> str:
+    """The ending of what is asked about, which determines its notation."""
+    return text_of(asked, "ending", ".cfg")
 
 
 def _build_warning(message: str) -> Part:

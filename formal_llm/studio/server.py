@@ -132,8 +132,8 @@ def application(opened: Opened, workers: Workers, token: str, port: int) -> ASGI
         forms = {form: meaning for form, meaning in provider_forms().items() if form != "person"}
         return JSONResponse({
             "name": opened.name, "ending": opened.ending, "text": opened.text, "version": opened.version,
-            "writable": opened.path is not None, "endings": [one for one in list_endings() if one != ".mermaid"],
-            "llms": forms,
+            "writable": opened.path is not None, "followed": opened.followed is not None,
+            "endings": [one for one in list_endings() if one != ".mermaid"], "llms": forms,
         })  # fmt: skip
 
     async def saved(request: Request) -> Response:
@@ -145,6 +145,12 @@ def application(opened: Opened, workers: Workers, token: str, port: int) -> ASGI
             return JSONResponse({"version": opened.save(text, version)})
         except FormalLLMError as error:
             return JSONResponse({"problem": str(error)}, 409 if isinstance(error, Changed) else 400)
+
+    async def followed(_: Request) -> Response:
+        try:
+            return JSONResponse({"text": opened.read_followed()})
+        except FormalLLMError as error:
+            return JSONResponse({"problem": str(error)}, 400)
 
     async def answered(request: Request) -> Response:
         asked = await _read_json(request)
@@ -158,6 +164,7 @@ def application(opened: Opened, workers: Workers, token: str, port: int) -> ASGI
 
     routes = [
         Route("/", shown), Route("/page/{name}", shown), Route("/api/start", started),
+        Route("/api/followed", followed),
         Route("/api/save", saved, methods=["POST"]), Route("/api/ask", answered, methods=["POST"]),
     ]  # fmt: skip
     return OriginGuard(Starlette(routes=routes), token, port)

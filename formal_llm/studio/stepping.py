@@ -84,7 +84,7 @@ def _describe_position(written: ReadRules, here: Stepping) -> Part:
         "state": here.state,
         "stack": list(stack[:_STACK]),
         "deeper": max(0, len(stack) - _STACK),
-        "limits": [asdict(one) for one in here.limits],
+        "limits": [{**asdict(one), "amount": one.amount} for one in here.limits],
     }
 
 

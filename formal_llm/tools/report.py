@@ -1,4 +1,4 @@
-"""A result as one web page: inputs and output, the plan as a diagram, then every step with its output and time.
+"""A result as one web page: output and inputs, the plan as a diagram, then every step with its output and time.
 
 The page is self-contained: images are embedded thumbnails, every text is escaped, nothing is loaded, and the content
 security policy forbids scripts and addresses even if a kind's own ``show`` is faulty.
@@ -10,30 +10,34 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from formal_llm.errors import ToolError
-from formal_llm.pictures.page import escape_text, html_page
+from formal_llm.pictures.page import PALETTE, escape_text, html_page
 from formal_llm.tools.result import Result, StepResult
 
-_STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #222; }
+_STYLE = (
+    f"{PALETTE}"
+    """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }
 h1 { font-size: 1.3rem; } h2 { font-size: 1.05rem; margin: 0; }
-section { border: 1px solid #ccc; border-radius: 6px; padding: .8rem 1rem; margin: 1rem 0; }
-section.failed { border-color: #b00; } .error { color: #b00; }
-.meta { color: #666; font-size: .9em; }
+section { border: 1px solid var(--line); border-radius: 6px; padding: .8rem 1rem; margin: 1rem 0; }
+section.failed { border-color: var(--bad); } .error { color: var(--bad); }
+.meta { color: var(--soft); font-size: .9em; }
+.result { font-size: 1.6rem; line-height: 1.3; } .result figure { max-width: none; } .result img { width: 32rem; }
 .flow { display: flex; flex-wrap: wrap; gap: 1rem; align-items: flex-start; }
-figure { margin: .5rem 0; max-width: 20rem; } figcaption, .size { color: #666; font-size: .85em; margin: 0; }
-img { max-width: 100%; image-rendering: auto; border: 1px solid #eee; }
+figure { margin: .5rem 0; max-width: 20rem; } figcaption, .size { color: var(--soft); font-size: .85rem; margin: 0; }
+img { max-width: 100%; image-rendering: auto; border: 1px solid var(--line); }
 .text, pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; }
-.arrow { align-self: center; font-size: 1.4rem; color: #666; }
+.arrow { align-self: center; font-size: 1.4rem; color: var(--soft); }
 code { overflow-wrap: anywhere; }
-.warning { border-left: 4px solid #d08000; background: #fff6e0; padding: .5rem .8rem; margin: .5rem 0; }
+.warning { border-left: 4px solid var(--world); background: var(--box); padding: .5rem .8rem; margin: .5rem 0; }
 .plan { overflow-x: auto; padding: .3rem 0; }
 .node, .arguments { display: flex; gap: .5rem; }
 .node { align-items: center; } .arguments { flex-direction: column; align-items: flex-end; }
-.box { border: 1px solid #557; border-radius: 6px; padding: .3rem .6rem; white-space: nowrap; background: #f4f6fb; }
-.box.given { border-style: dashed; background: #fff; } .box.failed { border-color: #b00; color: #b00; }
+.box { border: 1px solid var(--soft); border-radius: 6px; padding: .3rem .6rem; white-space: nowrap; }
+.box.given { border-style: dashed; background: none; } .box.failed { border-color: var(--bad); color: var(--bad); }
 th { text-align: left; vertical-align: top; padding-right: 1rem; font-weight: 600; white-space: nowrap; }
 td { overflow-wrap: anywhere; }
 """
+)
 
 
 #: The maximum number of steps of a plan that is drawn; a larger diagram would be unreadable.
@@ -84,20 +88,20 @@ def save_report(
 
 
 def _write_result(result: Result) -> list[str]:
-    """Return the HTML of the inputs and the output, the plan, and its steps."""
-    parts = []
+    """Return the HTML of the output or the error, the inputs, the plan, and its steps."""
+    parts = [] if result.error is None else [f'<p class="result error">{escape_text(str(result.error))}</p>']
     input_steps = list({(step.name, step.value): step for step in result.steps if step.state == "given"}.values())
     if result.error is None and input_steps and result.steps[0] not in input_steps:
-        before, after = ("".join(map(_show_value, steps)) for steps in (input_steps, result.steps[:1]))
-        parts.append(f'<div class="flow">{before}<span class="arrow">&#8594;</span>{after}</div>')
+        parts.append(f'<div class="result">{_show_value(result.steps[0])}</div>')
+        parts.append(f'<p class="meta">from</p><div class="flow">{"".join(map(_show_value, input_steps))}</div>')
     if 1 < len(result.steps) <= _MOST_BOXES:
-        parts.append(f'<div class="plan">{_draw_plan(result.steps)}</div>')
+        parts.append(
+            f'<div class="plan" tabindex="0" role="region" aria-label="The plan">{_draw_plan(result.steps)}</div>'
+        )
     if result.plan.call is not None:
         parts.append(f"<p><code>{escape_text(str(result.plan.call))}</code></p>")
     figures = f"{result.seconds:.3f} s" + (f", cost {result.cost:g}" if result.cost else "")
     parts.append(f'<p class="meta">{figures}</p>')
-    if result.error is not None:
-        parts.append(f'<p class="error">{escape_text(str(result.error))}</p>')
     numbers = {step.position: step for step in result.plan.steps}
     tools = [step for step in result.steps if step.inputs or step.state not in ("given", "not run")]
     tools.sort(key=lambda step: numbers[step.position].number if step.position in numbers else -step.position)

@@ -1,13 +1,14 @@
 """The studio in a real browser, as a person uses it: typing, mending, stepping to the end of a plan, exporting.
 
 Needs selenium and a Chromium with its driver (Debian: ``apt-get install chromium chromium-driver``); it is skipped, and
-says so, where there is none. ``STUDIO_SCREENSHOTS=FOLDER`` keeps pictures of what was seen.
+says so, where there is none. ``STUDIO_SCREENSHOTS=FOLDER`` keeps pictures of what was seen, and ``AXE_CORE=FILE`` names
+the file axe.min.js of the npm package axe-core, by whose rules the page is examined.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,10 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from formal_llm import CFG
 from formal_llm.studio.opened import Opened
+from tests.studio.browser import AXE, CHROMIUM, DRIVER, SIZES, chromium, emulate, page_width, serious_findings
 from tests.studio.served import Served, studio
 from tests.studio.texts import HOSTILE
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no Chromium with its driver on this machine"),
@@ -90,24 +90,16 @@ class Page:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    options = webdriver.ChromeOptions()
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en"):
-        options.add_argument(argument)
-    options.add_argument("--window-size=1400,980")
-    options.binary_location = str(CHROMIUM)
     downloads = tmp_path_factory.mktemp("downloads")
-    allowed = {
-        "download.default_directory": str(downloads),
-        "profile.default_content_setting_values.automatic_downloads": 1,
-    }
-    options.add_experimental_option("prefs", allowed)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    driver.set_script_timeout(PATIENCE)
-    try:
+    with chromium(downloads) as driver:
+        driver.set_script_timeout(PATIENCE)
         yield Page(driver, downloads)
-    finally:
-        driver.quit()
+
+
+@pytest.fixture(autouse=True)
+def desk(page: Page) -> None:
+    """Each test begins at a desk."""
+    emulate(page.driver)
 
 
 @pytest.fixture(scope="module")
@@ -257,6 +249,120 @@ def test_hostile_labels_do_not_script(page: Page, served: Served) -> None:
         page.driver.execute_script("return document.querySelectorAll('main script, main img:not(#picture)').length")
         == 0
     )
+
+
+VIEWS = ("rules", "picture", "plans", "step", "tree", "run", "judge", "compare")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_everything_is_within_the_window(page: Page, served: Served, size: str) -> None:
+    emulate(page.driver, size)
+    page.open(served)
+    width = SIZES[size][0]
+    shown = [view for view in VIEWS if page.one(f"#tab-{view}").is_displayed()]
+    assert shown == list(VIEWS if width < 800 else VIEWS[2:])
+    for view in shown:
+        page.one(f"#tab-{view}").click()
+        assert page_width(page.driver) == width
+        for control in ("save", "export", "theme", f"tab-{view}"):
+            box = page.driver.find_element(By.ID, control).rect
+            assert box["x"] >= 0 and box["x"] + box["width"] <= width, (view, control)
+        panes = [name for name in ("left", "right", f"view-{view}") if page.all(f"#{name}")]
+        visible = [name for name in panes if page.driver.find_element(By.ID, name).is_displayed()]
+        assert len(visible) == (1 if width < 800 else 3)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_plan_is_made_by_keyboard_alone(page: Page, served: Served, size: str) -> None:
+    """From the address bar: rules are written, a plan is kept as an example, another is stepped to its end."""
+    emulate(page.driver, size)
+    page.open(served)
+
+    def press(*keys: str) -> None:
+        webdriver.ActionChains(page.driver).send_keys(*keys).perform()
+
+    def go_to(selector: str, *keys: str) -> None:
+        """Press Tab, or other keys, until an element has the focus."""
+        for _ in range(60):
+            if page.driver.execute_script("return document.activeElement.matches(arguments[0])", selector):
+                return
+            press(*(keys or (Keys.TAB,)))
+        raise AssertionError(f"Tab does not lead to {selector}")
+
+    go_to("a.skip")
+    press(Keys.ENTER)
+    go_to("#text")
+    webdriver.ActionChains(page.driver).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).perform()
+    press("S -> open S close | rest", Keys.ENTER, "%limit 1 open")
+    page.until(lambda: page.all("#count") and page.one("#count").get_attribute("textContent") == "2")
+    go_to('[role="tab"][aria-selected="true"]')
+    while page.one('[role="tab"][aria-selected="true"]').get_attribute("id") != "tab-plans":
+        press(Keys.ARROW_RIGHT)
+    go_to("#view-plans .judged")
+    press(Keys.ENTER)
+    page.until(lambda: page.all('#view-plans .judged[aria-pressed="true"]'))
+    go_to("#tab-plans", Keys.SHIFT, Keys.TAB)
+    press(Keys.ARROW_RIGHT)
+    page.until(lambda: page.all("ol.options button"))
+    go_to("ol.options button")
+    press("1")
+    page.until(lambda: page.all("#finished"))
+    page.shot(f"keyboard-{size}")
+    assert page.problems() == []
+
+
+def test_plans_stay_and_the_faulty_line_is_seen_on_an_error(page: Page, served: Served) -> None:
+    page.open(served)
+    page.type("# a comment\n" * 60 + NESTED)
+    page.until(lambda: page.text("count") == "3")
+    area = page.one("#text")
+    area.send_keys(Keys.CONTROL, Keys.END)
+    area.send_keys("x - y")
+    page.until(lambda: "error in line 64" in page.text("problems"))
+    assert page.text("count") == "3"
+    assert "The rules have an error" in page.text("view-plans")
+    (mark,) = page.all("#marks .error")
+    page.until(lambda: mark.rect["y"] + mark.rect["height"] <= page.one("#problems").rect["y"])
+
+
+def test_words_are_coloured_where_they_are_written(page: Page, served: Served) -> None:
+    page.open(served)
+    page.type('%limit 2 open # twice\nS -> open S close | rest "a # b"\n')
+    found = [(one.get_attribute("class"), one.text) for one in page.all("#colours span")]
+    assert found == [
+        ("word", "%limit"), ("comment", "# twice"), ("arrow", "->"), ("arrow", "|"), ("string", '"a # b"'),
+    ]  # fmt: skip
+    area = page.one("#text").get_attribute("value")
+    assert page.one("#colours pre").get_attribute("textContent").rstrip("\n") == area.rstrip("\n")
+
+
+def test_a_guard_follows_a_run_that_is_under_way(page: Page, tmp_path: Path) -> None:
+    (tmp_path / "desk.guard").write_text("approved: approve\npay: pay\nrule first: approved before pay\n")
+    trace = tmp_path / "run.json"
+    with studio("desk.guard", "--follow", "run.json", cwd=tmp_path) as served:
+        page.open(served)
+        assert not page.one("#tab-step").is_displayed()
+        assert page.one("#tab-judge").text == "Judge a trace"
+        rows = [{"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "pay", "arguments": "{}"}}]}]
+        trace.write_text(json.dumps(rows))
+        page.until(lambda: "it breaks rules" in page.text("judged"))
+        assert "block: pay cannot be called now" in page.text("judged")
+        page.shot("guard")
+        page.driver.get("about:blank")  # the studio ends without a page that still asks it something
+
+
+@pytest.mark.skipif(AXE is None, reason="AXE_CORE does not name the file axe.min.js of the npm package axe-core")
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_serious(page: Page, served: Served, size: str, dark: bool) -> None:
+    assert AXE is not None
+    emulate(page.driver, size, dark=dark)
+    page.open(served)
+    for view in VIEWS:
+        if page.one(f"#tab-{view}").is_displayed():
+            page.one(f"#tab-{view}").click()
+            page.until(lambda: page.text("status") != "checking …")
+            assert serious_findings(page.driver, AXE) == []
 
 
 def test_another_page_in_the_same_browser_cannot_reach_it(page: Page, served: Served) -> None:

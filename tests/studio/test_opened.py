@@ -1,5 +1,6 @@
 """The file that the studio was opened with."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,12 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
 def test_a_procedure_is_opened(tmp_path: Path) -> None:
     (tmp_path / "my.procedure").write_text("check look(x)\n")
     assert Opened.of(str(tmp_path / "my.procedure")).ending == ".procedure"
+
+
+def test_a_followed_run_is_empty_until_its_file_is_there(tmp_path: Path) -> None:
+    opened = replace(Opened.of(None), followed=tmp_path / "run.journal")
+    assert opened.read_followed() == ""
+    (tmp_path / "run.journal").write_text("a line\n")
+    assert opened.read_followed() == "a line\n"
+    with pytest.raises(FormalLLMError, match="--follow"):
+        Opened.of(None).read_followed()

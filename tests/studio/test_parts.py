@@ -2,7 +2,8 @@
 
 import pytest
 
-from formal_llm.studio.parts import BadQuestion, answers_of, text_of
+from formal_llm.studio.parts import BadQuestion, answers_of, build_verdict, text_of
+from tests.studio.texts import part
 
 
 def test_texts() -> None:
@@ -19,3 +20,7 @@ def test_answers() -> None:
     for bad in (1, [1], [[True]], [["1"]], "11"):
         with pytest.raises(BadQuestion):
             answers_of({"answers": bad})
+
+
+def test_verdicts_have_the_same_keys() -> None:
+    assert build_verdict(True, "it fits", None).keys() == part("verdict", "judge", plan="boil_water").keys()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from formal_llm.procedures import Procedure, run_procedure, write_evidence
 from tests.studio.texts import part, parts
@@ -45,3 +46,20 @@ def test_a_run_is_shown_where_it_is() -> None:
         assert "Marked:" in picture["text"]
     for plan in ("[]", "{}", "nonsense", '{"goal": "act"}'):
         assert "act --json" in part("problems", "judge", TEXT, ".procedure", plan=plan)["problems"][0]["message"]
+
+
+def test_a_run_under_way_is_shown_by_its_journal(tmp_path: Path) -> None:
+    text, journal = TEXT.replace('? "It seems right."', "look(x) > 2"), tmp_path / "run.journal"
+    tools = {"look": lambda x: 2, "act": lambda x: True, "other": lambda x: True}
+    run_procedure(Procedure.from_string(text), "", None, tools, goal="act", known={"x": 3}, journal=journal)
+    lines = journal.read_text().splitlines(keepends=True)
+    begun, looked, acting, acted = (
+        part("verdict", "judge", text, ".procedure", plan="".join(lines[:count])) for count in (2, 3, 4, 5)
+    )
+    assert [one["word"]["names"] for one in (begun, looked, acting, acted)] == [[], ["look"], ["look"], ["look", "act"]]
+    assert begun["reason"].startswith("under way to act or other; now: look(x) > 1")
+    assert looked["reason"] == "under way to act or other; now: act(x) succeeds"
+    assert acting["reason"] == "under way to act; now: act(x) succeeds"
+    assert acted["reason"] == "done: act"
+    changed = "".join(lines).replace('"value":2', '"value":1')
+    assert "changed" in part("problems", "judge", text, ".procedure", plan=changed)["problems"][0]["message"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from itertools import combinations, islice
 from typing import Literal
@@ -15,6 +16,7 @@ from typing import Literal
 from formal_llm.automata import Lookahead, Word
 from formal_llm.automata.languages.word_lists import FURTHER
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, LimitedConfiguration
+from formal_llm.automata.models.quantities import Amount, format_amount, read_amount
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import FormalLLMError, InfiniteLanguage, InvalidAnswer, NoValidPlan, Undecided
 from formal_llm.llms.question import Option, Question
@@ -50,8 +52,17 @@ class LimitLeft:
     now: int
     whole: int
 
+    @property
+    def amount(self) -> str:
+        """How much of how much, in the unit of the limit: ``"1h55 of 2h"``."""
+        if self.terminal is not None:
+            return f"{self.now} of {self.whole}"
+        edge = read_amount(self.line.rpartition(" ")[2])
+        now = Decimal(edge) * self.now / (self.whole or 1)
+        return f"{format_amount(Amount(now, edge.unit) if isinstance(edge, Amount) else now)} of {format_amount(edge)}"
+
     def __str__(self) -> str:
-        return f"{self.line} ({self.now} of {self.whole} {self.kind})"
+        return f"{self.line} ({self.amount} {self.kind})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ export function el(tag, properties = {}, ...children) {
 export const byId = (id) => document.getElementById(id);
 
 /** A plan as a row of its steps; `wrong` is the place of the step that may not stand there. */
-export function planRow(plan, { wrong = null, more = [] } = {}) {
+export function planRow(plan, wrong = null) {
   const steps = plan.labels.map((label, place) =>
     el("li", { class: place === wrong ? "step wrong" : "step", title: plan.names[place] }, label));
   if (!steps.length) steps.push(el("li", { class: "step" }, "ε (the empty plan)"));
-  return el("ol", { class: "plan" }, steps, more);
+  return el("ol", { class: "plan" }, steps);
 }
 
 /** Hand a file to the person. */

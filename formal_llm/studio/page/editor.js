@@ -1,20 +1,45 @@
-// The editor: a plain text area, with line numbers and marks laid around it. Only what is visible is drawn, so that a
-// file of ten thousand lines costs no more than one of fifty.
+// The editor: a plain text area, with line numbers, marks and coloured words laid around it. Only what is visible is drawn,
+// so that a file of ten thousand lines costs no more than one of fifty.
 import { byId, el } from "./dom.js";
 
 const LINE = 20, TOP = 8, LEFT = 10, TAB = 4;
+/** The most characters of a line that are coloured. */
+const MOST = 2000;
+const COMMENTS = { ".mmd": "%%.*", ".agent": "[#;].*" };
+const WORDS = {
+  ".mmd": "\\b(?:flowchart|graph|subgraph|end|direction)\\b", ".agent": "(?<=\\():?[\\w>-]+|:[\\w-]+",
+  ".procedure": "\\b(?:goal|check|action|fact|constant|all|any|first|none|in order|or|and|not)\\b",
+  ".guard": "(?<![\\w.-])(?:rule|tools|for each|before|after|never|only|at most|at least|between|until|since|within|budget|with|block|ask|warn|log|or|and|not)(?![\\w-])",
+};
+/** What is coloured in a line: a comment, a text, a word of the notation, an arrow or bar. */
+function colours(ending) {
+  return new RegExp(`(${COMMENTS[ending] ?? "#.*"})|("(?:[^"\\\\]|\\\\.)*"?)|(%\\w+|${WORDS[ending] ?? "\\bsome(?=\\s*\\()"})|([-=.]{1,3}>|→|::=|[|])`, "g");
+}
 
 export class Editor {
   constructor(onChange) {
     this.area = byId("text");
     this.gutter = byId("gutter");
     this.marks = byId("marks");
+    this.colours = byId("colours");
     this.problems = [];
     this.lines = 1;
     this.pen = document.createElement("canvas").getContext("2d");
     this.area.addEventListener("input", () => { this.count(); this.draw(); onChange(); });
     this.area.addEventListener("scroll", () => this.draw());
-    new ResizeObserver(() => this.draw()).observe(this.area);
+    new ResizeObserver(() => this.resized()).observe(this.area);
+  }
+
+  /** The bar of problems takes room from the editor: the line that is written stays in sight. */
+  resized() {
+    const line = this.area.value.slice(0, this.area.selectionStart).split("\n").length, hidden = TOP + line * LINE - this.area.scrollTop - this.area.clientHeight;
+    if (hidden > 0 && document.activeElement === this.area) this.area.scrollTop += hidden + LINE;
+    this.draw();
+  }
+
+  set ending(ending) {
+    this.pattern = colours(ending);
+    this.draw();
   }
 
   get text() { return this.area.value; }
@@ -54,6 +79,21 @@ export class Editor {
     this.gutter.replaceChildren(...numbers);
     const seen = this.problems.filter((one) => one.line - 1 >= first && one.line - 1 <= last);
     this.marks.replaceChildren(...seen.map((one) => this.mark(one)));
+    const text = el("pre", {}, ...this.area.value.slice(this.begin(first), this.begin(last + 1)).split("\n").flatMap((line) => [...this.coloured(line), "\n"]));
+    text.style.left = `${LEFT - this.area.scrollLeft}px`;
+    text.style.top = `${TOP + first * LINE - top}px`;
+    this.colours.replaceChildren(text);
+  }
+
+  /** The parts of a line, each in its colour. */
+  *coloured(line) {
+    let at = 0;
+    for (const found of this.pattern ? line.slice(0, MOST).matchAll(this.pattern) : []) {
+      yield line.slice(at, found.index);
+      yield el("span", { class: ["comment", "string", "word", "arrow"][found.slice(1).findIndex(Boolean)] }, found[0]);
+      at = found.index + found[0].length;
+    }
+    yield line.slice(at);
   }
 
   mark(problem) {
@@ -80,7 +120,7 @@ export class Editor {
     let at = 0;
     for (let n = 0; n < line; n++) {
       const end = this.area.value.indexOf("\n", at);
-      if (end < 0) break;
+      if (end < 0) return this.area.value.length;
       at = end + 1;
     }
     return at;

@@ -1,5 +1,5 @@
 // What was made elsewhere: a run of a model, a plan or a recording that is judged, another version that is compared.
-import { ask, cancel } from "./ask.js";
+import { ask, cancel, fetched } from "./ask.js";
 import { byId, el, planRow } from "./dom.js";
 
 const problemsOf = (part) => part.problems.map((one) => el("p", { class: one.kind }, [one.message, one.way_out].filter(Boolean).join("\n")));
@@ -50,7 +50,7 @@ export class Run {
 
   finished(part) {
     const step = part.answers === null ? null : el("button", { type: "button", onclick: () => this.studio.stepTo(part.answers) }, "Step through it");
-    this.log.append(el("li", {}, el("p", { class: "verdict good" }, `A plan after ${part.questions} questions`), planRow(part.word), el("pre", { class: "prompt" }, part.plan), step));
+    this.log.append(el("li", {}, el("p", { class: "verdict good" }, `A plan after ${part.questions} questions`), planRow(part.word), el("pre", { class: "prompt", tabindex: "0" }, part.plan), step));
   }
 
   /** Where the model stands, in the picture. */
@@ -64,7 +64,7 @@ export class Run {
 export class Judge {
   constructor(studio) {
     this.studio = studio;
-    this.area = el("textarea", { class: "drop", id: "plan", "aria-label": "A plan, or a recording", placeholder: "Drop a file here, or type: the steps of a plan, names with blanks between them, a recording of answers (.jsonl), a transcript of an agent, the outcome of a procedure (act --json)." });
+    this.area = el("textarea", { class: "drop", id: "plan", "aria-label": "A plan, or a recording", placeholder: "Drop a file here, or type: the steps of a plan, names with blanks between them, a recording of answers (.jsonl), a transcript of an agent, the outcome or journal of a procedure, a trace for a guard." });
     this.file = el("input", { type: "file", "aria-label": "A file with a plan", onchange: () => this.open(this.file.files[0]) });
     this.result = el("div", { "aria-live": "polite", id: "judged" });
     byId("view-judge").replaceChildren(this.area, el("div", { class: "bar" }, el("button", { type: "button", class: "main", id: "judge", onclick: () => this.judge() }, "Judge"), this.file), this.result);
@@ -78,19 +78,37 @@ export class Judge {
     this.judge();
   }
 
+  /** Judge a run that is under way again whenever its file has grown. */
+  follow() {
+    this.studio.tab("judge");
+    const look = async () => {
+      try {
+        const { text } = await fetched("api/followed");
+        if (text !== this.area.value) { this.area.value = text; await this.judge(); }
+      } catch (error) { this.result.replaceChildren(el("p", { class: "error" }, error.message)); }
+      setTimeout(look, 1000);
+    };
+    look();
+  }
+
   async judge() {
     this.studio.picture.forget("judge");
-    this.result.replaceChildren(el("p", { class: "note" }, "…"));
+    const found = [];
     await ask("judge", "judge", { ...this.studio.rules, plan: this.area.value }, (part) => {
-      if (part.part === "verdict") this.result.replaceChildren(...this.verdict(part));
+      if (part.part === "verdict") found.push(...this.verdict(part));
       else if (part.part === "picture") this.studio.picture.keep("judge", part);
-      else if (part.part === "problems") this.result.replaceChildren(...problemsOf(part));
-      else if (part.part === "given up" || part.part === "bad question") this.result.replaceChildren(el("p", { class: "error" }, part.reason));
+      else if (part.part === "problems") found.push(...problemsOf(part));
+      else if (part.part === "given up" || part.part === "bad question") found.push(el("p", { class: "error" }, part.reason));
+      this.result.replaceChildren(...found);
     });
   }
 
   verdict(part) {
-    const rows = [el("p", { class: `verdict ${part.valid ? "good" : "bad"}` }, part.valid ? `Valid: ${part.reason}` : `Not valid: ${part.reason}`), planRow(part.word, { wrong: part.position })];
+    const rows = [el("p", { class: `verdict ${part.valid ? "good" : "bad"}` }, part.valid ? `Valid: ${part.reason}` : `Not valid: ${part.reason}`)];
+    if (part.word) rows.push(planRow(part.word, part.position));
+    if (part.events.length) rows.push(el("ol", { class: "log" }, part.events.map((one) => el("li", {}, el("span", { class: "note" }, one.place), one.text,
+      one.action ? el("p", { class: one.action === "block" ? "error" : "warned" }, `${one.action}: ${one.why}`) : null))));
+    if (part.events.length && part.changes.length) rows.push(el("h3", {}, "Nearest trace that keeps the rules"), el("p", {}, part.changes.join("; ")));
     if (part.allowed.length && !part.valid) rows.push(el("h3", {}, "There could stand"), el("p", {}, part.allowed.slice(0, 40).join(" / ")));
     if (!part.valid && part.nearest) rows.push(el("h3", {}, "Nearest valid plan, which the picture shows"), planRow(part.nearest), el("ul", {}, part.changes.map((one) => el("li", {}, one))));
     if (part.skipped.length) rows.push(el("h3", {}, "Left out as no step"), el("ul", {}, part.skipped.map((one) => el("li", {}, one))));
@@ -134,7 +152,7 @@ export class Compare {
     const length = part.up_to === null ? "" : ` of at most ${part.up_to} terminals`;
     if (part.equal) rows.push(el("p", { class: "verdict good" }, part.exact ? "The same plans." : `The same plans${length}; longer ones were not compared.`));
     else rows.push(el("p", { class: "verdict bad" }, "Not the same plans."));
-    const only = (title, plan) => rows.push(el("h3", {}, title), plan ? planRow(plan, { more: this.studio.plans.judging(plan) }) : el("p", {}, part.exact ? "nothing" : `nothing${length}`));
+    const only = (title, plan) => rows.push(el("h3", {}, title), plan ? this.studio.plans.row(plan) : el("p", {}, part.exact ? "nothing" : `nothing${length}`));
     if (!part.equal) { only(`Only ${this.name}: a shortest plan`, part.only_before); only("Only now: a shortest plan", part.only_now); }
     if (part.counts.length) rows.push(el("h3", {}, "How many plans of each length"), el("table", {}, el("thead", {}, el("tr", {}, ["length", "before", "now"].map((one) => el("th", { scope: "col" }, one)))), el("tbody", {}, part.counts.map((row) => el("tr", {}, row.map((one) => el("td", {}, String(one))))))));
     return rows;

@@ -10,7 +10,12 @@ import { Tree } from "./tree.js";
 
 /** Milliseconds of rest before a check; longer where the last one took long. */
 const REST = 120, LONG_REST = 350;
-const VIEWS = ["plans", "step", "tree", "run", "judge", "compare"];
+const VIEWS = ["rules", "picture", "plans", "step", "tree", "run", "judge", "compare"];
+/** The views that are tabs in one column only, and lie beside the others where there is room. */
+const PANES = ["rules", "picture"];
+/** What is judged by notations that are about no plans. */
+const JUDGED = { ".procedure": "Judge a run", ".guard": "Judge a trace" };
+const column = matchMedia("(max-width: 800px)");
 
 class Studio {
   constructor(start) {
@@ -32,6 +37,9 @@ class Studio {
     byId("name").textContent = start.name;
     document.title = `${start.name} – studio`;
     this.tab("plans");
+    this.notation();
+    if (column.matches) this.tab("rules");
+    if (start.followed) this.judge.follow();
     this.check(0);
   }
 
@@ -42,11 +50,12 @@ class Studio {
 
   bind() {
     const select = byId("ending");
-    const names = { ".cfg": "grammar (.cfg)", ".mmd": "flowchart (.mmd)", ".pda": "automaton (.pda)", ".agent": "behaviour (.agent)", ".procedure": "procedure (.procedure)" };
+    const names = { ".cfg": "grammar (.cfg)", ".mmd": "flowchart (.mmd)", ".pda": "automaton (.pda)", ".agent": "behaviour (.agent)", ".procedure": "procedure (.procedure)", ".guard": "guard (.guard)" };
     select.append(...this.start.endings.map((ending) => el("option", { value: ending }, names[ending] ?? ending)));
     select.value = this.ending;
     select.disabled = this.start.writable;
-    select.addEventListener("change", () => { this.ending = select.value; this.changed(); });
+    select.addEventListener("change", () => { this.ending = select.value; this.notation(); this.changed(); });
+    column.addEventListener("change", () => { if (PANES.includes(this.view)) this.tab("plans"); });
     byId("save").addEventListener("click", () => this.save());
     byId("save").textContent = this.start.writable ? "Save" : "Download";
     byId("export").addEventListener("change", (event) => { this.export(event.target.value); event.target.value = ""; });
@@ -67,6 +76,18 @@ class Studio {
     });
     byId("text").addEventListener("mouseup", () => this.lookAround());
     byId("text").addEventListener("keyup", (event) => { if (event.key.startsWith("Arrow")) this.lookAround(); });
+  }
+
+  /** A procedure and a guard have no plans: what is about plans is hidden. */
+  notation() {
+    const judged = JUDGED[this.ending];
+    for (const view of ["step", "tree", "run", "compare"]) byId(`tab-${view}`).hidden = Boolean(judged);
+    byId("tab-picture").hidden = this.ending === ".guard";
+    document.body.dataset.ending = this.ending;
+    byId("tab-judge").textContent = judged ?? "Judge a plan";
+    byId("tab-plans").textContent = judged ? "Meaning" : "Plans";
+    if (byId(`tab-${this.view}`).hidden) this.tab("plans");
+    this.editor.ending = this.ending;
   }
 
   /** A key was pressed in the editor: what is being found out is given up, and asked anew after a short rest. */
@@ -108,13 +129,14 @@ class Studio {
 
   /** Of large rules the picture shows what lies around the cursor, of a procedure the goal that stands there. */
   lookAround() {
-    if (!this.large || this.view !== "plans" || !this.editor.near || this.editor.near === this.centre) return;
+    if (!this.large || this.picture.view !== "plans" || !this.editor.near || this.editor.near === this.centre) return;
     this.centre = this.editor.near;
     ask("look", "picture", { ...this.rules, near: this.centre }, (part) => { if (part.part === "picture") this.picture.keep("plans", part); });
   }
 
   showProblems() {
     this.editor.show(this.problems);
+    byId("tab-rules").textContent = this.problems.length ? `Rules (${this.problems.length})` : "Rules";
     byId("problems").replaceChildren(...this.problems.map((one) => el("button", {
       type: "button", class: one.kind, onclick: () => { if (one.line !== null) this.editor.go(one.line, one.column); },
     }, `${one.kind}${one.line === null ? "" : ` in line ${one.line}`}: ${one.message}`, one.way_out ? el("span", { class: "way-out" }, one.way_out) : null)));
@@ -124,18 +146,20 @@ class Studio {
     const places = (this.problems ?? []).filter((one) => one.line !== null);
     if (!places.length) return;
     this.at = ((this.at ?? -1) + 1) % places.length;
+    if (column.matches) this.tab("rules");
     this.editor.go(places[this.at].line, places[this.at].column);
   }
 
   tab(view) {
-    this.view = view;
+    this.view = document.body.dataset.view = view;
     for (const other of VIEWS) {
       const tab = byId(`tab-${other}`);
       tab.setAttribute("aria-selected", String(other === view));
       tab.tabIndex = other === view ? 0 : -1;
-      byId(`view-${other}`).hidden = other !== view;
+      if (!PANES.includes(other)) byId(`view-${other}`).hidden = other !== view;
     }
-    this.picture.look(view);
+    if (!PANES.includes(view)) this.picture.look(view);
+    if (view === "plans") this.plans.draw();
     if (view === "step") this.steps.refresh();
     if (view === "tree") this.tree.refresh();
   }
@@ -143,7 +167,8 @@ class Studio {
   tabKey(event) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
-    const view = VIEWS[(VIEWS.indexOf(this.view) + step + VIEWS.length) % VIEWS.length];
+    const views = VIEWS.filter((one) => byId(`tab-${one}`).checkVisibility());
+    const view = views.at((views.indexOf(this.view) + step) % views.length);
     this.tab(view);
     byId(`tab-${view}`).focus();
     event.preventDefault();
@@ -178,7 +203,7 @@ class Studio {
 
   exportExamples() {
     const examples = this.plans.examples;
-    if (!examples.length) { byId("status").textContent = "no examples yet: answer yes or no beside a plan"; return; }
+    if (!examples.length) { byId("status").textContent = "no examples yet: keep one beneath a plan"; return; }
     const shown = ({ names }) => names.map((name) => (/[\s"]/.test(name) ? `"${name.replace(/[\\"]/g, "\\$&")}"` : name)).join(" ") || "ε";
     const sections = examples.map(({ plan, allowed }) => `--- ${allowed ? "allowed" : "not allowed"}\n${shown(plan)}\n`);
     download(`${this.stem}.examples`, `# Plans that ${this.start.name} should allow, and plans that it must not.\n${sections.join("\n")}`, "text/plain");

@@ -7,13 +7,12 @@ export class Plans {
     this.panel = byId("view-plans");
     this.verdicts = new Map(); // plan (names, joined) -> {plan, allowed}
     this.seed = 0;
-    this.clear();
+    this.found = { facts: [], samples: [] };
   }
 
-  clear() { this.found = { facts: [], samples: [] }; }
-
   take(part) {
-    if (part.part === "problems") this.found = { facts: part.facts ?? [], samples: [] };
+    // With an error the plans of the rules before it stay, and are named as such.
+    if (part.part === "problems") this.found = part.facts ? { facts: part.facts, samples: [] } : { ...this.found, stale: true };
     else if (part.part === "shortest") this.found.shortest = part.plan;
     else if (part.part === "count") this.found.count = part.text;
     else if (part.part === "samples") this.found.samples = part.plans;
@@ -23,37 +22,30 @@ export class Plans {
   }
 
   draw() {
-    const { facts, count, shortest, samples, undecided } = this.found;
+    const { facts, count, shortest, samples, undecided, stale } = this.found;
     const rows = facts.map(({ name, value }) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
     if (count) rows.unshift(el("div", {}, el("dt", {}, "plans"), el("dd", { id: "count" }, count)));
     if (undecided) rows.push(el("div", {}, el("dt", {}, "not decided"), el("dd", {}, undecided)));
-    const parts = [el("dl", { class: "facts" }, rows)];
+    const parts = [stale && facts.length ? el("p", { class: "stale" }, "The rules have an error. This is what they meant before it.") : null, el("dl", { class: "facts" }, rows)];
     if (shortest) parts.push(el("h3", {}, "Shortest plan"), this.row(shortest));
     if (samples.length) {
-      const again = el("button", { type: "button", class: "judged", onclick: () => { this.seed += 1; this.studio.check(0); } }, "others");
-      parts.push(el("h3", {}, "At random, all equally likely. Should they be allowed? ", again), samples.map((plan) => this.row(plan)));
+      const again = el("button", { type: "button", id: "again", onclick: () => { this.seed += 1; this.studio.check(0); } }, "Draw others");
+      parts.push(el("h3", {}, "At random, all equally likely ", again), samples.map((plan) => this.row(plan)));
     }
     const wrong = [...this.verdicts.values()].filter((one) => !samples.concat(shortest ?? []).some((plan) => key(plan) === key(one.plan)));
     if (wrong.length) parts.push(el("h3", {}, "Other examples"), wrong.map((one) => this.row(one.plan)));
-    this.panel.replaceChildren(...parts.flat());
+    this.panel.replaceChildren(...parts.flat().filter(Boolean));
   }
 
-  row(plan) { return planRow(plan, { more: this.judging(plan) }); }
-
-  /** Two buttons: should this plan be allowed? */
-  judging(plan) {
-    const said = this.verdicts.get(key(plan))?.allowed;
-    const button = (allowed, text) => el("li", {}, el("button", {
-      type: "button", class: "judged", "aria-pressed": String(said === allowed), title: allowed ? "an example of a plan that is right" : "an example of a plan that must not be allowed",
-      onclick: () => { this.judge(plan, said === allowed ? null : allowed); },
+  /** A plan, and beneath it two buttons that keep it as an example. */
+  row(plan) {
+    const buttons = [[true, "Keep as a good example"], [false, "Keep as a bad example"]].map(([allowed, text]) => el("button", {
+      type: "button", class: "judged", "aria-label": `${text}: ${plan.labels.join(", ") || "the empty plan"}`,
+      onclick: () => { if (this.verdicts.get(key(plan))?.allowed === allowed) this.verdicts.delete(key(plan)); else this.verdicts.set(key(plan), { plan, allowed }); press(); },
     }, text));
-    return [button(true, "yes"), button(false, "no")];
-  }
-
-  judge(plan, allowed) {
-    if (allowed === null) this.verdicts.delete(key(plan));
-    else this.verdicts.set(key(plan), { plan, allowed });
-    this.draw();
+    const press = () => buttons.forEach((one, place) => one.setAttribute("aria-pressed", String(this.verdicts.get(key(plan))?.allowed === !place)));
+    press();
+    return el("div", { class: "example" }, planRow(plan), el("div", { class: "judging" }, buttons));
   }
 
   /** The examples as a file beside the rules. */

@@ -73,7 +73,7 @@ export class Steps {
       el("button", { type: "button", disabled: !this.undone.length, onclick: () => this.forward() }, "Again →"),
       el("button", { type: "button", disabled: !this.answers.length, onclick: () => this.go([]) }, "From the start"),
       el("span", { class: "note" }, `${this.answers.length} answered`));
-    const left = el("div", {}, bar, el("h3", {}, "The plan so far"), planRow(here.word, { more: here.done ? this.studio.plans.judging(here.word) : [] }),
+    const left = el("div", {}, bar, el("h3", {}, "The plan so far"), here.done ? this.studio.plans.row(here.word) : planRow(here.word),
       here.done ? this.finished(here) : this.question(here));
     const right = el("div", {}, this.configuration(here));
     this.panel.replaceChildren(el("div", { class: "columns" }, left, right));
@@ -88,7 +88,7 @@ export class Steps {
   question(here) {
     const rows = here.options.map((one) => el("li", {}, here.several ? this.box(one) : this.button(one)));
     const send = here.several ? el("button", { type: "button", class: "main", onclick: () => this.send() }, "Choose these") : null;
-    return el("div", {}, el("pre", { class: "prompt" }, question(here.prompt)), el("ol", { class: "options" }, rows), send);
+    return el("div", {}, el("pre", { class: "prompt", tabindex: "0" }, question(here.prompt)), el("ol", { class: "options" }, rows), send);
   }
 
   button(one) {
@@ -112,7 +112,7 @@ export class Steps {
       el("span", {}, one.line.replace(/^%/, "")),
       el("meter", { min: 0, max: one.whole || 1, value: one.now, "aria-label": one.line }),
       el("span", { class: one.kind === "left" && !one.now ? "used-up" : "" },
-        one.terminal ? `${one.now} of ${one.whole} ${one.kind}` : `${Math.round(100 * one.now / (one.whole || 1))} % ${one.kind}`)]);
+        `${one.amount} ${one.kind}`)]);
     return [el("h3", {}, "State"), el("p", { id: "state" }, here.state),
       el("h3", {}, stack.length ? "Stack, its top first" : "Stack: empty"), el("ol", { class: "stack", id: "stack", "aria-label": "Stack" }, stack),
       limits.length ? [el("h3", {}, "Limits"), el("div", { class: "limits" }, limits)] : []].flat();

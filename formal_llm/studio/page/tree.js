@@ -15,7 +15,9 @@ export class Tree {
     const root = el("ul", { role: "tree", "aria-label": "Plan space" });
     this.panel.replaceChildren(el("p", { class: "note" }, "How many plans begin with each choice. Of infinitely many, those up to a length are counted. Enter steps there."), root);
     await this.open(root, []);
-    root.querySelector('[role="treeitem"]')?.setAttribute("tabindex", "0");
+    const first = root.querySelector('[role="treeitem"]');
+    if (first) first.tabIndex = 0;
+    else root.removeAttribute("role"); // a tree has branches
   }
 
   /** One question after the other: opening a branch does not give up the one before. */
@@ -28,19 +30,19 @@ export class Tree {
     const rows = [];
     await ask("tree", "branches", { ...this.studio.rules, answers, task: this.studio.steps.task }, (part) => {
       if (part.part === "branch") { rows.push(part); list.append(this.item(part, [...answers, part.answer])); this.shares(list, rows); }
-      else if (part.part === "more branches") list.append(el("li", { class: "note" }, "… and more"));
-      else if (part.part === "problems") list.append(el("li", { class: "error" }, part.problems[0]?.message ?? ""));
-      else if (part.part === "given up" || part.part === "bad question") list.append(el("li", { class: "note" }, `not counted further: ${part.reason}`));
+      else if (part.part === "more branches") list.append(el("li", { role: "none", class: "note" }, "… and more"));
+      else if (part.part === "problems") list.append(el("li", { role: "none", class: "error" }, part.problems[0]?.message ?? ""));
+      else if (part.part === "given up" || part.part === "bad question") list.append(el("li", { role: "none", class: "note" }, `not counted further: ${part.reason}`));
     });
-    if (!list.children.length) list.append(el("li", { class: "note" }, "there is nothing to choose"));
+    if (!list.children.length) list.append(el("li", { role: "none", class: "note" }, "there is nothing to choose"));
   }
 
   item(part, answers) {
-    const said = part.plans === null ? "not counted" : `${Number(part.plans).toLocaleString("en")}${part.longest === null ? "" : ` up to length ${part.longest}`}`;
+    const count = part.plans === null ? "not counted" : `${Number(part.plans).toLocaleString("en")} plans${part.longest === null ? "" : ` up to length ${part.longest}`}`;
     const bar = el("div", { class: "share" });
-    const row = el("div", { class: "row" }, el("span", { class: "twist" }, part.done ? "■" : "▸"), el("span", {}, part.text),
-      el("span", { class: "count" }, part.done ? "a finished plan" : said), el("div", { class: "shares" }, bar));
-    const item = el("li", { role: "treeitem", tabindex: "-1", "aria-label": `${part.text}, ${part.done ? "a finished plan" : `${said} plans`}` }, row);
+    const row = el("div", { class: "row", id: `branch-${JSON.stringify(answers)}` }, el("span", { class: "twist", "aria-hidden": "true" }, part.done ? "■" : "▸"), el("span", {}, part.text),
+      " ", el("span", { class: "count" }, part.done ? "a finished plan" : count), el("div", { class: "shares" }, bar));
+    const item = el("li", { role: "treeitem", tabindex: "-1", "aria-labelledby": row.id }, row);
     if (!part.done) item.setAttribute("aria-expanded", "false");
     item.answers = answers;
     row.addEventListener("click", () => { this.focus(item); if (!part.done) this.toggle(item); });

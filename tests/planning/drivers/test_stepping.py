@@ -70,6 +70,19 @@ def test_state_stack_and_limits() -> None:
     assert marked(step) == {"S"}
 
 
+@pytest.mark.parametrize(
+    ("limit", "carried", "shown"),
+    [
+        ("t <= 2h", "5min", "1h55 of 2h"), ("t <= €10.50", "€0.75", "€9.75 of €10.50"), ("t <= 7", "0.5", "6.5 of 7"),
+        ("t >= 90s", "45s", "0min of 1min30s"), ("t <= 0", "0", "0 of 0"),
+    ],
+)  # fmt: skip
+def test_what_is_left_of_a_sum_has_its_unit(limit: str, carried: str, shown: str) -> None:
+    step = stepping(f"%order forward\nS -> a S | b\na t={carried}\nb t={carried}\n%limit {limit}\n")
+    (left,) = step.choose(1).limits
+    assert left.amount == shown
+
+
 def test_a_selection_takes_several() -> None:
     step = stepping("S -> some(a, b, c) d\n%limit 1\n")
     assert len(list(step.branches())) == 7
