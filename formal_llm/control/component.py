@@ -268,6 +268,11 @@ class Component:
         for place, machine in enumerate(self.plain_machines):
             if isinstance(machine, AtMostMachine) and not machine.since and len(machine.names) == 1:
                 counts.setdefault(next(iter(machine.names)), place)
+        #: The places of the rules about words that nest, as grammars have.
+        self.words = [
+            place for place, machine in enumerate(self.plain_machines)
+            if isinstance(machine, ConfigurationMachine) and machine.lookahead is not None
+        ]  # fmt: skip
         #: For each rule about words whose letters are limited: its place, its words, and the places of the limits.
         self._words: list[tuple[int, CountedWords, dict[str, int]]] = []
         for place, machine in enumerate(self.plain_machines):

@@ -26,6 +26,8 @@ State = Hashable
 #: The name of the letter of calls that have none of some letters begins so; and the letter of all calls.
 OTHERS = "* but "
 ANY_CALL = f"{OTHERS}nothing"
+#: What a step from a set of configurations costs of which there are too many to follow.
+_UNFOLLOWED = 1_000
 #: The maximum number of cached answers.
 _KEPT = 100_000
 
@@ -58,6 +60,12 @@ class Machine(ABC):
     def distance_to_acceptance(self, state: State) -> int | None:
         """Return the minimum number of events until the rule is kept; None if it cannot be kept any more."""
         return 0
+
+
+def measure_effort(*states: State) -> int:
+    """Measure what steps from some states cost at most, in steps of a rule with few states."""
+    sets = [one for one in states if isinstance(one, ConfigurationSet)]
+    return max((_UNFOLLOWED if one.configurations is None else len(one.configurations) for one in sets), default=1) or 1
 
 
 @dataclass(frozen=True)
@@ -255,9 +263,12 @@ class ConfigurationMachine(Machine):
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         assert isinstance(state, ConfigurationSet)
-        name = min(letters, key=self._order.__getitem__) if len(letters) > 1 else next(iter(letters))
-        after = state.after_terminal(name)
+        after = state.after_terminal(self.select_letter(letters))
         return None if after.is_viable is False else after
+
+    def select_letter(self, letters: Letters) -> str:
+        """Return the letter of an event that counts."""
+        return min(letters, key=self._order.__getitem__) if len(letters) > 1 else next(iter(letters))
 
     def is_accepting(self, state: State) -> bool:
         assert isinstance(state, ConfigurationSet)

@@ -15,12 +15,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import chain, count
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+from formal_llm.automata.languages.fronts import ConfigurationSet
 from formal_llm.automata.lookahead.verdicts import Guarantee
+from formal_llm.automata.models.automaton import Configuration
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import find_reachable
+from formal_llm.automata.models.tabulation import Tabulation
+from formal_llm.automata.models.transition import Transition
 from formal_llm.control.component import (
     Component,
     ComponentNode,
@@ -29,7 +35,7 @@ from formal_llm.control.component import (
     Vector,
     apply_moves,
 )
-from formal_llm.control.machines import Machine, State
+from formal_llm.control.machines import ConfigurationMachine, Machine, State, measure_effort
 from formal_llm.control.plant import Plant, PlantSymbol
 
 #: The maximum number of nodes to examine for the rules without keys and one copy.
@@ -74,7 +80,7 @@ class _Relaxation:
             for step in steps:
                 if self._may_come(step.symbol) and self._add_step(step):
                     changed = True
-                    if any(len(states) > _MOST for states in chain(self._plain, *self._copies)):
+                    if any(sum(map(measure_effort, states)) > _MOST for states in chain(self._plain, *self._copies)):
                         return True
         return not self._is_owing()
 
@@ -157,6 +163,98 @@ def _can_keep_copy(component: Component, plain: Vector, group: int | None, vecto
                     seen.add(following)
                     todo.append(following)
     return False
+
+
+#: The maximum number of steps to tabulate for one query.
+_TABULATED = 4_000
+#: The terminal and the state that end a word.
+_END = "end of the word"
+
+
+class _TooManySteps(Exception):
+    """A query takes more than :data:`_TABULATED` steps."""
+
+
+class WordTable:
+    """Whether a word can be completed while rules of finitely many states are kept; exact, and shared by all queries.
+
+    The automaton of the words is tabulated with the states of the other rules as positions, so the depth of its stack
+    does not matter (:class:`formal_llm.automata.models.tabulation.Tabulation`).
+
+    Args:
+        component: the rules; none has keys, and none looks at results.
+        place: the index of the rule about words.
+        doubtful: whether events count of which it is unknown if they exist.
+    """
+
+    def __init__(self, component: Component, place: int, *, doubtful: bool) -> None:
+        self._machines, self._place = component.plain_machines, place
+        machine = self._machines[place]
+        assert isinstance(machine, ConfigurationMachine) and machine.lookahead is not None
+        pda = machine.lookahead.pda
+        assert pda is not None
+        steps: dict[tuple[str | None, tuple[MachineMove, ...]], str] = {}
+        for step in component.steps:
+            if doubtful or not step.symbol.doubtful:
+                read = next((machine.select_letter(move.letters) for move in step.plain if move.place == place), None)
+                steps.setdefault((read, tuple(one for one in step.plain if one.place != place)), f"{len(steps)}")
+        self._steps = {name: key for key, name in steps.items()}
+        reading: dict[str | None, list[str]] = {}
+        for (read, _), name in steps.items():
+            reading.setdefault(read, []).append(name)
+        transitions = [one for one in pda.transitions if one.read is None]
+        transitions += [replace(one, read=name) for one in pda.transitions if one.read for name in reading.get(one.read, ())]
+        transitions += [Transition(state, name, None, state) for state in pda.states for name in reading.get(None, ())]
+        transitions += [Transition(state, _END, None, _END) for state in pda.accepting_states]
+        self._pda = PDA(transitions, start=pda.start_state, accepting=[_END], check=False)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._table = Tabulation(self._pda, self._advance)
+        self._vectors: list[Vector] = []
+        self._numbers: dict[Vector, int] = {}
+
+    def can_complete(self, plain: Vector) -> bool | None:
+        """Return whether the rules can be kept from their states; None if that takes too many steps."""
+        state = plain[self._place]
+        assert isinstance(state, ConfigurationSet)
+        if state.configurations is None:
+            return None
+        if len(self._vectors) > _KEPT:
+            self._clear()
+        self._left = _TABULATED
+        at = self._number_vector((*plain[: self._place], None, *plain[self._place + 1 :]))
+        try:
+            return any(self._can_end(one, at) for one in cast("frozenset[Configuration]", state.configurations))
+        except _TooManySteps:
+            self._clear()  # what is half filled cannot be used
+            return None
+
+    def _can_end(self, start: Configuration, at: int) -> bool:
+        reached = {(start.state, at): None}
+        for symbol in (*start.stack, None):
+            if any(self._table.may_accept(state, symbol, place) for state, place in reached):
+                return True
+            reached = {one: None for state, place in reached for one in self._table.find_exits(state, symbol, place)}
+        return False
+
+    def _number_vector(self, vector: Vector) -> int:
+        number = self._numbers.setdefault(vector, len(self._vectors))
+        if number == len(self._vectors):
+            self._vectors.append(vector)
+        return number
+
+    def _advance(self, name: str, position: int) -> int | None:
+        self._left -= 1
+        if self._left < 0:
+            raise _TooManySteps
+        vector = self._vectors[position]
+        if name == _END:
+            others = (pair for place, pair in enumerate(zip(self._machines, vector, strict=True)) if place != self._place)
+            return position if all(machine.is_accepting(state) for machine, state in others) else None
+        read, moves = self._steps[name]
+        after = apply_moves(self._machines, vector, moves)
+        return None if after is None or (read is None and after == vector) else self._number_vector(after)
 
 
 class Edge(NamedTuple):
@@ -258,6 +356,11 @@ class ViabilitySearch:
         self._ways: dict[ComponentNode, tuple[PlantSymbol, ...] | None] = {}
         self._closed: dict[tuple[ComponentNode, bool], frozenset[str]] = {}
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
+        self._tables = [
+            WordTable(component, place, doubtful=doubtful)
+            for place in component.words[:1] if not component.groups and not component.answering
+            for doubtful in ((False, True) if self._doubtful else (False,))
+        ]  # fmt: skip
         #: The tools with calls that change nothing here.
         self._free = frozenset(
             one.tool for one in plant.symbols
@@ -294,6 +397,11 @@ class ViabilitySearch:
     def _decide_continuation(self, node: ComponentNode) -> bool | None:
         if self._replay_last_way(node):
             return True
+        found = [table.can_complete(node.plain) for table in self._tables]
+        if found and None not in found:
+            if found[0] and self.guarantee == "whatever":
+                self._search_continuation(node, doubtful=False, most=_FIRST)  # for the hints
+            return found[0] if found[0] is found[-1] else None  # only events that may not exist could lead on
         if not self.component.can_meet_needs(node) or not can_keep_relaxed(self.component, node, doubtful=True):
             return False
         if not can_keep_each_copy(self.component, node):
@@ -353,7 +461,8 @@ class ViabilitySearch:
                 return True
             if self._some.get(node) is False or self._is_dominated(node, seen):
                 continue
-            work += len(steps) * (1 + sum(len(live) for _, live in node.copies))  # each copy is moved
+            copies = [vector for _, live in node.copies for vector, _ in live]  # each copy is moved
+            work += len(steps) * (1 + len(copies)) * measure_effort(*node.plain, *chain(*copies))
             self.visited += 1
             if work > most * _EDGES:
                 return None
@@ -435,6 +544,8 @@ class ViabilitySearch:
                 seen.add(after)
                 if self._may_pass(after):
                     todo.append((after, (*way, edge.symbol)))
+        if self._tables and node not in self._hints:
+            self._search_continuation(node, doubtful=False, most=_FIRST)
         symbols: list[PlantSymbol] = []
         while not self.component.is_accepting(node):
             if node not in self._hints:
