@@ -26,8 +26,8 @@ State = Hashable
 #: The name of the letter of calls that have none of some letters begins so; and the letter of all calls.
 OTHERS = "* but "
 ANY_CALL = f"{OTHERS}nothing"
-#: What a step from a set of configurations costs of which there are too many to follow.
-_UNFOLLOWED = 1_000
+#: What a step from a configuration costs, in steps of a rule with few states; and if there are too many to follow.
+_FOLLOWED, _UNFOLLOWED = 20, 10_000
 #: The maximum number of cached answers.
 _KEPT = 100_000
 
@@ -64,8 +64,8 @@ class Machine(ABC):
 
 def measure_effort(*states: State) -> int:
     """Measure what steps from some states cost at most, in steps of a rule with few states."""
-    sets = [one for one in states if isinstance(one, ConfigurationSet)]
-    return max((_UNFOLLOWED if one.configurations is None else len(one.configurations) for one in sets), default=1) or 1
+    sets = [one.configurations for one in states if isinstance(one, ConfigurationSet)]
+    return max((_UNFOLLOWED if one is None else _FOLLOWED * len(one) for one in sets), default=1)
 
 
 @dataclass(frozen=True)

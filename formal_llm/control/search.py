@@ -461,8 +461,7 @@ class ViabilitySearch:
                 return True
             if self._some.get(node) is False or self._is_dominated(node, seen):
                 continue
-            copies = [vector for _, live in node.copies for vector, _ in live]  # each copy is moved
-            work += len(steps) * (1 + len(copies)) * measure_effort(*node.plain, *chain(*copies))
+            work += self._measure_work(node)
             self.visited += 1
             if work > most * _EDGES:
                 return None
@@ -478,6 +477,11 @@ class ViabilitySearch:
         if not self._doubtful or doubtful:
             self._some.update(dict.fromkeys(predecessors, False))
         return False
+
+    def _measure_work(self, node: ComponentNode) -> int:
+        """Measure what the successors of a node cost, in edges of a node without copies."""
+        copies = [vector for _, live in node.copies for vector, _ in live]  # each copy is moved
+        return len(self.component.steps) * (1 + len(copies)) * measure_effort(*node.plain, *chain(*copies))
 
     def _is_dominated(self, node: ComponentNode, seen: dict[tuple[object, ...], list[tuple[State, ...]]]) -> bool:
         """Return whether a visited node differs only in larger remainders; otherwise record the node."""
@@ -532,11 +536,12 @@ class ViabilitySearch:
         if self.is_viable(node) is not True:
             return None
         todo: deque[tuple[ComponentNode, tuple[PlantSymbol, ...]]] = deque([(node, ())])
-        seen, most = {node}, self.visited + self.max_states
-        while todo and len(seen) < self.max_states // 4 and self.visited < most:
+        seen, most, work = {node}, self.visited + self.max_states, 0
+        while todo and work < self.max_states * _EDGES // 8 and self.visited < most:
             now, way = todo.popleft()
             if self.component.is_accepting(now):
                 return way
+            work += self._measure_work(now)
             for edge in self._list_edges(now, doubtful=False):
                 after = edge.target
                 if after is None or after in seen or self.component.distance_to_acceptance(after) is None:
