@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -18,6 +19,7 @@ from typing import NamedTuple, Protocol, cast
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.control.machines import (
     AtMostMachine,
+    BudgetMachine,
     ConfigurationMachine,
     CountedWords,
     Letters,
@@ -289,6 +291,7 @@ class Component:
 
     def _build_steps(self, symbols: Sequence[PlantSymbol]) -> Iterator[ComponentStep]:
         merged: dict[tuple[str, str, Letters, bool], PlantSymbol] = {}
+        budgets = frozenset(one.quantity for one in (part.machine for part in self.parts.values()) if isinstance(one, BudgetMachine))
         for symbol in symbols:
             own_letters = symbol.letters & self.letters
             tracked = symbol.tool in self.answering and symbol.kind in ("call", "result")
@@ -296,6 +299,7 @@ class Component:
                 continue
             # These rules see a pending call only through their own letters.
             after = frozenset(call & self.letters for call in symbol.after)
+            unbounded = symbol.unbounded & budgets
             key = (symbol.kind, symbol.tool, own_letters, symbol.doubtful)
             old = merged.get(key)
             least = dict(symbol.least)
@@ -303,10 +307,13 @@ class Component:
                 for name, amount in old.least.items():
                     least[name] = min(amount, least.get(name, amount))
                 after |= old.after
-            merged[key] = PlantSymbol(symbol.kind, symbol.tool, own_letters, least, symbol.doubtful, after)
+                unbounded |= old.unbounded
+            merged[key] = PlantSymbol(symbol.kind, symbol.tool, own_letters, least, symbol.doubtful, after, unbounded)
         for (kind, tool, own_letters, doubtful), symbol in merged.items():
             if not doubtful or (kind, tool, own_letters, False) not in merged:
                 yield self._build_step(symbol)
+                if symbol.unbounded:  # it may take less, but that is not known
+                    yield self._build_step(replace(symbol, doubtful=True, unbounded=frozenset()))
 
     def _build_step(self, symbol: PlantSymbol) -> ComponentStep:
         def collect_moves(numbers: Sequence[int], keyed: bool | None) -> tuple[MachineMove, ...]:
@@ -317,6 +324,8 @@ class Component:
                 if letters and (keyed is None or bool(letters & part.keyed) is keyed):
                     quantity = getattr(part.machine, "quantity", None)
                     weight = symbol.least.get(quantity, Fraction(0) if symbol.doubtful else None) if quantity else None
+                    if quantity in symbol.unbounded:
+                        weight = cast("Fraction", part.machine.start)  # all that there is may be needed for it
                     moves.append(MachineMove(place, letters, weight))
             return tuple(moves)
 

@@ -69,10 +69,14 @@ class _Relaxation:
         for group, (base, live) in zip(component.groups, node.copies, strict=True):
             vectors = [*([] if base is None else [base]), *(vector for vector, _ in live)]
             self._copies.append([{vector[place] for vector in vectors} for place in range(len(group))])
+        # The rules without keys, and those of copies: of all copies together.
+        self._owed = [*zip(self._machines, self._plain, strict=True)]
+        for machines, copies, (_, live) in zip(component.machines, self._copies, node.copies, strict=True):
+            self._owed += zip(machines, copies, strict=True) if live else ()
         self._called = {(tool, letters) for (tool, letters), _ in node.pending}
 
     def can_keep(self, *, doubtful: bool) -> bool:
-        """Whether each rule without keys reaches an accepting state; true as well where a rule has too many states."""
+        """Whether each rule that matters reaches an accepting state; true as well where one has too many states."""
         steps = [step for step in self._component.steps if doubtful or not step.symbol.doubtful]
         changed = True
         while changed and self._is_owing():
@@ -85,8 +89,7 @@ class _Relaxation:
         return not self._is_owing()
 
     def _is_owing(self) -> bool:
-        pairs = zip(self._machines, self._plain, strict=True)
-        return any(not any(map(machine.is_accepting, states)) for machine, states in pairs)
+        return any(not any(map(machine.is_accepting, states)) for machine, states in self._owed)
 
     def _may_come(self, symbol: PlantSymbol) -> bool:
         """Whether a symbol may come; a result comes after a call that it answers."""

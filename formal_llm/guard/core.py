@@ -99,6 +99,7 @@ def _find_traps(lookout: ViabilitySearch, start: ComponentNode, max_places: int)
     traps: dict[tuple[str, str, Letters], Trace] = {}
     occurring: set[str] = set()
     complete = True
+    unknown = None if lookout.is_viable(start) is not None else ()  # where it is not known what can be kept
     while todo:
         node, trace = todo.popleft()
         for step in component.steps:
@@ -106,6 +107,8 @@ def _find_traps(lookout: ViabilitySearch, start: ComponentNode, max_places: int)
                 if after is None or step.symbol.doubtful:
                     continue
                 now = (*trace, step.symbol)
+                if unknown is None and lookout.is_viable(after) is None:
+                    unknown = now
                 if lookout.is_viable(after) is False:
                     if _can_keep_separately(lookout, after):
                         traps.setdefault((step.symbol.kind, step.symbol.tool, step.symbol.letters), now)
@@ -119,6 +122,9 @@ def _find_traps(lookout: ViabilitySearch, start: ComponentNode, max_places: int)
                     todo.append((after, now))
     for trace in traps.values():
         yield _describe_trap(lookout, trace[-1], describe_way(trace))
+    open_ = [(name, step.symbol) for step in component.steps for name in sorted(step.symbol.unbounded)]
+    if unknown is not None and open_:
+        yield _describe_open_amounts(lookout, describe_way(unknown), open_)
     if complete:
         doubtful = {name for step in component.steps if step.symbol.doubtful for name in step.symbol.names}
         known = {name for step in component.steps for name in step.symbol.names}
@@ -141,6 +147,20 @@ def _describe_trap(lookout: ViabilitySearch, symbol: PlantSymbol, trace: tuple[s
         f"{after} {trace[-1]}{note} can come, and then these rules can no longer be kept together: {'; '.join(names)}"
     )
     return Finding("trap", trace[-1], message, trace, (), names, by_environment=not symbol.is_controllable)
+
+
+def _describe_open_amounts(
+    lookout: ViabilitySearch, trace: tuple[str, ...], amounts: Sequence[tuple[str, PlantSymbol]]
+) -> Finding:
+    names = tuple(dict.fromkeys(part.name for part in lookout.component.parts.values()))
+    which = ", ".join(dict.fromkeys(f"{quantity} of {' + '.join(symbol.names)}" for quantity, symbol in amounts))
+    where = f"after {', '.join(trace)}" if trace else "at the start"
+    message = (
+        f"{where} it is not known whether these rules can be kept: "
+        f"{'; '.join(names)}, since no condition states the least amount: {which}. State it with the letter, for instance "
+        "[amount >= 1]"
+    )
+    return Finding("not decided", amounts[0][1].names[0], message, trace, (), names)
 
 
 class GuardRules:
