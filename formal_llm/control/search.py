@@ -69,10 +69,15 @@ class _Relaxation:
         for group, (base, live) in zip(component.groups, node.copies, strict=True):
             vectors = [*([] if base is None else [base]), *(vector for vector, _ in live)]
             self._copies.append([{vector[place] for vector in vectors} for place in range(len(group))])
-        # The rules without keys, and those of copies: of all copies together.
         self._owed = [*zip(self._machines, self._plain, strict=True)]
-        for machines, copies, (_, live) in zip(component.machines, self._copies, node.copies, strict=True):
-            self._owed += zip(machines, copies, strict=True) if live else ()
+        #: For each group and each of its rules that is not kept in a copy, the states of this copy alone.
+        self._single: dict[tuple[int, int], list[set[State]]] = {}
+        for group, (machines, (_, live)) in enumerate(zip(component.machines, node.copies, strict=True)):
+            for place, machine in enumerate(machines):
+                states = {vector[place] for vector, _ in live}
+                single = [{state} for state in states if not machine.is_accepting(state)]
+                self._single[group, place] = single
+                self._owed += [(machine, one) for one in single]
         self._called = {(tool, letters) for (tool, letters), _ in node.pending}
 
     def can_keep(self, *, doubtful: bool) -> bool:
@@ -104,9 +109,14 @@ class _Relaxation:
         component = self._component
         needed = [(self._machines[move.place], self._plain[move.place], move) for move in step.plain]
         optional = []
-        for group, copies, (every, one) in zip(component.groups, self._copies, step.each, strict=True):
-            needed += [(component.parts[group[move.place]].machine, copies[move.place], move) for move in one]
-            optional += [(component.parts[group[move.place]].machine, copies[move.place], move) for move in every]
+        for group, (machines, copies, (every, one)) in enumerate(
+            zip(component.machines, self._copies, step.each, strict=True)
+        ):
+            needed += [(machines[move.place], copies[move.place], move) for move in one]
+            optional += [(machines[move.place], copies[move.place], move) for move in every]
+            optional += [
+                (machines[move.place], single, move) for move in (*every, *one) for single in self._single[group, move.place]
+            ]
         found = [(machine, states, _states_after(machine, states, move)) for machine, states, move in needed]
         if not all(after for _, _, after in found):
             return False
