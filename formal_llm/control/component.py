@@ -19,10 +19,8 @@ from typing import NamedTuple, Protocol, cast
 
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.control.machines import (
-    AtMostMachine,
     BudgetMachine,
     ConfigurationMachine,
-    CountedWords,
     Letters,
     Machine,
     State,
@@ -293,23 +291,11 @@ class Component:
             CopyNeeds(machines, [(*step.each[place], self._measure_uses(step)) for step in self.steps])
             for place, machines in enumerate(self.machines)
         )
-        counts: dict[str, int] = {}  # letters that a rule limits in the whole run, with the rule's place
-        for place, machine in enumerate(self.plain_machines):
-            if isinstance(machine, AtMostMachine) and not machine.since and len(machine.names) == 1:
-                counts.setdefault(next(iter(machine.names)), place)
         #: The places of the rules about words that nest, as grammars have.
         self.words = [
             place for place, machine in enumerate(self.plain_machines)
             if isinstance(machine, ConfigurationMachine) and machine.lookahead is not None
         ]  # fmt: skip
-        #: For each rule about words whose letters are limited: its place, its words, and the places of the limits.
-        self._words: list[tuple[int, CountedWords, dict[str, int]]] = []
-        for place, machine in enumerate(self.plain_machines):
-            if isinstance(machine, ConfigurationMachine) and machine.lookahead is not None:
-                limits = {name: counts[name] for name in machine.letters if name in counts}
-                most = {name: int(self.plain_machines[other].start) for name, other in limits.items()}  # type: ignore[call-overload]
-                if limits:
-                    self._words.append((place, CountedWords(machine, most), limits))
         self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
         #: The steps that the agent does not control.
         self.steps_outside = tuple(step for step in self.steps if not step.symbol.is_controllable)
@@ -318,7 +304,9 @@ class Component:
 
     def _build_steps(self, symbols: Sequence[PlantSymbol]) -> Iterator[ComponentStep]:
         merged: dict[tuple[str, str, Letters, bool], PlantSymbol] = {}
-        budgets = frozenset(one.quantity for one in (part.machine for part in self.parts.values()) if isinstance(one, BudgetMachine))
+        budgets = frozenset(
+            one.quantity for one in (part.machine for part in self.parts.values()) if isinstance(one, BudgetMachine)
+        )
         for symbol in symbols:
             own_letters = symbol.letters & self.letters
             tracked = symbol.tool in self.answering and symbol.kind in ("call", "result")
@@ -397,14 +385,11 @@ class Component:
         return total
 
     def can_meet_needs(self, node: ComponentNode) -> bool:
-        """Return whether what copies, and words, need is left; what is impossible then is impossible."""
+        """Return whether what copies need is left; what is impossible then is impossible."""
         due = [*map(self._find_due_events, range(len(node.plain)), node.plain)] if self.groups else []
         return all(
             needs.fit_into(node.plain, copies, filter(None, due))
             for needs, copies in zip(self._needs, node.copies, strict=True)
-        ) and all(
-            words.can_complete(node.plain[place], {name: node.plain[other] for name, other in limits.items()})  # type: ignore[misc]
-            for place, words, limits in self._words
         )
 
     def _find_due_events(self, place: int, state: State) -> frozenset[int]:

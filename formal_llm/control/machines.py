@@ -16,10 +16,8 @@ from functools import cached_property
 from typing import ClassVar
 
 from formal_llm.automata.languages.fronts import ConfigurationSet
-from formal_llm.automata.lookahead.limited import LimitedAutomaton, LimitedConfiguration
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.dfa import DFA
-from formal_llm.automata.models.limits import Limits
 
 Letters = frozenset[str]
 State = Hashable
@@ -28,8 +26,6 @@ OTHERS = "* but "
 ANY_CALL = f"{OTHERS}nothing"
 #: What a step from a configuration costs, in steps of a rule with few states; and if there are too many to follow.
 _FOLLOWED, _UNFOLLOWED = 20, 10_000
-#: The maximum number of cached answers.
-_KEPT = 100_000
 
 
 class Machine(ABC):
@@ -250,7 +246,7 @@ class TableMachine(Machine):
 class ConfigurationMachine(Machine):
     """Rules in another notation, as sets of configurations. Of the letters of an event the first declared counts.
 
-    ``lookahead`` is that of their automaton; None if counts of other rules are not to be looked at.
+    ``lookahead`` is that of their automaton, if this is one with a stack and no limits.
     """
 
     letters: tuple[str, ...]
@@ -279,43 +275,6 @@ class ConfigurationMachine(Machine):
         if state.is_viable is False:
             return None
         return state.shortest_length or 0
-
-
-class CountedWords:
-    """Whether words can be completed within what other rules leave of letters: the stack shows how many it needs.
-
-    Args:
-        machine: the rule about words; of a pushdown automaton without limits of its own.
-        most: for each letter how many there may be in all.
-    """
-
-    def __init__(self, machine: ConfigurationMachine, most: Mapping[str, int]) -> None:
-        assert machine.lookahead is not None
-        self._lookahead = Lookahead(machine.lookahead.source, Limits(at_most=most))
-        self._most = most
-        self._known: dict[tuple[State, tuple[int, ...]], bool] = {}
-
-    def can_complete(self, state: State, left: Mapping[str, int]) -> bool:
-        """Return whether a word can be completed with ``left`` more of each letter; true as well if unknown."""
-        assert isinstance(state, ConfigurationSet)
-        key = (state, tuple(left.values()))
-        if key not in self._known:
-            if len(self._known) > _KEPT:
-                self._known.clear()
-            self._known[key] = self._search_completion(state, left)
-        return self._known[key]
-
-    def _search_completion(self, state: ConfigurationSet, left: Mapping[str, int]) -> bool:
-        counted = self._lookahead.automaton
-        if state.configurations is None or not isinstance(counted, LimitedAutomaton):
-            return True
-        _, remaining, needed = counted.start()
-        for name, number in left.items():
-            remaining -= (self._most[name] - number) * counted.counters.need[name]
-        return any(
-            self._lookahead.completable(LimitedConfiguration(one, remaining, needed)).possible
-            for one in state.configurations
-        )
 
 
 # -- rules about time --------------------------------------------------------------------------------------------------

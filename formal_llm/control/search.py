@@ -72,12 +72,11 @@ class _Relaxation:
         self._owed = [*zip(self._machines, self._plain, strict=True)]
         #: For each group and each of its rules that is not kept in a copy, the states of this copy alone.
         self._single: dict[tuple[int, int], list[set[State]]] = {}
-        for group, (machines, (_, live)) in enumerate(zip(component.machines, node.copies, strict=True)):
+        for number, (machines, (_, live)) in enumerate(zip(component.machines, node.copies, strict=True)):
             for place, machine in enumerate(machines):
                 states = {vector[place] for vector, _ in live}
-                single = [{state} for state in states if not machine.is_accepting(state)]
-                self._single[group, place] = single
-                self._owed += [(machine, one) for one in single]
+                self._single[number, place] = [{state} for state in states if not machine.is_accepting(state)]
+                self._owed += [(machine, one) for one in self._single[number, place]]
         self._called = {(tool, letters) for (tool, letters), _ in node.pending}
 
     def can_keep(self, *, doubtful: bool) -> bool:
@@ -115,7 +114,9 @@ class _Relaxation:
             needed += [(machines[move.place], copies[move.place], move) for move in one]
             optional += [(machines[move.place], copies[move.place], move) for move in every]
             optional += [
-                (machines[move.place], single, move) for move in (*every, *one) for single in self._single[group, move.place]
+                (machines[move.place], single, move)
+                for move in (*every, *one)
+                for single in self._single[group, move.place]
             ]
         found = [(machine, states, _states_after(machine, states, move)) for machine, states, move in needed]
         if not all(after for _, _, after in found):
@@ -195,7 +196,7 @@ class WordTable:
     does not matter (:class:`formal_llm.automata.models.tabulation.Tabulation`).
 
     Args:
-        component: the rules; none has keys, and none looks at results.
+        component: the rules. Those with keys are ignored, and any result may come: what is impossible is so without.
         place: the index of the rule about words.
         doubtful: whether events count of which it is unknown if they exist.
     """
@@ -216,7 +217,9 @@ class WordTable:
         for (read, _), name in steps.items():
             reading.setdefault(read, []).append(name)
         transitions = [one for one in pda.transitions if one.read is None]
-        transitions += [replace(one, read=name) for one in pda.transitions if one.read for name in reading.get(one.read, ())]
+        transitions += [
+            replace(one, read=name) for one in pda.transitions if one.read for name in reading.get(one.read, ())
+        ]
         transitions += [Transition(state, name, None, state) for state in pda.states for name in reading.get(None, ())]
         transitions += [Transition(state, _END, None, _END) for state in pda.accepting_states]
         self._pda = PDA(transitions, start=pda.start_state, accepting=[_END], check=False)
@@ -263,7 +266,9 @@ class WordTable:
             raise _TooManySteps
         vector = self._vectors[position]
         if name == _END:
-            others = (pair for place, pair in enumerate(zip(self._machines, vector, strict=True)) if place != self._place)
+            others = (
+                pair for place, pair in enumerate(zip(self._machines, vector, strict=True)) if place != self._place
+            )
             return position if all(machine.is_accepting(state) for machine, state in others) else None
         read, moves = self._steps[name]
         after = apply_moves(self._machines, vector, moves)
@@ -371,8 +376,7 @@ class ViabilitySearch:
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
         self._tables = [
             WordTable(component, place, doubtful=doubtful)
-            for place in component.words[:1] if not component.groups and not component.answering
-            for doubtful in ((False, True) if self._doubtful else (False,))
+            for place in component.words[:1] for doubtful in ((False, True) if self._doubtful else (False,))
         ]  # fmt: skip
         #: The tools with calls that change nothing here.
         self._free = frozenset(
@@ -411,7 +415,9 @@ class ViabilitySearch:
         if self._replay_last_way(node):
             return True
         found = [table.can_complete(node.plain) for table in self._tables]
-        if found and None not in found:
+        if found and found[-1] is False:
+            return False
+        if found and None not in found and not self.component.groups and not self.component.answering:
             if found[0] and self.guarantee == "whatever":
                 self._search_continuation(node, doubtful=False, most=_FIRST)  # for the hints
             return found[0] if found[0] is found[-1] else None  # only events that may not exist could lead on

@@ -14,8 +14,8 @@ from formal_llm.authored.files import read_text
 from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.automata.notation.imports import imported_files
-from formal_llm.control.component import ComponentNode, Position, project_node
-from formal_llm.control.machines import Letters
+from formal_llm.control.component import Component, ComponentNode, Position, project_node
+from formal_llm.control.machines import Letters, Machine
 from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.control.search import ViabilitySearch
 from formal_llm.control.supervisor import Supervisor, describe_way
@@ -62,6 +62,7 @@ def find_problems(
             findings.append(_describe_conflict(lookout, node, names))
         else:
             findings += _find_traps(lookout, node, max_places)
+            findings += _find_open_amounts(lookout.component)
     return tuple(findings)
 
 
@@ -99,7 +100,6 @@ def _find_traps(lookout: ViabilitySearch, start: ComponentNode, max_places: int)
     traps: dict[tuple[str, str, Letters], Trace] = {}
     occurring: set[str] = set()
     complete = True
-    unknown = None if lookout.is_viable(start) is not None else ()  # where it is not known what can be kept
     while todo:
         node, trace = todo.popleft()
         for step in component.steps:
@@ -107,8 +107,6 @@ def _find_traps(lookout: ViabilitySearch, start: ComponentNode, max_places: int)
                 if after is None or step.symbol.doubtful:
                     continue
                 now = (*trace, step.symbol)
-                if unknown is None and lookout.is_viable(after) is None:
-                    unknown = now
                 if lookout.is_viable(after) is False:
                     if _can_keep_separately(lookout, after):
                         traps.setdefault((step.symbol.kind, step.symbol.tool, step.symbol.letters), now)
@@ -122,9 +120,6 @@ def _find_traps(lookout: ViabilitySearch, start: ComponentNode, max_places: int)
                     todo.append((after, now))
     for trace in traps.values():
         yield _describe_trap(lookout, trace[-1], describe_way(trace))
-    open_ = [(name, step.symbol) for step in component.steps for name in sorted(step.symbol.unbounded)]
-    if unknown is not None and open_:
-        yield _describe_open_amounts(lookout, describe_way(unknown), open_)
     if complete:
         doubtful = {name for step in component.steps if step.symbol.doubtful for name in step.symbol.names}
         known = {name for step in component.steps for name in step.symbol.names}
@@ -149,18 +144,21 @@ def _describe_trap(lookout: ViabilitySearch, symbol: PlantSymbol, trace: tuple[s
     return Finding("trap", trace[-1], message, trace, (), names, by_environment=not symbol.is_controllable)
 
 
-def _describe_open_amounts(
-    lookout: ViabilitySearch, trace: tuple[str, ...], amounts: Sequence[tuple[str, PlantSymbol]]
-) -> Finding:
-    names = tuple(dict.fromkeys(part.name for part in lookout.component.parts.values()))
-    which = ", ".join(dict.fromkeys(f"{quantity} of {' + '.join(symbol.names)}" for quantity, symbol in amounts))
-    where = f"after {', '.join(trace)}" if trace else "at the start"
-    message = (
-        f"{where} it is not known whether these rules can be kept: "
-        f"{'; '.join(names)}, since no condition states the least amount: {which}. State it with the letter, for instance "
-        "[amount >= 1]"
-    )
-    return Finding("not decided", amounts[0][1].names[0], message, trace, (), names)
+def _find_open_amounts(component: Component) -> Iterator[Finding]:
+    """Find the events that a rule may need and of whose amounts no condition states the least."""
+    open_: dict[tuple[str, str], str] = {}
+    for part in component.parts.values():
+        owing = type(part.machine).distance_to_acceptance is not Machine.distance_to_acceptance
+        needed = getattr(part.machine, "first", part.machine.letters) if owing else ()
+        for step in component.steps:
+            for name in sorted(step.symbol.letters.intersection(needed)):
+                open_.update(((name, quantity), part.name) for quantity in step.symbol.unbounded)
+    for (name, quantity), rule in open_.items():
+        message = (
+            f"rule {rule} may need {name}, of which no condition states the least {quantity}: where some is spent before, "
+            f"it is not known whether enough is left. State it with the letter, for instance {name}: tool[amount >= 1]"
+        )
+        yield Finding("not decided", name, message, constraints=(rule,))
 
 
 class GuardRules:
