@@ -155,8 +155,8 @@ def _find_open_amounts(component: Component) -> Iterator[Finding]:
                 open_.update(((name, quantity), part.name) for quantity in step.symbol.unbounded)
     for (name, quantity), rule in open_.items():
         message = (
-            f"rule {rule} may need {name}, of which no condition states the least {quantity}: where some is spent before, "
-            f"it is not known whether enough is left. State it with the letter, for instance {name}: tool[amount >= 1]"
+            f"rule {rule} may need {name}, of which no condition states the least {quantity}: where some is spent "
+            f"before, it is not known whether enough is left. State it with the letter, for instance {name}: tool[amount >= 1]"
         )
         yield Finding("not decided", name, message, constraints=(rule,))
 
