@@ -24,6 +24,7 @@ from formal_llm.control.machines import (
     Letters,
     Machine,
     State,
+    measure_effort,
 )
 from formal_llm.control.plant import Plant, PlantSymbol
 
@@ -109,7 +110,7 @@ class CopyDistances:
 
     def _search_distance(self, vector: Vector) -> int | None:
         seen, level, found = {vector}, [vector], 0
-        while level and len(seen) <= _MOST:
+        while level and sum(measure_effort(*one) for one in seen) <= _MOST:
             if any(self._is_accepting(one) for one in level):
                 return found
             found += 1
@@ -208,7 +209,7 @@ class CopyNeeds:
         heap: list[tuple[Need, int, Vector, bool]] = [(0, 0, start, not events)]
         pushed = 0  # decides between equal needs, since vectors have no order
         done: set[tuple[Vector, bool]] = set()
-        while heap and len(done) <= _MOST:
+        while heap and sum(measure_effort(*one) for one, _ in done) <= _MOST:
             need, _, vector, had = heappop(heap)
             if had and all(machine.is_accepting(state) for machine, state in zip(self._machines, vector, strict=True)):
                 return need

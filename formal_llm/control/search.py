@@ -38,7 +38,7 @@ from formal_llm.control.component import (
 from formal_llm.control.machines import ConfigurationMachine, Machine, State, measure_effort
 from formal_llm.control.plant import Plant, PlantSymbol
 
-#: The maximum number of nodes to examine for the rules without keys and one copy.
+#: The maximum effort for the rules without keys and one copy, in nodes of rules with few states.
 _PLACES = 1_000
 #: The relaxation gives up on a rule with more states, as grammars have.
 _MOST = 200
@@ -157,13 +157,15 @@ def _can_keep_copy(component: Component, plain: Vector, group: int | None, vecto
     machines = () if group is None else component.machines[group]
     seen = {(plain, vector)}
     todo = [(plain, vector)]
+    work = 0
     while todo:
         now, copy = todo.pop()
+        work += measure_effort(*now, *copy)
         if all(machine.is_accepting(state) for machine, state in zip(rules, now, strict=True)) and all(
             machine.is_accepting(state) for machine, state in zip(machines, copy, strict=True)
         ):
             return True
-        if len(seen) > _PLACES:
+        if work > _PLACES:
             return True
         for step in component.steps:
             every, one = ((), ()) if group is None else step.each[group]
@@ -261,10 +263,10 @@ class WordTable:
         return number
 
     def _advance(self, name: str, position: int) -> int | None:
-        self._left -= 1
+        vector = self._vectors[position]
+        self._left -= measure_effort(*vector)
         if self._left < 0:
             raise _TooManySteps
-        vector = self._vectors[position]
         if name == _END:
             others = (
                 pair for place, pair in enumerate(zip(self._machines, vector, strict=True)) if place != self._place
@@ -346,6 +348,8 @@ def _remove_uncontrolled(
 
 #: The number of nodes to search before estimating what has to happen first, and the number of edges per node.
 _FIRST, _EDGES = 300, 10
+#: What one query may spend, for each node that it may visit, in edges of nodes without copies.
+_EFFORT = 4
 #: The maximum number of cached answers.
 _KEPT = 100_000
 
@@ -373,6 +377,7 @@ class ViabilitySearch:
         self._way: tuple[ComponentStep, ...] = ()
         self._ways: dict[ComponentNode, tuple[PlantSymbol, ...] | None] = {}
         self._closed: dict[tuple[ComponentNode, bool], frozenset[str]] = {}
+        self._left = 0
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
         self._tables = [
             WordTable(component, place, doubtful=doubtful)
@@ -388,22 +393,25 @@ class ViabilitySearch:
         """Return whether the rules can still be kept from a node; None if the bound was hit before."""
         if self.guarantee == "some":
             return self.has_continuation(node)
-        verdict = self._whatever.get(node, self)
-        if verdict is self:
+        if node not in self._whatever:
             self._trim_cache(self._whatever)
-            verdict = self._can_control(node) if self.has_continuation(node) is not False else False
-            self._whatever[node] = verdict
-        return verdict  # type: ignore[return-value]  # only verdicts are cached
+            self._whatever[node] = self._can_control(node) if self.has_continuation(node) is not False else False
+        return self._whatever[node]
 
     def has_continuation(self, node: ComponentNode) -> bool | None:
         """Return whether some continuation keeps the rules; None if the bound was hit before."""
+        self._left = _EFFORT * self.max_states
+        return self._find_continuation(node)
+
+    def _find_continuation(self, node: ComponentNode) -> bool | None:
         if node in self._some:
             return self._some[node]
         if self.component.is_accepting(node):
             return True
         self._trim_cache(self._some)
         verdict = self._decide_continuation(node)
-        self._some[node] = verdict
+        if verdict is not None or self._left >= 0:  # otherwise another query may have more left for it
+            self._some[node] = verdict
         return verdict
 
     def _trim_cache(self, kept: dict[ComponentNode, bool | None]) -> None:
@@ -480,9 +488,11 @@ class ViabilitySearch:
                 return True
             if self._some.get(node) is False or self._is_dominated(node, seen):
                 continue
-            work += self._measure_work(node)
+            cost = self._measure_work(node)
+            work += cost
+            self._left -= cost
             self.visited += 1
-            if work > most * _EDGES:
+            if work > most * _EDGES or self._left < 0:
                 return None
             for step in steps:
                 for after in component.find_successors(node, step):
@@ -598,6 +608,7 @@ class ViabilitySearch:
 
     def _list_edges(self, node: ComponentNode, *, doubtful: bool = True) -> list[Edge]:
         self.visited += 1
+        self._left -= self._measure_work(node)
         return [
             Edge(step.symbol, after)
             for step in self.component.steps
@@ -612,7 +623,7 @@ class ViabilitySearch:
             return verdict
         edges: dict[ComponentNode, list[Edge]] = {}
         todo = deque([start])
-        while todo and len(edges) < self.max_states:
+        while todo and len(edges) < self.max_states and self._left >= 0:
             node = todo.popleft()
             if node in edges:
                 continue
@@ -639,7 +650,7 @@ class ViabilitySearch:
         good = True
         while forced:
             node = forced.pop()
-            if self.has_continuation(node) is False:
+            if self._find_continuation(node) is False:
                 return False
             for edge in self._list_outside_edges(node):
                 if edge.target is None or self._whatever.get(edge.target) is False:
@@ -647,7 +658,7 @@ class ViabilitySearch:
                         return False
                     good = False
                 elif edge.target not in inside:
-                    if edge.symbol.doubtful and self.has_continuation(edge.target) is False:
+                    if edge.symbol.doubtful and self._find_continuation(edge.target) is False:
                         good = False
                     elif len(inside) >= _FIRST:
                         return None
@@ -662,7 +673,7 @@ class ViabilitySearch:
             node = todo.pop()
             if self._whatever.get(node):
                 continue
-            if self.has_continuation(node) is not True:
+            if self._find_continuation(node) is not True:
                 return None
             following = [edge.target for edge in self._list_outside_edges(node)]
             if not self.component.is_accepting(node):
@@ -673,7 +684,7 @@ class ViabilitySearch:
                 if after is None:
                     return None
                 if after not in inside:
-                    if len(inside) >= 4 * _FIRST:
+                    if len(inside) >= 4 * _FIRST or self._left < 0:
                         return None
                     inside.add(after)
                     todo.append(after)
@@ -683,6 +694,7 @@ class ViabilitySearch:
     def _list_outside_edges(self, node: ComponentNode) -> list[Edge]:
         """List the edges of events that the agent does not control."""
         self.visited += 1
+        self._left -= self._measure_work(node)
         return [
             Edge(step.symbol, after)
             for step in self.component.steps_outside
