@@ -14,7 +14,6 @@ from formal_llm.control.machines import (
     AtMostMachine,
     BeforeMachine,
     BudgetMachine,
-    ConfigurationMachine,
     TimedMachine,
     WithinMachine,
     list_letter_sets,
