@@ -19,7 +19,6 @@ from typing import NamedTuple, Protocol, cast
 
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.control.machines import (
-    BudgetMachine,
     ConfigurationMachine,
     Letters,
     Machine,
@@ -183,7 +182,10 @@ class CopyNeeds:
             totals = [total + number * need for total, need in zip(totals, self._measure_needs(vector), strict=True)]
         more: list[Need] = [0] * len(totals)
         for events in due:
-            ways = [self._sum_uses(self._events[number][2]) for number in events if not self._events[number][1]]
+            uses = [self._events[number][2] for number in events if not self._events[number][1]]
+            ways: list[list[Need]] = [
+                [sum(use.get(one, 0) for one in places) for places in self._combinations] for use in uses
+            ]
             ways += [self._measure_needs(base, events)] if base is not None else []
             for vector, _ in live:  # what it needs anyway is in the totals
                 pairs = zip(self._measure_needs(vector, events), self._measure_needs(vector), strict=True)
@@ -193,9 +195,6 @@ class CopyNeeds:
             total + extra <= sum(cast("Fraction", plain[place]) for place in places)
             for total, extra, places in zip(totals, more, self._combinations, strict=True)
         )
-
-    def _sum_uses(self, taken: Mapping[int, Fraction | int]) -> list[Need]:
-        return [sum(taken.get(place, 0) for place in places) for places in self._combinations]
 
     def _measure_needs(self, vector: Vector, events: frozenset[int] = frozenset()) -> list[Need]:
         """Measure what a copy takes at least of each combination; with one of some events, if there are any."""
@@ -209,13 +208,15 @@ class CopyNeeds:
         heap: list[tuple[Need, int, Vector, bool]] = [(0, 0, start, not events)]
         pushed = 0  # decides between equal needs, since vectors have no order
         done: set[tuple[Vector, bool]] = set()
-        while heap and sum(measure_effort(*one) for one, _ in done) <= _MOST:
+        work = 0
+        while heap and work <= _MOST:
             need, _, vector, had = heappop(heap)
             if had and all(machine.is_accepting(state) for machine, state in zip(self._machines, vector, strict=True)):
                 return need
             if (vector, had) in done:
                 continue
             done.add((vector, had))
+            work += measure_effort(*vector)
             for number, (every, one, taken) in enumerate(self._events):
                 other = apply_moves(self._machines, vector, every)
                 mine = None if other is None or not one else apply_moves(self._machines, other, one)
@@ -292,11 +293,6 @@ class Component:
             CopyNeeds(machines, [(*step.each[place], self._measure_uses(step)) for step in self.steps])
             for place, machines in enumerate(self.machines)
         )
-        #: The places of the rules about words that nest, as grammars have.
-        self.words = [
-            place for place, machine in enumerate(self.plain_machines)
-            if isinstance(machine, ConfigurationMachine) and machine.lookahead is not None
-        ]  # fmt: skip
         self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
         #: The steps that the agent does not control.
         self.steps_outside = tuple(step for step in self.steps if not step.symbol.is_controllable)
@@ -305,9 +301,7 @@ class Component:
 
     def _build_steps(self, symbols: Sequence[PlantSymbol]) -> Iterator[ComponentStep]:
         merged: dict[tuple[str, str, Letters, bool], PlantSymbol] = {}
-        budgets = frozenset(
-            one.quantity for one in (part.machine for part in self.parts.values()) if isinstance(one, BudgetMachine)
-        )
+        budgets = {getattr(part.machine, "quantity", None) for part in self.parts.values()}
         for symbol in symbols:
             own_letters = symbol.letters & self.letters
             tracked = symbol.tool in self.answering and symbol.kind in ("call", "result")

@@ -37,6 +37,7 @@ from formal_llm.control.component import (
 )
 from formal_llm.control.machines import ConfigurationMachine, Machine, State, measure_effort
 from formal_llm.control.plant import Plant, PlantSymbol
+from formal_llm.errors import Undecided
 
 #: The maximum effort for the rules without keys and one copy, in nodes of rules with few states.
 _PLACES = 1_000
@@ -108,16 +109,12 @@ class _Relaxation:
         component = self._component
         needed = [(self._machines[move.place], self._plain[move.place], move) for move in step.plain]
         optional = []
-        for group, (machines, copies, (every, one)) in enumerate(
-            zip(component.machines, self._copies, step.each, strict=True)
-        ):
+        for group, (every, one) in enumerate(step.each):
+            machines, copies = component.machines[group], self._copies[group]
             needed += [(machines[move.place], copies[move.place], move) for move in one]
             optional += [(machines[move.place], copies[move.place], move) for move in every]
-            optional += [
-                (machines[move.place], single, move)
-                for move in (*every, *one)
-                for single in self._single[group, move.place]
-            ]
+            for move in (*every, *one):
+                optional += [(machines[move.place], single, move) for single in self._single[group, move.place]]
         found = [(machine, states, _states_after(machine, states, move)) for machine, states, move in needed]
         if not all(after for _, _, after in found):
             return False
@@ -187,10 +184,6 @@ _TABULATED = 4_000
 _END = "end of the word"
 
 
-class _TooManySteps(Exception):
-    """A query takes more than :data:`_TABULATED` steps."""
-
-
 class WordTable:
     """Whether a word can be completed while rules of finitely many states are kept; exact, and shared by all queries.
 
@@ -209,20 +202,17 @@ class WordTable:
         assert isinstance(machine, ConfigurationMachine) and machine.lookahead is not None
         pda = machine.lookahead.pda
         assert pda is not None
-        steps: dict[tuple[str | None, tuple[MachineMove, ...]], str] = {}
-        for step in component.steps:
+        self._moves: dict[str, list[MachineMove]] = {}
+        reading: dict[str | None, list[str]] = {}
+        for number, step in enumerate(component.steps):
             if doubtful or not step.symbol.doubtful:
                 read = next((machine.select_letter(move.letters) for move in step.plain if move.place == place), None)
-                steps.setdefault((read, tuple(one for one in step.plain if one.place != place)), f"{len(steps)}")
-        self._steps = {name: key for key, name in steps.items()}
-        reading: dict[str | None, list[str]] = {}
-        for (read, _), name in steps.items():
-            reading.setdefault(read, []).append(name)
-        transitions = [one for one in pda.transitions if one.read is None]
-        transitions += [
-            replace(one, read=name) for one in pda.transitions if one.read for name in reading.get(one.read, ())
-        ]
-        transitions += [Transition(state, name, None, state) for state in pda.states for name in reading.get(None, ())]
+                reading.setdefault(read, []).append(f"{number}")
+                self._moves[f"{number}"] = [move for move in step.plain if move.place != place]
+        self._unread = frozenset(reading.get(None, ()))
+        read_by = [(one, reading.get(one.read, ()) if one.read else [None]) for one in pda.transitions]
+        transitions = [replace(one, read=name) for one, names in read_by for name in names]
+        transitions += [Transition(state, name, None, state) for state in pda.states for name in self._unread]
         transitions += [Transition(state, _END, None, _END) for state in pda.accepting_states]
         self._pda = PDA(transitions, start=pda.start_state, accepting=[_END], check=False)
         self._clear()
@@ -244,7 +234,7 @@ class WordTable:
         at = self._number_vector((*plain[: self._place], None, *plain[self._place + 1 :]))
         try:
             return any(self._can_end(one, at) for one in cast("frozenset[Configuration]", state.configurations))
-        except _TooManySteps:
+        except Undecided:
             self._clear()  # what is half filled cannot be used
             return None
 
@@ -266,15 +256,12 @@ class WordTable:
         vector = self._vectors[position]
         self._left -= measure_effort(*vector)
         if self._left < 0:
-            raise _TooManySteps
+            raise Undecided("too many steps")
         if name == _END:
-            others = (
-                pair for place, pair in enumerate(zip(self._machines, vector, strict=True)) if place != self._place
-            )
-            return position if all(machine.is_accepting(state) for machine, state in others) else None
-        read, moves = self._steps[name]
-        after = apply_moves(self._machines, vector, moves)
-        return None if after is None or (read is None and after == vector) else self._number_vector(after)
+            pairs = zip(self._machines, vector, strict=True)
+            return position if all(state is None or machine.is_accepting(state) for machine, state in pairs) else None
+        after = apply_moves(self._machines, vector, self._moves[name])
+        return None if after is None or (after == vector and name in self._unread) else self._number_vector(after)
 
 
 class Edge(NamedTuple):
@@ -379,10 +366,9 @@ class ViabilitySearch:
         self._closed: dict[tuple[ComponentNode, bool], frozenset[str]] = {}
         self._left = 0
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
-        self._tables = [
-            WordTable(component, place, doubtful=doubtful)
-            for place in component.words[:1] for doubtful in ((False, True) if self._doubtful else (False,))
-        ]  # fmt: skip
+        words = [place for place, one in enumerate(component.plain_machines) if getattr(one, "lookahead", None)]
+        kinds = (False, True) if self._doubtful else (False,)
+        self._tables = [WordTable(component, place, doubtful=kind) for place in words[:1] for kind in kinds]
         #: The tools with calls that change nothing here.
         self._free = frozenset(
             one.tool for one in plant.symbols
@@ -565,8 +551,8 @@ class ViabilitySearch:
         if self.is_viable(node) is not True:
             return None
         todo: deque[tuple[ComponentNode, tuple[PlantSymbol, ...]]] = deque([(node, ())])
-        seen, most, work = {node}, self.visited + self.max_states, 0
-        while todo and work < self.max_states * _EDGES // 8 and self.visited < most:
+        seen, work = {node}, 0
+        while todo and work < self.max_states * _EDGES // 8:
             now, way = todo.popleft()
             if self.component.is_accepting(now):
                 return way

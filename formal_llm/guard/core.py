@@ -156,7 +156,7 @@ def _find_open_amounts(component: Component) -> Iterator[Finding]:
     for (name, quantity), rule in open_.items():
         message = (
             f"rule {rule} may need {name}, of which no condition states the least {quantity}: where some is spent "
-            f"before, it is not known whether enough is left. State it with the letter, for instance {name}: tool[amount >= 1]"
+            f"before, it is not known whether enough is left. State it, for instance {name}: tool[amount >= 1]"
         )
         yield Finding("not decided", name, message, constraints=(rule,))
 
