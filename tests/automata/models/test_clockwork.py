@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits, Lookahead, Symbol
-from formal_llm.automata.lookahead.limited import as_automaton
+from formal_llm.automata.lookahead import flow
+from formal_llm.automata.lookahead.limited import as_automaton, stack_depth
 from formal_llm.automata.lookahead.verdicts import TRIES
 from formal_llm.automata.models import clockwork
+from formal_llm.automata.models.automaton import Automaton
 from formal_llm.automata.models.clockwork import apply_timetable, base_with_clock, step_times
 from formal_llm.automata.models.symbols import Order
 from formal_llm.automata.models.timetable import Clock, Span, Timetable
@@ -60,6 +63,44 @@ def test_lookahead_counts_them_and_is_never_wrong(case: Case) -> None:
         lookahead = Lookahead(rules)
         assert lookahead.count(max_length=LONGEST) == len(good)
         assert (lookahead.completable().value == "yes") == bool(good)
+
+
+BOUNDED = ("S -> A B | B A\nA -> a | b\nB -> c A | c", "S -> a S b | c | ε", "S -> E S | E\nE -> a | b | c", "S -> S a | b")
+
+
+@pytest.mark.parametrize("rules", BOUNDED)
+@given(case=schedules())
+@examples(30)
+def test_symbols_of_whole_stacks_decide_as_a_search_through_all_runs(rules: str, case: Case) -> None:
+    table, symbols = case
+    limits = Limits(at_most={"a": 1, "b": 2, "c": 1}, at_least={"b": 1}, times=table)
+    cfg = CFG(CFG.from_string(rules).productions, symbols=symbols, order="forward", limits=limits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flow, "_MANY_STATES", 0)
+        lookahead = Lookahead(cfg)
+        assert lookahead._search is not None
+        assert lookahead._search.grammar.has_whole_stacks == (rules in BOUNDED[::2])
+        base, automaton = PDA.from_cfg(cfg).with_limits(limits), lookahead.automaton
+        good = [word for word in sequences(LONGEST) if base.accepts(word)]
+        todo = [((), automaton.start())]
+        for word, now in todo:
+            rest = [one[len(word) :] for one in good if one[: len(word)] == word]
+            right = any(_reads(automaton, now, one) for one in rest)
+            assert lookahead.completable(now).value == ("yes" if right else "no")
+            if len(todo) < 60:
+                after = ((word if m.read is None else (*word, m.read), automaton.step(now, m)) for m in automaton.moves(now))
+                todo += after
+        assert lookahead.count() == len(good)
+
+
+def _reads(automaton: Automaton[Any, Any], now: Any, word: tuple[str, ...]) -> bool:
+    """Whether some run from here reads the word and accepts; stacks that are deeper than the word cannot."""
+    if stack_depth(now) > len(word) + 2:
+        return False
+    moves = [m for m in automaton.moves(now) if m.read is None or word[:1] == (m.read,)]
+    return (not word and automaton.accepting(now)) or any(
+        _reads(automaton, automaton.step(now, m), word[m.read is not None :]) for m in moves
+    )
 
 
 def test_texts_tell_the_times_of_forward_plans() -> None:
