@@ -122,6 +122,7 @@ class FlowGrammar:
         self._table = Tabulation(pda, _keep_state)
         self._open, self._open_at = False, -1
         self._exits: dict[tuple[State, str | None], list[State]] = {}
+        self._chains: dict[tuple[State, tuple[str | None, ...]], dict[State, list[tuple[Key, ...]]]] = {}
         self._ends: dict[tuple[State, Stack], bool] = {}
         self._detours: dict[int, dict[str, int]] = {}
         #: The terminals in upper bounds, and those of them that may not be used at all.
@@ -237,6 +238,7 @@ class FlowGrammar:
             symbol = self.symbols[self._known]
             self._known += 1
             symbol.ways = tuple([way for _, way in self._find_ways(symbol.key)])
+        self._chains.clear()
         new = self.symbols[first:]
         self._set_cheapest_costs(new)
         if self.counters.dues:
@@ -284,18 +286,30 @@ class FlowGrammar:
             return (
                 self._ways_below(state, target) if isinstance(target, AcceptBelowTarget) else [()] * (state == target)
             )
-        chains: list[tuple[State, tuple[int, ...]]] = [(state, ())]
-        for top in pushed[:-1]:
-            chains = [
-                (after, (*chain, self._index_of((before, top, after))))
-                for before, chain in chains
-                for after in self.exit_states(before, top)
-            ]
+        if target is not ACCEPTING and not isinstance(target, AcceptBelowTarget):
+            found = self._find_chains(state, pushed).get(target, ())
+            return [tuple([self._index_of(key) for key in chain]) for chain in found]
         return [
-            (*chain, *ends)
-            for before, chain in chains
+            (*[self._index_of(key) for key in chain], *ends)
+            for before, found in self._find_chains(state, pushed[:-1]).items()
             for ends in self._ways_through_symbol(before, pushed[-1], target)
+            for chain in found
         ]
+
+    def _find_chains(self, state: State, pushed: tuple[str | None, ...]) -> dict[State, list[tuple[Key, ...]]]:
+        """For each state in which all these symbols can be gone, the chains of keys that lead there."""
+        known = self._chains.get((state, pushed))
+        if known is not None:
+            return known
+        found: dict[State, list[tuple[Key, ...]]] = {state: [()]}
+        for top in pushed:
+            longer: dict[State, list[tuple[Key, ...]]] = {}
+            for before, chains in found.items():
+                for after in self.exit_states(before, top):
+                    longer.setdefault(after, []).extend([(*chain, (before, top, after)) for chain in chains])
+            found = longer
+        self._chains[state, pushed] = found
+        return found
 
     def _ways_through_symbol(self, state: State, top: str | None, target: State) -> list[tuple[int, ...]]:
         """All ways to work off one symbol, with a target of any kind."""
