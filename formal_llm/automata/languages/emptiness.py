@@ -84,8 +84,10 @@ def remedy(automaton: Source, *, max_states: int = 20_000, max_tries: int = 60) 
     return rules.name_rules(rules.find_remedy(rules.find_clash(), max_tries))
 
 
-def why_empty(automaton: Source, *, max_states: int = 20_000, search_time: float | None = None) -> WhyEmpty:
-    """Explain why an automaton without any word has none; bounds as in :func:`clash`."""
+def why_empty(
+    automaton: Source, *, max_states: int = 20_000, search_time: float | None = START * SEARCH_TIME
+) -> WhyEmpty:
+    """Explain why an automaton without any word has none; bounds as in :func:`clash`, of time 1 second by default."""
     rules = RuleSet(as_automaton(automaton), max_states, search_time)
     clashing = rules.find_clash()
     if clashing:
@@ -130,7 +132,7 @@ def why_no_plan(rules: Source) -> WhyEmpty | None:
             possible = lookahead.completable().possible
     except Undecided:  # the clock shows too many times
         return None
-    return None if possible else why_empty(lookahead.source, search_time=START * SEARCH_TIME)
+    return None if possible else why_empty(lookahead.source)
 
 
 #: A pushdown automaton, or another automaton with its own class.

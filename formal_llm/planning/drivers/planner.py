@@ -150,6 +150,7 @@ class PlannerSettings(SharedSettings, total=False):
     max_states: int
     solver: bool
     search_time: float | None
+    patience: float
     guarantee: Guarantee
 
 
