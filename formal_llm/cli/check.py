@@ -122,7 +122,7 @@ def show(
     else:
         never, open_ = find_unused_terminals(lookahead, max_states, used={name for word in words for name in word})
         described |= {"in no plan": ", ".join(never)} if never else {}
-        described |= {"perhaps in none": f"{', '.join(open_)}: not decided in one second"} if open_ else {}
+        described |= {"maybe in none": f"{', '.join(open_)}: not decided in one second"} if open_ else {}
     found |= described
     if "no valid plan" not in described:
         found["forecast"] = _forecast_cost(lookahead)
