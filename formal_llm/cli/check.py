@@ -114,18 +114,20 @@ def show(
     warnings = list(loaded.warnings)
     found = _written(loaded)
     lookahead = Lookahead(loaded.whole, max_states=max_states)
-    with lookahead.work.limit_seconds(START * SEARCH_TIME):
+    bound = lookahead.work.limit_seconds(START * SEARCH_TIME)
+    with bound:
         described, words = _language(lookahead)
-    if "plans" not in described and lookahead.completable().value == "no":
+    with bound:
+        is_empty = "plans" not in described and lookahead.completable().value == "no"
+    if is_empty:
         why = why_empty(lookahead.source, max_states=max_states)
         described["no valid plan"] = why.reason
     else:
+        described["forecast"] = _forecast_cost(lookahead)
         never, open_ = find_unused_terminals(lookahead, max_states, used={name for word in words for name in word})
         described |= {"in no plan": ", ".join(never)} if never else {}
         described |= {"maybe in none": f"{', '.join(open_)}: not decided in one second"} if open_ else {}
     found |= described
-    if "no valid plan" not in described:
-        found["forecast"] = _forecast_cost(lookahead)
     if has_world_moves(lookahead.automaton) and "no valid plan" not in described:
         found |= _world(lookahead)
     if isinstance(loaded.rules, Behaviour):

@@ -128,7 +128,8 @@ class FlowGrammar:
         #: The terminals in upper bounds, and those of them that may not be used at all.
         self.limited = frozenset(counters.need)
         self._banned = {name for name in self.limited if not counters.can_afford(name, counters.remaining)}
-        self.has_whole_stacks = pda.uses_stack and len(pda.states) >= _MANY_STATES and _has_few_configurations(pda)
+        stacked = [factor for factor in pda.factors if factor.uses_stack] if len(pda.states) >= _MANY_STATES else []
+        self.has_whole_stacks = bool(stacked) and has_few_configurations(stacked[0])
 
     # -- symbols and their ways ---------------------------------------------------------------------------------
 
@@ -425,16 +426,13 @@ class FlowGrammar:
         return found
 
 
-def _has_few_configurations(product: PDA) -> bool:
-    """Whether the factor of a product that has the stack can be in few configurations only."""
-    for factor in product.factors:
-        if factor.uses_stack:
-            start = factor.start()
-            found, todo = {start}, [start]
-            while todo and len(found) <= _FEW_CONFIGURATIONS:
-                now = todo.pop()
-                after = {factor.step(now, move) for move in factor.moves(now)} - found
-                found |= after
-                todo += after
-            return not todo
-    return False
+def has_few_configurations(pda: PDA) -> bool:
+    """Whether an automaton can be in few configurations only, whatever it reads."""
+    start = pda.start()
+    found, todo = {start}, [start]
+    while todo and len(found) <= _FEW_CONFIGURATIONS:
+        now = todo.pop()
+        after = {pda.step(now, move) for move in pda.moves(now)} - found
+        found |= after
+        todo += after
+    return not todo

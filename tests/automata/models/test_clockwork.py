@@ -10,14 +10,14 @@ from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits, Lookahead, Symbol
 from formal_llm.automata.lookahead import flow
-from formal_llm.automata.lookahead.limited import as_automaton, stack_depth
+from formal_llm.automata.lookahead.limited import as_automaton, count_clock_states, stack_depth
 from formal_llm.automata.lookahead.verdicts import TRIES
 from formal_llm.automata.models import clockwork
 from formal_llm.automata.models.automaton import Automaton
 from formal_llm.automata.models.clockwork import apply_timetable, base_with_clock, step_times
 from formal_llm.automata.models.symbols import Order
 from formal_llm.automata.models.timetable import Clock, Span, Timetable
-from formal_llm.errors import AutomatonError, Undecided
+from formal_llm.errors import AutomatonError, GrammarError, Undecided
 from tests.automata.schedules import NAMES, keeps, schedules, sequences
 from tests.strategies import examples
 
@@ -110,6 +110,29 @@ def test_texts_tell_the_times_of_forward_plans() -> None:
     assert {move.text for move in clocked.moves(clocked.start())} == {"8:00 to 8:30: Eat"}
     assert {t.text for t in base_with_clock(clocked).transitions} == {"8:00 to 8:30: Eat", "8:30 to 9:00: Eat"}
     assert step_times(8 * 3600, 8 * 3600) == "8:00"
+
+
+@given(schedules())
+@examples(40)
+def test_moments_are_no_more_than_counted(case: Case) -> None:
+    table, symbols = case
+    pda = finite(table, symbols, "forward")
+    rules = [clockwork._automaton_of_rule(one, table.clock, {n: int(s.numbers["time"]) for n, s in symbols.items()},
+                                          backward=False) for one in (table.clock, *table.windows, *table.gaps) if one]  # fmt: skip
+    most = max(len(rule.states) for rule in rules)
+    moments = clockwork.count_moments(pda, table)
+    assert moments == 1 or most <= moments == count_clock_states(pda)
+
+
+def test_a_text_whose_clock_has_very_many_moments_is_read_and_its_start_decides() -> None:
+    text = "%order forward\nS -> a S b | a\n%clock time 8:00-20:00\n%deadline a 8:01\na time=2min\nb time=2min"
+    cfg = CFG.from_string(text)
+    assert count_clock_states(cfg) == 361**2
+    assert count_clock_states(CFG.from_string("S -> a S b | a")) == 0
+    assert Lookahead(cfg).completable().value == "no"
+    with pytest.raises(GrammarError, match="%deadline a 8:01"):
+        CFG.from_string(text.replace("2min", "30min"))
+    assert count_clock_states(CFG.from_string(text.replace("S -> a S b | a", "S -> a b | b S"))) == 361
 
 
 def test_what_cannot_be_timed(monkeypatch: pytest.MonkeyPatch) -> None:
