@@ -16,7 +16,7 @@ from formal_llm.automata.models import clockwork
 from formal_llm.automata.models.automaton import Automaton
 from formal_llm.automata.models.clockwork import apply_timetable, base_with_clock, step_times
 from formal_llm.automata.models.symbols import Order
-from formal_llm.automata.models.timetable import Clock, Span, Timetable
+from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
 from formal_llm.errors import AutomatonError, GrammarError, Undecided
 from tests.automata.schedules import NAMES, keeps, schedules, sequences
 from tests.strategies import examples
@@ -82,7 +82,7 @@ def test_symbols_of_whole_stacks_decide_as_a_search_through_all_runs(rules: str,
         assert lookahead._search.grammar.has_whole_stacks == (rules in FEW_CONFIGURATIONS)
         base, automaton = PDA.from_cfg(cfg).with_limits(limits), lookahead.automaton
         good = [word for word in sequences(LONGEST) if base.accepts(word)]
-        todo = [((), automaton.start())]
+        todo: list[tuple[tuple[str, ...], Any]] = [((), automaton.start())]
         for word, now in todo:
             rest = [one[len(word) :] for one in good if one[: len(word)] == word]
             right = any(_reads(automaton, now, one) for one in rest)
@@ -119,7 +119,7 @@ def test_moments_are_no_more_than_counted(case: Case) -> None:
     pda = finite(table, symbols, "forward")
     assert table.clock is not None
     taking = {name: int(symbol.numbers["time"]) for name, symbol in symbols.items()}
-    lines = (table.clock, *table.windows, *table.gaps)
+    lines: list[Clock | Window | Gap] = [table.clock, *table.windows, *table.gaps]
     rules = [clockwork._automaton_of_rule(one, table.clock, taking, backward=False) for one in lines]
     most = max(len(rule.states) for rule in rules)
     moments = clockwork.count_moments(pda, table)
