@@ -81,6 +81,22 @@ def errands(kind: type[CFG | PDA], pause: str = "15min") -> dict[str, float | st
     return {**figures, **walked(Planner(read[0], "test:first"), 60)}
 
 
+def day_of(rules: str, grain: int, gap: bool) -> dict[str, float | str]:
+    """A day of three kinds of steps in a grain of so many minutes, by a clock and perhaps a gap: the start."""
+    lines = [f"{name} time={number * grain}min" for number, name in enumerate("abc", 1)]
+    lines += ["%order forward", "%clock time 8:00-20:00", "%window c 9:00-12:00 14:00-18:00", *["%gap 1h c"] * gap]
+    cfg = CFG.from_string("\n".join([rules, "E -> a | b | c", *lines]))
+    return {"start": milliseconds(lambda: Planner(cfg, "test:first").start("a day"))}
+
+
+#: Grammars of a day: right-linear, without recursion around the day, and nested.
+DAYS = {
+    "list": "S -> E S | E",
+    "parts": "S -> M D N\nM -> E | E E\nD -> E D | E\nN -> b | E",
+    "nested": "S -> a S b | E S | E",
+}
+
+
 def hard_sums(items: int, solver: bool) -> dict[str, float | str]:
     return walked(Planner(subset_sum(items, 1), "test:first", solver=solver), 6)
 
@@ -102,6 +118,17 @@ CASES = [
     Case("clock: a day of errands, an automaton", "read 100, start 100, 5 / 30 ms", lambda: errands(PDA)),
     Case("clock: a day of errands, a grammar", "read 1,000, start 1,000, 5 / 30 ms", lambda: errands(CFG)),
     Case("clock: a day of errands in five minutes", "start 1,000 ms", lambda: errands(PDA, "5min")),
+    Case("clock: a day of errands in five minutes, a grammar", "start 1,000 ms", lambda: errands(CFG, "5min")),
+    *(
+        Case(
+            f"clock: {name} in {grain} minutes{' with a gap' if gap else ''}",
+            f"start {300 if grain == 5 else 1_000} ms",
+            lambda rules=rules, grain=grain, gap=gap: day_of(rules, grain, gap),  # type: ignore[misc]
+        )
+        for name, rules in DAYS.items()
+        for grain in (30, 5, 3)
+        for gap in (False, True)
+    ),
     Case("steps: 1,000 minutes in 100 moves, empty", "told at once", lambda: minutes(1_000, None, 10, 100)),
     Case("steps: 300 minutes in 100 moves, just so", "10 ms", lambda: minutes(300, None, 10, 100)),
     Case("steps: a day of 480 to 600 minutes in 40 moves", "10 ms", lambda: minutes(480, 600, 40, 40)),

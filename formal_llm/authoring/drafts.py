@@ -91,7 +91,7 @@ def check_draft(text: str, ending: str, *, max_states: int = 20_000) -> Draft:
         if lookahead.completable().value == "no":
             reason = why_empty(source, max_states=max_states).reason
             return Draft(text, ending, rules, (f"there is no plan at all: {reason}",), tuple(doubts))
-        never = find_unused_terminals(lookahead, max_states)
+        never, _ = find_unused_terminals(lookahead, max_states)
     except (Undecided, AutomatonError):
         never = []
     if isinstance(rules, Behaviour):  # its automaton has only the reachable states

@@ -6,7 +6,9 @@ import json
 import random
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from time import process_time
 from typing import TYPE_CHECKING, Annotated
 from warnings import catch_warnings
 
@@ -20,6 +22,7 @@ from formal_llm.automata.languages.grammar_warnings import find_unused_terminals
 from formal_llm.automata.languages.spelling import spelling_warnings
 from formal_llm.automata.languages.word_lists import PlanCount, count_plans
 from formal_llm.automata.lookahead.limited import has_world_moves
+from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.notation.files import DIAGRAMS
@@ -27,8 +30,14 @@ from formal_llm.cli import options
 from formal_llm.cli.console import command, counted, err, print_text, said_of
 from formal_llm.cli.sources import LoadedRules, load
 from formal_llm.control.world import WhateverLookahead, find_dead_ends
-from formal_llm.errors import InputError, Undecided
+from formal_llm.errors import BudgetExceeded, InputError, NoValidPlan, Undecided
+from formal_llm.llms.doubles import RandomLLM
+from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.reading.one_line import PlanLine
+from formal_llm.planning.walks.budget import QUESTIONS, Budget
+from formal_llm.planning.walks.choices import ChoiceTable
+from formal_llm.planning.walks.trail import describe_hard_rule
+from formal_llm.planning.walks.walk import Walk
 
 if TYPE_CHECKING:
     from formal_llm.procedures import Procedure
@@ -54,6 +63,8 @@ Examples:
 _LONG = 1_000
 #: The most decisions of the strategy of a goal that is described, and the most of its ends that are listed.
 _DECISIONS, _ENDS = 1_000, 4
+#: The random walks of a forecast, and the seconds of processor time after which none is begun or continued.
+_WALKS, _FORECAST_TIME = 20, 1.0
 
 
 @command
@@ -103,12 +114,19 @@ def show(
     warnings = list(loaded.warnings)
     found = _written(loaded)
     lookahead = Lookahead(loaded.whole, max_states=max_states)
-    described, words = _language(lookahead)
-    if "plans" not in described and lookahead.completable().value == "no":
+    bound = lookahead.work.limit_seconds(START * SEARCH_TIME)
+    with bound:
+        described, words = _language(lookahead)
+    with bound:
+        is_empty = "plans" not in described and lookahead.completable().value == "no"
+    if is_empty:
         why = why_empty(lookahead.source, max_states=max_states)
         described["no valid plan"] = why.reason
-    elif never := find_unused_terminals(lookahead, max_states, used={name for word in words for name in word}):
-        described["in no plan"] = ", ".join(never)
+    else:
+        described["forecast"] = _forecast_cost(lookahead)
+        never, open_ = find_unused_terminals(lookahead, max_states, used={name for word in words for name in word})
+        described |= {"in no plan": ", ".join(never)} if never else {}
+        described |= {"maybe in none": f"{', '.join(open_)}: not decided in one second"} if open_ else {}
     found |= described
     if has_world_moves(lookahead.automaton) and "no valid plan" not in described:
         found |= _world(lookahead)
@@ -279,6 +297,29 @@ def _world(lookahead: Lookahead) -> dict[str, object]:
     return found
 
 
+def _forecast_cost(lookahead: Lookahead) -> str:
+    """What plans cost, by walks with random answers; how many options were not decided, and by which rule."""
+    table, llm, end = ChoiceTable(lookahead), RandomLLM(), process_time() + _FORECAST_TIME
+    costs: list[Usage] = []
+    ended = 0
+    while len(costs) < _WALKS and process_time() < end:
+        walk = Walk(table, budget=Budget(questions=QUESTIONS))
+        with suppress(BudgetExceeded, NoValidPlan):  # the world may answer so that there is no plan
+            while (question := walk.question) is not None and process_time() < end:
+                walk.answer(llm.choose(question))
+            ended += question is None
+        costs.append(walk.usage)
+    most = max(costs, key=lambda usage: (usage.wasted, usage.questions))
+    mean = sum(usage.questions for usage in costs) / len(costs)
+    asked = f"{mean:.1f} questions in the mean, at most {max(usage.questions for usage in costs)}"
+    line = f"{ended} of {counted(len(costs), 'random walk')} ended; {asked}"
+    if not (uncertain := sum(usage.uncertain for usage in costs)):
+        return f"{line}; {most.wasted} wasted" if most.wasted else line
+    solver = " without ortools" if lookahead.lacks_solver else ""
+    wasted = f"{most.wasted} of {most.questions} questions may be wasted{solver}"
+    return f"{line}; {uncertain} options not decided; {describe_hard_rule(lookahead) or 'the rules'}: {wasted}"
+
+
 def _written(loaded: LoadedRules) -> dict[str, object]:
     """What the rules are, as they are written."""
     found: dict[str, object] = {}
@@ -341,7 +382,8 @@ def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
             found["longest plan"] = f"{_longest(lookahead, many, max(map(len, words)))} terminals"
         found["at random"] = [line.write_plan(word or ()) for word in drawn]
     except Undecided as error:
-        found["not decided"] = said_of(error)
+        late = "the shortest plan was not found in one second of search"
+        found["not decided"] = late if lookahead.work.left <= 0 else said_of(error)
     return found, words
 
 

@@ -91,7 +91,8 @@ def said_of(error: Exception) -> str:
         return f"{message.partition(' (error.transcript)')[0]}; raise it with --max-{error.kind}"
     if isinstance(error, BudgetExceeded):
         what, _, _ = message.partition("; raise it (")
-        return f"{what.replace(' (error.plan)', '')}; raise it with --max-{error.kind}"
+        hard = f". {error.hard}" if error.hard else ""
+        return f"{what.replace(' (error.plan)', '')}; raise it with --max-{error.kind}{hard}"
     if isinstance(error, (InfiniteLanguage, Undecided)):
         for argument in ("max_length", "max_states"):
             message = message.replace(argument, f"--{argument.replace('_', '-')}")

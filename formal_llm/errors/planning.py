@@ -92,6 +92,7 @@ class BudgetExceeded(PlanningError):
         needed: the budget that would do at least, where that is known.
         decided: False where it was looked for and not found within the search time.
         shared: whether it is the budget of many plans together.
+        hard: where options were offered undecided: how many, by which rule it takes long to search, and what to set.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class BudgetExceeded(PlanningError):
         *,
         shared: bool = False,
         decided: bool = True,
+        hard: str = "",
     ) -> None:
         self.kind = kind
         self.budget = budget
@@ -110,6 +112,7 @@ class BudgetExceeded(PlanningError):
         self.needed = needed
         self.shared = shared
         self.decided = decided
+        self.hard = hard
         least = "" if decided else "; how many are needed was not found within the search time"
         if needed is not None:
             least = f"; at least {needed} are needed"
@@ -120,7 +123,8 @@ class BudgetExceeded(PlanningError):
         amount = f"a cost of {budget:g}" if kind == "cost" else f"{budget} {kind}"
         wider = f"budget=Budget({kind}=...)"
         whose, where = ("shared ", f"plan_all({wider})") if shared else ("", f"walk.budget, or Planner({wider})")
-        super().__init__(f"the {whose}budget of {amount} is used up{found}{least}; raise it ({where}) to go on")
+        why = f". {hard}" if hard else ""
+        super().__init__(f"the {whose}budget of {amount} is used up{found}{least}; raise it ({where}) to go on{why}")
 
 
 class WalkError(PlanningError):

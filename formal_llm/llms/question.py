@@ -63,10 +63,15 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One numbered line of a question; numbers start at 1."""
+    """One numbered line of a question; numbers start at 1.
+
+    Attributes:
+        certain: False if the lookahead did not determine whether a plan can be finished after it.
+    """
 
     number: int
     text: str
+    certain: bool = True
 
 
 class CallRequest(NamedTuple):

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Generic, NamedTuple, TypeVar, cast
 
-from formal_llm.automata.lookahead.limited import LimitedAutomaton, SourceAutomaton, as_automaton
+from formal_llm.automata.lookahead.limited import LimitedAutomaton, SourceAutomaton, as_automaton, count_clock_states
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START, TIME, TRIES
 from formal_llm.automata.models.limits import Limits
@@ -22,6 +22,8 @@ from formal_llm.errors import Undecided
 
 #: The maximum number of sets of rules to remember in the search for a smallest remedy.
 _SETS = 20_000
+#: The states of a clock that are looked through in about a second.
+_CLOCK_STATES = 10_000
 
 
 class WhyEmpty(NamedTuple):
@@ -84,8 +86,10 @@ def remedy(automaton: Source, *, max_states: int = 20_000, max_tries: int = 60) 
     return rules.name_rules(rules.find_remedy(rules.find_clash(), max_tries))
 
 
-def why_empty(automaton: Source, *, max_states: int = 20_000, search_time: float | None = None) -> WhyEmpty:
-    """Explain why an automaton without any word has none; bounds as in :func:`clash`."""
+def why_empty(
+    automaton: Source, *, max_states: int = 20_000, search_time: float | None = START * SEARCH_TIME
+) -> WhyEmpty:
+    """Explain why an automaton without any word has none; bounds as in :func:`clash`, of time 1 second by default."""
     rules = RuleSet(as_automaton(automaton), max_states, search_time)
     clashing = rules.find_clash()
     if clashing:
@@ -122,15 +126,18 @@ def why_no_plan(rules: Source) -> WhyEmpty | None:
     """Explain why rules that were just read allow no plan; None if they allow one or that is not decided soon.
 
     Every notation uses this to refuse a text whose rules, limits included, allow no plan. As values such rules
-    are legal, and planning reports the problem.
+    are legal, and planning reports the problem. Nothing is decided where a clock has so many moments that it takes
+    longer than a second.
     """
+    if count_clock_states(rules) > _CLOCK_STATES:
+        return None
     try:
         lookahead = Lookahead(rules)
         with lookahead.work.limit_seconds(START * SEARCH_TIME):
             possible = lookahead.completable().possible
     except Undecided:  # the clock shows too many times
         return None
-    return None if possible else why_empty(lookahead.source, search_time=START * SEARCH_TIME)
+    return None if possible else why_empty(lookahead.source)
 
 
 #: A pushdown automaton, or another automaton with its own class.

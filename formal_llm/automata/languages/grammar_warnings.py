@@ -14,6 +14,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.lookahead.cheapest import least_costs
 from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START, TRIES
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
@@ -214,28 +215,38 @@ _MANY = 100
 _SOON = 1_000
 
 
-def find_unused_terminals(lookahead: Lookahead, max_states: int = 20_000, used: Container[str] = ()) -> list[str]:
-    """Return the terminals that no word uses, as far as the lookahead can determine.
+def find_unused_terminals(
+    lookahead: Lookahead, max_states: int = 20_000, used: Container[str] = (), search_time: float = START * SEARCH_TIME
+) -> tuple[list[str], list[str]]:
+    """Return the terminals that no word uses, and those of which that was not decided.
 
     Args:
         lookahead: the lookahead of the language.
         max_states: the budget of each question.
         used: terminals that are known to be used.
+        search_time: the seconds of search for all questions together.
     """
     usable = lookahead.detours(lookahead.automaton.start())
     terminals = list(lookahead.automaton.terminals)
     if len(terminals) > _MANY:
-        return [name for name in terminals if name not in usable]
+        return [name for name in terminals if name not in usable], []
+    left = search_time
 
-    def none_with(name: str) -> bool:
-        required, least = lookahead.source, Limits(at_least={name: 1})
+    def decide_use(name: str) -> str:
+        nonlocal left
+        value = "unknown"
         # Loading the solver takes as long as a hundred quick searches.
-        verdict = Lookahead(required, least, max_states=min(_SOON, max_states), solver=False).completable()
-        if verdict.value == "unknown":
-            verdict = Lookahead(required, least, max_states=max_states).completable()
-        return verdict.value == "no"
+        for states, solver in ((min(_SOON, max_states), False), (max_states, True)):
+            if value == "unknown" and left > 0:
+                required = Lookahead(lookahead.source, Limits(at_least={name: 1}), max_states=states, solver=solver)
+                with required.work.limit_seconds(left):
+                    value = required.completable().value
+                left -= required.work.used + required.made / TRIES
+        return value
 
-    return [name for name in terminals if name not in usable or (name not in used and none_with(name))]
+    uses = {name: decide_use(name) for name in terminals if name in usable and name not in used}
+    never = [name for name in terminals if uses.get(name) == "no" or name not in usable]
+    return never, [name for name, use in uses.items() if use == "unknown"]
 
 
 #: The maximum number of productions of the result; beyond it, the rules stay unchanged.

@@ -213,7 +213,7 @@ class DerivationStates:
 
     def __init__(self, pda: PDA, bounds: Sequence[Bound], has_weight: Callable[[Transition], Feature | None]) -> None:
         self.counters = Counters(bounds)
-        self.grammar = FlowGrammar(pda, self.counters)
+        self.grammar = FlowGrammar(pda, self.counters, skips_reads=False)  # each transition may have a weight
         self.numbers: dict[Feature, int] = {name: number for number, name in enumerate(pda.terminals)}
         self._has_weight = has_weight
         self._tracked = {*self.counters.need, *self.counters.dues}

@@ -27,6 +27,8 @@ from formal_llm.automata.models.transition import Transition
 
 #: Of how many stacks it is kept whether they can be worked off.
 _KEPT = 100_000
+#: The least states of a product, and the most configurations of the factor with the stack, for symbols of whole stacks.
+_MANY_STATES, _FEW_CONFIGURATIONS = 64, 1_000
 #: One terminal, in the measure that counts terminals first and moves second. Costs are whole numbers of any size.
 LENGTH = 1 << 64
 
@@ -42,9 +44,10 @@ ACCEPTING = AcceptTarget()
 
 
 class AcceptBelowTarget(NamedTuple):
-    """The target of a symbol with all that lies below it, at most one more symbol: the run accepts, wherever.
+    """The target of a symbol with all that lies below it: the run accepts, wherever.
 
-    So one symbol represents all the states between, of which a product of many automata has very many.
+    So one symbol represents all the states between, of which a product of many automata has very many. Below lies at
+    most one more symbol, or any few where :attr:`FlowGrammar.has_whole_stacks`.
     """
 
     below: tuple[str, ...]
@@ -96,11 +99,21 @@ def _keep_state(_: object, at: int) -> int:
 
 
 class FlowGrammar:
-    """The commutative grammar of ``pda`` under the bounds of ``counters``."""
+    """The commutative grammar of ``pda`` under the bounds of ``counters``.
 
-    def __init__(self, pda: PDA, counters: Counters) -> None:
+    Args:
+        skips_reads: whether a way of a whole stack may take two transitions, the second of which reads.
+
+    Attributes:
+        has_whole_stacks: whether each symbol represents a whole stack, as in a finite automaton: its ways are then as
+            many as the transitions, not as the pairs of states. So it is where a grammar with few configurations (a
+            right-linear one, or one without recursion) runs with a constraint of many states, such as a clock.
+    """
+
+    def __init__(self, pda: PDA, counters: Counters, *, skips_reads: bool = True) -> None:
         self.pda = pda
         self.counters = counters
+        self._skips_reads = skips_reads
         self.symbols: list[FlowSymbol] = []
         self._by_key: dict[Key, int] = {}
         self._known = 0
@@ -109,11 +122,14 @@ class FlowGrammar:
         self._table = Tabulation(pda, _keep_state)
         self._open, self._open_at = False, -1
         self._exits: dict[tuple[State, str | None], list[State]] = {}
+        self._chains: dict[tuple[State, tuple[str | None, ...]], dict[State, list[tuple[Key, ...]]]] = {}
         self._ends: dict[tuple[State, Stack], bool] = {}
         self._detours: dict[int, dict[str, int]] = {}
         #: The terminals in upper bounds, and those of them that may not be used at all.
         self.limited = frozenset(counters.need)
         self._banned = {name for name in self.limited if not counters.can_afford(name, counters.remaining)}
+        stacked = [factor for factor in pda.factors if factor.uses_stack] if len(pda.states) >= _MANY_STATES else []
+        self.has_whole_stacks = bool(stacked) and has_few_configurations(stacked[0])
 
     # -- symbols and their ways ---------------------------------------------------------------------------------
 
@@ -139,6 +155,8 @@ class FlowGrammar:
     @property
     def has_open_symbols(self) -> bool:
         """Whether some stack symbol can be done with in more than one way (states afterwards, accepting before)."""
+        if self.has_whole_stacks:
+            return True
         if self._open_at != len(self.symbols):
             self._open, self._open_at = self._table.has_open_calls, len(self.symbols)
         return self._open
@@ -154,6 +172,8 @@ class FlowGrammar:
         Where ``rest`` is given, the stack below, only ways are given after which it can be worked off, limits aside;
         and of several ways with at most one symbol below, one for all of them.
         """
+        if self.has_whole_stacks and rest is not None:
+            return [(self.get_symbol(state, top, AcceptBelowTarget(tuple(rest))), ACCEPTING)]
         targets = self.target_states(state, top)
         if rest is not None and (len(targets) > 1 or not rest.depth):
             if rest.depth <= 1 and len(targets) > 1:
@@ -219,6 +239,7 @@ class FlowGrammar:
             symbol = self.symbols[self._known]
             self._known += 1
             symbol.ways = tuple([way for _, way in self._find_ways(symbol.key)])
+        self._chains.clear()
         new = self.symbols[first:]
         self._set_cheapest_costs(new)
         if self.counters.dues:
@@ -233,6 +254,11 @@ class FlowGrammar:
             if t.read in self._banned:
                 continue
             pushed: tuple[str | None, ...] = t.push if t.pop is not None else (*t.push, top)
+            if self.has_whole_stacks and isinstance(target, AcceptBelowTarget):
+                way = self._find_whole_way(t, [name for name in (*pushed, *target.below) if name is not None])
+                if way is not None:
+                    yield t, way
+                continue
             whole = target
             if target == AcceptBelowTarget(()) and len(pushed) > 1:
                 pushed, whole = pushed[:-1], AcceptBelowTarget(pushed[-1:])  # type: ignore[arg-type]  # nothing lies on no stack
@@ -242,24 +268,49 @@ class FlowGrammar:
             for children in self._chains_of_symbols(t.target, pushed, whole):
                 yield t, Way(t.read, children)
 
+    def _find_whole_way(self, t: Transition, stack: list[str]) -> Way | None:
+        """The way to a whole stack, past a symbol on it that is only read; None where it cannot be read."""
+        state, read, moves = t.target, t.read, 1
+        if self._skips_reads and stack and read is None and state not in self.pda.accepting_states:
+            found = [one for one in self.pda.transitions_at(state, stack[0]) if one.read not in self._banned]
+            if not found:
+                return None
+            only = found[0]
+            if len(found) == 1 and only.read is not None and only.pop is not None and not only.push:
+                state, read, moves, stack = only.target, only.read, 2, stack[1:]
+        first: str | None = stack[0] if stack else None
+        return Way(read, (self._index_of((state, first, AcceptBelowTarget((*stack[1:],)))),), moves)
+
     def _chains_of_symbols(self, state: State, pushed: tuple[str | None, ...], target: State) -> list[tuple[int, ...]]:
         """All ways through the states between: symbols (state, X1, p1) (p1, X2, p2) ... (.., Xn, target)."""
         if not pushed:
             return (
                 self._ways_below(state, target) if isinstance(target, AcceptBelowTarget) else [()] * (state == target)
             )
-        chains: list[tuple[State, tuple[int, ...]]] = [(state, ())]
-        for top in pushed[:-1]:
-            chains = [
-                (after, (*chain, self._index_of((before, top, after))))
-                for before, chain in chains
-                for after in self.exit_states(before, top)
-            ]
+        if target is not ACCEPTING and not isinstance(target, AcceptBelowTarget):
+            found = self._find_chains(state, pushed).get(target, ())
+            return [tuple([self._index_of(key) for key in chain]) for chain in found]
         return [
-            (*chain, *ends)
-            for before, chain in chains
+            (*[self._index_of(key) for key in chain], *ends)
+            for before, found in self._find_chains(state, pushed[:-1]).items()
             for ends in self._ways_through_symbol(before, pushed[-1], target)
+            for chain in found
         ]
+
+    def _find_chains(self, state: State, pushed: tuple[str | None, ...]) -> dict[State, list[tuple[Key, ...]]]:
+        """For each state in which all these symbols can be gone, the chains of keys that lead there."""
+        known = self._chains.get((state, pushed))
+        if known is not None:
+            return known
+        found: dict[State, list[tuple[Key, ...]]] = {state: [()]}
+        for top in pushed:
+            longer: dict[State, list[tuple[Key, ...]]] = {}
+            for before, chains in found.items():
+                for after in self.exit_states(before, top):
+                    longer.setdefault(after, []).extend([(*chain, (before, top, after)) for chain in chains])
+            found = longer
+        self._chains[state, pushed] = found
+        return found
 
     def _ways_through_symbol(self, state: State, top: str | None, target: State) -> list[tuple[int, ...]]:
         """All ways to work off one symbol, with a target of any kind."""
@@ -373,3 +424,15 @@ class FlowGrammar:
         for cost, name in sorted(reads):
             found.setdefault(name, int(cost // LENGTH))
         return found
+
+
+def has_few_configurations(pda: PDA) -> bool:
+    """Whether an automaton can be in few configurations only, whatever it reads."""
+    start = pda.start()
+    found, todo = {start}, [start]
+    while todo and len(found) <= _FEW_CONFIGURATIONS:
+        now = todo.pop()
+        after = {pda.step(now, move) for move in pda.moves(now)} - found
+        found |= after
+        todo += after
+    return not todo

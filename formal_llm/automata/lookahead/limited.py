@@ -11,10 +11,11 @@ from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol, cast, runtime_checkable
 
 from formal_llm.automata.lookahead.counters import Counters
+from formal_llm.automata.lookahead.flow import has_few_configurations
 from formal_llm.automata.models.automaton import Automaton, Configuration, M, make_fingerprint
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.clockwork import apply_timetable
+from formal_llm.automata.models.clockwork import apply_timetable, count_moments
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
@@ -209,6 +210,18 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
     if both.times:
         raise AutomatonError("a timetable needs a grammar, a flowchart, a behaviour or a PDA")
     return LimitedAutomaton(automaton, both) if both else automaton
+
+
+def count_clock_states(source: Source) -> int:
+    """About how many states a lookahead has to distinguish because of a clock; 0 without one.
+
+    A recursive grammar has them for each pair of moments.
+    """
+    automaton, limits = _automaton_and_limits(source)
+    if not limits.times or not isinstance(automaton, PDA):
+        return 0
+    moments = count_moments(automaton, limits.times)
+    return moments if not automaton.uses_stack or has_few_configurations(automaton) else moments**2
 
 
 def _automaton_and_limits(source: object) -> tuple[SourceAutomaton, Limits]:

@@ -141,7 +141,7 @@ class PendingSymbols:
         """The demand of what lies under the top, where it is sure in which state it will be reached."""
         found = self._below_cache.get((state, stack))
         if found is None:
-            targets = self.grammar.target_states(state, stack.top)
+            targets = [] if self.grammar.has_whole_stacks else self.grammar.target_states(state, stack.top)
             if len(targets) != 1:
                 return None
             target = targets[0]

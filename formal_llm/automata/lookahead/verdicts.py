@@ -94,14 +94,15 @@ class WorkBudget:
     Attributes:
         left: the tries that are left to all queries of a question; infinite outside of one.
         part: the most of these that one query may use.
+        used: the seconds that the queries within the last bound have taken.
         floor: the query that runs ends when no more than this is left.
     """
 
-    __slots__ = ("_bounds", "floor", "left", "part")
+    __slots__ = ("_bounds", "floor", "left", "part", "used")
 
     def __init__(self) -> None:
         self.left = self.part = INFINITE
-        self.floor = 0.0
+        self.floor = self.used = 0.0
         self._bounds: dict[float | None, _BudgetWindow] = {}
 
     @property
@@ -159,5 +160,6 @@ class _BudgetWindow:
             self._inside -= 1
         else:
             work = self._work
+            work.used = (self._tries - work.left) / TRIES if self._tries < INFINITE else 0.0
             work.left = work.part = INFINITE
             work.floor = 0.0

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from math import gcd
 
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained, product
@@ -61,6 +62,16 @@ def apply_timetable(pda: PDA, table: Timetable) -> PDA:
     if not backward:
         clocked = _add_times_to_texts(clocked, taking)
     return constrained(clocked, rules)
+
+
+def count_moments(pda: PDA, table: Timetable) -> int:
+    """How many moments one rule of a timetable distinguishes at most: times, with what a gap remembers at each."""
+    numbers = {name: symbol.numbers for name, symbol in pda.symbols.items()}
+    grain = gcd(*(table.seconds(numbers, name) for name in pda.terminals))
+    if table.clock is None or not grain:
+        return 1
+    begin, last = table.clock.span.edges
+    return ((last - begin) // grain + 1) * max((gap.seconds // grain + 2 for gap in table.gaps), default=1)
 
 
 @lru_cache(maxsize=32)

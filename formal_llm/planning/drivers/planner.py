@@ -150,6 +150,7 @@ class PlannerSettings(SharedSettings, total=False):
     max_states: int
     solver: bool
     search_time: float | None
+    patience: float
     guarantee: Guarantee
 
 
@@ -205,6 +206,8 @@ class Planner(PlansMany):
         max_states: the budget of one lookahead query (see :class:`Lookahead`).
         solver: whether an integer program may decide what the lookahead's search does not (see :class:`Lookahead`).
         search_time: the seconds of search that a question may take; None for no bound (see :class:`ChoiceTable`).
+        patience: after two dead ends of a walk a question may be searched 4 times as long, after four 20 times; these
+            are the seconds for all such questions of a walk together, 0 for none.
         guarantee: for rules with moves of the world's: ``"some"`` offers options from which a plan can be finished if
             the world answers as it should, ``"whatever"`` only those from which one can be whatever it answers.
         world: who answers where the world decides, as ``llm`` is given; a function may return the text of an answer,
@@ -241,6 +244,7 @@ class Planner(PlansMany):
         max_states: int = 20_000,
         solver: bool = True,
         search_time: float | None = SEARCH_TIME,
+        patience: float = ChoiceTable.patience,
         guarantee: Guarantee = "some",
         world: LLMLike | None = None,
         on_event: EventCallback | None = None,
@@ -259,6 +263,8 @@ class Planner(PlansMany):
             raise ValueError(f"length_penalty is 0 or more, not {length_penalty}")
         if drafting is not None and search != "draft":
             raise ValueError(f"a drafting is for search='draft', not for {search!r}")
+        if not patience >= 0:
+            raise ValueError(f"patience counts seconds from 0, not {patience}")
         if tries < 1:
             raise ValueError("tries counts from 1")
         (budget or Budget()).check(prices)
@@ -284,7 +290,7 @@ class Planner(PlansMany):
         self.tries = tries
         self.max_states = max_states
         self.solver = solver
-        self.search_time = search_time
+        self.search_time, self.patience = search_time, patience
         self.guarantee: Guarantee = guarantee
         self.world = None if world is None else resolve(_read_texts(world))
         self.on_event = on_event
@@ -312,6 +318,7 @@ class Planner(PlansMany):
                     lookahead=self.lookahead, max_states=self.max_states, solver=self.solver,
                     search_time=self.search_time, guarantee=key[2],
                 )  # fmt: skip
+            table.patience = self.patience
         elif [key] != list(self._tables)[-1:]:
             self._tables.pop(key, None)
             self._tables[key] = table

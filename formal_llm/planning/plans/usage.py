@@ -90,6 +90,11 @@ class Usage:
         return Usage(**summed, cost=sum(costs) if costs else None)
 
     @property
+    def uncertain(self) -> int:
+        """How many options were offered although it was not decided whether a plan can be finished after them."""
+        return self.verdicts.unknown
+
+    @property
     def token_usage(self) -> TokenUsage:
         """The requests and tokens of the answers."""
         return TokenUsage(

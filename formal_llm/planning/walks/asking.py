@@ -8,7 +8,7 @@ stays behind.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -27,7 +27,7 @@ from formal_llm.llms.question import Message, Option, Outlook, Prospect, Questio
 from formal_llm.planning.plans.tree import Node, build_tree
 from formal_llm.planning.walks.choices import Choice, ChoiceFork, ChoiceTable, RuledOut, SelectionPart
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry, QuestionPast
-from formal_llm.planning.walks.pages import Pager, Pages
+from formal_llm.planning.walks.pages import Pager, Pages, number_options
 from formal_llm.planning.walks.wording import Wording, fill_template
 
 #: How many sets are listed at the most.
@@ -242,11 +242,12 @@ class QuestionBuilder:
         fork = entry.fork
         shown: tuple[Wording, tuple[Option, ...]] | None = fork.shown
         if shown is None or (shown[0] is not self.wording and shown[0] != self.wording):
-            shown = fork.shown = (self.wording, _number_options(self.describe_choices(fork)))
+            texts = self.describe_choices(fork)
+            shown = fork.shown = (self.wording, number_options(fork, fork.choices, texts, self.wording))
         if not entry.excluded or fork.several:
             return shown[1]
-        text = {choice.index: option.text for choice, option in zip(fork.choices, shown[1], strict=True)}
-        return _number_options([text[choice.index] for choice in entry.offered_choices])
+        kept = {choice.index: option for choice, option in zip(fork.choices, shown[1], strict=True)}
+        return tuple(replace(kept[choice.index], number=n) for n, choice in enumerate(entry.offered_choices, 1))
 
     def _make_outlook(self, entry: JournalEntry, moves: Sequence[Move]) -> Outlook:
         lookahead = self._table.lookahead
@@ -292,10 +293,6 @@ def _find_common_question(choices: Sequence[Choice]) -> str:
     first = [choice.moves[0] for choice in choices if choice.moves]
     questions = {move.question if isinstance(move, Transition) else "" for move in first}
     return questions.pop() if len(questions) == 1 else ""
-
-
-def _number_options(texts: Sequence[str]) -> tuple[Option, ...]:
-    return tuple(Option(number, text) for number, text in enumerate(texts, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -76,17 +76,18 @@ class Meter:
         tokens: the tokens of the answers.
         verdicts: how many options were decided by what, packed (see :meth:`Verdicts.unpack`).
         capped: whether a branch was abandoned because it did not end within the step budget.
+        searched: the seconds of search of questions that got more time after dead ends.
     """
 
     __slots__ = (
-        "_begun", "_prices", "_seconds", "backtracks", "capped", "drafted", "drafts", "forced", "questions", "tokens",
-        "verdicts",
+        "_begun", "_prices", "_seconds", "backtracks", "capped", "drafted", "drafts", "forced", "questions",
+        "searched", "tokens", "verdicts",
     )  # fmt: skip
 
     def __init__(self, prices: Prices | None = None) -> None:
         self.questions = self.forced = self.backtracks = self.verdicts = self.drafts = self.drafted = 0
         self.tokens = NO_TOKENS
-        self.capped = False
+        self.capped, self.searched = False, 0.0
         self._prices = prices
         self._begun = perf_counter()
         self._seconds: float | None = None

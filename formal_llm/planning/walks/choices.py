@@ -380,9 +380,10 @@ class ChoiceTable:
     Args:
         lookahead: the lookahead of the automaton.
         look: False to offer every move that the automaton allows now, including dead ends.
-        search_time: the seconds of search that a question may take; None for no bound. An option that is undecided by
-            then is offered, and examined again when it is chosen.
+        search_time: the seconds of search for a question; None for no bound. An option undecided by then is offered.
     """
+
+    patience = 10.0  #: the seconds of search that a walk may take for questions that get more time after dead ends
 
     def __init__(self, lookahead: Lookahead, *, look: bool = True, search_time: float | None = SEARCH_TIME) -> None:
         if search_time is not None and not search_time >= 0:
@@ -466,13 +467,13 @@ class ChoiceTable:
             self._rules = "\n".join(line.strip("\n") for line in written)
         return self._rules
 
-    def at(self, configuration: Hashable, steps: float) -> ChoiceFork:
-        """Return the choices of ``configuration`` when ``steps`` more moves may be made."""
+    def at(self, configuration: Hashable, steps: float, seconds: float | None = None) -> ChoiceFork:
+        """Return the choices of ``configuration`` if ``steps`` more moves may be made, after so many ``seconds``."""
         signature, deeper = self.lookahead.signature(configuration)
         found = self._forks.get(signature)
         if found is not None and not found[0].unknown and found[1] + deeper <= steps:
             return found[0]
-        with self.lookahead.work.limit_seconds(self.search_time):
+        with self.lookahead.work.limit_seconds(self.search_time if seconds is None else seconds):
             if found is None or found[0].open:
                 found = self._forks.store_fork(signature, *self._make_fork(configuration, deeper))
                 if found[0].unknown and self.lookahead.lacks_solver:

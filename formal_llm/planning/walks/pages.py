@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any, TypeAlias
 from zlib import crc32
 
@@ -254,7 +254,7 @@ class _ForkPages:
     ) -> ChoiceFork:
         whole, here = self.fork, collect_indices(choices)
         texts = [*map(self.describe_choice, choices), *([more.text] if more is not None else [])]
-        options = tuple(Option(number, text) for number, text in enumerate(texts, 1))
+        options = number_options(whole, choices, texts, self.pager.wording)
         return ChoiceFork(
             choices, whole.total, whole.several, unknown=whole.unknown & here, open=whole.open & here,
             tally=whole.tally, shown=(self.pager.wording, options), more=more, part=part,
@@ -301,6 +301,18 @@ class _ForkPages:
         for choice in keys:
             groups[inside[choice]].append(choice)
         return [((span[0], span[-1]), tuple(group)) for span, group in zip(spans, groups, strict=True)]
+
+
+def number_options(
+    fork: ChoiceFork, choices: Sequence[Choice], texts: Sequence[str], wording: Wording
+) -> tuple[Option, ...]:
+    """The options of choices of a fork; those that are undecided are marked as the wording says."""
+    certain = chain((fork.unknown.isdisjoint(one.index for one in c.iter_choices()) for c in choices), repeat(True))
+    return tuple(
+        Option(number, text if known or not wording.uncertain_option
+               else fill_template(wording.uncertain_option, {"option": text}), known)
+        for number, (text, known) in enumerate(zip(texts, certain, strict=False), 1)
+    )  # fmt: skip
 
 
 def _make_rank(quantity: str) -> Callable[[Offer], Any]:

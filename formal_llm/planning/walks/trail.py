@@ -16,13 +16,15 @@ from typing import Final
 from formal_llm.automata import Verdict, Word
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.limited import is_world_decision, list_outcomes, name_decision
+from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Move
+from formal_llm.automata.models.limits import SumLimit
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided, WalkError
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.walks.asking import QuestionBuilder
 from formal_llm.planning.walks.budget import Budget, Meter
-from formal_llm.planning.walks.choices import Choice, ChoiceFork, ChoiceTable
+from formal_llm.planning.walks.choices import Choice, ChoiceFork, ChoiceTable, collect_indices
 from formal_llm.planning.walks.events import Backtracked, EventCallback, Forced
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 from formal_llm.planning.walks.wording import Wording
@@ -40,6 +42,35 @@ class Stage(Enum):
 _ON_THE_WAY: Final = Stage.ON_THE_WAY
 _DEAD: Final = Stage.DEAD
 _DONE: Final = Stage.DONE
+#: After each two dead ends, how many times as long a question may be searched.
+_GROWTH = (1, 4, 20)
+
+
+def make_budget_error(table: ChoiceTable, kind: str, budget: float, plan: Plan) -> BudgetExceeded:
+    """The error of a budget that is used up; where options were uncertain it names the rule and what to set."""
+    if not plan.usage.uncertain:
+        return BudgetExceeded(kind, budget, plan)
+    rule = describe_hard_rule(table.lookahead) or "the rules"
+    hard = f"{plan.usage.uncertain:,} options were offered undecided, since it takes long to search by {rule}"
+    solver = ', or pip install "formal-llm[solver]"' if table.lookahead.lacks_solver else ""
+    return BudgetExceeded(kind, budget, plan, hard=f"{hard}; set search_time=1.0, patience=60{solver}")
+
+
+def describe_hard_rule(lookahead: Lookahead) -> str:
+    """The rule that is the hardest to search by, as its author would write it; empty where there is none.
+
+    Exact sums are the hardest, then sums with two bounds, then others, the largest first; then the constraint with the
+    most states.
+    """
+    pda = lookahead.pda
+    constraints = sorted(pda.factors[1:] if pda is not None else (), key=lambda one: len(one.states))
+    sums = sorted(lookahead.limits.sums, key=_rate_hardness)
+    return "; ".join(sums[-1].lines()) if sums else constraints[-1].name if constraints else ""
+
+
+def _rate_hardness(limit: SumLimit) -> tuple[bool, bool, float]:
+    most, least = limit.edges
+    return most is not None and least == most, None not in (least, most), float(most or least or 0)
 
 
 class Trail:
@@ -173,7 +204,7 @@ class Trail:
             if state is _DEAD:
                 self._leave_dead_end(budget, partial)
                 continue
-            fork = table.at(self.configuration, left)
+            fork = self._find_fork(self.configuration, left)
             self.meter.verdicts += fork.tally
             count = len(fork.choices)
             if left < 0 or (not table.look and table.lookahead.least_steps(self.configuration) > left):
@@ -187,6 +218,18 @@ class Trail:
                 self.state = _DEAD
                 if left < INFINITE and table.at(self.configuration, INFINITE).choices:
                     self.meter.capped = True
+
+    def _find_fork(self, configuration: Hashable, left: float) -> ChoiceFork:
+        """The choices of a configuration, with more time to decide them after dead ends."""
+        seconds, meter = self.table.search_time, self.meter
+        growth = _GROWTH[min(meter.backtracks // 2, len(_GROWTH) - 1)]
+        if seconds is None or growth == 1 or meter.searched + growth * seconds > self.table.patience:
+            return self.table.at(configuration, left, seconds)
+        work = self.table.lookahead.work
+        work.used = 0.0
+        fork = self.table.at(configuration, left, growth * seconds)
+        meter.searched += work.used
+        return fork
 
     def _meet_world(self) -> None:
         """Stop at a decision of the world's, or take the one answer that it has.
@@ -288,7 +331,7 @@ class Trail:
                 raise BudgetExceeded("steps", budget.steps, partial(), needed, decided=decided)
             raise self._make_no_plan_error()
         if budget.backtracks is not None and self.meter.backtracks >= budget.backtracks:
-            raise BudgetExceeded("backtracks", budget.backtracks, partial())
+            raise make_budget_error(self.table, "backtracks", budget.backtracks, partial())
         self.meter.backtracks += 1
         entry = self.journal.pop()
         while entry.fork.world:  # what the world has answered is not taken back to have it answer something else
@@ -306,10 +349,19 @@ class Trail:
         if self.on_event is not None and entry.chosen is not None and entry.key in excluded:
             text = self.asker.describe_chosen(entry)
             self.on_event(Backtracked(text, self.word, self.asker.walk, id=self.asker.id))
-        fresh = JournalEntry(entry.configuration, entry.fork, entry.moves)
+        left, fork = self.count_moves_left(budget), entry.fork
+        if fork.open and not fork.several and self.meter.backtracks > 1:
+            again = self._find_fork(entry.configuration, left)
+            # What a page offers is only a part of what is decided here.
+            if (
+                collect_indices(again.choices) <= collect_indices(fork.choices)
+                and self.asker.take_first_page(again) is again
+            ):
+                fork = again
+        fresh = JournalEntry(entry.configuration, fork, entry.moves)
         fresh.excluded = excluded
         self.opening = False
-        self._stop_at_choice(fresh, self.count_moves_left(budget))
+        self._stop_at_choice(fresh, left)
 
     def take_back(self, budget: Budget) -> None:
         """Return to the last choice that was asked, with all its branches.

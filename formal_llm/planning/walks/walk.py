@@ -37,7 +37,7 @@ from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import EventCallback, Finished
 from formal_llm.planning.walks.journal import JournalEntry, normalise_probabilities, sum_log_probability
 from formal_llm.planning.walks.pages import Pages
-from formal_llm.planning.walks.trail import DraftFollower, Stage, Trail
+from formal_llm.planning.walks.trail import DraftFollower, Stage, Trail, make_budget_error
 from formal_llm.planning.walks.wording import Wording
 
 LookaheadMode = Literal["on", "off"]
@@ -243,7 +243,7 @@ class Walk(DraftFollower):
         usage = self._count_usage(tokens)
         spent = (self.budget if question else replace(self.budget, questions=None)).spent(usage)
         if spent is not None:
-            raise BudgetExceeded(*spent, self.partial.with_usage(usage))
+            raise make_budget_error(self.table, *spent, self.partial.with_usage(usage))
 
     def cost(self, tokens: TokenUsage) -> float | None:
         """Return the cost of tokens; None without prices."""

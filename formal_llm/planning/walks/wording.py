@@ -40,6 +40,7 @@ FIELDS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("enough_option", {"label": ""}), ("none_option", {"label": ""}), ("step", {"text": ""}),
     ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}), ("draft", _DRAFT),
     ("more_option", {"count": 1}), ("group_option", {"group": "", "count": 1}), ("page_taken", {"options": ""}),
+    ("uncertain_option", {"option": ""}),
     ("page_wanted", {"count": 1}), ("look", {"task": "", "options": "", "instruction": ""}),
     ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
 )  # fmt: skip
@@ -111,6 +112,8 @@ class Wording:
         another_option, enough_option: for a repetition (``X*``): another ``X``, no more; may use ``{label}``.
         none_option: for ``X?``: none; may use ``{label}``.
         more_option, group_option: the option to see more options (may use ``{count}``), a group (``{group}``).
+        uncertain_option: an option after which it is not known that a plan can be finished; empty for no mark; may use
+            ``{option}``.
         page_wanted, page_taken: when several options are chosen page by page, the target (may use ``{count}``) and the
             choices of earlier pages (``{options}``).
         step: a step in the progress; may use ``{text}``.
@@ -154,6 +157,7 @@ class Wording:
     none_option: str = "no {label}"
     more_option: str = "more: {count} other options"
     group_option: str = "{group}: {count} options"
+    uncertain_option: str = ""
     page_wanted: str = "some of {count} options"
     page_taken: str = "You have chosen before: {options}."
     step: str = "{text};"

@@ -155,9 +155,10 @@ class TestEmpty:
 
 def test_unreachable_ones_and_those_that_limits_leave_no_place_for() -> None:
     cfg = CFG.from_string("S -> a S b | c | d a d d\n%limit 1 a d")
-    assert find_unused_terminals(Lookahead(cfg)) == ["d"]
-    assert find_unused_terminals(Lookahead(cfg), used=["d"]) == []
-    assert find_unused_terminals(Lookahead(cfg, Limits({"a": 0}))) == ["a", "b", "d"]
+    assert find_unused_terminals(Lookahead(cfg)) == (["d"], [])
+    assert find_unused_terminals(Lookahead(cfg), used=["d"]) == ([], [])
+    assert find_unused_terminals(Lookahead(cfg), used=["a"], search_time=0) == ([], ["b", "c", "d"])
+    assert find_unused_terminals(Lookahead(cfg, Limits({"a": 0}))) == (["a", "b", "d"], [])
 
 
 @given(grammars())

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits, Lookahead, Symbol
-from formal_llm.automata.lookahead.limited import as_automaton
+from formal_llm.automata.lookahead import flow
+from formal_llm.automata.lookahead.limited import as_automaton, count_clock_states, stack_depth
 from formal_llm.automata.lookahead.verdicts import TRIES
 from formal_llm.automata.models import clockwork
+from formal_llm.automata.models.automaton import Automaton
 from formal_llm.automata.models.clockwork import apply_timetable, base_with_clock, step_times
 from formal_llm.automata.models.symbols import Order
-from formal_llm.automata.models.timetable import Clock, Span, Timetable
-from formal_llm.errors import AutomatonError, Undecided
+from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
+from formal_llm.errors import AutomatonError, GrammarError, Undecided
 from tests.automata.schedules import NAMES, keeps, schedules, sequences
 from tests.strategies import examples
 
@@ -62,6 +65,44 @@ def test_lookahead_counts_them_and_is_never_wrong(case: Case) -> None:
         assert (lookahead.completable().value == "yes") == bool(good)
 
 
+FEW_CONFIGURATIONS = ("S -> A B | B A\nA -> a | b\nB -> c A | c", "S -> E S | E\nE -> a | b | c")
+
+
+@pytest.mark.parametrize("rules", [*FEW_CONFIGURATIONS, "S -> a S b | c | ε", "S -> S a | b | c"])
+@given(case=schedules())
+@examples(30)
+def test_symbols_of_whole_stacks_decide_as_a_search_through_all_runs(rules: str, case: Case) -> None:
+    table, symbols = case
+    limits = Limits(at_most={"a": 1, "b": 2, "c": 1}, at_least={"b": 1}, times=table)
+    cfg = CFG(CFG.from_string(rules).productions, symbols=symbols, order="forward", limits=limits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flow, "_MANY_STATES", 0)
+        lookahead = Lookahead(cfg)
+        assert lookahead._search is not None
+        assert lookahead._search.grammar.has_whole_stacks == (rules in FEW_CONFIGURATIONS)
+        base, automaton = PDA.from_cfg(cfg).with_limits(limits), lookahead.automaton
+        good = [word for word in sequences(LONGEST) if base.accepts(word)]
+        todo: list[tuple[tuple[str, ...], Any]] = [((), automaton.start())]
+        for word, now in todo:
+            rest = [one[len(word) :] for one in good if one[: len(word)] == word]
+            right = any(_reads(automaton, now, one) for one in rest)
+            assert lookahead.completable(now).value == ("yes" if right else "no")
+            if len(todo) < 60:
+                moves = automaton.moves(now)
+                todo += [(word if m.read is None else (*word, m.read), automaton.step(now, m)) for m in moves]
+        assert lookahead.count() == len(good)
+
+
+def _reads(automaton: Automaton[Any, Any], now: Any, word: tuple[str, ...]) -> bool:
+    """Whether some run from here reads the word and accepts; stacks that are deeper than the word cannot."""
+    if stack_depth(now) > len(word) + 2:
+        return False
+    moves = [m for m in automaton.moves(now) if m.read is None or word[:1] == (m.read,)]
+    return (not word and automaton.accepting(now)) or any(
+        _reads(automaton, automaton.step(now, m), word[m.read is not None :]) for m in moves
+    )
+
+
 def test_texts_tell_the_times_of_forward_plans() -> None:
     times = Timetable(Clock("time", Span("8:00", "9:00")))
     symbols = {"a": Symbol("Eat", numbers={"time": "30min"})}  # type: ignore[dict-item]
@@ -69,6 +110,31 @@ def test_texts_tell_the_times_of_forward_plans() -> None:
     assert {move.text for move in clocked.moves(clocked.start())} == {"8:00 to 8:30: Eat"}
     assert {t.text for t in base_with_clock(clocked).transitions} == {"8:00 to 8:30: Eat", "8:30 to 9:00: Eat"}
     assert step_times(8 * 3600, 8 * 3600) == "8:00"
+
+
+@given(schedules())
+@examples(40)
+def test_moments_are_no_more_than_counted(case: Case) -> None:
+    table, symbols = case
+    pda = finite(table, symbols, "forward")
+    assert table.clock is not None
+    taking = {name: int(symbol.numbers["time"]) for name, symbol in symbols.items()}
+    lines: list[Clock | Window | Gap] = [table.clock, *table.windows, *table.gaps]
+    rules = [clockwork._automaton_of_rule(one, table.clock, taking, backward=False) for one in lines]
+    most = max(len(rule.states) for rule in rules)
+    moments = clockwork.count_moments(pda, table)
+    assert moments == 1 or most <= moments == count_clock_states(pda)
+
+
+def test_a_text_whose_clock_has_very_many_moments_is_read_and_its_start_decides() -> None:
+    text = "%order forward\nS -> a S b | a\n%clock time 8:00-20:00\n%deadline a 8:01\na time=2min\nb time=2min"
+    cfg = CFG.from_string(text)
+    assert count_clock_states(cfg) == 361**2
+    assert count_clock_states(CFG.from_string("S -> a S b | a")) == 0
+    assert Lookahead(cfg).completable().value == "no"
+    with pytest.raises(GrammarError, match="%deadline a 8:01"):
+        CFG.from_string(text.replace("2min", "30min"))
+    assert count_clock_states(CFG.from_string(text.replace("S -> a S b | a", "S -> b | b S | a b"))) == 361
 
 
 def test_what_cannot_be_timed(monkeypatch: pytest.MonkeyPatch) -> None:

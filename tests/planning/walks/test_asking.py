@@ -17,12 +17,25 @@ from formal_llm.errors import InvalidAnswer, NoValidPlan
 from formal_llm.planning.walks.asking import LISTED, QuestionBuilder
 from formal_llm.planning.walks.choices import ChoiceTable
 from tests import oracles, strategies
-from tests.planning.wandering import CHAIN, SEASONING, TOOLS, texts
+from tests.planning.wandering import CHAIN, SEASONING, TOOLS, subset_sum, texts
 
 
 def asked(walk: Walk) -> Question:
     assert walk.question is not None
     return walk.question
+
+
+@pytest.mark.parametrize("pages", [None, 4])
+def test_options_that_were_not_decided_are_marked_where_the_wording_has_a_mark(pages: int | None) -> None:
+    table = ChoiceTable.of(subset_sum(9), search_time=0.0, solver=False)
+    plain = asked(Walk(table, pages=pages))
+    assert not all(option.certain for option in plain.options)
+    marked = asked(Walk(table, pages=pages, wording=Wording(uncertain_option="{option} (not sure)")))
+    assert [option.certain for option in marked.options] == [option.certain for option in plain.options]
+    texts_ = [one.text if one.certain else f"{one.text} (not sure)" for one in plain.options]
+    assert [option.text for option in marked.options] == texts_
+    assert ("(not sure)" in marked.prompt, "(not sure)" in plain.prompt) == (True, False)
+    assert all(option.certain for option in asked(Walk(TOOLS, pages=pages)).options)
 
 
 def test_an_outlook_tells_what_each_option_uses_allows_and_needs() -> None:

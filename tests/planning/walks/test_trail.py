@@ -19,7 +19,7 @@ from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Backtracked
 from formal_llm.planning.walks.journal import JournalEntry
-from formal_llm.planning.walks.trail import Stage, Trail
+from formal_llm.planning.walks.trail import Stage, Trail, describe_hard_rule
 from formal_llm.planning.walks.wording import Wording
 from tests import oracles
 from tests.planning.wandering import TOOLS, drive, keeps, subset_sum, texts
@@ -188,6 +188,36 @@ def test_where_nothing_is_decided_in_time_going_back_still_ends_at_words(
         return
     assert oracles.to_pyformlang(cfg).contains([Terminal(name) for name in walk.word])
     assert oracles.keeps(walk.word, cfg.limits, letters, cfg.symbols)
+
+
+def test_after_dead_ends_questions_get_more_time_within_the_patience() -> None:
+    def walked(patience: float) -> tuple[int, float]:
+        table = ChoiceTable.of(subset_sum(9, 2), search_time=0.0001, solver=False)
+        table.patience = patience
+        walk = drive(Walk(table), random.Random(4))
+        return walk.usage.wasted, walk._trail.meter.searched
+
+    wasted, searched = walked(0.0)
+    assert searched == 0.0
+    assert walked(0.0003) == (wasted, 0.0)  # not enough for a question of four times the search time
+    fewer, searched = walked(0.02)
+    assert fewer < wasted / 2
+    assert 0.0 < searched <= 0.02 + 0.002
+
+
+def test_what_made_a_budget_too_small_is_named() -> None:
+    assert describe_hard_rule(ChoiceTable.of(CFG.from_string("S -> a"), limits=Limits()).lookahead) == ""
+    rules = "S -> a S | a\na kg=1 h=2\n%limit kg <= 90\n%limit 2 <= h <= 8"
+    assert describe_hard_rule(ChoiceTable.of(CFG.from_string(rules)).lookahead) == "%limit 2 <= h <= 8"
+    table = ChoiceTable.of(subset_sum(9, 3), search_time=0.0, solver=False)
+    walk = Walk(table, budget=Budget(questions=2))
+    with pytest.raises(BudgetExceeded, match=r"options were offered undecided.*%limit .* = .*patience=60$") as caught:
+        drive(walk, random.Random(1))
+    assert caught.value.hard.startswith(f"{walk.usage.uncertain} options")
+    assert walk.usage.uncertain == walk.usage.verdicts.unknown > 0
+    with pytest.raises(BudgetExceeded) as caught:
+        drive(Walk(TOOLS, budget=Budget(questions=0)), random.Random(1))
+    assert caught.value.hard == ""
 
 
 @pytest.mark.parametrize("seed", range(4))
