@@ -26,7 +26,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
-from formal_llm.automata.lookahead.exact.sums import ExactSums
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
 from formal_llm.automata.lookahead.resources import PackedWay
 from formal_llm.automata.lookahead.stacks import NOTHING, PendingSymbols, SearchState, StackDemand, Unresolved
@@ -36,6 +35,7 @@ from formal_llm.automata.models.automaton import Stack, State
 if TYPE_CHECKING:
     from formal_llm.automata.lookahead.exact.integer_program import IntegerProgram
     from formal_llm.automata.lookahead.exact.linear_program import LinearProgram
+    from formal_llm.automata.lookahead.exact.sums import ExactSums
 
 #: A way of a symbol, the symbols it leaves pending as a multiset, and the moves of the free ones that are left out.
 _Compiled = tuple[PackedWay, int, float]
@@ -53,7 +53,7 @@ class SuccessorStates:
         work: what this is charged to.
 
     Attributes:
-        sums: the sums that are bounded from both sides.
+        sums: the sums that are bounded from both sides; None where there are none.
     """
 
     def __init__(self, demands: PendingSymbols, work: WorkBudget) -> None:
@@ -61,7 +61,11 @@ class SuccessorStates:
         self.counters = demands.counters
         self.multisets = demands.multisets
         self.work = work
-        self.sums = ExactSums(demands, work)
+        self.sums: ExactSums | None = None
+        if demands.counters.pair_bounds():
+            from formal_llm.automata.lookahead.exact.sums import ExactSums  # with numpy, which most rules do not need
+
+            self.sums = ExactSums(demands, work)
         self._compiled: dict[int, tuple[_Compiled, ...]] = {}
         #: What looking at a way costs: the longer the numbers, the more.
         self._effort = 0.01 + demands.resources.guard.bit_length() / 800_000
@@ -343,6 +347,8 @@ class CompletionSearch:
             return self._record_moves(state, moves, SEARCH)
         if self.work.is_over:
             return UNKNOWN
+        if self._after.sums and (moves := self._after.sums.decide_state(state)) is not None:
+            return self._record_moves(state, moves, SEARCH)
         guided = state.needed and self.guide is not None and state not in self._paused
         found = self._depth_first_search(state, min(_PATIENCE if self._after.sums else PATIENCE, self.max_states))
         if found == UNKNOWN:
