@@ -14,7 +14,7 @@ fixes most of them near the totals, and the others are put together; that finds 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from math import gcd
 from typing import NamedTuple
@@ -406,14 +406,14 @@ class _SumTable:
     """The choices of one multiset, and what was found of them.
 
     Args:
-        choices: the choices.
+        once, often: the choices, as of :class:`_Choices`, without those that take and pay nothing.
         pairs: the resource and the place of the lower bound of each sum that is bounded from both sides.
     """
 
-    def __init__(self, choices: _Choices, pairs: Iterable[tuple[int, int]]) -> None:
-        once = [group for group in choices.once if any(group)]
-        self._constant = sum(min(group.values()) for group in choices.once if not any(group))
-        often = {vector: moves for vector, moves in choices.often.items() if vector}
+    def __init__(
+        self, once: list[dict[_Vector, float]], often: Mapping[_Vector, float], pairs: Iterable[tuple[int, int]]
+    ) -> None:
+        often = {vector: moves for vector, moves in often.items() if vector}
         rows = sorted({row for vector in chain(often, *once) for row, _ in vector})
         self.resources = [row for row in rows if row >= 0]
         self.dues = [~row for row in rows if row < 0]
@@ -504,7 +504,7 @@ class _SumTable:
             digits, finished = self._solve_problem(_Problem(values, (low - base)[rows], (high - base)[rows]), work)
         counts = np.repeat((used + least)[:, None], digits.shape[1], 1)
         counts[chosen] += digits[: len(chosen)]
-        moves = np.full(digits.shape[1], self._constant, float)
+        moves = np.zeros(digits.shape[1])
         for (_, costs), taken in zip(once, digits[len(chosen) :], strict=True):
             moves += costs[taken]
         # What was read since is looked for among the numbers that were chosen, so all must have been chosen.
@@ -629,7 +629,8 @@ class ExactSums:
             if (bound := demands.counters.bounds[number]).most is not None and bound.most <= _LARGEST
         ]
         self._choices = _ChoiceFinder(demands)
-        self._tables: dict[int, _SumTable | None] = {}
+        self._tables: dict[int, tuple[_SumTable, float] | None] = {}
+        self._alike: dict[object, _SumTable] = {}
 
     def __bool__(self) -> bool:
         return bool(self._pairs)
@@ -646,9 +647,10 @@ class ExactSums:
         """The moves of some completion of a state of the search; infinite for none, None for unknown."""
         if not self._pairs or state.unresolved is not None:
             return None
-        table = self._find_table(state.pending)
-        if table is None:
+        found = self._find_table(state.pending)
+        if found is None:
             return None
+        table, besides = found
         left = self._demands.resources.unpack_amounts(state.left)
         due = {shift: amount for _, shift, amount in self._demands.counters.open_bounds(state.needed)}
         if not due.keys() <= set(table.dues):
@@ -656,13 +658,24 @@ class ExactSums:
         amounts = [*(left[number] for number in table.resources), *(due.get(shift, 0) for shift in table.dues)]
         if max(amounts, default=0) > _LARGE:
             return None
-        return table.decide_amounts(np.array(amounts, np.int64), self._work)
+        moves = table.decide_amounts(np.array(amounts, np.int64), self._work)
+        return None if moves is None else moves + besides
 
-    def _find_table(self, pending: int) -> _SumTable | None:
+    def _find_table(self, pending: int) -> tuple[_SumTable, float] | None:
+        """The table of what is pending, and the moves that it takes besides; what comes to the same choices shares it."""
         if pending not in self._tables:
             if len(self._tables) >= _TABLES:
-                del self._tables[next(iter(self._tables))]
+                self._tables.clear()
+                self._alike.clear()
             choices = self._choices.choices_of(pending)
-            pairs = [(resource, shift) for resource, shift, _ in self._pairs]
-            self._tables[pending] = None if choices is None else _SumTable(choices, pairs)
+            made = None
+            if choices is not None:
+                once = [group for group in choices.once if any(group)]
+                besides = sum([min(group.values()) for group in choices.once if not any(group)])
+                key = tuple(sorted(choices.often.items())), tuple(sorted(tuple(sorted(group.items())) for group in once))
+                if key not in self._alike:
+                    pairs = [(resource, shift) for resource, shift, _ in self._pairs]
+                    self._alike[key] = _SumTable(once, choices.often, pairs)
+                made = self._alike[key], besides
+            self._tables[pending] = made
         return self._tables[pending]
