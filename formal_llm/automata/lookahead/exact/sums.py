@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from math import gcd
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,7 +175,13 @@ _ROWS, _MOST_ROWS, _HALF_BITS = 40, 1 << 20, 60
 #: The most matches that are looked at together, that are kept of a question, and the most kept groups of these.
 _MATCHES, _FOUND, _GROUPS = 1 << 16, 4096, 24
 #: How often chance fixes choices, the most bits that are left to a half then, and how often one choice is changed.
-_TRIALS, _CORE_BITS, _CHANGES = 4, 16, 60
+_TRIALS, _CORE_BITS, _CHANGES = 8, 15, 60
+#: The most of the totals that a quarter comes to.
+_PART = 0.3
+#: The most of the totals that a quarter comes to.
+_PART = 0.4
+#: The numbers that trying all changes looks at in one try.
+_CHANGED = 600
 #: By how many bits bounds may shorten a half, and the fewest rows that are worth a trial.
 _PRUNED, _LITTLE_ROOM = 8, 1 << 8
 
@@ -328,8 +334,13 @@ class _Half(NamedTuple):
     codes: _Numbers
 
 
-def _list_totals(problem: _Problem, choices: list[int], others: Iterable[int], most: int) -> _Half | None:
-    """A half, without what cannot come within the bounds with the ``others``; None for more than ``most`` of them."""
+def _list_totals(
+    problem: _Problem, choices: list[int], others: Iterable[int], most: int, rng: np.random.Generator | None = None
+) -> _Half | None:
+    """A half, without what cannot come within the bounds with the ``others``.
+
+    Where it comes to more than ``most``, chance keeps so many of them; it is None where there is no ``rng``.
+    """
     values = problem.values
     rest = sum([values[n].max(0) for n in chain(choices, others)], np.zeros(len(problem.low), np.int64))
     totals, codes = np.zeros((len(problem.low), 1), np.int64), np.zeros(1, np.int64)
@@ -341,49 +352,65 @@ def _list_totals(problem: _Problem, choices: list[int], others: Iterable[int], m
         if not able.all():
             totals, codes = totals[:, able], codes[able]
         if len(codes) > most:
-            return None
+            if rng is None:
+                return None
+            some = rng.choice(len(codes), most, replace=False)
+            totals, codes = totals[:, some], codes[some]
     return _Half(choices, totals, codes)
+
+
+def _list_pairs(
+    one: NDArray[Any], other: NDArray[Any], least: Any, most: Any, room: int, rng: np.random.Generator
+) -> tuple[_Numbers, _Numbers]:
+    """The places of numbers that come to between two bounds together; by chance about ``room`` where there are more."""
+    order = other.argsort()
+    ordered = other[order]
+    begin = ordered.searchsorted(least - one)
+    counts = ordered.searchsorted(most - one, "right") - begin
+    some = counts.nonzero()[0]
+    if counts.sum() > room:
+        some = rng.permutation(some)
+        some = some[: int(counts[some].cumsum().searchsorted(room)) + 1]
+    counts, begin = counts[some], begin[some]
+    offsets = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
+    return np.repeat(some, counts), order[np.repeat(begin, counts) + offsets]
 
 
 def _match_halves(problem: _Problem, one: _Half, other: _Half, rng: np.random.Generator) -> tuple[_Numbers, bool]:
     """(the alternatives of each choice of some solutions, by column; whether these are all)."""
     low, high = problem.low, problem.high
-    exact = low == high
+    digits = np.zeros((len(problem.values), 0), np.int64)
     if not len(one.codes) or not len(other.codes):
-        return np.zeros((len(problem.values), 0), np.int64), True
+        return digits, True
+    exact = low == high
     if exact.any():
-        factors = np.where(exact, rng.integers(1 << 61, size=len(low)) * 2 + 1, 0).astype(np.uint64)[:, None]
+        factors = np.where(exact, rng.integers(1 << 61, size=len(low)) * 2 + 1, 0).astype(np.uint64)
     else:
-        spans = one.totals.max(1) - one.totals.min(1) + other.totals.max(1) - other.totals.min(1)
-        factors = (np.arange(len(low)) == ((high - low) / (spans + 1)).argmin()).astype(np.int64)[:, None]
-    keys, wanted = ((half.totals.astype(factors.dtype) * factors).sum(0) for half in (one, other))
-    order = wanted.argsort()
-    wanted = wanted[order]
-    bounds = ((side.astype(factors.dtype) * factors[:, 0]).sum() for side in (low, high))
-    begin = wanted.searchsorted(next(bounds) - keys)
-    counts = wanted.searchsorted(next(bounds) - keys, "right") - begin
-    found = [np.zeros((2, 0), np.int64)]
-    left = rng.permutation(counts.nonzero()[0])
-    ends = counts[left].cumsum()
-    done = 0
-    while done < len(left) and sum([codes.shape[1] for codes in found]) < _FOUND:
-        last = max(done + 1, int(ends.searchsorted((ends[done - 1] if done else 0) + _MATCHES)))
-        some = left[done:last]
-        places = np.repeat(some, counts[some])
-        offsets = np.arange(len(places)) - np.repeat(counts[some].cumsum() - counts[some], counts[some])
-        partners = order[begin[places] + offsets]
-        totals = one.totals[:, places] + other.totals[:, partners]
-        good = ((totals >= low[:, None]) & (totals <= high[:, None])).all(0)
-        found.append(np.stack((one.codes[places[good]], other.codes[partners[good]])))
-        done = last
-    codes = np.concatenate(found, 1)
-    complete = done == len(left) and codes.shape[1] <= _FOUND
-    codes = codes[:, :_FOUND]
-    digits = np.zeros((len(problem.values), codes.shape[1]), np.int64)
-    for half, code in zip((one, other), codes, strict=True):
+        spans = np.ptp(one.totals, 1) + np.ptp(other.totals, 1)
+        factors = (np.arange(len(low)) == ((high - low) / (spans + 1)).argmin()).astype(np.int64)
+    keys = [factors @ numbers.astype(factors.dtype) for numbers in (one.totals, other.totals, low, high)]
+    places, partners = _list_pairs(*keys, _MATCHES, rng)
+    complete = len(places) <= _MATCHES
+    totals = one.totals[:, places] + other.totals[:, partners]
+    good = ((totals >= low[:, None]) & (totals <= high[:, None])).all(0).nonzero()[0]
+    complete = complete and len(good) <= _FOUND
+    good = rng.permutation(good)[:_FOUND]
+    digits = np.zeros((len(problem.values), len(good)), np.int64)
+    for half, code in ((one, one.codes[places[good]]), (other, other.codes[partners[good]])):
         for n in reversed(half.choices):
             code, digits[n] = np.divmod(code, len(problem.values[n]))
     return digits, complete
+
+
+def _share_out(problem: _Problem, choices: Iterable[int], count: int) -> list[list[int]]:
+    """Choices in so many parts: the largest first, in turn, so that parts are alike and too much is seen early."""
+    parts: list[list[int]] = [[] for _ in range(count)]
+    sizes = [0.0] * count
+    for n in sorted(choices, key=lambda n: -float(problem.values[n].sum())):
+        part = sizes.index(min(sizes))
+        parts[part].append(n)
+        sizes[part] += np.log2(len(problem.values[n]))
+    return parts
 
 
 class _Found(NamedTuple):
@@ -419,6 +446,8 @@ class _SumTable:
         self.dues = [~row for row in rows if row < 0]
         self._rows = self.resources + [~shift for shift in self.dues]
         places = {row: place for place, row in enumerate(self._rows)}
+        # The first of each group takes least.
+        once = [dict(sorted(group.items(), key=lambda one: sum([amount for _, amount in one[0]]))) for group in once]
         self._often, *self._once = (self._matrix(vectors, places) for vectors in (often, *once))
         self._often_moves, *self._once_moves = (np.array(list(group.values())) for group in (often, *once))
         self._takes = np.arange(len(rows)) < len(self.resources)
@@ -541,50 +570,76 @@ class _SumTable:
         room = int(min((work.left - work.floor) * _ROWS / 4, _MOST_ROWS))
         bits = np.log2([len(one) for one in problem.values])
         found = None
-        if room and bits.sum() / 2 <= min(np.log2(room) + _PRUNED, _HALF_BITS):
+        if room > 0 and bits.sum() / 2 <= min(np.log2(room) + _PRUNED, _HALF_BITS):
             found = self._meet(problem, range(len(bits)), room, work)
-        for _ in range(_TRIALS if found is None else 0):
-            room = int(min((work.left - work.floor) * _ROWS / 4, 1 << _CORE_BITS))
-            if room < _LITTLE_ROOM:
+        if found is not None:
+            return found
+        made = [np.zeros((len(bits), 0), np.int64)]
+        wanted = 1 if self._found else _TRIALS  # the first question has most time, and what it finds serves all others
+        for _ in range(_TRIALS):
+            room = int(min((work.left - work.floor) * _ROWS / 3, 1 << _CORE_BITS))
+            if room < _LITTLE_ROOM or len(made) > wanted:
                 break
             order = self._rng.permutation(len(bits))
-            core = order[bits[order].cumsum() <= 2 * np.log2(room)]
-            digits = self._fix_choices(problem, core)
+            sums = sum([one.max(0) for one in problem.values])
+            share = float(np.min(problem.high / np.maximum(sums, 1), initial=0.5))
+            entropy = -np.log2(share) * share - np.log2(1 - share) * (1 - share) if share > 0 else 1.0
+            quarter = (np.log2(room) + min(np.log2(max(4, sums.max())) - 4, np.log2(room))) / 2
+            core = order[bits[order].cumsum() <= min(4 * quarter / max(entropy, 0.2), 2 * _HALF_BITS - 8)]
+            digits = self._fix_choices(problem, core, share, work)
             fixed = sum([values[digit] for values, digit in zip(problem.values, digits, strict=True)])
             rest = _Problem(problem.values, problem.low - fixed, problem.high - fixed)
-            made = self._meet(rest, core, room, work)
-            if made is not None and made[0].shape[1]:
-                return made[0] + digits[:, None], False
-        return found or (np.zeros((len(bits), 0), np.int64), False)
+            more = self._meet_quarters(rest, core, room, work)
+            if more.shape[1]:
+                made.append(more + digits[:, None])
+        return np.concatenate(made, 1), False
 
     def _meet(
         self, problem: _Problem, choices: Iterable[int], room: int, work: WorkBudget
     ) -> tuple[_Numbers, bool] | None:
         """Put two halves of some choices together; None where one is larger than there is room."""
-        # The largest first, as far as possible in turn: so halves are alike, and what is too much is seen early.
-        order = sorted(choices, key=lambda n: -float(problem.values[n].sum()))
-        sides: tuple[list[int], list[int]] = ([], [])
-        sizes = [0.0, 0.0]
-        for n in order:
-            side = int(sizes[1] < sizes[0])
-            sides[side].append(n)
-            sizes[side] += np.log2(len(problem.values[n]))
+        parts = _share_out(problem, choices, 2)
         halves = []
-        for side, others in (sides, sides[::-1]):
-            half = _list_totals(problem, side, others, room)
+        for part, others in (parts, parts[::-1]):
+            half = _list_totals(problem, part, others, room)
             work.left -= (room if half is None else len(half.codes)) / _ROWS
             if half is None:
                 return None
             halves.append(half)
-        return _match_halves(problem, halves[0], halves[1], self._rng)
+        return _match_halves(problem, *halves, self._rng)
 
-    def _fix_choices(self, problem: _Problem, core: _Numbers) -> _Numbers:
+    def _meet_quarters(self, problem: _Problem, choices: Iterable[int], room: int, work: WorkBudget) -> _Numbers:
+        """Put four parts together, of two each only what comes to a number by chance in one dimension (Wagner 2002)."""
+        parts = _share_out(problem, choices, 4)
+        exact = problem.low == problem.high
+        sums = sum([problem.values[n].max(0) for n in chain.from_iterable(parts)], np.zeros_like(problem.low))
+        dimension = int(np.where(exact, sums, -1).argmax())
+        between = int(problem.high[dimension] * self._rng.uniform(0.45, 0.55))
+        ends = (between, between), (int(problem.low[dimension]) - between, int(problem.high[dimension]) - between)
+        bounded = problem._replace(high=(problem.high * _PART).astype(np.int64))
+        drawn = []
+        for number, part in enumerate(parts):
+            others = chain.from_iterable(parts[:number] + parts[number + 1 :])
+            half = _list_totals(bounded, part, others, room, self._rng)
+            if half is None or not len(half.codes):
+                return np.zeros((len(problem.values), 0), np.int64)
+            work.left -= len(half.codes) / _ROWS
+            drawn.append(half)
+        halves = []
+        for (one, other), (least, most) in zip((drawn[:2], drawn[2:]), ends, strict=True):
+            places, partners = _list_pairs(one.totals[dimension], other.totals[dimension], least, most, room, self._rng)
+            size = int(np.prod([len(problem.values[n]) for n in other.choices], dtype=np.int64))
+            codes = one.codes[places] * size + other.codes[partners]
+            halves.append(_Half(one.choices + other.choices, one.totals[:, places] + other.totals[:, partners], codes))
+            work.left -= len(codes) / _ROWS
+        return _match_halves(problem, *halves, self._rng)[0]
+
+    def _fix_choices(self, problem: _Problem, core: _Numbers, share: float, work: WorkBudget) -> _Numbers:
         """Alternatives by chance, changed one by one while that brings the totals nearer; those of the core stay 0."""
         values, low, high = problem
         inside = set(core.tolist())
-        half = sum([values[n].mean(0) for n in core], np.zeros(len(low)))
+        expected = sum([share * values[n].max(0) for n in core], np.zeros(len(low)))
         sums = sum([one.max(0) for one in values])
-        share = float(np.min(high / np.maximum(sums, 1), initial=0.9))
         digits = np.array(
             [
                 0 if n in inside else int(share > self._rng.random()) * int(self._rng.integers(len(one)))
@@ -597,9 +652,10 @@ class _SumTable:
             return digits
         alternatives = np.concatenate([one for n, one in enumerate(values) if n not in inside])
         starts = np.searchsorted(owners, np.arange(len(values)))
-        now = sum([one[digit] for one, digit in zip(values, digits, strict=True)]) + half
+        now = sum([one[digit] for one, digit in zip(values, digits, strict=True)]) + expected
         cost = np.inf
         for _ in range(_CHANGES):
+            work.left -= (2_000 + alternatives.size) / _CHANGED
             after = now + alternatives - alternatives[starts[owners] + digits[owners]]
             off = (((after - after.clip(low, high)) / np.maximum(sums, 1)) ** 2).sum(1)
             best = int(off.argmin())
@@ -672,7 +728,10 @@ class ExactSums:
             if choices is not None:
                 once = [group for group in choices.once if any(group)]
                 besides = sum([min(group.values()) for group in choices.once if not any(group)])
-                key = tuple(sorted(choices.often.items())), tuple(sorted(tuple(sorted(group.items())) for group in once))
+                key = (
+                    tuple(sorted(choices.often.items())),
+                    tuple(sorted(tuple(sorted(group.items())) for group in once)),
+                )
                 if key not in self._alike:
                     pairs = [(resource, shift) for resource, shift, _ in self._pairs]
                     self._alike[key] = _SumTable(once, choices.often, pairs)
