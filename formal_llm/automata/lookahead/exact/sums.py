@@ -170,10 +170,10 @@ _LISTED, _COPIES = 400, 50
 _TABLES, _GLANCE = 200, 10
 #: What is larger is left to others, so that sums stay within 64 bits: amounts, and how often one thing is taken.
 _LARGE, _OFTEN, _ENDLESS = 1 << 36, 1 << 12, 1 << 62
-#: The rows of a half that cost one try; the most rows of a half; the most bits of a half's choices.
-_ROWS, _MOST_ROWS, _HALF_BITS = 40, 1 << 20, 60
+#: What adding a choice costs whatever the rows; the rows of a half that cost one try; the most rows of a half; the most bits of a half's choices.
+_EACH, _ROWS, _MOST_ROWS, _HALF_BITS = 4, 40, 1 << 20, 60
 #: The most matches that are looked at together, that are kept of a question, and the most kept groups of these.
-_MATCHES, _FOUND, _GROUPS = 1 << 16, 4096, 24
+_MATCHES, _FOUND, _GROUPS = 1 << 16, 4096, 16
 #: How often chance fixes choices, the most bits that are left to a half then, and how often one choice is changed.
 _TRIALS, _CORE_BITS, _CHANGES = 8, 15, 60
 #: The most of the totals that a quarter comes to.
@@ -318,10 +318,12 @@ class _Problem(NamedTuple):
 
     Attributes:
         values: for each choice the totals of each of its alternatives.
+        tops: for each choice the most of each total.
         low, high: what the totals are at least, and at most.
     """
 
     values: list[_Numbers]
+    tops: list[_Numbers]
     low: _Numbers
     high: _Numbers
 
@@ -342,10 +344,10 @@ def _list_totals(
     Where it comes to more than ``most``, chance keeps so many of them; it is None where there is no ``rng``.
     """
     values = problem.values
-    rest = sum([values[n].max(0) for n in chain(choices, others)], np.zeros(len(problem.low), np.int64))
+    rest = sum([problem.tops[n] for n in chain(choices, others)], np.zeros(len(problem.low), np.int64))
     totals, codes = np.zeros((len(problem.low), 1), np.int64), np.zeros(1, np.int64)
     for n in choices:
-        rest = rest - values[n].max(0)
+        rest = rest - problem.tops[n]
         totals = (totals[:, :, None] + values[n].T[:, None, :]).reshape(len(totals), -1)
         codes = (codes[:, None] * len(values[n]) + np.arange(len(values[n]))).ravel()
         able = ((totals <= problem.high[:, None]) & (totals >= (problem.low - rest)[:, None])).all(0)
@@ -477,7 +479,7 @@ class _SumTable:
         """The moves of a completion with what is left and needed; infinite for none, None for unknown."""
         if not any(amounts[due] for _, due in self._pairs):
             return None
-        work.left -= _GLANCE
+        work.left -= _GLANCE + len(self._found)
         used = self._used_since(amounts)
         if used is None:
             self._first, self._found, used = amounts, [], np.zeros(len(self._often), np.int64)
@@ -530,7 +532,9 @@ class _SumTable:
         values += [(group - group.min(0))[:, rows] for group, _ in once]
         digits, finished = np.zeros((len(values), 1), np.int64), True
         if rows.any():
-            digits, finished = self._solve_problem(_Problem(values, (low - base)[rows], (high - base)[rows]), work)
+            digits, finished = self._solve_problem(
+                _Problem(values, [one.max(0) for one in values], (low - base)[rows], (high - base)[rows]), work
+            )
         counts = np.repeat((used + least)[:, None], digits.shape[1], 1)
         counts[chosen] += digits[: len(chosen)]
         moves = np.zeros(digits.shape[1])
@@ -581,14 +585,14 @@ class _SumTable:
             if room < _LITTLE_ROOM or len(made) > wanted:
                 break
             order = self._rng.permutation(len(bits))
-            sums = sum([one.max(0) for one in problem.values])
+            sums = sum(problem.tops)
             share = float(np.min(problem.high / np.maximum(sums, 1), initial=0.5))
             entropy = -np.log2(share) * share - np.log2(1 - share) * (1 - share) if share > 0 else 1.0
             quarter = (np.log2(room) + min(np.log2(max(4, sums.max())) - 4, np.log2(room))) / 2
             core = order[bits[order].cumsum() <= min(4 * quarter / max(entropy, 0.2), 2 * _HALF_BITS - 8)]
             digits = self._fix_choices(problem, core, share, work)
             fixed = sum([values[digit] for values, digit in zip(problem.values, digits, strict=True)])
-            rest = _Problem(problem.values, problem.low - fixed, problem.high - fixed)
+            rest = problem._replace(low=problem.low - fixed, high=problem.high - fixed)
             more = self._meet_quarters(rest, core, room, work)
             if more.shape[1]:
                 made.append(more + digits[:, None])
@@ -599,6 +603,7 @@ class _SumTable:
     ) -> tuple[_Numbers, bool] | None:
         """Put two halves of some choices together; None where one is larger than there is room."""
         parts = _share_out(problem, choices, 2)
+        work.left -= _EACH * sum(map(len, parts))
         halves = []
         for part, others in (parts, parts[::-1]):
             half = _list_totals(problem, part, others, room)
@@ -611,8 +616,9 @@ class _SumTable:
     def _meet_quarters(self, problem: _Problem, choices: Iterable[int], room: int, work: WorkBudget) -> _Numbers:
         """Put four parts together, of two each only what comes to a number by chance in one dimension (Wagner 2002)."""
         parts = _share_out(problem, choices, 4)
+        work.left -= _EACH * sum(map(len, parts))
         exact = problem.low == problem.high
-        sums = sum([problem.values[n].max(0) for n in chain.from_iterable(parts)], np.zeros_like(problem.low))
+        sums = sum([problem.tops[n] for n in chain.from_iterable(parts)], np.zeros_like(problem.low))
         dimension = int(np.where(exact, sums, -1).argmax())
         between = int(problem.high[dimension] * self._rng.uniform(0.45, 0.55))
         ends = (between, between), (int(problem.low[dimension]) - between, int(problem.high[dimension]) - between)
@@ -636,10 +642,10 @@ class _SumTable:
 
     def _fix_choices(self, problem: _Problem, core: _Numbers, share: float, work: WorkBudget) -> _Numbers:
         """Alternatives by chance, changed one by one while that brings the totals nearer; those of the core stay 0."""
-        values, low, high = problem
+        values, low, high = problem.values, problem.low, problem.high
         inside = set(core.tolist())
-        expected = sum([share * values[n].max(0) for n in core], np.zeros(len(low)))
-        sums = sum([one.max(0) for one in values])
+        expected = sum([share * problem.tops[n] for n in core], np.zeros(len(low)))
+        sums = sum(problem.tops)
         digits = np.array(
             [
                 0 if n in inside else int(share > self._rng.random()) * int(self._rng.integers(len(one)))
