@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import FlowGrammar
 from formal_llm.automata.lookahead.ways import PlacedParts, Ways, find_leaves, find_ways, least_taken
@@ -353,11 +352,6 @@ class Resources:
             need -= amount << number * self._width
             if number < self._count:
                 yield number, amount
-
-    def most_uses(self, need: int) -> float:
-        """How often a packed need can be taken at all; infinite where nothing is taken."""
-        full = ((self._packing.unpack_amount(self._full, number), amount) for number, amount in self.list_taken(need))
-        return min((left // amount for left, amount in full), default=INFINITE)
 
     def covers_least(self, left: int, least: int, least_total: int) -> bool:
         """Whether what is left pays for least amounts; the total first, since only then no field has overflowed."""

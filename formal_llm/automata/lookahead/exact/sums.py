@@ -28,8 +28,6 @@ from formal_llm.automata.lookahead.verdicts import WorkBudget
 
 #: The largest bound, the most bits that are handled for one set, and what is kept of all.
 _LARGEST, _WORK, _KEPT = 30_000_000, 1_500_000_000, 400_000_000
-#: The most bits that cycles of one symbol may handle.
-_CYCLES = 100_000_000
 #: How many handled bits count as one try (:class:`WorkBudget`).
 _BITS = 150_000
 #: The most symbols: they are gone through by recursion.
@@ -127,34 +125,16 @@ class ExactSum:
 
     def _totals_of_ways(self, index: int) -> int | None:
         symbols = self._demands.grammar.symbols
-        made: int | None = 1 if symbols[index].is_free else 0  # what is free may be left out
-        cycles: list[tuple[int, int]] = []
+        made = 1 if symbols[index].is_free else 0  # what is free may be left out
         for way in self._demands.resources.ways[index]:
             weight = sum(self._weights.get(name, 0) for name in way.reads)
             totals: int | None = 1 << weight if weight < self._size else 0
-            again = way.children.count(index)
             for child in way.children:
-                if totals and child != index and not (symbols[child].is_free and not symbols[child].due):
+                if totals and not (symbols[child].is_free and not symbols[child].due):
                     totals = self._add_totals(totals, self._totals_of_symbol(child))
-            if totals is None or again > 1:
+            if totals is None:
                 return None
-            if again:
-                cycles.append((totals, self._demands.resources.most_uses(way.need)))
-            else:
-                made = (made or 0) | totals
-        if len(cycles) * self._size > _CYCLES:
-            return None
-        for totals, most in cycles:
-            made = self._repeat_totals(made, totals, most)
-        return made
-
-    def _repeat_totals(self, made: int | None, totals: int, most: float) -> int | None:
-        """The totals with those of a cycle at most so often: once, twice, four times more, until nothing is new."""
-        times, before = 1, None
-        while most > 0 and made is not None and made != before:
-            before, most, times = made, most - times, 2 * times
-            made = self._add_totals(made, totals | 1)
-            totals = self._add_totals(totals | 1, totals | 1) or 0
+            made |= totals
         return made
 
 
@@ -170,16 +150,14 @@ _LISTED, _COPIES = 400, 50
 _TABLES, _GLANCE = 200, 10
 #: What is larger is left to others, so that sums stay within 64 bits: amounts, and how often one thing is taken.
 _LARGE, _OFTEN, _ENDLESS = 1 << 36, 1 << 12, 1 << 62
-#: What adding a choice costs whatever the rows; the rows of a half that cost one try; the most rows of a half; the most bits of a half's choices.
+#: What a choice costs, and how many rows of a half one try; the most rows of a half, and bits of its choices.
 _EACH, _ROWS, _MOST_ROWS, _HALF_BITS = 4, 40, 1 << 20, 60
 #: The most matches that are looked at together, that are kept of a question, and the most kept groups of these.
 _MATCHES, _FOUND, _GROUPS = 1 << 16, 4096, 16
 #: How often chance fixes choices, the most bits that are left to a half then, and how often one choice is changed.
-_TRIALS, _CORE_BITS, _CHANGES = 8, 15, 60
+_TRIALS, _CORE_BITS, _CHANGES = 8, 16, 60
 #: The most of the totals that a quarter comes to.
 _PART = 0.3
-#: The most of the totals that a quarter comes to.
-_PART = 0.4
 #: The numbers that trying all changes looks at in one try.
 _CHANGED = 600
 #: By how many bits bounds may shorten a half, and the fewest rows that are worth a trial.
@@ -336,13 +314,8 @@ class _Half(NamedTuple):
     codes: _Numbers
 
 
-def _list_totals(
-    problem: _Problem, choices: list[int], others: Iterable[int], most: int, rng: np.random.Generator | None = None
-) -> _Half | None:
-    """A half, without what cannot come within the bounds with the ``others``.
-
-    Where it comes to more than ``most``, chance keeps so many of them; it is None where there is no ``rng``.
-    """
+def _list_totals(problem: _Problem, choices: list[int], others: Iterable[int], most: int) -> _Half | None:
+    """A half, without what cannot come within the bounds with the ``others``; None for more than ``most`` of them."""
     values = problem.values
     rest = sum([problem.tops[n] for n in chain(choices, others)], np.zeros(len(problem.low), np.int64))
     totals, codes = np.zeros((len(problem.low), 1), np.int64), np.zeros(1, np.int64)
@@ -354,17 +327,14 @@ def _list_totals(
         if not able.all():
             totals, codes = totals[:, able], codes[able]
         if len(codes) > most:
-            if rng is None:
-                return None
-            some = rng.choice(len(codes), most, replace=False)
-            totals, codes = totals[:, some], codes[some]
+            return None
     return _Half(choices, totals, codes)
 
 
 def _list_pairs(
     one: NDArray[Any], other: NDArray[Any], least: Any, most: Any, room: int, rng: np.random.Generator
 ) -> tuple[_Numbers, _Numbers]:
-    """The places of numbers that come to between two bounds together; by chance about ``room`` where there are more."""
+    """The places of numbers that come to between two bounds together; by chance some, but more than ``room``, of more."""
     order = other.argsort()
     ordered = other[order]
     begin = ordered.searchsorted(least - one)
@@ -372,7 +342,7 @@ def _list_pairs(
     some = counts.nonzero()[0]
     if counts.sum() > room:
         some = rng.permutation(some)
-        some = some[: int(counts[some].cumsum().searchsorted(room)) + 1]
+        some = some[: int(counts[some].cumsum().searchsorted(room, "right")) + 1]
     counts, begin = counts[some], begin[some]
     offsets = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
     return np.repeat(some, counts), order[np.repeat(begin, counts) + offsets]
@@ -390,11 +360,11 @@ def _match_halves(problem: _Problem, one: _Half, other: _Half, rng: np.random.Ge
     else:
         spans = np.ptp(one.totals, 1) + np.ptp(other.totals, 1)
         factors = (np.arange(len(low)) == ((high - low) / (spans + 1)).argmin()).astype(np.int64)
-    keys = [factors @ numbers.astype(factors.dtype) for numbers in (one.totals, other.totals, low, high)]
-    places, partners = _list_pairs(*keys, _MATCHES, rng)
+    some, others, least, most = (factors @ part.astype(factors.dtype) for part in (one.totals, other.totals, low, high))
+    places, partners = _list_pairs(some, others, least, most, _MATCHES, rng)
     complete = len(places) <= _MATCHES
     totals = one.totals[:, places] + other.totals[:, partners]
-    good = ((totals >= low[:, None]) & (totals <= high[:, None])).all(0).nonzero()[0]
+    good = np.flatnonzero(((totals >= low[:, None]) & (totals <= high[:, None])).all(0))
     complete = complete and len(good) <= _FOUND
     good = rng.permutation(good)[:_FOUND]
     digits = np.zeros((len(problem.values), len(good)), np.int64)
@@ -404,10 +374,10 @@ def _match_halves(problem: _Problem, one: _Half, other: _Half, rng: np.random.Ge
     return digits, complete
 
 
-def _share_out(problem: _Problem, choices: Iterable[int], count: int) -> list[list[int]]:
-    """Choices in so many parts: the largest first, in turn, so that parts are alike and too much is seen early."""
-    parts: list[list[int]] = [[] for _ in range(count)]
-    sizes = [0.0] * count
+def _split_choices(problem: _Problem, choices: Iterable[int]) -> tuple[list[int], list[int]]:
+    """Choices in two parts: the largest first, in turn, so that parts are alike and too much is seen early."""
+    parts: tuple[list[int], list[int]] = ([], [])
+    sizes = [0.0, 0.0]
     for n in sorted(choices, key=lambda n: -float(problem.values[n].sum())):
         part = sizes.index(min(sizes))
         parts[part].append(n)
@@ -550,7 +520,7 @@ class _SumTable:
     def _count_bounds(
         self, amounts: _Numbers
     ) -> tuple[_Numbers, _Numbers, list[tuple[_Numbers, NDArray[np.float64]]]] | None:
-        """How often each repeated choice is taken at least and at most, what is left of the others; None for nothing."""
+        """How often repeated choices are taken at least and at most, what is left of the others; None for nothing."""
         each = np.maximum(self._often, 1)
         able = np.where(self._often > 0, np.where(self._takes, amounts // each, -(-amounts // each)), -1)
         due = ~self._takes & (amounts > 0)
@@ -581,28 +551,24 @@ class _SumTable:
         made = [np.zeros((len(bits), 0), np.int64)]
         wanted = 1 if self._found else _TRIALS  # the first question has most time, and what it finds serves all others
         for _ in range(_TRIALS):
-            room = int(min((work.left - work.floor) * _ROWS / 3, 1 << _CORE_BITS))
+            room = int(min((work.left - work.floor) * _ROWS / 4, 1 << _CORE_BITS))
             if room < _LITTLE_ROOM or len(made) > wanted:
                 break
             order = self._rng.permutation(len(bits))
-            sums = sum(problem.tops)
-            share = float(np.min(problem.high / np.maximum(sums, 1), initial=0.5))
-            entropy = -np.log2(share) * share - np.log2(1 - share) * (1 - share) if share > 0 else 1.0
-            quarter = (np.log2(room) + min(np.log2(max(4, sums.max())) - 4, np.log2(room))) / 2
-            core = order[bits[order].cumsum() <= min(4 * quarter / max(entropy, 0.2), 2 * _HALF_BITS - 8)]
-            digits = self._fix_choices(problem, core, share, work)
-            fixed = sum([values[digit] for values, digit in zip(problem.values, digits, strict=True)])
+            core = order[bits[order].cumsum() <= 2 * np.log2(room)]
+            digits = self._fix_choices(problem, core, work)
+            fixed = np.array([values[digit] for values, digit in zip(problem.values, digits, strict=True)]).sum(0)
             rest = problem._replace(low=problem.low - fixed, high=problem.high - fixed)
-            more = self._meet_quarters(rest, core, room, work)
-            if more.shape[1]:
-                made.append(more + digits[:, None])
+            more = self._meet(rest, core, room, work)
+            if more is not None and more[0].shape[1]:
+                made.append(more[0] + digits[:, None])
         return np.concatenate(made, 1), False
 
     def _meet(
         self, problem: _Problem, choices: Iterable[int], room: int, work: WorkBudget
     ) -> tuple[_Numbers, bool] | None:
         """Put two halves of some choices together; None where one is larger than there is room."""
-        parts = _share_out(problem, choices, 2)
+        parts = _split_choices(problem, choices)
         work.left -= _EACH * sum(map(len, parts))
         halves = []
         for part, others in (parts, parts[::-1]):
@@ -611,64 +577,31 @@ class _SumTable:
             if half is None:
                 return None
             halves.append(half)
-        return _match_halves(problem, *halves, self._rng)
+        return _match_halves(problem, halves[0], halves[1], self._rng)
 
-    def _meet_quarters(self, problem: _Problem, choices: Iterable[int], room: int, work: WorkBudget) -> _Numbers:
-        """Put four parts together, of two each only what comes to a number by chance in one dimension (Wagner 2002)."""
-        parts = _share_out(problem, choices, 4)
-        work.left -= _EACH * sum(map(len, parts))
-        exact = problem.low == problem.high
-        sums = sum([problem.tops[n] for n in chain.from_iterable(parts)], np.zeros_like(problem.low))
-        dimension = int(np.where(exact, sums, -1).argmax())
-        between = int(problem.high[dimension] * self._rng.uniform(0.45, 0.55))
-        ends = (between, between), (int(problem.low[dimension]) - between, int(problem.high[dimension]) - between)
-        bounded = problem._replace(high=(problem.high * _PART).astype(np.int64))
-        drawn = []
-        for number, part in enumerate(parts):
-            others = chain.from_iterable(parts[:number] + parts[number + 1 :])
-            half = _list_totals(bounded, part, others, room, self._rng)
-            if half is None or not len(half.codes):
-                return np.zeros((len(problem.values), 0), np.int64)
-            work.left -= len(half.codes) / _ROWS
-            drawn.append(half)
-        halves = []
-        for (one, other), (least, most) in zip((drawn[:2], drawn[2:]), ends, strict=True):
-            places, partners = _list_pairs(one.totals[dimension], other.totals[dimension], least, most, room, self._rng)
-            size = int(np.prod([len(problem.values[n]) for n in other.choices], dtype=np.int64))
-            codes = one.codes[places] * size + other.codes[partners]
-            halves.append(_Half(one.choices + other.choices, one.totals[:, places] + other.totals[:, partners], codes))
-            work.left -= len(codes) / _ROWS
-        return _match_halves(problem, *halves, self._rng)[0]
-
-    def _fix_choices(self, problem: _Problem, core: _Numbers, share: float, work: WorkBudget) -> _Numbers:
+    def _fix_choices(self, problem: _Problem, core: _Numbers, work: WorkBudget) -> _Numbers:
         """Alternatives by chance, changed one by one while that brings the totals nearer; those of the core stay 0."""
-        values, low, high = problem.values, problem.low, problem.high
-        inside = set(core.tolist())
-        expected = sum([share * problem.tops[n] for n in core], np.zeros(len(low)))
-        sums = sum(problem.tops)
-        digits = np.array(
-            [
-                0 if n in inside else int(share > self._rng.random()) * int(self._rng.integers(len(one)))
-                for n, one in enumerate(values)
-            ]
-        )
-        owners = np.array([n for n, one in enumerate(values) if n not in inside for _ in one], np.int64)
-        numbers = np.array([k for n, one in enumerate(values) if n not in inside for k in range(len(one))], np.int64)
-        if not len(owners):
-            return digits
-        alternatives = np.concatenate([one for n, one in enumerate(values) if n not in inside])
-        starts = np.searchsorted(owners, np.arange(len(values)))
-        now = sum([one[digit] for one, digit in zip(values, digits, strict=True)]) + expected
+        sums = np.maximum(np.sum(problem.tops, 0), 1)
+        digits = np.array([int(self._rng.integers(len(one))) for one in problem.values])
+        digits[self._rng.random(len(digits)) > min(0.9, float((problem.high / sums).min()))] = 0
+        digits[core] = 0
+        others = np.setdiff1d(np.arange(len(digits)), core)
+        now = np.sum([problem.tops[n] / 2 for n in core], 0)
+        now = now + np.sum([problem.values[n][digits[n]] for n in others], 0)
+        alternatives = np.concatenate([problem.values[n] for n in others] or [problem.values[0][:0]])
+        owners = np.repeat(others, [len(problem.values[n]) for n in others])
         cost = np.inf
-        for _ in range(_CHANGES):
+        for _ in range(_CHANGES if len(others) else 0):
             work.left -= (2_000 + alternatives.size) / _CHANGED
-            after = now + alternatives - alternatives[starts[owners] + digits[owners]]
-            off = (((after - after.clip(low, high)) / np.maximum(sums, 1)) ** 2).sum(1)
+            held = np.zeros((len(digits), len(sums)), np.int64)
+            held[others] = [problem.values[n][digits[n]] for n in others]
+            after = now + alternatives - held[owners]
+            off = (((after - after.clip(problem.low, problem.high)) / sums) ** 2).sum(1)
             best = int(off.argmin())
             if off[best] >= cost:
                 break
             cost, now = off[best], after[best]
-            digits[owners[best]] = numbers[best]
+            digits[owners[best]] = best - int(owners.searchsorted(owners[best]))
         return digits
 
 
@@ -724,7 +657,7 @@ class ExactSums:
         return None if moves is None else moves + besides
 
     def _find_table(self, pending: int) -> tuple[_SumTable, float] | None:
-        """The table of what is pending, and the moves that it takes besides; what comes to the same choices shares it."""
+        """The table of what is pending, shared by what comes to the same choices, and the moves besides."""
         if pending not in self._tables:
             if len(self._tables) >= _TABLES:
                 self._tables.clear()
