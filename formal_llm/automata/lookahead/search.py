@@ -70,7 +70,7 @@ class SuccessorStates:
         #: What looking at a way costs: the longer the numbers, the more.
         self._effort = 0.01 + demands.resources.guard.bit_length() / 800_000
         #: What comparing open lower bounds costs.
-        self.normal_effort = 0.2 * len(demands.counters.lower)
+        self._due_effort = 0.2 * len(demands.counters.lower)
 
     def normalize_state(
         self, pending: int, unresolved: Unresolved, left: int, needed: int
@@ -153,9 +153,8 @@ class SuccessorStates:
     def list_successors(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
         """(moves, the state after them) for one pending symbol that has to be worked off, or the open part."""
         work = self.work
-        effort = (
-            0.5 + state.pending.bit_count() / 16 + self.normal_effort * bool(state.needed)
-        )  # it is done with sooner than a state of the search by prices
+        # It is done with sooner than a state of the search by prices.
+        effort = 0.5 + state.pending.bit_count() / 16 + self._due_effort * bool(state.needed)
         for cost, following in self._raw_successors(state):
             work.left -= effort
             normal = self.normalize_state(*following)
@@ -325,7 +324,6 @@ class CompletionSearch:
         return found
 
     def _decide_unseen(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, str]:
-        self.work.left -= self._after.normal_effort
         begin = self._after.normalize_state(pending, unresolved, left, needed)
         if begin is None:
             return INFINITE, FILTER

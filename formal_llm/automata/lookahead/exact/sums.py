@@ -334,7 +334,7 @@ def _list_totals(problem: _Problem, choices: list[int], others: Iterable[int], m
 def _list_pairs(
     one: NDArray[Any], other: NDArray[Any], least: Any, most: Any, room: int, rng: np.random.Generator
 ) -> tuple[_Numbers, _Numbers]:
-    """The places of numbers that come to between two bounds together; by chance some, but more than ``room``, of more."""
+    """The places of numbers that come to between two bounds together; more than ``room`` of them by chance, of more."""
     order = other.argsort()
     ordered = other[order]
     begin = ordered.searchsorted(least - one)
