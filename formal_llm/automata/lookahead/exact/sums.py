@@ -151,13 +151,15 @@ _TABLES, _GLANCE = 200, 10
 #: What is larger is left to others, so that sums stay within 64 bits: amounts, and how often one thing is taken.
 _LARGE, _OFTEN, _ENDLESS = 1 << 36, 1 << 12, 1 << 62
 #: What a choice costs, and how many rows of a half one try; the most rows of a half, and bits of its choices.
-_EACH, _ROWS, _MOST_ROWS, _HALF_BITS = 4, 40, 1 << 20, 60
+_EACH, _ROWS, _MOST_ROWS, _HALF_BITS = 4, 25, 1 << 19, 60
 #: The most matches that are looked at together, that are kept of a question, and the most kept groups of these.
-_MATCHES, _FOUND, _GROUPS = 1 << 16, 4096, 16
+_MATCHES, _FOUND, _GROUPS = 1 << 14, 4096, 16
 #: How often chance fixes choices, the most bits that are left to a half then, and how often one choice is changed.
-_TRIALS, _CORE_BITS, _CHANGES = 8, 16, 60
+_TRIALS, _CORE_BITS, _CHANGES = 6, 15, 60
 #: The most of the totals that a quarter comes to.
 _PART = 0.3
+#: How many times more rows than there is room for are made before bounds shorten them.
+_GROWTH = 4
 #: The numbers that trying all changes looks at in one try.
 _CHANGED = 600
 #: By how many bits bounds may shorten a half, and the fewest rows that are worth a trial.
@@ -320,6 +322,8 @@ def _list_totals(problem: _Problem, choices: list[int], others: Iterable[int], m
     rest = sum([problem.tops[n] for n in chain(choices, others)], np.zeros(len(problem.low), np.int64))
     totals, codes = np.zeros((len(problem.low), 1), np.int64), np.zeros(1, np.int64)
     for n in choices:
+        if len(codes) * len(values[n]) > _GROWTH * most:
+            return None
         rest = rest - problem.tops[n]
         totals = (totals[:, :, None] + values[n].T[:, None, :]).reshape(len(totals), -1)
         codes = (codes[:, None] * len(values[n]) + np.arange(len(values[n]))).ravel()
