@@ -5,8 +5,9 @@
     python benchmarks/strain_hunt.py --by unknown                  # climb by the share of unknown verdicts
     python benchmarks/strain_hunt.py --again 'days hours=8 grain=15 ... seed=12' --profile
 
-Times are milliseconds of processor time on one core. A question may take 50 ms of search and a start 1 s. For each
-family the questions of all walks are told together, then the worst cases: each line can be given to ``--again``.
+Times are milliseconds of processor time on one core. A question may take 50 ms of search and a start 1 s. Walks go on
+to their last question, and a family climbs for ten minutes at most. For each family the questions of all walks are told
+together, then the worst cases: each line can be given to ``--again``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import monotonic
 
 from rich.console import Console
 from rich.table import Table
@@ -84,6 +86,7 @@ class Hunt:
     def run(self, rng: random.Random) -> None:
         """Cases at random, then steps uphill from the worst one."""
         badness = BADNESS[self.options.by]
+        begun = monotonic()
         scored: list[tuple[float, int, Settings]] = []
         for number in range(self.options.random):
             settings = FAMILIES[self.family].draw(rng)
@@ -93,6 +96,8 @@ class Hunt:
         for _, _, top in heapq.nlargest(self.options.tops, scored):
             now, best = top, badness(self.found[line(self.family, top)])
             for _ in range(self.options.climb):
+                if monotonic() - begun > 60 * self.options.minutes:
+                    return
                 near = FAMILIES[self.family].neighbour(now, rng)
                 found = self.measure(near)
                 if found is not None and badness(found) > best:
@@ -157,11 +162,12 @@ def main() -> None:
     )
     options.add_argument("--random", type=int, default=40, help="cases at random for each family")
     options.add_argument("--climb", type=int, default=20, help="steps uphill from each of the worst cases")
+    options.add_argument("--minutes", type=float, default=10.0, help="how long a family may climb")
     options.add_argument("--tops", type=int, default=2, help="from how many of the worst cases to climb")
     options.add_argument("--by", choices=list(BADNESS), default="time", help="what makes a case bad")
-    options.add_argument("--show", type=int, default=3, help="how many of the worst cases are told")
+    options.add_argument("--show", type=int, default=10, help="how many of the worst cases are told")
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--questions", type=int, default=40, help="how many questions of a walk are answered")
+    options.add_argument("--questions", type=int, default=400, help="how many questions of a walk are answered")
     options.add_argument("--seconds", type=float, default=20.0, help="the processor time after which a case is cut off")
     options.add_argument("--solver", action="store_true", help="let the integer program help where it is installed")
     options.add_argument("--again", help="run one case: a line as the table of the worst cases tells it")

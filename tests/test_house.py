@@ -33,6 +33,7 @@ DEFERRED = {
     ("formal_llm.automata.lookahead.exact.linear_program", "formal_llm.automata.lookahead.exact.simplex"): "numpy",
     ("formal_llm.automata.lookahead.search", "formal_llm.automata.lookahead.exact.integer_program"): "the last resort",
     ("formal_llm.automata.lookahead.search", "formal_llm.automata.lookahead.exact.linear_program"): "the last but one",
+    ("formal_llm.automata.lookahead.search", "formal_llm.automata.lookahead.exact.sums"): "numpy",
     # A plan needs none of these, and loads only what it needs.
     ("formal_llm.automata.lookahead.lookahead", "formal_llm.automata.lookahead.sampling"): "counting plans",
     ("formal_llm.planning.drivers.planner", "formal_llm.planning.drivers.draft"): "one search of five",

@@ -16,6 +16,14 @@ DAYS = {
     "windows": 0, "automaton": 0, "steps": 0, "formulas": 0, "seed": 28533,
 }  # fmt: skip
 WIDE = {"options": 500, "alike": 1, "shape": 2, "limit": 3, "sum": 2, "size": 1, "steps": 0, "seed": 830163}
+#: Sums between two bounds over 200 tools, what some of them weigh under an exact one, and formulas beside limits.
+TOOLS = {
+    "three sums between bounds": "3 0 2 80 30 2 5 1 0 0 562429",
+    "three exact sums": "3 0 1 50 100 3 0 2 1 0 250150",
+    "five required, a formula": "0 5 1 10 30 0 20 3 3 1 1251",
+    "a tree of calls, a formula": "0 0 1 10 30 1 0 1 4 1 657263",
+}
+_SETTINGS = "sums", "required", "size", "share", "weighed", "bound", "slack", "uses", "shape", "formulas", "seed"
 
 
 def _asked(family: str, settings: dict[str, int], questions: int) -> dict[str, float | str]:
@@ -55,6 +63,14 @@ def _selected() -> dict[str, float | str]:
 
 CASES = [
     Case("hunted: 60 activities, four required, under a sum", "50 + 50 ms", partial(_asked, "days", DAYS, 3)),
+    *(
+        Case(
+            f"hunted: 200 tools, {name}",
+            "50 + 50 ms",
+            partial(_asked, "tools", {"tools": 200, **dict(zip(_SETTINGS, map(int, line.split()), strict=True))}, 30),
+        )
+        for name, line in TOOLS.items()
+    ),
     Case("hunted: 500 tools under sums", "50 + 50 ms", partial(_asked, "wide", WIDE, 2)),
     Case("hunted: a plan among 500 tools is checked", "1,000 ms", _checked),
     Case("hunted: a selection and the built-in answerer", "10 of 10", _selected),

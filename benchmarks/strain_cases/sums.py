@@ -112,7 +112,52 @@ def packed(items: int, *, solver: bool = True) -> dict[str, float | str]:
     return {**spread(times), "start": start, "questions": float(len(times)), "wasted": float(wasted)}
 
 
+def amounts(items: int, sums: int, required: int, largest: int, smallest: int = 1) -> CFG:
+    """Amounts, each at most once and in any order, of which some are required; each sum is that of half of them."""
+    rng = random.Random(items)
+    names = [f"item{n}" for n in range(items)]
+    numbers = {name: {f"sum{k}": rng.randint(smallest, largest) for k in range(sums)} for name in names}
+    plan = rng.sample(names, items // 2)
+    totals = {f"sum{k}": sum(numbers[name][f"sum{k}"] for name in plan) for k in range(sums)}
+    limits = Limits(
+        dict.fromkeys(names, 1),
+        dict.fromkeys(plan[:required], 1),
+        default=None,
+        sums=tuple(SumLimit(name, at_most=total, at_least=total) for name, total in totals.items()),
+    )
+    symbols = {name: Symbol(numbers=one) for name, one in numbers.items()}
+    return CFG([*(("S", (name, "S")) for name in names), ("S", ("end",))], "S", symbols, limits)
+
+
+def spent(*settings: int, walks: int = 3, solver: bool = True) -> dict[str, float | str]:
+    """Figures of whole walks over such amounts, each with rules of its own, cut off after 250 questions."""
+    load(solver)
+    done = questions = wasted = 0
+    times: list[float] = []
+    begun = process_time()
+    for number in range(walks):
+        rng = random.Random(number)
+        walk = Walk(ChoiceTable(Lookahead(amounts(*settings), solver=solver)))
+        count = 0
+        while count < 250 and (question := walk.question) is not None:
+            answer, before = rng.randrange(len(question.options)) + 1, process_time()
+            walk.answer(answer)
+            times.append(1_000 * (process_time() - before))
+            count += 1
+        done += walk.question is None
+        questions, wasted = questions + count, wasted + walk.usage.wasted
+    slow = sum(time > 80 for time in times)
+    seconds = (process_time() - begun) / walks
+    shown = {"done": f"{done} of {walks}", "wasted": float(wasted), "over 80 ms": float(slow), "s a walk": seconds}
+    return {**spread(times), **shown, "questions": float(questions)}
+
+
 CASES = [
+    Case("amounts: 20, one exact sum", "0 wasted, 0.5 s", partial(spent, 20, 1, 0, 10**6, 10**5)),
+    Case("amounts: 30, one exact sum", "0 wasted, 2 s", partial(spent, 30, 1, 0, 10**6, 10**5)),
+    Case("amounts: 40, two exact sums, 5 required", "2 wasted a walk, 5 s", partial(spent, 40, 2, 5, 10**6, 10**5)),
+    Case("amounts: 60, three exact sums, 8 required", "2 wasted a walk, 80 ms", partial(spent, 60, 3, 8, 100)),
+    Case("amounts: 200, four exact sums, 10 required", "2 wasted, 80 ms", partial(spent, 200, 4, 10, 100, walks=1)),
     Case("60 tools, 3 sums, 5 required", "5 / 30 ms", partial(tools, 60, 5, 4)),
     Case("200 tools, 3 sums, 5 required", "10 / 100 ms, start 300", partial(tools, 200, 2, 1)),
     Case("60 tools, 3 sums, 5 required, no solver", "5 / 30 ms", partial(tools, 60, 5, 4, solver=False)),

@@ -168,6 +168,10 @@ class Branches:
         able, reach, unknown, undecided, tally = judged
         search = self._search
         for place, (row, due) in enumerate(doubtful):
+            if search.work.left <= 0:
+                late = sum([row.bit for row, _ in doubtful[place:]])
+                able, unknown, undecided = able | late, unknown | late, undecided | late
+                return JudgedBranches(able, reach, unknown, undecided, tally + (len(doubtful) - place) * TALLY[TIME])
             search.work.share_among(len(doubtful) - place)
             steps, how = search.decide_rest(pending + row.pending, unresolved, left - row.take, due)
             tally += TALLY.get(how, _BY_SEARCH)

@@ -33,7 +33,7 @@ class Counters:
         #: For each bound its field, as (shift, mask), in ``remaining`` for upper and in ``needed`` for lower bounds.
         self.fields: list[tuple[int, int]] = []
         #: For each lower bound its field, as (bound, shift, mask): there are few of them, and they are asked for often.
-        self._lower: list[tuple[Bound, int, int]] = []
+        self.lower: list[tuple[Bound, int, int]] = []
         shift = low_shift = 0
         for bound in self.bounds:
             if bound.most is not None:
@@ -50,12 +50,25 @@ class Counters:
                 width = bound.least.bit_length()
                 mask = (1 << width) - 1
                 self.fields.append((low_shift, mask))
-                self._lower.append((bound, low_shift, mask))
+                self.lower.append((bound, low_shift, mask))
                 self.needed |= bound.least << low_shift
                 for name, weight in bound.weights.items():
                     self.dues[name] = (*self.dues.get(name, ()), (low_shift, mask, weight))
                 low_shift += width
         self.remaining |= self.guard
+
+    def pair_bounds(self) -> list[tuple[int, tuple[int, int]]]:
+        """The sums that are bounded from both sides: the number of the upper bound, and the field of the lower one."""
+        both = list(zip(self.bounds, self.fields, strict=True))
+        lower = {
+            tuple(sorted(bound.weights.items())): field
+            for bound, field in both
+            if bound.most is None and bound.terminal is None
+        }
+        upper = (
+            (n, tuple(sorted(bound.weights.items()))) for n, (bound, _) in enumerate(both) if bound.most is not None
+        )
+        return [(n, lower[weights]) for n, weights in upper if self.bounds[n].terminal is None and weights in lower]
 
     def can_afford(self, terminal: str, remaining: int) -> bool:
         """Whether the upper bounds allow one more use of ``terminal``."""
@@ -82,13 +95,13 @@ class Counters:
 
     def subtract_paid(self, needed: int, paid: int) -> int:
         """What is needed when ``paid`` is sure to come."""
-        for _, shift, mask in self._lower:
+        for _, shift, mask in self.lower:
             needed -= min(needed >> shift & mask, paid >> shift & mask) << shift
         return needed
 
     def open_bounds(self, needed: int) -> Iterator[tuple[Bound, int, int]]:
         """The lower bounds that need something: (the bound, the place of its field in ``needed``, what it needs)."""
-        for bound, shift, mask in self._lower:
+        for bound, shift, mask in self.lower:
             if amount := needed >> shift & mask:
                 yield bound, shift, amount
 
@@ -99,4 +112,4 @@ class Counters:
 
     def sum_of_needs(self, needed: int) -> int:
         """The sum of all that is needed."""
-        return sum([needed >> shift & mask for _, shift, mask in self._lower])
+        return sum([needed >> shift & mask for _, shift, mask in self.lower])

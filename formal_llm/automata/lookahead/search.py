@@ -26,7 +26,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
-from formal_llm.automata.lookahead.exact.sums import ExactSums
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
 from formal_llm.automata.lookahead.resources import PackedWay
 from formal_llm.automata.lookahead.stacks import NOTHING, PendingSymbols, SearchState, StackDemand, Unresolved
@@ -36,6 +35,7 @@ from formal_llm.automata.models.automaton import Stack, State
 if TYPE_CHECKING:
     from formal_llm.automata.lookahead.exact.integer_program import IntegerProgram
     from formal_llm.automata.lookahead.exact.linear_program import LinearProgram
+    from formal_llm.automata.lookahead.exact.sums import ExactSums
 
 #: A way of a symbol, the symbols it leaves pending as a multiset, and the moves of the free ones that are left out.
 _Compiled = tuple[PackedWay, int, float]
@@ -53,7 +53,7 @@ class SuccessorStates:
         work: what this is charged to.
 
     Attributes:
-        sums: the sums that are bounded from both sides.
+        sums: the sums that are bounded from both sides; None where there are none.
     """
 
     def __init__(self, demands: PendingSymbols, work: WorkBudget) -> None:
@@ -61,10 +61,16 @@ class SuccessorStates:
         self.counters = demands.counters
         self.multisets = demands.multisets
         self.work = work
-        self.sums = ExactSums(demands, work)
+        self.sums: ExactSums | None = None
+        if demands.counters.pair_bounds():
+            from formal_llm.automata.lookahead.exact.sums import ExactSums  # with numpy, which most rules do not need
+
+            self.sums = ExactSums(demands, work)
         self._compiled: dict[int, tuple[_Compiled, ...]] = {}
         #: What looking at a way costs: the longer the numbers, the more.
         self._effort = 0.01 + demands.resources.guard.bit_length() / 800_000
+        #: What comparing open lower bounds costs.
+        self._due_effort = 0.2 * len(demands.counters.lower)
 
     def normalize_state(
         self, pending: int, unresolved: Unresolved, left: int, needed: int
@@ -147,7 +153,8 @@ class SuccessorStates:
     def list_successors(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
         """(moves, the state after them) for one pending symbol that has to be worked off, or the open part."""
         work = self.work
-        effort = 0.5 + state.pending.bit_count() / 16  # it is done with sooner than a state of the search by prices
+        # It is done with sooner than a state of the search by prices.
+        effort = 0.5 + state.pending.bit_count() / 16 + self._due_effort * bool(state.needed)
         for cost, following in self._raw_successors(state):
             work.left -= effort
             normal = self.normalize_state(*following)
@@ -343,6 +350,8 @@ class CompletionSearch:
             return self._record_moves(state, moves, SEARCH)
         if self.work.is_over:
             return UNKNOWN
+        if self._after.sums and (moves := self._after.sums.decide_state(state)) is not None:
+            return self._record_moves(state, moves, SEARCH)
         guided = state.needed and self.guide is not None and state not in self._paused
         found = self._depth_first_search(state, min(_PATIENCE if self._after.sums else PATIENCE, self.max_states))
         if found == UNKNOWN:
