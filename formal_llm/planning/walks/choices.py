@@ -532,8 +532,7 @@ class ChoiceTable:
 
     def second_look(self, configuration: Hashable, choice: Choice) -> Verdict:
         """Decide whether a plan can be finished after a choice, with half the search time of a question for it."""
-        seconds = None if self.search_time is None else self.search_time / 2
-        return self.lookahead.second_look(self.after(configuration, choice), seconds)
+        return self.lookahead.second_look(self.after(configuration, choice), self.search_time and self.search_time / 2)
 
     def rule_out(self, configuration: Hashable, choice: Choice, verdict: Verdict) -> None:
         """Record the result of a second look, so that the choice is no longer offered."""
