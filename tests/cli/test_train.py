@@ -56,7 +56,7 @@ def recipe(tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_every_setting_is_an_option_with_its_help(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
-    code, printed, _ = run("--help")
+    code, printed, _ = run("--help-all")
     assert code == 0
     told = " ".join(printed.replace("│", " ").split())
     for name, setting in Settings.model_fields.items():
