@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from enum import StrEnum
 
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.packs.travel.rows import Money
@@ -21,6 +22,46 @@ TRANSPORTATION = ("no flight", "no self-driving")
 #: The cuisines that published queries ask for.
 CUISINES = ("Chinese", "American", "Italian", "Mexican", "Indian", "Mediterranean", "French")
 _SOURCE = "fields of a query"
+
+
+class WishKind(StrEnum):
+    """The kinds of wishes for which the data set has no field; in comments, their names and their numbers."""
+
+    no_mode = "no mode"  # names: modes that are not used
+    only_modes = "only modes"  # names: the only modes that may be used, as "train" and "bus"
+    rooms = "rooms"  # names: the kinds of room that are accepted, as "private room" and "shared room"
+    allows = "allows"  # names: what the bed must allow, of HOUSE_RULES
+    forbids = "forbids"  # names: what the bed must forbid
+    no_flight = "no flight between"  # numbers: from, to, in minutes of the day; over midnight if to < from
+    leave_after = "leave after"  # numbers: the minute of the first day
+    arrive_by = "arrive by"  # numbers: the minute of the first day
+    home_by = "home by"  # numbers: the minute of the last day
+    travel_hours = "travel hours"  # numbers: the hours of travel a day, at most
+    visit = "visit"  # names: sights; numbers: the day, or none
+    never = "never"  # names: sights, restaurants or beds
+    sights = "sights"  # numbers: sights a day, at least
+    every_meal = "every meal"  # names: the cuisine that every meal offers
+    no_meal = "no meal"  # names: cuisines that no meal offers
+    rating = "rating"  # names: bed, restaurant or sight; numbers: at least
+    at_most = "at most"  # names: bed, meals, ways or trip, then night, meal, day or trip; numbers: dollars for all
+    stay = "stay"  # names: a city; numbers: nights
+    free_evening = "free evening"  # numbers: the day, or none
+
+
+@dataclass(frozen=True, slots=True)
+class TripWish:
+    """A wish for which the data set has no field.
+
+    Attributes:
+        kind: its kind, which says what names and numbers mean.
+        names, numbers: what it is about.
+        text: the words of the traveller; not compared.
+    """
+
+    kind: WishKind
+    names: tuple[str, ...] = ()
+    numbers: tuple[Money, ...] = ()
+    text: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -63,6 +104,7 @@ class TravelQuery:
         budget: the maximum that they may spend together, in dollars; None for no bound.
         constraints: the wishes.
         text: the query as it was written.
+        wishes: the wishes for which the data set has no field.
     """
 
     org: str
@@ -74,6 +116,7 @@ class TravelQuery:
     budget: Money | None = None
     constraints: Constraints = field(default_factory=Constraints)
     text: str = ""
+    wishes: tuple[TripWish, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of the data set; :func:`query_of` reads them back."""
