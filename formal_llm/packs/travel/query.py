@@ -37,14 +37,15 @@ class WishKind(StrEnum):
     arrive_by = "arrive by"  # numbers: the minute of the first day
     home_by = "home by"  # numbers: the minute of the last day
     travel_hours = "travel hours"  # numbers: the hours of travel a day, at most
-    visit = "visit"  # names: sights; numbers: the day, or none
-    never = "never"  # names: sights, restaurants or beds
+    visit = "visit"  # names: sights, cities, restaurants or beds, as "Park" or "Park, Oriel"; numbers: the day, or none
+    never = "never"  # names: sights, cities, restaurants or beds
     sights = "sights"  # numbers: sights a day, at least
-    every_meal = "every meal"  # names: the cuisine that every meal offers
+    every_meal = "every meal"  # names: cuisines, of which every meal offers one
+    day_meal = "meal a day"  # names: a cuisine, and its meal, or none; numbers: the day, or none for each whole day
     no_meal = "no meal"  # names: cuisines that no meal offers
     rating = "rating"  # names: bed, restaurant or sight; numbers: at least
     at_most = "at most"  # names: bed, meals, ways or trip, then night, meal, day or trip; numbers: dollars for all
-    stay = "stay"  # names: a city; numbers: nights
+    stay = "stay"  # names: a city, or none for any; numbers: nights
     free_evening = "free evening"  # numbers: the day, or none
 
 
