@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Protocol, TypeVar
 
 from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.demands import Demands
 from formal_llm.packs.travel.meals import Kitchen, MealOption
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import MODES, Accommodation, Drive, Flight, Money, Restaurant
@@ -62,7 +63,7 @@ class Eatery:
     Attributes:
         name: ``"Name, City"``, as in plans.
         cost: the cost of a meal for all travellers, in cents.
-        offers: the wanted cuisines that it has, one bit each.
+        offers: what it has of the wanted cuisines, and of what single meals must offer, one bit each.
         row: the row of the database.
     """
 
@@ -115,6 +116,11 @@ class City:
     place: dict[str, int]
 
     @cached_property
+    def offers(self) -> dict[str, int]:
+        """What the restaurants offer, by their names."""
+        return {name: one.offers for name, one in self.eateries.items()}
+
+    @cached_property
     def beds_by_name(self) -> dict[str, Bed]:
         """The accommodations by name."""
         return {bed.name: bed for bed in self.beds}
@@ -128,16 +134,17 @@ class Candidates:
         world: the database.
 
     Attributes:
+        demands: what the wishes demand.
         cuisines: the wanted cuisines, each once, in the order of their bits in sets.
-        wanted: the set of all wanted cuisines.
+        wanted: the set of all needs: the wanted cuisines, and what else may be satisfied in one city or another.
         budget: the budget in cents, rounded down; None for no bound.
     """
 
     def __init__(self, query: TravelQuery, world: World) -> None:
         self.query = query
         self.world = world
-        self.cuisines = tuple(dict.fromkeys(query.constraints.cuisines))
-        self.wanted = (1 << len(self.cuisines)) - 1
+        self.demands = Demands(query, world)
+        self.cuisines, self.wanted = self.demands.cuisines, self.demands.wanted
         self.budget = None if query.budget is None else convert_to_cents(query.budget, ROUND_FLOOR)
         self._cities: dict[str, City] = {}
         self._ways: dict[tuple[str, str, date], tuple[TravelOption, ...]] = {}
@@ -151,14 +158,19 @@ class Candidates:
 
     def _build_city(self, name: str) -> City:
         beds = map(self._make_bed, _group_by_name(self.world.accommodations(name)))
-        eateries = list(map(self._make_eatery, _group_by_name(self.world.restaurants(name))))
+        tables = map(self._make_eatery, _group_by_name(self.world.restaurants(name)))
+        eateries = [one for one in tables if one is not None]
         sights = [group[0].name.strip() for group in _group_by_name(self.world.attractions(name))]
         by_cost = sorted(eateries, key=lambda one: (one.cost, one.name))
         return City(
             name,
             tuple(sorted((one for one in beds if one is not None), key=lambda one: (-(one.row.rating or 0), one.cost))),
             {one.name: one for one in sorted(eateries, key=lambda one: (-(one.row.rating or 0), one.cost))},
-            tuple(f"{sight}, {name}" for sight in sights if ";" not in sight),
+            tuple(
+                full
+                for sight in sights
+                if ";" not in sight and self.demands.allows_place(full := f"{sight}, {name}")
+            ),
             Kitchen([MealOption(one.cost, one.offers) for one in by_cost], self.wanted),
             {one.name: place for place, one in enumerate(by_cost)},
         )
@@ -174,20 +186,22 @@ class Candidates:
             if wishes.house_rule is not None and not row.allows(wishes.house_rule):
                 return None
         cost = max(convert_to_cents(row.cost_for(people)) for row in meant)
-        row = meant[0]
-        return Bed(f"{row.name.strip()}, {row.city}", cost, max(row.minimum_nights for row in meant), row)
+        row, demands = meant[0], self.demands
+        name, chosen = f"{row.name.strip()}, {row.city}", demands.find_beds(row.city)
+        fits = demands.allows_place(name) and all(map(demands.allows_bed, meant)) and chosen <= {name}
+        if not fits or cost > demands.find_most("bed", "night"):
+            return None
+        return Bed(name, cost, max(row.minimum_nights for row in meant), row)
 
-    def _make_eatery(self, meant: Sequence[Restaurant]) -> Eatery:
-        offers = self.wanted
-        for row in meant:
-            offers &= sum(1 << bit for bit, cuisine in enumerate(self.cuisines) if cuisine in row.cuisines)
-        row = meant[0]
-        return Eatery(
-            f"{row.name.strip()}, {row.city}",
-            max(convert_to_cents(row.cost * self.query.people) for row in meant),
-            offers,
-            row,
-        )
+    def _make_eatery(self, meant: Sequence[Restaurant]) -> Eatery | None:
+        """Create the candidate for rows of one name; None if any of the rows violates the wishes."""
+        row, demands = meant[0], self.demands
+        name = f"{row.name.strip()}, {row.city}"
+        cost = max(convert_to_cents(row.cost * self.query.people) for row in meant)
+        fits = demands.allows_place(name) and all(map(demands.allows_restaurant, meant))
+        if not fits or cost > demands.find_most("meals", "meal"):
+            return None
+        return Eatery(name, cost, demands.find_offers(name, meant), row)
 
     def list_ways(self, origin: str, destination: str, day: date) -> tuple[TravelOption, ...]:
         """List the ways from one city to another that satisfy the wishes, ordered by price and hours together."""
@@ -215,6 +229,10 @@ class Candidates:
                             name, convert_to_cents(drive.cost_for(people)), _parse_hours(drive.duration), drive
                         )
                     )
+            number, most = self.query.dates.index(day), self.demands.find_most("ways", "day")
+            ways = [
+                way for way in ways if way.cost <= most and self.demands.allows_way(way.row, way.hours, number)
+            ]
             ways.sort(key=lambda way: (way.cost + _HOUR * people * way.hours, way.cost, way.name))
             options = self._ways[key] = tuple({way.name: way for way in reversed(ways)}.values())[::-1]
         return options

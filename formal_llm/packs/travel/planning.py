@@ -364,7 +364,7 @@ def days_of(trip: Trip, word: Iterable[str]) -> tuple[Day, ...]:
         elif slot.kind in MEALS:
             fields[slot.day][slot.kind] = name
         else:
-            fields[slot.day]["attraction"] = f"{name};"
+            fields[slot.day]["attraction"] = fields[slot.day].get("attraction", "") + f"{name};"
     return tuple(replace(Day(number, NOTHING), **one) for number, one in enumerate(fields, 1))  # type: ignore[arg-type]
 
 

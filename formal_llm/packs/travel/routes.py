@@ -17,7 +17,9 @@ from formal_llm.errors import InputError
 from formal_llm.packs.travel.candidates import Candidates, TravelOption
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER, Costs, nothing, together, together_at
+from formal_llm.packs.travel.plan_days import MEALS, NOTHING
 from formal_llm.packs.travel.query import TravelQuery
+from formal_llm.packs.travel.slots import left_of, list_slots
 
 
 class Stay(NamedTuple):
@@ -27,22 +29,19 @@ class Stay(NamedTuple):
         arrival: the day on which it begins, from 0.
         nights: the number of nights; so there are ``nights - 1`` whole days between.
         before, after: the maximum number of meals on the day of arrival, and on that of departure.
+        sights: the number of sights on each whole day.
     """
 
     arrival: int
     nights: int
     before: int
     after: int
+    sights: int = 1
 
     @property
     def leaving(self) -> int:
         """The day on which it ends."""
         return self.arrival + self.nights
-
-    @property
-    def meals(self) -> int:
-        """The number of required meals: three on each whole day."""
-        return 3 * (self.nights - 1)
 
 
 #: The maximum number of cities for which all ways between them are listed.
@@ -52,7 +51,7 @@ Shape = tuple[Stay, ...]
 
 
 @lru_cache(maxsize=256)
-def list_shapes(days: int, cities: int, *, every_meal: bool) -> tuple[Shape, ...]:
+def list_shapes(days: int, cities: int, *, every_meal: bool, sights: int = 1) -> tuple[Shape, ...]:
     """List the ways to distribute the days over the cities, the most even first.
 
     Days of travel may have a dinner after the arrival and a breakfast before the departure. With ``every_meal`` they
@@ -66,7 +65,7 @@ def list_shapes(days: int, cities: int, *, every_meal: bool) -> tuple[Shape, ...
             before = (3, *(3 - count for count in eaten)) if every_meal else (1,) * cities
             after = (*eaten, 3 if every_meal else 1)
             stays = zip(begins, begins[1:], before, after, strict=False)
-            found.append(tuple(Stay(begin, end - begin, *meals) for begin, end, *meals in stays))
+            found.append(tuple(Stay(begin, end - begin, *meals, sights) for begin, end, *meals in stays))
     return tuple(sorted(found, key=lambda shape: sum(stay.nights**2 for stay in shape)))
 
 
@@ -113,20 +112,26 @@ class Routes:
     Attributes:
         cities: those of the cities that satisfy the needs of some stay.
         shapes: the ways to distribute the days.
+        demands: what the wishes demand.
         tried: the number of legs examined so far, a measure of the work.
     """
 
     def __init__(self, candidates: Candidates, cities: Collection[str], count: int, *, every_meal: bool) -> None:
         self.candidates = candidates
         self.count = count
-        self.shapes = list_shapes(candidates.query.days, count, every_meal=every_meal)
+        self.demands = demands = candidates.demands
+        every = list_shapes(candidates.query.days, count, every_meal=every_meal, sights=demands.sights)
+        fit = tuple(filter(demands.fits_shape, every))
+        self.shapes = fit or every
         self.tried = 0
-        self._stays: dict[tuple[str, int, int], Costs] = {}
+        self._stays: dict[tuple[str, tuple[int, ...]], Costs] = {}
         self._legs: dict[tuple[str, str, int, bool], int] = {}
         self._open: dict[Shape, tuple[list[list[str]], list[Costs]]] = {}
         stays = dict.fromkeys(stay for shape in self.shapes for stay in shape)
         self.cities = tuple(
-            city for city in cities if any(self.find_stay_costs(city, stay)[0] < NEVER for stay in stays)
+            city
+            for city in cities
+            if fit and demands.allows_place(city) and any(self.find_stay_costs(city, stay)[0] < NEVER for stay in stays)
         )
 
     @cached_property
@@ -159,19 +164,52 @@ class Routes:
         return cost
 
     def find_stay_costs(self, city: str, stay: Stay) -> Costs:
-        """Return the minimum cost of a stay, with bed and meals, for each set of cuisines to cover there."""
-        key = (city, stay.nights, stay.before + stay.after)
+        """Return the minimum cost of a stay, with bed and meals, for each set of needs to cover there."""
+        # Without wishes for certain days only their number counts.
+        key = (city, stay if self.demands else (stay.nights, stay.before + stay.after))
         found = self._stays.get(key)
         if found is None:
-            candidates, wanted = self.candidates.find_city(city), self.candidates.wanted
             bed = self.find_bed_cost(city, stay)
-            if bed >= NEVER or len(candidates.sights) < stay.nights - 1:
-                found = nothing(wanted, NEVER)
+            if bed >= NEVER:
+                found = nothing(self.candidates.wanted, NEVER)
             else:
-                meals = candidates.kitchen.find_least_costs((), stay.meals, stay.before + stay.after, wanted)
-                found = np.minimum(meals + bed, NEVER)
+                found = np.minimum(self.find_meal_costs(city, stay, ("",), self.candidates.wanted) + bed, NEVER)
             self._stays[key] = found
         return found
+
+    def find_meal_costs(self, city: str, stay: Stay, picks: Sequence[str], missing: int) -> Costs:
+        """Return the minimum cost of the remaining meals of a stay, for each set of needs to cover there.
+
+        Args:
+            city, stay: the stay.
+            picks: the names chosen for its first slots; the first of them is the bed.
+            missing: the needs that may have to be covered.
+
+        Returns:
+            the costs; :data:`NEVER` also where its sights cannot be completed, or a wish for the stay cannot be satisfied.
+        """
+        here, demands, slots = self.candidates.find_city(city), self.demands, list_slots((stay,))
+        done, left = list(zip(slots, picks, strict=False)), slots[len(picks) :]
+        must, may, sights = left_of((stay,), len(picks)) if left else (0, 0, 0)
+        used = {here.place[name] for slot, name in done if slot.kind in MEALS and name != NOTHING}
+        found = nothing(self.candidates.wanted, NEVER)
+        if sights > len(here.sights) - sum(slot.kind == "sight" for slot, _ in done):
+            return found
+        if not demands:
+            return here.kitchen.find_least_costs(used, must, may, missing)
+        forced = demands.find_forced(city)
+        if not (forced <= here.place.keys() and demands.fits_stay(city, stay) and demands.fits_sights(here, done, left)):
+            return found
+        rest, cuisines = {here.place[name] for name in forced} - used, np.arange(1 << len(demands.cuisines))
+        for covers, *course in demands.list_courses(city, stay, done, left, here.offers):
+            costs = here.kitchen.find_least_costs(used, *course, missing=missing, forced=rest)
+            found[cuisines | covers] = np.minimum(found[cuisines | covers], costs[cuisines])
+        return found
+
+    def keeps_sums(self, ways: int, beds: int, meals: int) -> bool:
+        """Return whether the costs of the parts of a trip are within their bounds."""
+        parts = zip(("ways", "bed", "meals"), (ways, beds, meals), strict=True)
+        return all(cost <= self.demands.find_most(part, "trip") for part, cost in parts)
 
     def find_bed_cost(self, city: str, stay: Stay) -> int:
         """Return the cost of the cheapest bed for all nights of a stay."""
@@ -231,15 +269,18 @@ class _RouteSearch:
     def improve_cost(self, best: int) -> int:
         """Return the cost of the cheapest trip if it is less than ``best``; else ``best``."""
         self._best, self._done = best, False
-        self._extend_route(0, self._home, (), nothing(self._wanted), 0)
+        self._extend_route(0, self._home, (), nothing(self._wanted), 0, 0)
         return self._best
 
-    def _extend_route(self, place: int, last: str, visited: tuple[str, ...], costs: Costs, legs: int) -> None:
+    def _extend_route(
+        self, place: int, last: str, visited: tuple[str, ...], costs: Costs, legs: int, beds: int
+    ) -> None:
         routes, wanted = self._routes, self._wanted
         if place == len(self._shape):
-            leg = routes.find_leg_cost(last, self._home, self._shape[-1].leaving, driven=self._driven)
-            if legs + leg + int(costs[wanted]) < self._best:
-                self._best = legs + leg + int(costs[wanted])
+            legs += routes.find_leg_cost(last, self._home, self._shape[-1].leaving, driven=self._driven)
+            cost = int(costs[wanted])
+            if legs + cost < self._best and routes.keeps_sums(legs, beds, cost - beds):
+                self._best = legs + cost
                 self._done = self._some
             return
         stay = self._shape[place]
@@ -248,6 +289,8 @@ class _RouteSearch:
         for city in self._chosen[place : place + 1] if fixed else self._orders[place]:
             if city in visited or city in self._chosen[place + 1 :]:
                 continue
+            if len(routes.demands.cities.difference(visited, (city,))) >= len(self._shape) - place:
+                continue
             here = routes.find_stay_costs(city, stay)
             if legs + costs[0] + here[0] + rest[0] >= self._best:
                 break  # the remaining cities are more expensive
@@ -255,7 +298,9 @@ class _RouteSearch:
             if legs + together_at(after, rest, wanted) >= self._best:
                 continue
             leg = routes.find_leg_cost(last, city, stay.arrival, driven=self._driven)
-            if legs + leg + together_at(after, rest, wanted) < self._best:
-                self._extend_route(place + 1, city, (*visited, city), after, legs + leg)
+            slept = beds + routes.find_bed_cost(city, stay)
+            cheap = legs + leg + together_at(after, rest, wanted) < self._best
+            if cheap and routes.keeps_sums(legs + leg, slept, int(after[0]) - slept):
+                self._extend_route(place + 1, city, (*visited, city), after, legs + leg, slept)
             if self._done:
                 return

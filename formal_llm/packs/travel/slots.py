@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from formal_llm.packs.travel.routes import Shape
+if TYPE_CHECKING:
+    from formal_llm.packs.travel.routes import Shape
 
 MEALS = ("breakfast", "lunch", "dinner")
 Kind = Literal["bed", "sight", "breakfast", "lunch", "dinner"]
-_DAY: tuple[Kind, ...] = ("breakfast", "sight", "lunch", "dinner")
 _EATEN: tuple[Kind, ...] = ("breakfast", "lunch", "dinner")
 
 
@@ -37,7 +37,8 @@ def list_slots(shape: Shape) -> tuple[Slot, ...]:
         found.append(Slot("bed", number, stay.arrival))
         found += [Slot(meal, number, stay.arrival, must=False) for meal in _EATEN[3 - stay.before :]]
         for day in range(stay.arrival + 1, stay.leaving):
-            found += [Slot(kind, number, day) for kind in _DAY]
+            kinds: tuple[Kind, ...] = ("breakfast", *("sight",) * stay.sights, "lunch", "dinner")
+            found += [Slot(kind, number, day) for kind in kinds]
         found += [Slot(meal, number, stay.leaving, must=False) for meal in _EATEN[: stay.after]]
     return tuple(found)
 

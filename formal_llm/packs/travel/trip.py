@@ -20,10 +20,10 @@ from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.packs.travel.candidates import SELF_DRIVING, Candidates, City, TravelOption
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.meals import NEVER, Costs, together_at
+from formal_llm.packs.travel.meals import NEVER, Costs, nothing, together_at
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import Routes, Shape, cities_of, nights_of
-from formal_llm.packs.travel.slots import MEALS, Slot, find_beginning, left_of, list_slots
+from formal_llm.packs.travel.slots import MEALS, Slot, find_beginning, list_slots
 from formal_llm.packs.travel.telling import NOTHING, TripWords
 
 
@@ -36,7 +36,7 @@ class Chosen(NamedTuple):
         ways: the names of the ways, leg by leg.
         picks: the names chosen for the slots; :data:`NOTHING` for no meal.
         spent: the cost of all choices, in cents.
-        missing: the wanted cuisines not covered yet, one bit each.
+        missing: the needs not covered yet, one bit each.
     """
 
     cities: tuple[str, ...] = ()
@@ -75,7 +75,8 @@ class Trip:
         known = cities_of(query, world)
         allowed = known if cities is None else [city for city in known if city in cities]
         self.routes = Routes(self.candidates, allowed, query.visiting_city_number, every_meal=every_meal)
-        self.most = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
+        budget = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
+        self.most = min(budget, self.candidates.demands.find_most("trip", "trip"))
         self._words = TripWords(self.candidates)
         self._possible: dict[Chosen, bool] = {}
         self._rests: dict[tuple[tuple[str, ...], Shape], Costs] = {}
@@ -96,10 +97,10 @@ class Trip:
         return Chosen(missing=self.candidates.wanted)
 
     def accepting(self, configuration: Chosen) -> bool:
-        """Return whether all choices are made, all cuisines covered, and the budget is kept."""
+        """Return whether all choices are made, all wishes satisfied, and the budget is kept."""
         shape, done = configuration.shape, len(configuration.picks)
         whole = shape is not None and done == len(list_slots(shape))
-        return whole and not configuration.missing and configuration.spent <= self.most
+        return whole and self.find_least_cost(configuration) <= self.most
 
     def moves(self, configuration: Chosen) -> list[Transition]:
         """List the options for the next choice, the best first, without checking the budget for the rest."""
@@ -141,11 +142,12 @@ class Trip:
         if slot.kind == "sight":
             yield from ((name, self._words.describe_sight(name)) for name in city.sights if name not in seen)
         else:
-            found = [one for one in city.eateries.values() if one.name not in eaten]
+            demands = self.candidates.demands
+            found = [one for one in city.eateries.values() if one.name not in eaten and not demands.is_closed(slot)]
             if missing:  # restaurants with missing cuisines come first
                 found.sort(key=lambda one: -(one.offers & missing).bit_count())
             yield from ((one.name, self._words.describe_eatery(one)) for one in found)
-            if not slot.must:
+            if not slot.must or demands.is_closed(slot) or missing & demands.find_covered(slot, None):
                 yield NOTHING, self._words.describe_nothing(slot.kind)
 
     def step(self, configuration: Chosen, move: Transition) -> Chosen:
@@ -167,9 +169,10 @@ class Trip:
         city = self.candidates.find_city(cities[slot.stay])
         if slot.kind == "bed":
             spent += city.beds_by_name[name].cost * shape[slot.stay].nights
-        elif slot.kind in MEALS and name != NOTHING:
-            eatery = city.eateries[name]
-            spent, missing = spent + eatery.cost, missing & ~eatery.offers
+        elif slot.kind in MEALS:
+            eatery = city.eateries.get(name)
+            spent += eatery.cost if eatery else 0
+            missing &= ~self.candidates.demands.find_covered(slot, eatery.offers if eatery else None)
         return Chosen(cities, shape, ways, (*picks, name), spent, missing)
 
     def find_leg(self, cities: tuple[str, ...], shape: Shape, number: int) -> tuple[str, str, int]:
@@ -212,27 +215,48 @@ class Trip:
         The budget is ignored. The cost is the sum of three exact parts: the cheapest way for each remaining leg, with
         one kind of transport; the cheapest bed for each stay; and the cheapest meals that cover the missing cuisines
         (:class:`~formal_llm.packs.travel.meals.Kitchen`), each missing cuisine in the stay where that is cheapest.
+        Since they are independent once the cities and their days are fixed, a bound on a part can be kept exactly if
+        its minimum keeps it.
         """
         cities, shape, ways, picks, spent, missing = configuration
         if shape is None or not ways:
             return self.routes.find_least_cost(cities, shape, most=NEVER - 1, some=False)
-        driven = ways[0] == SELF_DRIVING
-        for number in range(len(ways), len(cities) + 1):
-            spent += self.routes.find_leg_cost(*self.find_leg(cities, shape, number), driven=driven)
-        if len(picks) == len(list_slots(shape)):
-            return spent if not missing else NEVER
-        stay, begin = find_beginning(shape, len(picks))
-        if begin == len(picks):  # the bed of the stay is not yet chosen
-            return min(NEVER, spent + int(self._find_rest_costs(cities[stay:], shape[stay:])[missing]))
-        must, may, sights = left_of(shape, len(picks))
-        city = self.candidates.find_city(cities[stay])
-        eaten, seen = _collect_used(shape, picks, begin)
-        if sights > len(city.sights) - len(seen):
+        driven, legs = ways[0] == SELF_DRIVING, range(len(ways), len(cities) + 1)
+        left = sum(self.routes.find_leg_cost(*self.find_leg(cities, shape, leg), driven=driven) for leg in legs)
+        number, begin = find_beginning(shape, len(picks)) if len(picks) < len(list_slots(shape)) else (len(cities), len(picks))
+        meals = nothing(self.candidates.wanted)
+        if begin < len(picks):  # the bed of the stay is chosen
+            meals = self.routes.find_meal_costs(cities[number], shape[number], picks[begin:], missing)
+            number += 1
+        cost = together_at(meals, self._find_rest_costs(cities[number:], shape[number:]), missing)
+        if self.candidates.demands and not self._keeps_demands(configuration, number, left, cost):
             return NEVER
-        meals = city.kitchen.find_least_costs({city.place[name] for name in eaten}, must, may, missing)
-        return min(
-            NEVER, spent + together_at(meals, self._find_rest_costs(cities[stay + 1 :], shape[stay + 1 :]), missing)
-        )
+        return min(NEVER, spent + left + cost)
+
+    def _keeps_demands(self, configuration: Chosen, number: int, legs: int, cost: int) -> bool:
+        """Return whether the stays that are over satisfy the wishes, and the sums can be kept.
+
+        Args:
+            configuration: the choices so far.
+            number: the number of the first stay without any.
+            legs: the minimum cost of the remaining legs.
+            cost: the minimum cost of the remaining beds and meals.
+        """
+        cities, shape, ways, picks, spent, missing = configuration
+        assert shape is not None
+        routes, beds, later = self.routes, 0, 0
+        for place, (city, stay) in enumerate(zip(cities, shape, strict=True)):
+            size = len(list_slots((stay,)))
+            mine, picks = picks[:size], picks[size:]
+            if mine:
+                beds += self.candidates.find_city(city).beds_by_name[mine[0]].cost * stay.nights
+            else:
+                later += routes.find_bed_cost(city, stay)
+            if len(mine) == size and routes.find_meal_costs(city, stay, mine, 0)[0] >= NEVER:
+                return False
+        taken = sum(self.find_way(*self.find_leg(cities, shape, leg), name).cost for leg, name in enumerate(ways))
+        parts = taken + legs, beds + later, spent - taken - beds + cost - later
+        return routes.demands.cities <= set(cities) and routes.demands.fits_shape(shape) and routes.keeps_sums(*parts)
 
     def _find_rest_costs(self, cities: tuple[str, ...], shape: Shape) -> Costs:
         found = self._rests.get((cities, shape))
@@ -281,7 +305,7 @@ class Trip:
         cities = (
             (one.name, one.beds, one.eateries, one.sights) for one in map(self.candidates.find_city, self.routes.cities)
         )
-        return make_fingerprint([self.query.to_json(), self.every_meal, *cities])
+        return make_fingerprint([self.query.to_json(), self.query.wishes, self.every_meal, *cities])
 
     def follow_word(self, word: Iterable[str]) -> Chosen | None:
         """Return the configuration that a word leads to; None if a name in it is not among the options."""
