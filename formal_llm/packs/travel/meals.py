@@ -78,7 +78,7 @@ class Kitchen:
         covering = self._find_covering(used, reduce(or_, special, missing))
         fitting = (place for mask in set(special) for place in self._find_fitting(used, mask, len(special)))
         places = sorted({*cheap, *covering, *fitting, *forced})
-        key = (*places, must, may, missing, special, *forced)
+        key = (*places, must, may, missing, special, frozenset(forced))
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = self._compute_costs(places, must, may, missing, special, forced)

@@ -201,8 +201,8 @@ class Routes:
         if not (forced <= here.place.keys() and demands.fits_stay(city, stay) and demands.fits_sights(here, done, left)):
             return found
         rest, cuisines = {here.place[name] for name in forced} - used, np.arange(1 << len(demands.cuisines))
-        for covers, *course in demands.list_courses(city, stay, done, left, here.offers):
-            costs = here.kitchen.find_least_costs(used, *course, missing=missing, forced=rest)
+        for covers, must, may, special in demands.list_courses(city, stay, done, left, here.offers):
+            costs = here.kitchen.find_least_costs(used, must, may, missing, special, rest)
             found[cuisines | covers] = np.minimum(found[cuisines | covers], costs[cuisines])
         return found
 

@@ -229,20 +229,19 @@ class Trip:
             meals = self.routes.find_meal_costs(cities[number], shape[number], picks[begin:], missing)
             number += 1
         cost = together_at(meals, self._find_rest_costs(cities[number:], shape[number:]), missing)
-        if self.candidates.demands and not self._keeps_demands(configuration, number, left, cost):
+        if self.candidates.demands and not self._keeps_demands(configuration, left, cost):
             return NEVER
         return min(NEVER, spent + left + cost)
 
-    def _keeps_demands(self, configuration: Chosen, number: int, legs: int, cost: int) -> bool:
+    def _keeps_demands(self, configuration: Chosen, legs: int, cost: int) -> bool:
         """Return whether the stays that are over satisfy the wishes, and the sums can be kept.
 
         Args:
             configuration: the choices so far.
-            number: the number of the first stay without any.
             legs: the minimum cost of the remaining legs.
             cost: the minimum cost of the remaining beds and meals.
         """
-        cities, shape, ways, picks, spent, missing = configuration
+        cities, shape, ways, picks, spent, _ = configuration
         assert shape is not None
         routes, beds, later = self.routes, 0, 0
         for place, (city, stay) in enumerate(zip(cities, shape, strict=True)):
