@@ -307,7 +307,9 @@ def bed_fits(query: TravelQuery, bed: Accommodation) -> bool:
         and all(bed.room_type in map(types.get, wish.names) for wish in numbers_of(query, WishKind.rooms))
         and not any(f"No {wish.names[0]}" in bed.house_rules for wish in numbers_of(query, WishKind.allows))
         and all(f"No {wish.names[0]}" in bed.house_rules for wish in numbers_of(query, WishKind.forbids))
-        and all((bed.rating or 0) >= wish.numbers[0] for wish in numbers_of(query, WishKind.rating) if "bed" in wish.names)
+        and all(
+            (bed.rating or 0) >= wish.numbers[0] for wish in numbers_of(query, WishKind.rating) if "bed" in wish.names
+        )
     )
 
 

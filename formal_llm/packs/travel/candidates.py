@@ -167,9 +167,7 @@ class Candidates:
             tuple(sorted((one for one in beds if one is not None), key=lambda one: (-(one.row.rating or 0), one.cost))),
             {one.name: one for one in sorted(eateries, key=lambda one: (-(one.row.rating or 0), one.cost))},
             tuple(
-                full
-                for sight in sights
-                if ";" not in sight and self.demands.allows_place(full := f"{sight}, {name}")
+                full for sight in sights if ";" not in sight and self.demands.allows_place(full := f"{sight}, {name}")
             ),
             Kitchen([MealOption(one.cost, one.offers) for one in by_cost], self.wanted),
             {one.name: place for place, one in enumerate(by_cost)},
@@ -230,9 +228,7 @@ class Candidates:
                         )
                     )
             number, most = self.query.dates.index(day), self.demands.find_most("ways", "day")
-            ways = [
-                way for way in ways if way.cost <= most and self.demands.allows_way(way.row, way.hours, number)
-            ]
+            ways = [way for way in ways if way.cost <= most and self.demands.allows_way(way.row, way.hours, number)]
             ways.sort(key=lambda way: (way.cost + _HOUR * people * way.hours, way.cost, way.name))
             options = self._ways[key] = tuple({way.name: way for way in reversed(ways)}.values())[::-1]
         return options

@@ -100,18 +100,12 @@ class Demands:
         self._query, self._world = query, world
         self.cuisines = tuple(dict.fromkeys(query.constraints.cuisines))
         self._bits = {("cuisine", name): 1 << bit for bit, name in enumerate(self.cuisines)}
-        self._places = [
-            self._find_place(wish, name) for wish in self._list(WishKind.visit) for name in wish.names
-        ]
-        self._barred = {
-            place.name for name in self._names_of(WishKind.never) for place in self._find_places(name)
-        }
+        self._places = [self._find_place(wish, name) for wish in self._list(WishKind.visit) for name in wish.names]
+        self._barred = {place.name for name in self._names_of(WishKind.never) for place in self._find_places(name)}
         self._stays = [(wish.names, self._number_of(wish)) for wish in self._list(WishKind.stay)]
         self.cities = {place.city for place in self._places} | {city for names, _ in self._stays for city in names}
         self.sights = max([1, *(int(self._number_of(wish)) for wish in self._list(WishKind.sights))])
-        self._ratings = {
-            name: self._number_of(wish) for wish in self._list(WishKind.rating) for name in wish.names
-        }
+        self._ratings = {name: self._number_of(wish) for wish in self._list(WishKind.rating) for name in wish.names}
         if "sight" in self._ratings:
             raise InputError("sights have no ratings in these tables; ask for ratings of beds or restaurants")
         self._most: dict[tuple[str, ...], int] = {}

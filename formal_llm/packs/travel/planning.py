@@ -272,7 +272,9 @@ def _read_limits(limits: Limits) -> Iterator[TripWish]:
     once = {name for name, most in limits.at_most.items() if most is not None and most > 0}
     other = {name for name, least in limits.at_least.items() if least != 1} | once
     if other or limits.default is not None or limits.sums or limits.times:
-        raise InputError("of limits on trips only 'a place at least once' and 'never' are decided; add wishes to the query")
+        raise InputError(
+            "of limits on trips only 'a place at least once' and 'never' are decided; add wishes to the query"
+        )
     for kind, names in ((WishKind.visit, limits.at_least), (WishKind.never, limits.at_most)):
         yield from (TripWish(kind, (name,)) for name, count in names.items() if count is not None)
 

@@ -198,7 +198,9 @@ class Routes:
         if not demands:
             return here.kitchen.find_least_costs(used, must, may, missing)
         forced = demands.find_forced(city)
-        if not (forced <= here.place.keys() and demands.fits_stay(city, stay) and demands.fits_sights(here, done, left)):
+        if not (
+            forced <= here.place.keys() and demands.fits_stay(city, stay) and demands.fits_sights(here, done, left)
+        ):
             return found
         rest, cuisines = {here.place[name] for name in forced} - used, np.arange(1 << len(demands.cuisines))
         for covers, must, may, special in demands.list_courses(city, stay, done, left, here.offers):

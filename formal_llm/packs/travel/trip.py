@@ -223,7 +223,9 @@ class Trip:
             return self.routes.find_least_cost(cities, shape, most=NEVER - 1, some=False)
         driven, legs = ways[0] == SELF_DRIVING, range(len(ways), len(cities) + 1)
         left = sum(self.routes.find_leg_cost(*self.find_leg(cities, shape, leg), driven=driven) for leg in legs)
-        number, begin = find_beginning(shape, len(picks)) if len(picks) < len(list_slots(shape)) else (len(cities), len(picks))
+        number, begin = (
+            find_beginning(shape, len(picks)) if len(picks) < len(list_slots(shape)) else (len(cities), len(picks))
+        )
         meals = nothing(self.candidates.wanted)
         if begin < len(picks):  # the bed of the stay is chosen
             meals = self.routes.find_meal_costs(cities[number], shape[number], picks[begin:], missing)
