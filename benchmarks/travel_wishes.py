@@ -16,13 +16,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from itertools import combinations, permutations, product
+from itertools import combinations, pairwise, permutations, product
 
 from ortools.sat.python import cp_model
 
 from benchmarks.travel_lookahead import START
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.meals import NEVER
 from formal_llm.packs.travel.planning import NoTrip, plan_trip
 from formal_llm.packs.travel.query import Constraints, TravelQuery, TripWish, WishKind
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Restaurant, Road
@@ -35,16 +34,17 @@ CITIES = ("C0", "C1", "C2")
 
 def made_world(rng: random.Random) -> World:
     """A state of three cities, whose names are all different."""
-    flights, roads = [], []
+    roads: list[Road] = []
+    flights: list[Flight] = []
     for origin, destination in permutations(("Home", *CITIES), 2):
         km = rng.randrange(20, 400)
         roads.append(Road(origin, destination, f"{km // 60} hours {km % 60} mins", f"{km} km", float(km)))
         for day in range(5):
             for _ in range(rng.choice([0, 1, 2])):
                 leaving, hours = rng.randrange(24 * 60), rng.randrange(1, 7)
-                times = [f"{at // 60 % 24:02}:{at % 60:02}" for at in (leaving, leaving + 60 * hours)]
+                begin, end = (f"{at // 60 % 24:02}:{at % 60:02}" for at in (leaving, leaving + 60 * hours))
                 flights.append(Flight(
-                    f"F{len(flights)}", origin, destination, START + timedelta(day), *times, rng.randrange(5, 200),
+                    f"F{len(flights)}", origin, destination, START + timedelta(day), begin, end, rng.randrange(5, 200),
                     f"{hours} hours",
                 ))  # fmt: skip
     beds, tables, sights = [], [], []
@@ -127,7 +127,7 @@ def numbers_of(query: TravelQuery, *kinds: WishKind) -> list[TripWish]:
 
 
 def least_by_program(query: TravelQuery, world: World) -> int | None:
-    """The least cost in dollars over all cities, days and ways, each with an integer program for beds, meals, sights."""
+    """The least cost in dollars over all cities, days and ways, the rest by an integer program."""
     best: int | None = None
     for cities in permutations(CITIES, query.visiting_city_number):
         for cuts in combinations(range(1, query.days - 1), len(cities) - 1):
@@ -273,8 +273,14 @@ def least_rest(query: TravelQuery, world: World, cities: Sequence[str], begins: 
         model.add(free[day] == 0)
     for wish in numbers_of(query, WishKind.day_meal):
         for day in [int(wish.numbers[0]) - 1] if wish.numbers else whole:
-            model.add(sum(var for (_, at, meal), options in eaten.items() if at == day and meal in (wish.names[1:] or MEALS)
-                          for row, var in options if wish.names[0] in row.cuisines) >= 1)  # fmt: skip
+            suiting = (
+                var
+                for (_, at, meal), options in eaten.items()
+                if at == day and meal in (wish.names[1:] or MEALS)
+                for row, var in options
+                if wish.names[0] in row.cuisines
+            )
+            model.add(sum(suiting) >= 1)
     for cuisine in query.constraints.cuisines:
         model.add(sum(var for options in eaten.values() for row, var in options if cuisine in row.cuisines) >= 1)
     model.add(sum(beds_cost) <= sum_bound(query, "bed", "trip"))
@@ -292,7 +298,7 @@ def order_meals(
     """On a day between two cities the first meals are eaten in one, the others in the other."""
     for one, other, day in zip(cities, cities[1:], begins[1:], strict=False):
         cut = [model.new_bool_var("") for _ in MEALS]  # whether the meal is in the second city
-        for before, after in zip(cut, cut[1:], strict=False):
+        for before, after in pairwise(cut):
             model.add(before <= after)
         for meal, var in zip(MEALS, cut, strict=True):
             model.add(sum(taken for _, taken in eaten.get((one, day, meal), [])) <= 1 - var)
@@ -302,6 +308,7 @@ def order_meals(
 def bed_fits(query: TravelQuery, bed: Accommodation) -> bool:
     """Whether a bed is as wished for."""
     types = {"private room": "Private room", "shared room": "Shared room"}
+    rated = [wish for wish in numbers_of(query, WishKind.rating) if "bed" in wish.names]
     return (
         bed.price <= sum_bound(query, "bed", "night")
         and all(bed.room_type in map(types.get, wish.names) for wish in numbers_of(query, WishKind.rooms))

@@ -1,6 +1,6 @@
 """What the wishes beyond the fields of the data set demand: of each bed, restaurant and way, and of each stay.
 
-All of it enters the least cost of trips, so that no wish leads to a dead end. What cannot be decided exactly is refused.
+All of it enters the least cost of trips, so that no wish leads to a dead end. What cannot be decided exactly fails.
 """
 
 from __future__ import annotations
@@ -102,10 +102,14 @@ class Demands:
         self._bits = {("cuisine", name): 1 << bit for bit, name in enumerate(self.cuisines)}
         self._places = [self._find_place(wish, name) for wish in self._list(WishKind.visit) for name in wish.names]
         self._barred = {place.name for name in self._names_of(WishKind.never) for place in self._find_places(name)}
-        self._stays = [(wish.names, self._number_of(wish)) for wish in self._list(WishKind.stay)]
+        self._stays = [
+            ([self._find_places(name)[0].city for name in wish.names], self._number_of(wish))
+            for wish in self._list(WishKind.stay)
+        ]
         self.cities = {place.city for place in self._places} | {city for names, _ in self._stays for city in names}
         self.sights = max([1, *(int(self._number_of(wish)) for wish in self._list(WishKind.sights))])
-        self._ratings = {name: self._number_of(wish) for wish in self._list(WishKind.rating) for name in wish.names}
+        rated = sorted(self._list(WishKind.rating), key=self._number_of)  # of two the higher one counts
+        self._ratings = {name: self._number_of(wish) for wish in rated for name in wish.names}
         if "sight" in self._ratings:
             raise InputError("sights have no ratings in these tables; ask for ratings of beds or restaurants")
         self._most: dict[tuple[str, ...], int] = {}
@@ -306,7 +310,8 @@ class Demands:
         """List the ways to satisfy the wishes for the remaining meals of a stay.
 
         Args:
-            city, stay: the stay.
+            city: the city.
+            stay: the stay.
             done: its slots so far, with the chosen names.
             left: its remaining slots.
             offers: what the restaurants of the city offer.

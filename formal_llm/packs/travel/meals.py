@@ -125,10 +125,7 @@ class Kitchen:
         self, places: Sequence[int], must: int, may: int, missing: int,
         special: tuple[int, ...], forced: Collection[int],
     ) -> Costs:  # fmt: skip
-        """Compute the minimum costs over these restaurants by their number, by the cuisines that they cover, and by
-
-        the special meals that they are.
-        """
+        """Compute the minimum costs over these restaurants by their number, their cuisines and their special meals."""
         sets, kinds = np.arange(self.wanted + 1), Counter(special)
         costs = np.full((must + may + 1, self.wanted + 1, *(count + 1 for count in kinds.values())), NEVER)
         costs[(0,) * costs.ndim] = 0
@@ -143,7 +140,8 @@ class Kitchen:
             if place in forced:
                 costs[:] = NEVER
             costs[1:] = np.minimum(costs[1:], taken)
-        found: Costs = np.minimum(costs[(slice(must, None), slice(None), *kinds.values())].min(axis=0), NEVER)
+        full = costs[(Ellipsis, *kinds.values())][must:] if kinds else costs[must:]
+        found: Costs = np.minimum(full.min(axis=0), NEVER)
         found[(sets & ~missing) != 0] = NEVER
         return found
 

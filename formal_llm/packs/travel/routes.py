@@ -65,7 +65,7 @@ def list_shapes(days: int, cities: int, *, every_meal: bool, sights: int = 1) ->
             before = (3, *(3 - count for count in eaten)) if every_meal else (1,) * cities
             after = (*eaten, 3 if every_meal else 1)
             stays = zip(begins, begins[1:], before, after, strict=False)
-            found.append(tuple(Stay(begin, end - begin, *meals, sights) for begin, end, *meals in stays))
+            found.append(tuple(Stay(begin, end - begin, meals[0], meals[1], sights) for begin, end, *meals in stays))
     return tuple(sorted(found, key=lambda shape: sum(stay.nights**2 for stay in shape)))
 
 
@@ -181,12 +181,13 @@ class Routes:
         """Return the minimum cost of the remaining meals of a stay, for each set of needs to cover there.
 
         Args:
-            city, stay: the stay.
+            city: the city.
+            stay: the stay.
             picks: the names chosen for its first slots; the first of them is the bed.
             missing: the needs that may have to be covered.
 
         Returns:
-            the costs; :data:`NEVER` also where its sights cannot be completed, or a wish for the stay cannot be satisfied.
+            the costs; :data:`NEVER` also if too few sights are left, or a wish for the stay cannot be satisfied.
         """
         here, demands, slots = self.candidates.find_city(city), self.demands, list_slots((stay,))
         done, left = list(zip(slots, picks, strict=False)), slots[len(picks) :]

@@ -246,7 +246,7 @@ class Trip:
         cities, shape, ways, picks, spent, _ = configuration
         assert shape is not None
         routes, beds, later = self.routes, 0, 0
-        for place, (city, stay) in enumerate(zip(cities, shape, strict=True)):
+        for city, stay in zip(cities, shape, strict=True):
             size = len(list_slots((stay,)))
             mine, picks = picks[:size], picks[size:]
             if mine:
