@@ -227,8 +227,8 @@ def least_rest(query: TravelQuery, world: World, cities: Sequence[str], begins: 
     for at, city in enumerate(cities):
         arrival, leaving = begins[at], begins[at + 1]
         known[city] = [(day, 1) for day in range(arrival, leaving + 1)]
-        beds = [bed for bed in world.accommodations(city)
-                if bed.name not in bare and bed.minimum_nights <= leaving - arrival and bed_fits(query, bed)]  # fmt: skip
+        able = [bed for bed in world.accommodations(city) if bed.minimum_nights <= leaving - arrival]
+        beds = [bed for bed in able if bed.name not in bare and bed_fits(query, bed)]
         slept = [model.new_bool_var("") for _ in beds]
         model.add(sum(slept) == 1)
         for bed, var in zip(beds, slept, strict=True):
@@ -314,9 +314,7 @@ def bed_fits(query: TravelQuery, bed: Accommodation) -> bool:
         and all(bed.room_type in map(types.get, wish.names) for wish in numbers_of(query, WishKind.rooms))
         and not any(f"No {wish.names[0]}" in bed.house_rules for wish in numbers_of(query, WishKind.allows))
         and all(f"No {wish.names[0]}" in bed.house_rules for wish in numbers_of(query, WishKind.forbids))
-        and all(
-            (bed.rating or 0) >= wish.numbers[0] for wish in numbers_of(query, WishKind.rating) if "bed" in wish.names
-        )
+        and all((bed.rating or 0) >= wish.numbers[0] for wish in rated)
     )
 
 

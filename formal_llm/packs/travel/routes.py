@@ -131,13 +131,15 @@ class Routes:
         self.cities = tuple(
             city
             for city in cities
-            if fit and demands.allows_place(city) and any(self.find_stay_costs(city, stay)[0] < NEVER for stay in stays)
+            if fit
+            and demands.allows_place(city)
+            and any(self.find_stay_costs(city, stay).min() < NEVER for stay in stays)
         )
 
     @cached_property
     def by_cost(self) -> tuple[str, ...]:
         """The cities, those with the cheapest stays first."""
-        return tuple(sorted(self.cities, key=lambda city: self.find_stay_costs(city, self.shapes[0][0])[0]))
+        return tuple(sorted(self.cities, key=lambda city: self.find_stay_costs(city, self.shapes[0][0]).min()))
 
     def list_ways(self, origin: str, destination: str, day: int) -> tuple[TravelOption, ...]:
         """Return the ways from one city to another on a day of the trip."""
@@ -253,7 +255,9 @@ class Routes:
             orders, rests = [], [nothing(self.candidates.wanted)]
             for stay in reversed(shape):
                 costs = {city: self.find_stay_costs(city, stay) for city in self.cities}
-                orders.append(sorted((city for city in costs if costs[city][0] < NEVER), key=lambda c: costs[c][0]))
+                # The minimum is not that of no needs: a free evening saves a dinner.
+                least = {city: costs[city].min() for city in costs}
+                orders.append(sorted((city for city in costs if least[city] < NEVER), key=lambda city: least[city]))
                 anywhere = np.min([*costs.values(), nothing(self.candidates.wanted, NEVER)], axis=0)
                 rests.append(together(anywhere, rests[-1]))
             found = self._open[shape] = (orders[::-1], rests[::-1])
@@ -295,7 +299,7 @@ class _RouteSearch:
             if len(routes.demands.cities.difference(visited, (city,))) >= len(self._shape) - place:
                 continue
             here = routes.find_stay_costs(city, stay)
-            if legs + costs[0] + here[0] + rest[0] >= self._best:
+            if legs + costs.min() + here.min() + rest.min() >= self._best:
                 break  # the remaining cities are more expensive
             after = together(costs, here)
             if legs + together_at(after, rest, wanted) >= self._best:
@@ -303,7 +307,7 @@ class _RouteSearch:
             leg = routes.find_leg_cost(last, city, stay.arrival, driven=self._driven)
             slept = beds + routes.find_bed_cost(city, stay)
             cheap = legs + leg + together_at(after, rest, wanted) < self._best
-            if cheap and routes.keeps_sums(legs + leg, slept, int(after[0]) - slept):
+            if cheap and routes.keeps_sums(legs + leg, slept, int(after.min()) - slept):
                 self._extend_route(place + 1, city, (*visited, city), after, legs + leg, slept)
             if self._done:
                 return
