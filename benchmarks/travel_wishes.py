@@ -24,7 +24,7 @@ from benchmarks.travel_lookahead import START
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.planning import NoTrip, plan_trip
 from formal_llm.packs.travel.query import Constraints, TravelQuery, TripWish, WishKind
-from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Restaurant, Road
+from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Money, Restaurant, Road
 from formal_llm.packs.travel.trip import Trip
 
 FOOD = ("Indian", "French", "Tea")
@@ -164,7 +164,9 @@ def least_ways(query: TravelQuery, world: World, cities: Sequence[str], begins: 
     route = ("Home", *cities, "Home")
     legs = []
     for at, day in enumerate(begins):
-        fits = [("flight", f.price, f) for f in world.flights(route[at], route[at + 1], query.dates[day])]
+        fits: list[tuple[str, Money, Flight | Road]] = [
+            ("flight", f.price, f) for f in world.flights(route[at], route[at + 1], query.dates[day])
+        ]
         road = world.road(route[at], route[at + 1])
         assert road is not None and road.kilometres is not None
         fits += [("self-driving", int(road.kilometres * 0.05), road), ("taxi", int(road.kilometres), road)]
@@ -246,14 +248,14 @@ def least_rest(query: TravelQuery, world: World, cities: Sequence[str], begins: 
                 meals_cost.append(int(row.cost) * var)
         sights = [row for row in world.attractions(city) if row.name not in bare]
         seen = {(row.name, day): model.new_bool_var("") for row in sights for day in range(arrival + 1, leaving)}
-        for row in sights:
-            known[row.name] = [(day, seen[row.name, day]) for day in range(arrival + 1, leaving)]
-            model.add(sum(seen[row.name, day] for day in range(arrival + 1, leaving)) <= 1)
+        for sight in sights:
+            known[sight.name] = [(day, seen[sight.name, day]) for day in range(arrival + 1, leaving)]
+            model.add(sum(seen[sight.name, day] for day in range(arrival + 1, leaving)) <= 1)
         count = max([1, *(int(wish.numbers[0]) for wish in numbers_of(query, WishKind.sights))])
         for day in range(arrival + 1, leaving):
             model.add(sum(seen[row.name, day] for row in sights) == count)
-    for name, day in visits:
-        model.add(sum(var for at, var in known.get(name, []) if day in (None, at)) >= 1)
+    for name, on in visits:
+        model.add(sum(var for at, var in known.get(name, []) if on in (None, at)) >= 1)
     whole = [day for at in range(len(cities)) for day in range(begins[at] + 1, begins[at + 1])]
     evenings = numbers_of(query, WishKind.free_evening)
     closed = {int(wish.numbers[0]) - 1 for wish in evenings if wish.numbers}
