@@ -6,10 +6,10 @@ All of it enters the least cost of trips, so that no wish leads to a dead end. W
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from formal_llm.errors import InputError, did_you_mean
 from formal_llm.packs.travel.database import World
@@ -17,11 +17,7 @@ from formal_llm.packs.travel.meals import NEVER
 from formal_llm.packs.travel.plan_days import MEALS, NOTHING
 from formal_llm.packs.travel.query import TravelQuery, TripWish, WishKind
 from formal_llm.packs.travel.rows import Accommodation, Drive, Flight, Restaurant
-
-if TYPE_CHECKING:
-    from formal_llm.packs.travel.candidates import City
-    from formal_llm.packs.travel.routes import Shape, Stay
-    from formal_llm.packs.travel.slots import Slot
+from formal_llm.packs.travel.slots import Shape, Slot, Stay
 
 #: The sums that can be bounded: a part of the trip, and the unit of the bound.
 SUMS = (
@@ -33,7 +29,7 @@ _MIDNIGHT, _EVENING = 24 * 60, 18 * 60
 _MOST_NEEDS, _MOST_FOODS = 8, 2
 
 
-class Place(NamedTuple):
+class WishedPlace(NamedTuple):
     """A place that a wish names.
 
     Attributes:
@@ -174,14 +170,14 @@ class Demands:
             )
         return int(wish.numbers[0]) - 1
 
-    def _find_place(self, wish: TripWish, name: str) -> Place:
+    def _find_place(self, wish: TripWish, name: str) -> WishedPlace:
         """Return the only place with a name."""
         found = self._find_places(name)
         if len({place.city for place in found}) > 1:
             raise InputError(f"{name!r} means several places: {'; '.join(place.name for place in found)}")
         return found[0]._replace(day=self._day_of(wish))
 
-    def _find_places(self, name: str) -> list[Place]:
+    def _find_places(self, name: str) -> list[WishedPlace]:
         """Return the places with a name, those in the destination if there are any: sights first."""
         query, world, wanted = self._query, self._world, _plain(name)
         near = {query.dest, *world.cities(query.dest)} - {query.org}
@@ -285,15 +281,17 @@ class Demands:
             if place.city == city and place.day is not None
         )
 
-    def fits_sights(self, city: City, done: Sequence[tuple[Slot, str]], left: Sequence[Slot]) -> bool:
+    def fits_sights(
+        self, city: str, sights: Collection[str], done: Sequence[tuple[Slot, str]], left: Sequence[Slot]
+    ) -> bool:
         """Return whether the wanted sights of a city have been seen, or still fit into the remaining slots."""
         seen = {name: slot.day for slot, name in done if slot.kind == "sight"}
         free = Counter(slot.day for slot in left if slot.kind == "sight")
-        wanted = [place for place in self._places if place.city == city.name and place.field == "sight"]
+        wanted = [place for place in self._places if place.city == city and place.field == "sight"]
         missing = Counter(place.day for place in set(wanted) if place.name not in seen)
         dated = all(count <= free[day] for day, count in missing.items() if day is not None)
         on_time = all(place.day in (None, seen.get(place.name, place.day)) for place in wanted)
-        known = all(place.name in city.sights for place in wanted)
+        known = all(place.name in sights for place in wanted)
         return known and on_time and dated and missing.total() <= free.total()
 
     def find_forced(self, city: str) -> set[str]:
@@ -365,16 +363,16 @@ def _suits(wish: MealWish, slot: Slot, offers: int) -> bool:
     return slot.day == wish.day and wish.meal in (None, slot.kind) and not wish.offers & ~offers
 
 
-def _list_places(world: World, city: str) -> Iterator[Place]:
+def _list_places(world: World, city: str) -> Iterator[WishedPlace]:
     """List all places of a city, and itself."""
-    yield Place("city", city, city)
+    yield WishedPlace("city", city, city)
     tables = ("sight", world.attractions(city)), ("meal", world.restaurants(city)), ("bed", world.accommodations(city))
     for field, rows in tables:
         for row in rows:
-            yield Place(field, city, f"{row.name.strip()}, {city}")
+            yield WishedPlace(field, city, f"{row.name.strip()}, {city}")
 
 
-def _names(place: Place) -> tuple[str, ...]:
+def _names(place: WishedPlace) -> tuple[str, ...]:
     return _plain(place.name), _plain(place.name.removesuffix(f", {place.city}"))
 
 

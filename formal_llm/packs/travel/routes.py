@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import combinations, permutations, product
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,35 +18,10 @@ from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER, Costs, nothing, together, together_at
 from formal_llm.packs.travel.plan_days import MEALS, NOTHING
 from formal_llm.packs.travel.query import TravelQuery
-from formal_llm.packs.travel.slots import left_of, list_slots
-
-
-class Stay(NamedTuple):
-    """A stay in a city.
-
-    Attributes:
-        arrival: the day on which it begins, from 0.
-        nights: the number of nights; so there are ``nights - 1`` whole days between.
-        before, after: the maximum number of meals on the day of arrival, and on that of departure.
-        sights: the number of sights on each whole day.
-    """
-
-    arrival: int
-    nights: int
-    before: int
-    after: int
-    sights: int = 1
-
-    @property
-    def leaving(self) -> int:
-        """The day on which it ends."""
-        return self.arrival + self.nights
-
+from formal_llm.packs.travel.slots import Shape, Stay, left_of, list_slots
 
 #: The maximum number of cities for which all ways between them are listed.
 _FEW = 6
-#: The stays of a trip, in order.
-Shape = tuple[Stay, ...]
 
 
 @lru_cache(maxsize=256)
@@ -202,7 +176,9 @@ class Routes:
             return here.kitchen.find_least_costs(used, must, may, missing)
         forced = demands.find_forced(city)
         if not (
-            forced <= here.place.keys() and demands.fits_stay(city, stay) and demands.fits_sights(here, done, left)
+            forced <= here.place.keys()
+            and demands.fits_stay(city, stay)
+            and demands.fits_sights(city, here.sights, done, left)
         ):
             return found
         rest, cuisines = {here.place[name] for name in forced} - used, np.arange(1 << len(demands.cuisines))

@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from formal_llm.packs.travel.routes import Shape
+from typing import Literal, NamedTuple
 
 MEALS = ("breakfast", "lunch", "dinner")
 Kind = Literal["bed", "sight", "breakfast", "lunch", "dinner"]
 _EATEN: tuple[Kind, ...] = ("breakfast", "lunch", "dinner")
+
+
+class Stay(NamedTuple):
+    """A stay in a city.
+
+    Attributes:
+        arrival: the day on which it begins, from 0.
+        nights: the number of nights; so there are ``nights - 1`` whole days between.
+        before, after: the maximum number of meals on the day of arrival, and on that of departure.
+        sights: the number of sights on each whole day.
+    """
+
+    arrival: int
+    nights: int
+    before: int
+    after: int
+    sights: int = 1
+
+    @property
+    def leaving(self) -> int:
+        """The day on which it ends."""
+        return self.arrival + self.nights
+
+
+#: The stays of a trip, in order.
+Shape = tuple[Stay, ...]
 
 
 class Slot(NamedTuple):

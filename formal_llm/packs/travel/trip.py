@@ -22,8 +22,8 @@ from formal_llm.packs.travel.candidates import SELF_DRIVING, Candidates, City, T
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER, Costs, nothing, together_at
 from formal_llm.packs.travel.query import TravelQuery
-from formal_llm.packs.travel.routes import Routes, Shape, cities_of, nights_of
-from formal_llm.packs.travel.slots import MEALS, Slot, find_beginning, list_slots
+from formal_llm.packs.travel.routes import Routes, cities_of, nights_of
+from formal_llm.packs.travel.slots import MEALS, Shape, Slot, find_beginning, list_slots
 from formal_llm.packs.travel.telling import NOTHING, TripWords
 
 
