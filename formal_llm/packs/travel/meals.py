@@ -140,8 +140,9 @@ class Kitchen:
             if place in forced:
                 costs[:] = NEVER
             costs[1:] = np.minimum(costs[1:], taken)
-        full = costs[(Ellipsis, *kinds.values())][must:] if kinds else costs[must:]
-        found: Costs = np.minimum(full.min(axis=0), NEVER)
+        for count in reversed(kinds.values()):
+            costs = costs[..., count]
+        found: Costs = np.minimum(costs[must:].min(axis=0), NEVER)
         found[(sets & ~missing) != 0] = NEVER
         return found
 

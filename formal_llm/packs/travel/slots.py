@@ -60,9 +60,8 @@ def list_slots(shape: Shape) -> tuple[Slot, ...]:
         found.append(Slot("bed", number, stay.arrival))
         found += [Slot(meal, number, stay.arrival, must=False) for meal in _EATEN[3 - stay.before :]]
         for day in range(stay.arrival + 1, stay.leaving):
-            sights: tuple[Kind, ...] = ("sight",) * stay.sights
-            kinds: tuple[Kind, ...] = ("breakfast", *sights, "lunch", "dinner")
-            found += [Slot(kind, number, day) for kind in kinds]
+            found += [Slot("breakfast", number, day), *[Slot("sight", number, day)] * stay.sights]
+            found += [Slot("lunch", number, day), Slot("dinner", number, day)]
         found += [Slot(meal, number, stay.leaving, must=False) for meal in _EATEN[: stay.after]]
     return tuple(found)
 
