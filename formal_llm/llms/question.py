@@ -71,7 +71,7 @@ class Option:
 
     number: int
     text: str
-    certain: bool = True
+    certain: bool = field(default=True, repr=False)
 
 
 class CallRequest(NamedTuple):
