@@ -29,6 +29,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -140,14 +141,18 @@ def work(measured: Iterable[Measured]) -> None:
     print(render_markdown([["the slowest", "days", "CPU s", "questions"], *rows]))
 
 
+def _plan_days(llm: str, case: TravelCase, query: TravelQuery) -> Sequence[Day]:
+    return plan_trip(query, case.collected, llm).days
+
+
 def senses(cases: Sequence[TravelCase]) -> None:
     """The table of what makes sense."""
     lines = [["trips that make sense", "trips", "impossible meals", "sights a trip", "rating", "km between sights"]]
     makers: dict[str, Callable[[TravelCase, TravelQuery], Sequence[Day]]] = {
-        name: lambda case, query, name=name: plan_trip(query, case.collected, name).days  # type: ignore[misc]
-        for name in LLMS
+        name: partial(_plan_days, name) for name in LLMS
     }
-    for name, make in {**makers, "annotated": lambda case, _: case.annotated or ()}.items():
+    makers["annotated"] = lambda case, _: case.annotated or ()
+    for name, make in makers.items():
         trips = [(resolve_plan(make(case, case.query), case.query, case.world)) for case in cases if case.query]
         every = [day for trip in trips for day in trip]
         rated = [

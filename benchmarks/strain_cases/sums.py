@@ -148,8 +148,14 @@ def spent(*settings: int, walks: int = 3, solver: bool = True) -> dict[str, floa
         questions, wasted = questions + count, wasted + walk.usage.wasted
     slow = sum(time > 80 for time in times)
     seconds = (process_time() - begun) / walks
-    shown = {"done": f"{done} of {walks}", "wasted": float(wasted), "over 80 ms": float(slow), "s a walk": seconds}
-    return {**spread(times), **shown, "questions": float(questions)}
+    return {
+        **spread(times),
+        "done": f"{done} of {walks}",
+        "wasted": float(wasted),
+        "over 80 ms": float(slow),
+        "s a walk": seconds,
+        "questions": float(questions),
+    }
 
 
 CASES = [
