@@ -9,24 +9,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import chain, combinations, product
+from math import inf
 from typing import NamedTuple, Protocol, cast
 
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.control.machines import (
-    AtMostMachine,
     ConfigurationMachine,
-    CountedWords,
     Letters,
     Machine,
     State,
+    measure_effort,
 )
 from formal_llm.control.plant import Plant, PlantSymbol
 
 Vector = tuple[State, ...]
+#: For rules with the same keys: the copy for values not seen yet (None: no new value may occur), and the number of
+#: copies in each state.
+Copies = tuple[Vector | None, frozenset[tuple[Vector, int]]]
 #: Rules with more states together are measured separately.
 _MOST = 300
 
@@ -105,7 +109,7 @@ class CopyDistances:
 
     def _search_distance(self, vector: Vector) -> int | None:
         seen, level, found = {vector}, [vector], 0
-        while level and len(seen) <= _MOST:
+        while level and sum(measure_effort(*one) for one in seen) <= _MOST:
             if any(self._is_accepting(one) for one in level):
                 return found
             found += 1
@@ -131,6 +135,8 @@ class CopyDistances:
                 yield mine
 
 
+#: What is needed of something; infinite where no way is left.
+Need = Fraction | int | float
 #: The maximum number of rules that bound something of which all combinations are tried.
 _COMBINED = 4
 
@@ -154,52 +160,74 @@ class CopyNeeds:
         events: Iterable[tuple[Sequence[MachineMove], Sequence[MachineMove], Mapping[int, Fraction | int]]],
     ) -> None:
         self._machines = machines
-        self._events = [event for event in events if event[0] or event[1]]
+        self._events = [*events]
         bounding = sorted({place for _, one, taken in self._events if one for place in taken})
         sizes = range(1, len(bounding) + 1) if len(bounding) <= _COMBINED else (1, len(bounding))
         self._combinations = [*chain.from_iterable(combinations(bounding, size) for size in sizes)]
-        self._known: dict[Vector, tuple[Fraction | int, ...]] = {}
+        self._known: dict[tuple[Vector, frozenset[int]], list[Need]] = {}
 
-    def fit_into(self, plain: Vector, live: Iterable[tuple[Vector, int]]) -> bool:
-        """Return whether copies in these states need no more than the rules without keys leave in theirs."""
+    def fit_into(self, plain: Vector, copies: Copies, due: Iterable[frozenset[int]]) -> bool:
+        """Return whether copies in these states need no more than the rules without keys leave in theirs.
+
+        Args:
+            plain: the states of the rules without keys.
+            copies: the copies.
+            due: sets of events of each of which one has to come, by their numbers.
+        """
         if not self._combinations:
             return True
-        totals: list[Fraction | int] = [0] * len(self._combinations)
+        base, live = copies
+        totals: list[Need] = [0] * len(self._combinations)
         for vector, number in live:
-            if vector not in self._known:
-                self._known[vector] = tuple(self._measure_need(vector, places) for places in self._combinations)
-            totals = [total + number * need for total, need in zip(totals, self._known[vector], strict=True)]
+            totals = [total + number * need for total, need in zip(totals, self._measure_needs(vector), strict=True)]
+        more: list[Need] = [0] * len(totals)
+        for events in due:
+            uses = [self._events[number][2] for number in events if not self._events[number][1]]
+            ways: list[list[Need]] = [
+                [sum(use.get(one, 0) for one in places) for places in self._combinations] for use in uses
+            ]
+            ways += [self._measure_needs(base, events)] if base is not None else []
+            for vector, _ in live:  # what it needs anyway is in the totals
+                pairs = zip(self._measure_needs(vector, events), self._measure_needs(vector), strict=True)
+                ways.append([max(0, need - anyway) for need, anyway in pairs])
+            more = [*map(max, more, map(min, zip(*ways, strict=True)))] if ways else more
         return all(
-            total <= sum(cast("Fraction", plain[place]) for place in places)
-            for total, places in zip(totals, self._combinations, strict=True)
+            total + extra <= sum(cast("Fraction", plain[place]) for place in places)
+            for total, extra, places in zip(totals, more, self._combinations, strict=True)
         )
 
-    def _measure_need(self, start: Vector, places: Sequence[int]) -> Fraction | int:
-        """Return what a copy takes at least from some rules together; 0 if it has too many states (Dijkstra 1959)."""
-        heap: list[tuple[Fraction | int, int, Vector]] = [(0, 0, start)]
+    def _measure_needs(self, vector: Vector, events: frozenset[int] = frozenset()) -> list[Need]:
+        """Measure what a copy takes at least of each combination; with one of some events, if there are any."""
+        if (vector, events) not in self._known:
+            needs = [self._measure_need(vector, places, events) for places in self._combinations]
+            self._known[vector, events] = needs
+        return self._known[vector, events]
+
+    def _measure_need(self, start: Vector, places: Sequence[int], events: frozenset[int]) -> Need:
+        """Measure what a copy takes at least from some rules together; 0 if it has too many states (Dijkstra 1959)."""
+        heap: list[tuple[Need, int, Vector, bool]] = [(0, 0, start, not events)]
         pushed = 0  # decides between equal needs, since vectors have no order
-        done: set[Vector] = set()
-        while heap and len(done) <= _MOST:
-            need, _, vector = heappop(heap)
-            if all(machine.is_accepting(state) for machine, state in zip(self._machines, vector, strict=True)):
+        done: set[tuple[Vector, bool]] = set()
+        work = 0
+        while heap and work <= _MOST:
+            need, _, vector, had = heappop(heap)
+            if had and all(machine.is_accepting(state) for machine, state in zip(self._machines, vector, strict=True)):
                 return need
-            if vector in done:
+            if (vector, had) in done:
                 continue
-            done.add(vector)
-            for every, one, taken in self._events:
+            done.add((vector, had))
+            work += measure_effort(*vector)
+            for number, (every, one, taken) in enumerate(self._events):
                 other = apply_moves(self._machines, vector, every)
-                mine = None if other is None else apply_moves(self._machines, other, one)
+                mine = None if other is None or not one else apply_moves(self._machines, other, one)
                 use = sum(taken.get(place, 0) for place in places)
-                for after, cost in ((other, need), (mine, need + use)):
-                    if after is not None and after not in done:
+                for after, cost, has in ((other, need, had), (mine, need + use, had or number in events)):
+                    if after is not None and (after, has) not in done:
                         pushed += 1
-                        heappush(heap, (cost, pushed, after))
-        return 0
+                        heappush(heap, (cost, pushed, after, has))
+        return inf if events and not heap else 0
 
 
-#: For rules with the same keys: the copy for values not seen yet (None: no new value may occur), and the number of
-#: copies in each state.
-Copies = tuple[Vector | None, frozenset[tuple[Vector, int]]]
 #: A pending call: the tool, and the letters of the call.
 Pending = tuple[str, Letters]
 
@@ -253,6 +281,7 @@ class Component:
         self.letters = letters
         self._by_place: dict[int, list[ComponentStep]] = {}
         self._needed: dict[tuple[MachineMove, State], int] = {}
+        self._due: dict[tuple[int, State], frozenset[int]] = {}
         self.steps = tuple(self._build_steps(plant.symbols))
         #: The machines of each group.
         self.machines = tuple(tuple(parts[number].machine for number in group) for group in self.groups)
@@ -264,18 +293,6 @@ class Component:
             CopyNeeds(machines, [(*step.each[place], self._measure_uses(step)) for step in self.steps])
             for place, machines in enumerate(self.machines)
         )
-        counts: dict[str, int] = {}  # letters that a rule limits in the whole run, with the rule's place
-        for place, machine in enumerate(self.plain_machines):
-            if isinstance(machine, AtMostMachine) and not machine.since and len(machine.names) == 1:
-                counts.setdefault(next(iter(machine.names)), place)
-        #: For each rule about words whose letters are limited: its place, its words, and the places of the limits.
-        self._words: list[tuple[int, CountedWords, dict[str, int]]] = []
-        for place, machine in enumerate(self.plain_machines):
-            if isinstance(machine, ConfigurationMachine) and machine.lookahead is not None:
-                limits = {name: counts[name] for name in machine.letters if name in counts}
-                most = {name: int(self.plain_machines[other].start) for name, other in limits.items()}  # type: ignore[call-overload]
-                if limits:
-                    self._words.append((place, CountedWords(machine, most), limits))
         self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
         #: The steps that the agent does not control.
         self.steps_outside = tuple(step for step in self.steps if not step.symbol.is_controllable)
@@ -284,6 +301,7 @@ class Component:
 
     def _build_steps(self, symbols: Sequence[PlantSymbol]) -> Iterator[ComponentStep]:
         merged: dict[tuple[str, str, Letters, bool], PlantSymbol] = {}
+        budgets = {getattr(part.machine, "quantity", None) for part in self.parts.values()}
         for symbol in symbols:
             own_letters = symbol.letters & self.letters
             tracked = symbol.tool in self.answering and symbol.kind in ("call", "result")
@@ -291,6 +309,7 @@ class Component:
                 continue
             # These rules see a pending call only through their own letters.
             after = frozenset(call & self.letters for call in symbol.after)
+            unbounded = symbol.unbounded & budgets
             key = (symbol.kind, symbol.tool, own_letters, symbol.doubtful)
             old = merged.get(key)
             least = dict(symbol.least)
@@ -298,10 +317,13 @@ class Component:
                 for name, amount in old.least.items():
                     least[name] = min(amount, least.get(name, amount))
                 after |= old.after
-            merged[key] = PlantSymbol(symbol.kind, symbol.tool, own_letters, least, symbol.doubtful, after)
+                unbounded |= old.unbounded
+            merged[key] = PlantSymbol(symbol.kind, symbol.tool, own_letters, least, symbol.doubtful, after, unbounded)
         for (kind, tool, own_letters, doubtful), symbol in merged.items():
             if not doubtful or (kind, tool, own_letters, False) not in merged:
                 yield self._build_step(symbol)
+                if symbol.unbounded:  # it may take less, but that is not known
+                    yield self._build_step(replace(symbol, doubtful=True, unbounded=frozenset()))
 
     def _build_step(self, symbol: PlantSymbol) -> ComponentStep:
         def collect_moves(numbers: Sequence[int], keyed: bool | None) -> tuple[MachineMove, ...]:
@@ -312,6 +334,8 @@ class Component:
                 if letters and (keyed is None or bool(letters & part.keyed) is keyed):
                     quantity = getattr(part.machine, "quantity", None)
                     weight = symbol.least.get(quantity, Fraction(0) if symbol.doubtful else None) if quantity else None
+                    if quantity in symbol.unbounded:
+                        weight = cast("Fraction", part.machine.start)  # all that there is may be needed for it
                     moves.append(MachineMove(place, letters, weight))
             return tuple(moves)
 
@@ -356,13 +380,24 @@ class Component:
         return total
 
     def can_meet_needs(self, node: ComponentNode) -> bool:
-        """Return whether what copies, and words, need is left; what is impossible then is impossible."""
+        """Return whether what copies need is left; what is impossible then is impossible."""
+        due = [*map(self._find_due_events, range(len(node.plain)), node.plain)] if self.groups else []
         return all(
-            needs.fit_into(node.plain, live) for needs, (_, live) in zip(self._needs, node.copies, strict=True) if live
-        ) and all(
-            words.can_complete(node.plain[place], {name: node.plain[other] for name, other in limits.items()})  # type: ignore[misc]
-            for place, words, limits in self._words
+            needs.fit_into(node.plain, copies, filter(None, due))
+            for needs, copies in zip(self._needs, node.copies, strict=True)
         )
+
+    def _find_due_events(self, place: int, state: State) -> frozenset[int]:
+        """Find the events of which one has to come until a rule without keys is kept; none if it is, or nests."""
+        if (place, state) not in self._due:
+            machine = self.plain_machines[place]
+            nests = isinstance(machine, ConfigurationMachine)
+            self._due[place, state] = frozenset(
+                number for number, step in enumerate(self.steps) if not nests and not machine.is_accepting(state)
+                for move in step.plain if move.place == place
+                and machine.step(state, move.letters, move.weight) not in (None, state)
+            )  # fmt: skip
+        return self._due[place, state]
 
     def distance_after(self, before: ComponentNode, after: ComponentNode, step: ComponentStep, left: int) -> int | None:
         """Return the distance of a node that a step leads to, computed from that of the previous node."""

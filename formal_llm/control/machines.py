@@ -15,11 +15,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from formal_llm import automata
-
 if TYPE_CHECKING:  # rules in words need none of these, and a hook of a guard starts often
     from formal_llm.automata.languages.fronts import ConfigurationSet
-    from formal_llm.automata.lookahead.limited import LimitedConfiguration
     from formal_llm.automata.lookahead.lookahead import Lookahead
     from formal_llm.automata.models.dfa import DFA
 
@@ -28,8 +25,8 @@ State = Hashable
 #: The name of the letter of calls that have none of some letters begins so; and the letter of all calls.
 OTHERS = "* but "
 ANY_CALL = f"{OTHERS}nothing"
-#: The maximum number of cached answers.
-_KEPT = 100_000
+#: What a step from a configuration costs, in steps of a rule with few states; and if there are too many to follow.
+_FOLLOWED, _UNFOLLOWED = 20, 10_000
 
 
 class Machine(ABC):
@@ -60,6 +57,12 @@ class Machine(ABC):
     def distance_to_acceptance(self, state: State) -> int | None:
         """Return the minimum number of events until the rule is kept; None if it cannot be kept any more."""
         return 0
+
+
+def measure_effort(*states: State) -> int:
+    """Measure what steps from some states cost at most, in steps of a rule with few states."""
+    sets = [one.configurations for one in states if isinstance(one, ConfigurationSet)]
+    return max((_UNFOLLOWED if one is None else _FOLLOWED * len(one) for one in sets), default=1)
 
 
 @dataclass(frozen=True)
@@ -244,7 +247,7 @@ class TableMachine(Machine):
 class ConfigurationMachine(Machine):
     """Rules in another notation, as sets of configurations. Of the letters of an event the first declared counts.
 
-    ``lookahead`` is that of their automaton; None if counts of other rules are not to be looked at.
+    ``lookahead`` is that of their automaton, if this is one with a stack and no limits.
     """
 
     letters: tuple[str, ...]
@@ -256,9 +259,12 @@ class ConfigurationMachine(Machine):
         object.__setattr__(self, "_order", {name: place for place, name in enumerate(self.letters)})
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        name = min(letters, key=self._order.__getitem__) if len(letters) > 1 else next(iter(letters))
-        after = cast("ConfigurationSet", state).after_terminal(name)
+        after = cast("ConfigurationSet", state).after_terminal(self.select_letter(letters))
         return None if after.is_viable is False else after
+
+    def select_letter(self, letters: Letters) -> str:
+        """Return the letter of an event that counts."""
+        return min(letters, key=self._order.__getitem__) if len(letters) > 1 else next(iter(letters))
 
     def is_accepting(self, state: State) -> bool:
         return cast("ConfigurationSet", state).may_stop
@@ -266,42 +272,6 @@ class ConfigurationMachine(Machine):
     def distance_to_acceptance(self, state: State) -> int | None:
         front = cast("ConfigurationSet", state)
         return None if front.is_viable is False else front.shortest_length or 0
-
-
-class CountedWords:
-    """Whether words can be completed within what other rules leave of letters: the stack shows how many it needs.
-
-    Args:
-        machine: the rule about words; of a pushdown automaton without limits of its own.
-        most: for each letter how many there may be in all.
-    """
-
-    def __init__(self, machine: ConfigurationMachine, most: Mapping[str, int]) -> None:
-        assert machine.lookahead is not None
-        self._lookahead = automata.Lookahead(machine.lookahead.source, automata.Limits(at_most=most))
-        self._most = most
-        self._known: dict[tuple[State, tuple[int, ...]], bool] = {}
-
-    def can_complete(self, state: State, left: Mapping[str, int]) -> bool:
-        """Return whether a word can be completed with ``left`` more of each letter; true as well if unknown."""
-        key = (state, tuple(left.values()))
-        if key not in self._known:
-            if len(self._known) > _KEPT:
-                self._known.clear()
-            self._known[key] = self._search_completion(cast("ConfigurationSet", state), left)
-        return self._known[key]
-
-    def _search_completion(self, state: ConfigurationSet, left: Mapping[str, int]) -> bool:
-        counted = self._lookahead.automaton
-        counters = getattr(counted, "counters", None)
-        if state.configurations is None or counters is None:
-            return True
-        start = cast("LimitedConfiguration", counted.start())
-        taken = sum((self._most[name] - number) * counters.need[name] for name, number in left.items())
-        return any(
-            self._lookahead.completable(start._replace(inner=one, remaining=start.remaining - taken)).possible
-            for one in state.configurations
-        )
 
 
 # -- rules about time --------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ class PlantSymbol:
         least: the minimum that it adds to each quantity.
         doubtful: whether it is unknown if such events exist.
         after: for a result, the letters of the calls that it may belong to.
+        unbounded: the quantities of which nothing says what it adds at least.
     """
 
     kind: str
@@ -28,6 +29,7 @@ class PlantSymbol:
     least: Mapping[str, Fraction]
     doubtful: bool = False
     after: frozenset[Letters] = frozenset()
+    unbounded: frozenset[str] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -15,12 +15,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import chain, count
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+from formal_llm.automata.languages.fronts import ConfigurationSet
 from formal_llm.automata.lookahead.verdicts import Guarantee
+from formal_llm.automata.models.automaton import Configuration
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import find_reachable
+from formal_llm.automata.models.tabulation import Tabulation
+from formal_llm.automata.models.transition import Transition
 from formal_llm.control.component import (
     Component,
     ComponentNode,
@@ -29,10 +35,11 @@ from formal_llm.control.component import (
     Vector,
     apply_moves,
 )
-from formal_llm.control.machines import Machine, State
+from formal_llm.control.machines import ConfigurationMachine, Machine, State, measure_effort
 from formal_llm.control.plant import Plant, PlantSymbol
+from formal_llm.errors import Undecided
 
-#: The maximum number of nodes to examine for the rules without keys and one copy.
+#: The maximum effort for the rules without keys and one copy, in nodes of rules with few states.
 _PLACES = 1_000
 #: The relaxation gives up on a rule with more states, as grammars have.
 _MOST = 200
@@ -63,10 +70,18 @@ class _Relaxation:
         for group, (base, live) in zip(component.groups, node.copies, strict=True):
             vectors = [*([] if base is None else [base]), *(vector for vector, _ in live)]
             self._copies.append([{vector[place] for vector in vectors} for place in range(len(group))])
+        self._owed = [*zip(self._machines, self._plain, strict=True)]
+        #: For each group and each of its rules that is not kept in a copy, the states of this copy alone.
+        self._single: dict[tuple[int, int], list[set[State]]] = {}
+        for number, (machines, (_, live)) in enumerate(zip(component.machines, node.copies, strict=True)):
+            for place, machine in enumerate(machines):
+                states = {vector[place] for vector, _ in live}
+                self._single[number, place] = [{state} for state in states if not machine.is_accepting(state)]
+                self._owed += [(machine, one) for one in self._single[number, place]]
         self._called = {(tool, letters) for (tool, letters), _ in node.pending}
 
     def can_keep(self, *, doubtful: bool) -> bool:
-        """Whether each rule without keys reaches an accepting state; true as well where a rule has too many states."""
+        """Whether each rule that matters reaches an accepting state; true as well where one has too many states."""
         steps = [step for step in self._component.steps if doubtful or not step.symbol.doubtful]
         changed = True
         while changed and self._is_owing():
@@ -74,13 +89,12 @@ class _Relaxation:
             for step in steps:
                 if self._may_come(step.symbol) and self._add_step(step):
                     changed = True
-                    if any(len(states) > _MOST for states in chain(self._plain, *self._copies)):
+                    if any(sum(map(measure_effort, states)) > _MOST for states in chain(self._plain, *self._copies)):
                         return True
         return not self._is_owing()
 
     def _is_owing(self) -> bool:
-        pairs = zip(self._machines, self._plain, strict=True)
-        return any(not any(map(machine.is_accepting, states)) for machine, states in pairs)
+        return any(not any(map(machine.is_accepting, states)) for machine, states in self._owed)
 
     def _may_come(self, symbol: PlantSymbol) -> bool:
         """Whether a symbol may come; a result comes after a call that it answers."""
@@ -95,9 +109,12 @@ class _Relaxation:
         component = self._component
         needed = [(self._machines[move.place], self._plain[move.place], move) for move in step.plain]
         optional = []
-        for group, copies, (every, one) in zip(component.groups, self._copies, step.each, strict=True):
-            needed += [(component.parts[group[move.place]].machine, copies[move.place], move) for move in one]
-            optional += [(component.parts[group[move.place]].machine, copies[move.place], move) for move in every]
+        for group, (every, one) in enumerate(step.each):
+            machines, copies = component.machines[group], self._copies[group]
+            needed += [(machines[move.place], copies[move.place], move) for move in one]
+            optional += [(machines[move.place], copies[move.place], move) for move in every]
+            for move in (*every, *one):
+                optional += [(machines[move.place], single, move) for single in self._single[group, move.place]]
         found = [(machine, states, _states_after(machine, states, move)) for machine, states, move in needed]
         if not all(after for _, _, after in found):
             return False
@@ -137,13 +154,15 @@ def _can_keep_copy(component: Component, plain: Vector, group: int | None, vecto
     machines = () if group is None else component.machines[group]
     seen = {(plain, vector)}
     todo = [(plain, vector)]
+    work = 0
     while todo:
         now, copy = todo.pop()
+        work += measure_effort(*now, *copy)
         if all(machine.is_accepting(state) for machine, state in zip(rules, now, strict=True)) and all(
             machine.is_accepting(state) for machine, state in zip(machines, copy, strict=True)
         ):
             return True
-        if len(seen) > _PLACES:
+        if work > _PLACES:
             return True
         for step in component.steps:
             every, one = ((), ()) if group is None else step.each[group]
@@ -157,6 +176,92 @@ def _can_keep_copy(component: Component, plain: Vector, group: int | None, vecto
                     seen.add(following)
                     todo.append(following)
     return False
+
+
+#: The maximum number of steps to tabulate for one query.
+_TABULATED = 4_000
+#: The terminal and the state that end a word.
+_END = "end of the word"
+
+
+class WordTable:
+    """Whether a word can be completed while rules of finitely many states are kept; exact, and shared by all queries.
+
+    The automaton of the words is tabulated with the states of the other rules as positions, so the depth of its stack
+    does not matter (:class:`formal_llm.automata.models.tabulation.Tabulation`).
+
+    Args:
+        component: the rules. Those with keys are ignored, and any result may come: what is impossible is so without.
+        place: the index of the rule about words.
+        doubtful: whether events count of which it is unknown if they exist.
+    """
+
+    def __init__(self, component: Component, place: int, *, doubtful: bool) -> None:
+        self._machines, self._place = component.plain_machines, place
+        machine = self._machines[place]
+        assert isinstance(machine, ConfigurationMachine) and machine.lookahead is not None
+        pda = machine.lookahead.pda
+        assert pda is not None
+        self._moves: dict[str, list[MachineMove]] = {}
+        reading: dict[str | None, list[str]] = {}
+        for number, step in enumerate(component.steps):
+            if doubtful or not step.symbol.doubtful:
+                read = next((machine.select_letter(move.letters) for move in step.plain if move.place == place), None)
+                reading.setdefault(read, []).append(f"{number}")
+                self._moves[f"{number}"] = [move for move in step.plain if move.place != place]
+        self._unread = frozenset(reading.get(None, ()))
+        read_by = [(one, reading.get(one.read, ()) if one.read else [None]) for one in pda.transitions]
+        transitions = [replace(one, read=name) for one, names in read_by for name in names]
+        transitions += [Transition(state, name, None, state) for state in pda.states for name in self._unread]
+        transitions += [Transition(state, _END, None, _END) for state in pda.accepting_states]
+        self._pda = PDA(transitions, start=pda.start_state, accepting=[_END], check=False)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._table = Tabulation(self._pda, self._advance)
+        self._vectors: list[Vector] = []
+        self._numbers: dict[Vector, int] = {}
+
+    def can_complete(self, plain: Vector) -> bool | None:
+        """Return whether the rules can be kept from their states; None if that takes too many steps."""
+        state = plain[self._place]
+        assert isinstance(state, ConfigurationSet)
+        if state.configurations is None:
+            return None
+        if len(self._vectors) > _KEPT:
+            self._clear()
+        self._left = _TABULATED
+        at = self._number_vector((*plain[: self._place], None, *plain[self._place + 1 :]))
+        try:
+            return any(self._can_end(one, at) for one in cast("frozenset[Configuration]", state.configurations))
+        except Undecided:
+            self._clear()  # what is half filled cannot be used
+            return None
+
+    def _can_end(self, start: Configuration, at: int) -> bool:
+        reached = {(start.state, at): None}
+        for symbol in (*start.stack, None):
+            if any(self._table.may_accept(state, symbol, place) for state, place in reached):
+                return True
+            reached = {one: None for state, place in reached for one in self._table.find_exits(state, symbol, place)}
+        return False
+
+    def _number_vector(self, vector: Vector) -> int:
+        number = self._numbers.setdefault(vector, len(self._vectors))
+        if number == len(self._vectors):
+            self._vectors.append(vector)
+        return number
+
+    def _advance(self, name: str, position: int) -> int | None:
+        vector = self._vectors[position]
+        self._left -= measure_effort(*vector)
+        if self._left < 0:
+            raise Undecided("too many steps")
+        if name == _END:
+            pairs = zip(self._machines, vector, strict=True)
+            return position if all(state is None or machine.is_accepting(state) for machine, state in pairs) else None
+        after = apply_moves(self._machines, vector, self._moves[name])
+        return None if after is None or (after == vector and name in self._unread) else self._number_vector(after)
 
 
 class Edge(NamedTuple):
@@ -230,6 +335,8 @@ def _remove_uncontrolled(
 
 #: The number of nodes to search before estimating what has to happen first, and the number of edges per node.
 _FIRST, _EDGES = 300, 10
+#: What one query may spend, for each node that it may visit, in edges of nodes without copies.
+_EFFORT = 4
 #: The maximum number of cached answers.
 _KEPT = 100_000
 
@@ -257,7 +364,11 @@ class ViabilitySearch:
         self._way: tuple[ComponentStep, ...] = ()
         self._ways: dict[ComponentNode, tuple[PlantSymbol, ...] | None] = {}
         self._closed: dict[tuple[ComponentNode, bool], frozenset[str]] = {}
+        self._left = 0
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
+        words = [place for place, one in enumerate(component.plain_machines) if getattr(one, "lookahead", None)]
+        kinds = (False, True) if self._doubtful else (False,)
+        self._tables = [WordTable(component, place, doubtful=kind) for place in words[:1] for kind in kinds]
         #: The tools with calls that change nothing here.
         self._free = frozenset(
             one.tool for one in plant.symbols
@@ -268,22 +379,25 @@ class ViabilitySearch:
         """Return whether the rules can still be kept from a node; None if the bound was hit before."""
         if self.guarantee == "some":
             return self.has_continuation(node)
-        verdict = self._whatever.get(node, self)
-        if verdict is self:
+        if node not in self._whatever:
             self._trim_cache(self._whatever)
-            verdict = self._can_control(node) if self.has_continuation(node) is not False else False
-            self._whatever[node] = verdict
-        return verdict  # type: ignore[return-value]  # only verdicts are cached
+            self._whatever[node] = self._can_control(node) if self.has_continuation(node) is not False else False
+        return self._whatever[node]
 
     def has_continuation(self, node: ComponentNode) -> bool | None:
         """Return whether some continuation keeps the rules; None if the bound was hit before."""
+        self._left = _EFFORT * self.max_states
+        return self._find_continuation(node)
+
+    def _find_continuation(self, node: ComponentNode) -> bool | None:
         if node in self._some:
             return self._some[node]
         if self.component.is_accepting(node):
             return True
         self._trim_cache(self._some)
         verdict = self._decide_continuation(node)
-        self._some[node] = verdict
+        if verdict is not None or self._left >= 0:  # otherwise another query may have more left for it
+            self._some[node] = verdict
         return verdict
 
     def _trim_cache(self, kept: dict[ComponentNode, bool | None]) -> None:
@@ -294,6 +408,13 @@ class ViabilitySearch:
     def _decide_continuation(self, node: ComponentNode) -> bool | None:
         if self._replay_last_way(node):
             return True
+        found = [table.can_complete(node.plain) for table in self._tables]
+        if found and found[-1] is False:
+            return False
+        if found and None not in found and not self.component.groups and not self.component.answering:
+            if found[0] and self.guarantee == "whatever":
+                self._search_continuation(node, doubtful=False, most=_FIRST)  # for the hints
+            return found[0] if found[0] is found[-1] else None  # only events that may not exist could lead on
         if not self.component.can_meet_needs(node) or not can_keep_relaxed(self.component, node, doubtful=True):
             return False
         if not can_keep_each_copy(self.component, node):
@@ -353,9 +474,11 @@ class ViabilitySearch:
                 return True
             if self._some.get(node) is False or self._is_dominated(node, seen):
                 continue
-            work += len(steps) * (1 + sum(len(live) for _, live in node.copies))  # each copy is moved
+            cost = self._measure_work(node)
+            work += cost
+            self._left -= cost
             self.visited += 1
-            if work > most * _EDGES:
+            if work > most * _EDGES or self._left < 0:
                 return None
             for step in steps:
                 for after in component.find_successors(node, step):
@@ -369,6 +492,11 @@ class ViabilitySearch:
         if not self._doubtful or doubtful:
             self._some.update(dict.fromkeys(predecessors, False))
         return False
+
+    def _measure_work(self, node: ComponentNode) -> int:
+        """Measure what the successors of a node cost, in edges of a node without copies."""
+        copies = [vector for _, live in node.copies for vector, _ in live]  # each copy is moved
+        return len(self.component.steps) * (1 + len(copies)) * measure_effort(*node.plain, *chain(*copies))
 
     def _is_dominated(self, node: ComponentNode, seen: dict[tuple[object, ...], list[tuple[State, ...]]]) -> bool:
         """Return whether a visited node differs only in larger remainders; otherwise record the node."""
@@ -423,11 +551,12 @@ class ViabilitySearch:
         if self.is_viable(node) is not True:
             return None
         todo: deque[tuple[ComponentNode, tuple[PlantSymbol, ...]]] = deque([(node, ())])
-        seen, most = {node}, self.visited + self.max_states
-        while todo and len(seen) < self.max_states // 4 and self.visited < most:
+        seen, work = {node}, 0
+        while todo and work < self.max_states * _EDGES // 8:
             now, way = todo.popleft()
             if self.component.is_accepting(now):
                 return way
+            work += self._measure_work(now)
             for edge in self._list_edges(now, doubtful=False):
                 after = edge.target
                 if after is None or after in seen or self.component.distance_to_acceptance(after) is None:
@@ -435,6 +564,8 @@ class ViabilitySearch:
                 seen.add(after)
                 if self._may_pass(after):
                     todo.append((after, (*way, edge.symbol)))
+        if self._tables and node not in self._hints:
+            self._search_continuation(node, doubtful=False, most=_FIRST)
         symbols: list[PlantSymbol] = []
         while not self.component.is_accepting(node):
             if node not in self._hints:
@@ -463,6 +594,7 @@ class ViabilitySearch:
 
     def _list_edges(self, node: ComponentNode, *, doubtful: bool = True) -> list[Edge]:
         self.visited += 1
+        self._left -= self._measure_work(node)
         return [
             Edge(step.symbol, after)
             for step in self.component.steps
@@ -477,7 +609,7 @@ class ViabilitySearch:
             return verdict
         edges: dict[ComponentNode, list[Edge]] = {}
         todo = deque([start])
-        while todo and len(edges) < self.max_states:
+        while todo and len(edges) < self.max_states and self._left >= 0:
             node = todo.popleft()
             if node in edges:
                 continue
@@ -504,7 +636,7 @@ class ViabilitySearch:
         good = True
         while forced:
             node = forced.pop()
-            if self.has_continuation(node) is False:
+            if self._find_continuation(node) is False:
                 return False
             for edge in self._list_outside_edges(node):
                 if edge.target is None or self._whatever.get(edge.target) is False:
@@ -512,7 +644,7 @@ class ViabilitySearch:
                         return False
                     good = False
                 elif edge.target not in inside:
-                    if edge.symbol.doubtful and self.has_continuation(edge.target) is False:
+                    if edge.symbol.doubtful and self._find_continuation(edge.target) is False:
                         good = False
                     elif len(inside) >= _FIRST:
                         return None
@@ -527,7 +659,7 @@ class ViabilitySearch:
             node = todo.pop()
             if self._whatever.get(node):
                 continue
-            if self.has_continuation(node) is not True:
+            if self._find_continuation(node) is not True:
                 return None
             following = [edge.target for edge in self._list_outside_edges(node)]
             if not self.component.is_accepting(node):
@@ -538,7 +670,7 @@ class ViabilitySearch:
                 if after is None:
                     return None
                 if after not in inside:
-                    if len(inside) >= 4 * _FIRST:
+                    if len(inside) >= 4 * _FIRST or self._left < 0:
                         return None
                     inside.add(after)
                     todo.append(after)
@@ -548,6 +680,7 @@ class ViabilitySearch:
     def _list_outside_edges(self, node: ComponentNode) -> list[Edge]:
         """List the edges of events that the agent does not control."""
         self.visited += 1
+        self._left -= self._measure_work(node)
         return [
             Edge(step.symbol, after)
             for step in self.component.steps_outside

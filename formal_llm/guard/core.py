@@ -14,8 +14,8 @@ from formal_llm.authored.files import read_text
 from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.automata.notation.imports import imported_files
-from formal_llm.control.component import ComponentNode, Position, project_node
-from formal_llm.control.machines import Letters
+from formal_llm.control.component import Component, ComponentNode, Position, project_node
+from formal_llm.control.machines import Letters, Machine
 from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.control.search import ViabilitySearch
 from formal_llm.control.supervisor import Supervisor, describe_way
@@ -63,6 +63,7 @@ def find_problems(
             findings.append(_describe_conflict(lookout, node, names))
         else:
             findings += _find_traps(lookout, node, max_places)
+            findings += _find_open_amounts(lookout.component)
     return tuple(findings)
 
 
@@ -142,6 +143,23 @@ def _describe_trap(lookout: ViabilitySearch, symbol: PlantSymbol, trace: tuple[s
         f"{after} {trace[-1]}{note} can come, and then these rules can no longer be kept together: {'; '.join(names)}"
     )
     return Finding("trap", trace[-1], message, trace, (), names, by_environment=not symbol.is_controllable)
+
+
+def _find_open_amounts(component: Component) -> Iterator[Finding]:
+    """Find the events that a rule may need and of whose amounts no condition states the least."""
+    open_: dict[tuple[str, str], str] = {}
+    for part in component.parts.values():
+        owing = type(part.machine).distance_to_acceptance is not Machine.distance_to_acceptance
+        needed = getattr(part.machine, "first", part.machine.letters) if owing else ()
+        for step in component.steps:
+            for name in sorted(step.symbol.letters.intersection(needed)):
+                open_.update(((name, quantity), part.name) for quantity in step.symbol.unbounded)
+    for (name, quantity), rule in open_.items():
+        message = (
+            f"rule {rule} may need {name}, of which no condition states the least {quantity}: where some is spent "
+            f"before, it is not known whether enough is left. State it, for instance {name}: tool[amount >= 1]"
+        )
+        yield Finding("not decided", name, message, constraints=(rule,))
 
 
 class GuardRules:

@@ -358,9 +358,9 @@ def decide_unknown(
         action = "allow"
     names = tuple(dict.fromkeys(name for one in trouble for name in one.rules))
     reason = (
-        f"{_describe_action(call, action)}: it is not known whether these rules could be kept after it, because the "
-        f"search reached its bound: {'; '.join(_describe_rule(core, name) for name in names)}. (The guard's author can "
-        f"raise max_states, now {core.max_states}, or write these rules in a simpler way.)"
+        f"{_describe_action(call, action)}: it is not known whether these rules could be kept after it: "
+        f"{'; '.join(_describe_rule(core, name) for name in names)}. (The guard's author can state the least amounts, "
+        f"raise max_states, now {core.max_states}, or write these rules in a simpler way; formal-llm check tells more.)"
     )
     if _ORDER.index(action) >= _ORDER.index(decision.action):
         return replace(decision, reason=decision.reason or reason, certain=False)

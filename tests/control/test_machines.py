@@ -14,8 +14,6 @@ from formal_llm.control.machines import (
     AtMostMachine,
     BeforeMachine,
     BudgetMachine,
-    ConfigurationMachine,
-    CountedWords,
     RateMachine,
     WithinMachine,
     list_letter_sets,
@@ -90,19 +88,6 @@ def test_words_whose_letters_are_limited(more: str) -> None:
             assert decision.runs is (longer in prefixes), longer
             if longer in prefixes:
                 todo.append((longer, state.after(Call(name))))
-
-
-def test_what_is_left_of_letters_decides() -> None:
-    rules = GuardRules.from_string(f'tools opn, cls, wrk\nrule g: grammar """\n%order forward\n{GRAMMAR}\n"""\n')
-    machine = rules.parts[0].machine
-    assert isinstance(machine, ConfigurationMachine)
-    counted = CountedWords(machine, {"cls": 3})
-    state = machine.start
-    for opened in range(4):
-        assert [counted.can_complete(state, {"cls": left}) for left in range(4)] == [
-            opened <= left for left in range(4)
-        ]
-        state = state.after_terminal("opn")
 
 
 def test_waiting() -> None:

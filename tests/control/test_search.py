@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from formal_llm.guard import Guard, GuardRules
+from formal_llm.guard import Call, Guard, GuardRules
 from tests.guard.oracle import EVENTS, Oracle
 from tests.guard.short_runs import (
     test_some_guards_against_all_short_runs as test_some_guards_against_all_short_runs,
 )
-from tests.guard.whole_product import RULES, event, follow, oracle_of, rules_over, text
+from tests.guard.whole_product import RULES, SAID, event, follow, oracle_of, rules_over, text
 from tests.strategies import examples
 
 
@@ -63,3 +63,102 @@ def test_a_way_on_is_a_shortest_one(guarantee: str, rules: list[tuple[str, str, 
             assert oracle.accepting(end)
         if name:
             state, place = state.after(event(name)), oracle.step(place, name)
+
+
+#: Grammars, some of them ambiguous and left recursive, with all their words up to seven letters, found by rewriting.
+GRAMMARS = (
+    "S -> a S b | c",
+    "S -> a S b | S S | c",
+    "S -> S S | a | b c",
+    "S -> a S a | b S b | c",
+    "S -> S a S | b | c",
+)
+MOST_LETTERS = 7
+
+
+def list_words(grammar: str) -> set[str]:
+    bodies = [body.replace(" ", "") for body in grammar.partition("->")[2].split("|")]
+    forms, words, todo = {"S"}, set[str](), ["S"]
+    for form in todo:
+        before, nonterminal, after = form.partition("S")
+        if not nonterminal:
+            words.add(form)
+            continue
+        new = {f"{before}{body}{after}" for body in bodies} - forms
+        todo += [one for one in new if len(one) <= MOST_LETTERS]
+        forms |= new
+    return words
+
+
+def keeps(word: str, rules: list[tuple[str, str, str, int]]) -> bool:
+    """Whether a word keeps rules, read off the whole word."""
+    return all(
+        {
+            "at most": word.count(one) <= count,
+            "at least": word.count(one) >= count,
+            "before": word.partition(other)[0].count(one) >= count or other not in word,
+            "never after": one not in word.partition(other)[2],
+            "after each": other not in word or one in word.rpartition(other)[2],
+            "at most since": all(part.count(one) <= count for part in word.split(other)),
+        }[kind]
+        for kind, one, other, count in rules
+    )
+
+
+@examples(60)
+@given(
+    st.sampled_from(GRAMMARS),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["at least", "before", "never after", "after each", "at most since"]),
+            st.sampled_from(["ab", "bc", "ca", "ba"]),
+            st.integers(1, 2),
+        ),
+        max_size=2,
+    ),
+    st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)),
+)
+def test_words_that_nest_against_all_words(
+    grammar: str, drawn: list[tuple[str, str, int]], most: tuple[int, ...]
+) -> None:
+    """Limits keep all words short, so all can be listed; each decision is certain, whatever the stack."""
+    rules = [(kind, *pair, count) for kind, pair, count in drawn]
+    limits = [("at most", letter, "-", count) for letter, count in zip("abc", most, strict=True)]
+    words = [word for word in list_words(grammar) if keeps(word, [*rules, *limits])]
+    prefixes = {word[:size] for word in words for size in range(len(word) + 1)}
+    lines = [
+        f"rule r{n}: {SAID[kind].format(one, other, count)}"
+        for n, (kind, one, other, count) in enumerate([*rules, *limits])
+    ]
+    head = f'tools a, b, c\nrule g: grammar """\n%order forward\n{grammar}\n"""\n'
+    todo = [("", Guard(GuardRules.from_string(head + "\n".join(lines)), ["a", "b", "c"]).start())]
+    if not prefixes:
+        return
+    for word, state in todo:
+        for name in "abc":
+            decision = state.check(Call(name))
+            assert decision.certain
+            assert decision.runs is (word + name in prefixes), (rules, limits, word + name)
+            if decision.runs:
+                todo.append((word + name, state.after(Call(name))))
+
+
+@examples(60)
+@given(st.sampled_from([None, 0, 1, 2, 4]), st.integers(1, 2), st.lists(st.integers(0, 6), min_size=1, max_size=3))
+def test_budgets_reserve_what_required_letters_cost_at_least(least: int | None, count: int, spent: list[int]) -> None:
+    """Of 10, calls of ``a`` may take all but the least of what is required; without a least, that is not known."""
+    condition = "" if least is None else f"[amount >= {least}]"
+    text = f"a: a with cost = amount\nb: b{condition} with cost = amount\nrule s: budget cost <= 10\nrule n: at least {count} b\n"
+    state, left = Guard(GuardRules.from_string(text)).start(), 10
+    for amount in spent:
+        decision = state.check(Call("a", {"amount": amount}))
+        if amount > left:
+            assert not decision.runs and decision.certain
+        elif least is None:
+            assert decision.runs and decision.certain is (count == 1 and left - amount == 10)
+        else:
+            assert decision.certain and decision.runs is (left - amount >= count * least)
+        if decision.runs:
+            state, left = state.after(Call("a", {"amount": amount})), left - amount
+    findings = [one for one in GuardRules.from_string(text).check() if one.kind == "not decided"]
+    assert [one.name for one in findings] == ["b"] * (least is None)

@@ -62,10 +62,12 @@ class EventVariants:
     Attributes:
         least: for each set of letters the minimum that such an event adds to each quantity.
         doubtful: sets of letters for which it is unknown whether an event can have them.
+        unbounded: for each set of letters the quantities that no condition keeps from being negative.
     """
 
     least: dict[Letters, dict[str, Fraction]] = field(default_factory=dict)
     doubtful: set[Letters] = field(default_factory=set)
+    unbounded: dict[Letters, set[str]] = field(default_factory=dict)
 
 
 class _TrialValues:
@@ -316,14 +318,15 @@ def _note_event(found: EventVariants, labeller: Labeller, event: GuardEvent) -> 
     if labels.unsure:
         return
     amounts: dict[str, Fraction] = {}
+    letters = frozenset(labels.letters)
     for fields in labels.letters.values():
         for name, value in fields.items():
             if is_number(value):
                 amount = Fraction(to_number(value))
                 if amount < 0:
+                    found.unbounded.setdefault(letters, set()).add(name)
                     continue
                 amounts.setdefault(name, amount)
-    letters = frozenset(labels.letters)
     known = found.least.get(letters)
     if known is None:
         found.least[letters] = amounts
@@ -380,7 +383,7 @@ def _instantiate_pattern(name: str) -> str:
 
 def _build_event_symbols(kind: str, tool: str, found: EventVariants) -> Iterable[PlantSymbol]:
     for letters, least in found.least.items():
-        yield PlantSymbol(kind, tool, letters, least)
+        yield PlantSymbol(kind, tool, letters, least, unbounded=frozenset(found.unbounded.get(letters, ())))
     for letters in sorted(found.doubtful, key=sorted):
         yield PlantSymbol(kind, tool, letters, {}, doubtful=True)
 
