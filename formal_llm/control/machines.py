@@ -61,7 +61,7 @@ class Machine(ABC):
 
 def measure_effort(*states: State) -> int:
     """Measure what steps from some states cost at most, in steps of a rule with few states."""
-    sets = [one.configurations for one in states if isinstance(one, ConfigurationSet)]
+    sets = [cast("ConfigurationSet", one).configurations for one in states if hasattr(one, "configurations")]
     return max((_UNFOLLOWED if one is None else _FOLLOWED * len(one) for one in sets), default=1)
 
 

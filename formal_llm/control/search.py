@@ -18,12 +18,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import chain, count
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from formal_llm.automata.languages.fronts import ConfigurationSet
+from formal_llm import automata
 from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.automata.models.automaton import Configuration
-from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.automata.models.tabulation import Tabulation
 from formal_llm.automata.models.transition import Transition
@@ -38,6 +37,9 @@ from formal_llm.control.component import (
 from formal_llm.control.machines import ConfigurationMachine, Machine, State, measure_effort
 from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.errors import Undecided
+
+if TYPE_CHECKING:  # rules in words need none of it, and a hook of a guard starts often
+    from formal_llm.automata.languages.fronts import ConfigurationSet
 
 #: The maximum effort for the rules without keys and one copy, in nodes of rules with few states.
 _PLACES = 1_000
@@ -214,7 +216,7 @@ class WordTable:
         transitions = [replace(one, read=name) for one, names in read_by for name in names]
         transitions += [Transition(state, name, None, state) for state in pda.states for name in self._unread]
         transitions += [Transition(state, _END, None, _END) for state in pda.accepting_states]
-        self._pda = PDA(transitions, start=pda.start_state, accepting=[_END], check=False)
+        self._pda = automata.PDA(transitions, start=pda.start_state, accepting=[_END], check=False)
         self._clear()
 
     def _clear(self) -> None:
@@ -224,16 +226,15 @@ class WordTable:
 
     def can_complete(self, plain: Vector) -> bool | None:
         """Return whether the rules can be kept from their states; None if that takes too many steps."""
-        state = plain[self._place]
-        assert isinstance(state, ConfigurationSet)
-        if state.configurations is None:
+        configurations = cast("ConfigurationSet", plain[self._place]).configurations
+        if configurations is None:
             return None
         if len(self._vectors) > _KEPT:
             self._clear()
         self._left = _TABULATED
         at = self._number_vector((*plain[: self._place], None, *plain[self._place + 1 :]))
         try:
-            return any(self._can_end(one, at) for one in cast("frozenset[Configuration]", state.configurations))
+            return any(self._can_end(cast("Configuration", one), at) for one in configurations)
         except Undecided:
             self._clear()  # what is half filled cannot be used
             return None
@@ -609,7 +610,7 @@ class ViabilitySearch:
             return verdict
         edges: dict[ComponentNode, list[Edge]] = {}
         todo = deque([start])
-        while todo and len(edges) < self.max_states and self._left >= 0:
+        while todo and (not edges or (len(edges) < self.max_states and self._left >= 0)):
             node = todo.popleft()
             if node in edges:
                 continue

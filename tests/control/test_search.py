@@ -24,6 +24,32 @@ def test_as_the_whole_product(guarantee: str, rules: list[tuple[str, str, str, i
     follow(guarantee, rules, seed)
 
 
+@examples(100)
+@given(
+    rules=RULES,
+    events=st.lists(st.sampled_from(EVENTS), max_size=4),
+    guarantee=st.sampled_from(["some", "whatever"]),
+    most=st.integers(1, 20),
+)
+def test_what_is_certain_within_a_small_bound_is_right(
+    rules: list[tuple[str, str, str, int]], events: list[str], guarantee: str, most: int
+) -> None:
+    oracle = oracle_of(rules)
+    good = oracle.some if guarantee == "some" else oracle.whatever
+    rules_read = GuardRules.from_string(text(rules))
+    state, place = Guard(rules_read, ("a", "b", "t"), guarantee, max_states=most).start(), oracle.start
+    for name in [*events, ""]:
+        if oracle.empty or place not in good:
+            return
+        for tool in ("a", "b", "t"):
+            decision = state.check(Call(tool))
+            if oracle.comes(place, tool) and decision.certain:
+                assert decision.runs is (oracle.step(place, tool) in good)
+        if not name or not oracle.comes(place, name):
+            return
+        state, place = state.after(event(name)), oracle.step(place, name)
+
+
 def count_events_to_an_end(oracle: Oracle, start: tuple[int, ...], good: set[tuple[int, ...]]) -> int:
     todo, seen = deque([(start, 0)]), {start}
     while todo:
@@ -141,6 +167,27 @@ def test_words_that_nest_against_all_words(
             assert decision.runs is (word + name in prefixes), (rules, limits, word + name)
             if decision.runs:
                 todo.append((word + name, state.after(Call(name))))
+
+
+@examples(60)
+@given(
+    st.sampled_from(GRAMMARS),
+    st.sampled_from(["never {} after no", "no before {}", "{} after each no", "at most 1 {} since no"]),
+    st.sampled_from("abc"),
+    st.integers(1, 30),
+)
+def test_small_bounds_decide_nothing_else_about_words(grammar: str, rule: str, letter: str, most: int) -> None:
+    """With errors that may come any time, a small bound leaves open what a large one decides, but never contradicts."""
+    text = f'tools a, b, c\nno: a.result[error]\nrule g: grammar """\n%order forward\n{grammar}\n"""\nrule r: {rule.format(letter)}\n'
+    small, large = (
+        Guard(GuardRules.from_string(text), ["a", "b", "c"], "whatever", max_states=number).start()
+        for number in (most, 3_000)
+    )
+    for name in ("a", "c", "b"):
+        for tool in "abc":
+            one, other = small.check(Call(tool)), large.check(Call(tool))
+            assert not (one.certain and other.certain) or one.runs is other.runs
+        small, large = small.after(Call(name)), large.after(Call(name))
 
 
 @examples(60)
