@@ -187,6 +187,8 @@ def test_small_bounds_decide_nothing_else_about_words(grammar: str, rule: str, l
         for tool in "abc":
             one, other = small.check(Call(tool)), large.check(Call(tool))
             assert not (one.certain and other.certain) or one.runs is other.runs
+        if not large.check(Call(name)).runs:
+            return
         small, large = small.after(Call(name)), large.after(Call(name))
 
 
