@@ -74,7 +74,7 @@ def test_a_flood(declared: bool) -> None:
         _, headers, body = fetch(server)
         assert body == b" " * (2 * MILLION)
         assert ("content-length" in headers) == declared
-        assert server.sent > 2 * MILLION
+    assert server.sent > 2 * MILLION  # counted after sending, so only complete when the server has ended
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
