@@ -101,6 +101,17 @@ class User:
             time.sleep(0.05)
         raise AssertionError("there is no process")
 
+    def kill_process(self, number: int) -> None:
+        """Kill the process; return when nobody listens any more."""
+        os.kill(number, signal.SIGKILL)
+        (path,) = self.hooks.glob("*.sock")
+        for _ in range(600):
+            with socket.socket(socket.AF_UNIX) as client:
+                if client.connect_ex(str(path)) != 0:
+                    return
+            time.sleep(0.05)
+        raise AssertionError("the process lives on")
+
 
 @pytest.fixture
 def user() -> Iterator[User]:
@@ -121,7 +132,7 @@ def test_the_first_hook_becomes_the_process_that_answers_the_others(user: User) 
     code, decision, loaded = user.call()
     assert (code, decision) == (0, "deny")
     assert loaded == "formal_llm formal_llm.cli formal_llm.cli.guard_hook"
-    os.kill(first, signal.SIGKILL)
+    user.kill_process(first)
     for _ in range(2):  # what happened is in the log, whoever answers
         assert user.call()[:2] == (0, "deny")
     assert user.find_process() != first
