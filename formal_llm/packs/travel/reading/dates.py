@@ -56,6 +56,7 @@ _FROM_TODAY = re.compile(
     rf"\b(?P<word>(?:the\s+)?day after tomorrow|tomorrow|today)\b|"
     rf"\b(?P<lead>(?:on|from|starting|leaving|this|next|this coming|coming)\s+)(?P<weekday>{_WEEKDAY_NAME})\b"
     rf"(?:\s*(?:-|–|to|until|till|through)\s*(?P<end>{_WEEKDAY_NAME})\b)?|"
+    rf"\b(?P<on>{_WEEKDAY_NAME})(?:\s*(?:-|–|to|until|till|through)\s*(?P<till>{_WEEKDAY_NAME}))?,?\s+(?:of\s+)?next week\b|"
     rf"(?:(?:^|[.!?,;]\s*|leaving |starting |start )in\s+(?P<count>{COUNT}|a)\s+(?P<unit>day|week)s?\b|"
     rf"\b(?P<away>{COUNT}|a)\s+(?P<units>day|week)s?\s+from\s+(?:now|today)\b)",
     re.IGNORECASE,
@@ -118,7 +119,9 @@ def _find_from_today(passage: Passage, draft: QueryDraft, today: date) -> list[d
     if found is None:
         return []
     passage.mark_spans(found.span())
-    if found["weekday"]:
+    if found["on"]:
+        ahead = _days_to("monday", today) + _WEEKDAYS.index(found["on"][:3].casefold())
+    elif found["weekday"]:
         ahead = _days_to(found["weekday"], today)
         if found["lead"].strip().casefold() == "next" and today.weekday() + ahead < 7:
             both = f"{today + timedelta(ahead)} or {today + timedelta(ahead + 7)}"
@@ -129,8 +132,8 @@ def _find_from_today(passage: Passage, draft: QueryDraft, today: date) -> list[d
         count, unit = found["count"] or found["away"], found["unit"] or found["units"]
         ahead = (1 if count == "a" else count_of(count)) * (7 if unit.casefold() == "week" else 1)
     days = [today + timedelta(ahead)]
-    if found["end"]:
-        days.append(days[0] + timedelta(_days_to(found["end"], days[0])))
+    if end := found["end"] or found["till"]:
+        days.append(days[0] + timedelta(_days_to(end, days[0])))
     draft.assumed.append(f"{found.group().strip(' .,;!?')!r} is {' to '.join(f'{day:%A}, {day}' for day in days)}")
     return days
 

@@ -109,6 +109,7 @@ class Passage:
             self.mark_spans((left_begin + all_but.start(), begin))
             denied = bool(_FORMS["negations"].search(before[: all_but.start()]))
             return Stance.only if denied != all_but["all"].casefold().startswith("no") else Stance.excluded
+        cleft = _FORMS["only"].search(before) and _FORMS["cleft"].match(behind)
         behind = _FORMS["relative"].split(_FORMS["joins"].split(behind)[0])[0]
         *begun, before = _FORMS["begins"].split(_FORMS["joins"].split(before)[-1])
         if begun and _FORMS["supposes"].search(begun[-1]):
@@ -120,9 +121,13 @@ class Passage:
                 self.mark_spans(one)
                 return Stance.excluded
         in_front, after = (begin - len(before), before), (end, behind)
+        self._find_spans("subject", in_front)
         if self._find_spans("open_before", in_front) or self._find_spans("open_behind", after):
             return Stance.open
         negations, only = (self._find_spans(name, in_front, after) for name in ("negations", "only"))
+        if cleft:  # "only the train that we cannot take"
+            self.mark_spans((end, end + cleft.end()))
+            return Stance.excluded
         first, last = self.sentence_span(begin)
         asks = _FORMS["question"].search(self.text[first : last + 1])
         if len(negations) > 2 or asks or _FORMS["if"].search(self.text[left_begin:right_end]):

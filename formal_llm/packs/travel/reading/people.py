@@ -76,6 +76,7 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
     elif not rate:
         draft.not_understood += [one.group() for one in others]
     budgets: dict[tuple[Money, frozenset[str]], re.Match[str]] = {}
+    more: Money = 0
     for amount, one in amounts:
         part, units = _find_use(passage, one)
         before = text[passage.clause_span(one.start())[0] : one.start()]
@@ -83,6 +84,8 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
             draft.not_understood.append(passage.quote_clause(one.start()))
         elif part:
             _add_bound(passage, draft, part, units, amount, one)
+        elif not units and _MONEY_FORMS["more"].search(before):
+            more += amount
         else:
             budgets.setdefault((amount, units), one)
     whole = [key for key in budgets if not key[1]]
@@ -92,7 +95,9 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
         listed = " and ".join(one.group().strip() for one in budgets.values())
         draft.add_problem("budget", f"there are several amounts of money: {listed}", "give one budget for all: $1,700")
     for draft.budget, draft.budget_units in budgets:
-        pass
+        draft.budget += more
+    if more:
+        draft.assumed.append(f"the budget is ${more:,} more, ${draft.budget or more:,} in all")
 
 
 def _find_use(passage: Passage, money: re.Match[str]) -> tuple[str, frozenset[str]]:

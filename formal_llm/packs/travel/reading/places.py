@@ -26,6 +26,17 @@ _TO = re.compile(
     r"\btowards?|\binto|\bfor|->|→|=>|\bin|\bat|\bthrough|\bacross|\baround|\bof)" + _OF,
     re.IGNORECASE,
 )
+#: The words behind them: "Graz is where we live".
+_FROM_BEHIND, _TO_BEHIND = (
+    re.compile(
+        rf"\s+is\s+(?:where\s+(?:we|I)(?:\s+(?:all|are|want to|will|would like to))*\s+(?:{verbs})|(?:our|my|the)\s+(?:{nouns}))\b",
+        re.IGNORECASE,
+    )
+    for verbs, nouns in (
+        ("live|start|begin|leave|depart|come from|set (?:off|out)|from|based", "home(?: town)?|base|start\w*|origin"),
+        ("go|going|head(?:ed|ing)|bound|travel(?:ling)?|fly(?:ing)?|visit|stay", "destination|goal|aim"),
+    )
+)
 _NUMBER = re.compile(
     rf"\b(?P<count>{COUNT}|a|one|both)\s+(?:(?:different|distinct|separate|various|unique|other|solitary|single)\s+)?"
     r"(?:cities|city|towns|town|stops|stop|destinations)\b(?!\s+of\s+departure)",
@@ -64,6 +75,9 @@ def read_places(passage: Passage, draft: QueryDraft, world: World) -> None:
         if draft.cities is None or count > draft.cities:
             draft.cities = count
         passage.mark_spans(found.span())
+    for one in mentions:
+        if behind := _FROM_BEHIND.match(passage.text, one.end) or _TO_BEHIND.match(passage.text, one.end):
+            passage.mark_spans(behind.span())
     org, dest = _assign_roles(passage.text, mentions, world)
     if org is None:
         draft.org = _find_unknown(_UNKNOWN_FROM, passage, mentions)
@@ -108,9 +122,9 @@ def _assign_roles(text: str, mentions: list[_Mention], world: World) -> tuple[_M
     origins, destinations, free = [], [], []
     for one in mentions:
         before = text[max(0, one.begin - 60) : one.begin]
-        if _FROM.search(before):
+        if _FROM.search(before) or _FROM_BEHIND.match(text, one.end):
             origins.append(one)
-        elif _TO.search(before):
+        elif _TO.search(before) or _TO_BEHIND.match(text, one.end):
             destinations.append(one)
         else:
             free.append(one)

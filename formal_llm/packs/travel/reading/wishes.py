@@ -22,6 +22,8 @@ _PARTS = {
     "night": (1320, 360), "overnight": (1320, 360), "early morning": (0, 480), "morning": (0, 720),
     "afternoon": (720, 1080), "evening": (1080, 1440),
 }  # fmt: skip
+#: The wishes that a mention expresses without a word such as "want".
+_BY_DEFAULT = (WishKind.rooms, WishKind.some_meal, WishKind.visit)
 _RATED_PLACES = {"res": "restaurant", "sig": "sight", "att": "sight"}
 
 
@@ -45,14 +47,20 @@ def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str], si
         cuisines: the cuisines of the world.
         sights: the names of the sights that may be visited.
     """
-    for found in _FORMS["no_wish"].finditer(passage.text):
-        passage.mark_spans(found.span())
+    for name in ("no_wish", "echo"):
+        passage.mark_spans(*[found.span() for found in _FORMS[name].finditer(passage.text)])
     _read_numbered(passage, draft)
     _read_sights(passage, draft, sights)
     _read_transport(passage, draft)
     _read_rooms(passage, draft)
     _read_house(passage, draft)
     _read_food(passage, draft, cuisines)
+    for wish in list(draft.wishes):  # "We are past the age for parties": an unknown word may mean the opposite
+        begin = passage.text.find(wish.text)
+        doubtful = _FORMS["about_us"].search(wish.text) and not passage.is_plain(begin, begin + len(wish.text))
+        if doubtful and (wish.kind in _BY_DEFAULT or wish.names[:1] in (("smoking",), ("parties",))):
+            draft.wishes.remove(wish)
+            draft.not_understood.append(wish.text)
 
 
 def _find_mentions(
@@ -83,6 +91,13 @@ def _find_mentions(
         mentions.append(one)
     passage.mark_spans(*[(one.begin, one.end) for one in mentions])
     for one in mentions:
+        # "I like Chinese food, but she does not, so leave it out".
+        behind = passage.text[one.end : passage.sentence_span(one.begin)[1]]
+        later = list(_FORMS["refused"].finditer(behind)) if one.stance in (Stance.wanted, Stance.open) else []
+        if later:
+            one.stance = Stance.excluded if one is mentions[-1] and any(found[1] for found in later) else Stance.unclear
+            passage.mark_spans(*[(one.end + found.start(), one.end + found.end()) for found in later])
+    for one in mentions:
         # "No flights on Sundays": what is excluded is less than what is mentioned.
         behind = passage.text[one.end : passage.clause_span(one.begin)[1]]
         rest = re.split(r"\b(?:and|or|nor|but|so|as|because|since)\b", behind)[0]
@@ -90,6 +105,12 @@ def _find_mentions(
             _FORMS["qualified"].search(rest) or not passage.is_plain(one.end, one.end + len(rest))
         ):
             one.stance = Stance.unclear
+    for place, one in enumerate(mentions):  # "I fear flying, but book a plane": the text contradicts itself
+        for two in mentions[:place]:
+            timed = any(_FORMS["hours"].match(passage.text[each.begin :]) for each in (one, two))
+            apart = one.name == two.name and (one.stance == Stance.excluded) != (two.stance == Stance.excluded)
+            if apart and not timed and _FORMS["contrast"].search(passage.text[two.end : one.begin]):
+                one.stance = two.stance = Stance.unclear
     return mentions
 
 
@@ -307,7 +328,9 @@ def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> Non
             groups.setdefault(one.group, []).append(one.name)
         elif one.stance == Stance.excluded:
             _add_wish(passage, draft, WishKind.no_meal, one)
-        elif one.stance == Stance.wanted and one.name.casefold() in world:
+        elif one.name.casefold() in world and (
+            one.stance == Stance.wanted or _FORMS["not_only"].search(passage.text[begin : one.begin])
+        ):
             _add_wish(passage, draft, WishKind.some_meal, one)
         elif one.stance == Stance.wanted:
             draft.not_understood.append(f"{one.name}: no restaurant of this world has it")
