@@ -84,7 +84,6 @@ def read_dates(passage: Passage, draft: QueryDraft, today: date) -> None:
         today: a date without a year is the next such day from this one on.
     """
     dates = sorted(_find_dates(passage), key=lambda one: (one.begin, one.end))
-    passage.mark_spans(*[found.span() for found in re.finditer(rf"\b{_WEEKDAY_NAME}s?\b", passage.text, re.IGNORECASE)])
     days = list(_complete_days(dates, draft, today))
     if len(days) == len(dates):
         _check_weekdays(passage, dates, days, draft)
@@ -108,6 +107,8 @@ def _check_weekdays(passage: Passage, dates: list[_WrittenDate], days: list[date
     for found in re.finditer(rf"\b{_WEEKDAY_NAME}\b", passage.text, re.IGNORECASE):
         near = [day for one, day in both if _BEFORE_DAY.fullmatch(passage.text[found.end() : one.begin])]
         near = near or [day for one, day in both if _BEHIND_DAY.fullmatch(passage.text[one.end : found.start()])]
+        if near:
+            passage.mark_spans(found.span())
         if near and not found.group().casefold().startswith(_WEEKDAYS[near[0].weekday()]):
             problem = f"{near[0]} is a {near[0]:%A}, not a {found.group()}"
             draft.add_problem("dates", problem, "correct the weekday or the date")

@@ -133,6 +133,8 @@ class Passage:
         if len(negations) > 2 or asks or _FORMS["if"].search(self.text[left_begin:right_end]):
             return Stance.unclear
         # "We do not miss shared rooms": of an unknown word between them nobody knows what it does to the negation.
+        if not negations and any(_FORMS["doubt"].search(part) for part in (before, behind)):
+            return Stance.unclear
         near = negations if len(negations) == 1 else [] if negations else only[:1]
         for one in near:
             between = min(one[1], end), max(begin, one[0])

@@ -80,6 +80,9 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
     for amount, one in amounts:
         part, units = _find_use(passage, one)
         before = text[passage.clause_span(one.start())[0] : one.start()]
+        if beside := _MONEY_FORMS["excluded"].match(text[one.end() :]):  # "$900 without the flights" is no wish
+            draft.not_understood.append(text[one.start() : one.end() + beside.end()])
+            passage.mark_spans((one.end(), one.end() + beside.end()))
         if _MONEY_FORMS["floor"].search(before):
             draft.not_understood.append(passage.quote_clause(one.start()))
         elif part:
@@ -112,6 +115,8 @@ def _find_use(passage: Passage, money: re.Match[str]) -> tuple[str, frozenset[st
     before = passage.text[begin : money.start()]
     if not units & {"day", "night", "meal"} and _MONEY_FORMS["daily"].search(before):
         units.add("day")
+    if _MONEY_FORMS["each"].search(before):
+        units.add("person")
     what = _MONEY_FORMS["for_what"].match(passage.text[at:end]) or _MONEY_FORMS["what_costs"].search(before)
     what = what or (_MONEY_FORMS["beside"].search(before) if units else None)
     if what is not None and what.re is _MONEY_FORMS["for_what"]:

@@ -33,7 +33,7 @@ _FROM_BEHIND, _TO_BEHIND = (
         re.IGNORECASE,
     )
     for verbs, nouns in (
-        ("live|start|begin|leave|depart|come from|set (?:off|out)|from|based", "home(?: town)?|base|start\w*|origin"),
+        ("live|start|begin|leave|depart|come from|set (?:off|out)|from|based", r"home(?: town)?|base|start\w*|origin"),
         ("go|going|head(?:ed|ing)|bound|travel(?:ling)?|fly(?:ing)?|visit|stay", "destination|goal|aim"),
     )
 )

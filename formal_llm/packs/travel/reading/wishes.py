@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from functools import cache
 
@@ -24,6 +25,12 @@ _PARTS = {
 }  # fmt: skip
 #: The wishes that a mention expresses without a word such as "want".
 _BY_DEFAULT = (WishKind.rooms, WishKind.some_meal, WishKind.visit)
+#: The wishes for one day of the trip, and which.
+_ON_DAYS = {WishKind.leave_after: "first", WishKind.arrive_by: "first", WishKind.home_by: "last"}
+_DAY_NAME = re.compile(
+    r"\b(first|second|third|last|next|every|each)\s+(?:\w+\s+)?(?:day|morning)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b",
+    re.IGNORECASE,
+)
 _RATED_PLACES = {"res": "restaurant", "sig": "sight", "att": "sight"}
 
 
@@ -57,8 +64,8 @@ def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str], si
     _read_food(passage, draft, cuisines)
     for wish in list(draft.wishes):  # "We are past the age for parties": an unknown word may mean the opposite
         begin = passage.text.find(wish.text)
-        doubtful = _FORMS["about_us"].search(wish.text) and not passage.is_plain(begin, begin + len(wish.text))
-        if doubtful and (wish.kind in _BY_DEFAULT or wish.names[:1] in (("smoking",), ("parties",))):
+        doubtful = _FORMS["states"].search(wish.text) and not passage.is_plain(begin, begin + len(wish.text))
+        if doubtful and (wish.kind in _BY_DEFAULT or wish.names[:1] in (("smoking",), ("parties",), ("pets",))):
             draft.wishes.remove(wish)
             draft.not_understood.append(wish.text)
 
@@ -101,9 +108,8 @@ def _find_mentions(
         # "No flights on Sundays": what is excluded is less than what is mentioned.
         behind = passage.text[one.end : passage.clause_span(one.begin)[1]]
         rest = re.split(r"\b(?:and|or|nor|but|so|as|because|since)\b", behind)[0]
-        if one.stance == Stance.excluded and (
-            _FORMS["qualified"].search(rest) or not passage.is_plain(one.end, one.end + len(rest))
-        ):
+        partly = _FORMS["qualified"].search(rest) or not passage.is_plain(one.end, one.end + len(rest))
+        if (one.stance == Stance.excluded and partly) or (one.stance == Stance.only and _FORMS["timed"].search(rest)):
             one.stance = Stance.unclear
     for place, one in enumerate(mentions):  # "I fear flying, but book a plane": the text contradicts itself
         for two in mentions[:place]:
@@ -147,11 +153,31 @@ def _read_numbered(passage: Passage, draft: QueryDraft) -> None:
                 number = minute_of(words["time"])
             what = (words.get("what") or words.get("which") or "").casefold()[:3]
             names = (_RATED_PLACES.get(what, "bed"),) if what else ()
-            if number is not None and passage.find_stance(*found.span()) in (Stance.wanted, Stance.only):
+            other_day = kind in _ON_DAYS and _names_other_day(passage, found.start(), draft, _ON_DAYS[kind])
+            if (
+                number is not None
+                and not other_day
+                and passage.find_stance(*found.span()) in (Stance.wanted, Stance.only)
+            ):
                 draft.wishes.append(TripWish(WishKind(kind), names, (number,), found.group()))
             else:
                 draft.not_understood.append(passage.quote_clause(found.start()))
             passage.mark_spans(found.span())
+
+
+def _names_other_day(passage: Passage, place: int, draft: QueryDraft, ordinal: str) -> bool:
+    """Return whether a sentence names a day that is not the first one, or the last one."""
+    sentence = passage.text[slice(*passage.sentence_span(place))]
+    day = draft.first
+    if ordinal == "last" and (draft.last or (day and draft.days)):
+        day = draft.last or (day and day + timedelta((draft.days or 1) - 1))
+    named = [*_DAY_NAME.finditer(sentence)]
+    return any(
+        found[1].casefold() != ordinal
+        if found[1]
+        else day is None or f"{day:%A}".casefold() != found.group().casefold()
+        for found in named
+    )
 
 
 def _read_sights(passage: Passage, draft: QueryDraft, sights: Iterable[str]) -> None:
@@ -179,6 +205,8 @@ def _read_transport(passage: Passage, draft: QueryDraft) -> None:
         if one.stance == Stance.wanted and (licence or plain) and not _FORMS["asks"].search(before):
             one.stance = Stance.open
             flown = [one.name] if plain else flown
+        if _FORMS["rather"].search(passage.text[begin:end]):
+            one.stance = Stance.unclear  # a preference is no ban
         if one.stance == Stance.excluded or (one.stance == Stance.open and _FORMS["spared"].search(before)):
             _add_wish(passage, draft, WishKind.no_mode, one)
         elif one.stance == Stance.only or (one.stance == Stance.wanted and (_FORMS["by"].search(before) or only)):

@@ -193,6 +193,7 @@ def test_no_trap_is_inverted_and_none_is_lost(half: str) -> None:
     ("text", "first", "days", "people", "budget"),
     [
         ("next Friday to Sunday for two, $800", date(2022, 1, 7), 3, 2, 800),
+        ("Monday to Wednesday of next week for two, $800", date(2022, 1, 3), 3, 2, 800),
         ("tomorrow for 2 days and one person, $100 a day", date(2022, 1, 2), 2, 1, 200),
         ("for us two, in two weeks, for 4 days, $50 per person per day", date(2022, 1, 15), 4, 2, 400),
         ("on March 1st for a fortnight for 2 people, $1,000 each", date(2022, 3, 1), 14, 2, 2000),
