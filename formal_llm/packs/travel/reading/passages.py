@@ -140,8 +140,9 @@ class Passage:
             between = min(one[1], end), max(begin, one[0])
             if not self.is_plain(*between) or (negations and _FORMS["partly"].search(self.text[slice(*between)])):
                 return Stance.unclear
-        if near == only[:1] and near and near[0][0] > end and not self.is_plain(end, right_end):
-            return Stance.unclear  # "only in an emergency"
+        if near == only[:1] and near and near[0][0] > end:
+            if _FORMS["verb"].search(self.text[end : near[0][0]]) or not self.is_plain(end, right_end):
+                return Stance.unclear  # "a car would only cost money", "only in an emergency"
         return Stance.excluded if len(negations) == 1 else Stance.only if near else Stance.wanted
 
     def _find_spans(self, name: str, *parts: tuple[int, str]) -> list[tuple[int, int]]:

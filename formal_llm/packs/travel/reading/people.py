@@ -30,12 +30,11 @@ def read_people(passage: Passage, draft: QueryDraft) -> None:
     if not found:
         for form in _TOTALS.values():
             found += [(_count_people(one), one.span()) for one in form.finditer(text) if passage.is_free(*one.span())]
-    if not found:
-        few = [[(count, one.span()) for one in _FORMS[name].finditer(text)] for name, count in _FEW]
-        found = next(filter(None, few), [])
-    else:
-        passage.mark_spans(*[one.span() for name, _ in _FEW for one in _FORMS[name].finditer(text)])
-    passage.mark_spans(*[span for _, span in found])
+    few = [(count, one.span()) for name, count in _FEW for one in _FORMS[name].finditer(text)]
+    if found:
+        draft.not_understood += [text[slice(*span)] for count, span in few if count > max(found)[0]]
+    passage.mark_spans(*[span for _, span in [*found, *few]])
+    found = found or [one for one in few if one[0] == few[0][0]]
     counts = list(dict.fromkeys(count for count, _ in found))
     if len(counts) > 1:
         parts = " and ".join(repr(text[begin:end]) for _, (begin, end) in found)
@@ -91,6 +90,8 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
             more += amount
         else:
             budgets.setdefault((amount, units), one)
+    for amount, units in [key for key in budgets if key[1]]:  # "$900 ... The $900 is for each of us"
+        budgets.pop((amount, frozenset()), None)
     whole = [key for key in budgets if not key[1]]
     for key in [key for key in budgets if len(whole) == 1 and "day" in key[1]]:  # besides one for the whole trip
         _add_bound(passage, draft, "trip", key[1], key[0], budgets.pop(key))
@@ -122,6 +123,8 @@ def _find_use(passage: Passage, money: re.Match[str]) -> tuple[str, frozenset[st
     if what is not None and what.re is _MONEY_FORMS["for_what"]:
         passage.mark_spans((at, at + what.end()))
     part = next((name for name, word in what.groupdict().items() if word), "") if what else ""
+    if part == "meals" and what and re.search(r"\ba\s", what.group()):
+        units.add("meal")
     return part or ("bed" if "night" in units else "meals" if "meal" in units else ""), frozenset(units)
 
 

@@ -87,6 +87,8 @@ def _find_mentions(
             continue
         one = _Topic(name, *found.span(), passage.find_stance(*found.span()), found.start())
         last = mentions[-1] if mentions else None
+        if last and last.stance in (Stance.excluded, Stance.open) and _FORMS["but_not"].search(passage.text[last.end : one.begin]):
+            one.stance = Stance.wanted  # "We can skip the Park, but not the Mill"
         if last and _FORMS["and"].fullmatch(passage.text[last.end : one.begin]):
             one.group = last.group
             alone = _FORMS["allowed"].match(passage.text[one.end :])
