@@ -120,8 +120,9 @@ def _find_use(passage: Passage, money: re.Match[str]) -> tuple[str, frozenset[st
         units.add("person")
     what = _MONEY_FORMS["for_what"].match(passage.text[at:end]) or _MONEY_FORMS["what_costs"].search(before)
     what = what or (_MONEY_FORMS["beside"].search(before) if units else None)
-    if what is not None and what.re is _MONEY_FORMS["for_what"]:
-        passage.mark_spans((at, at + what.end()))
+    if what is not None and what.re is not _MONEY_FORMS["what_costs"]:
+        place = at if what.re is _MONEY_FORMS["for_what"] else begin
+        passage.mark_spans((place + what.start(), place + what.end()))
     part = next((name for name, word in what.groupdict().items() if word), "") if what else ""
     if part == "meals" and what and re.search(r"\ba\s", what.group()):
         units.add("meal")

@@ -100,19 +100,19 @@ def _find_mentions(
         mentions.append(one)
     passage.mark_spans(*[(one.begin, one.end) for one in mentions])
     for one in mentions:
-        # "I like Chinese food, but she does not, so leave it out".
-        behind = passage.text[one.end : passage.sentence_span(one.begin)[1]]
-        later = list(_FORMS["refused"].finditer(behind)) if one.stance in (Stance.wanted, Stance.open) else []
-        if later:
-            one.stance = Stance.excluded if one is mentions[-1] and any(found[1] for found in later) else Stance.unclear
-            passage.mark_spans(*[(one.end + found.start(), one.end + found.end()) for found in later])
-    for one in mentions:
         # "No flights on Sundays": what is excluded is less than what is mentioned.
         behind = passage.text[one.end : passage.clause_span(one.begin)[1]]
         rest = re.split(r"\b(?:and|or|nor|but|so|as|because|since)\b", behind)[0]
         partly = _FORMS["qualified"].search(rest) or not passage.is_plain(one.end, one.end + len(rest))
         if (one.stance == Stance.excluded and partly) or (one.stance == Stance.only and _FORMS["timed"].search(rest)):
             one.stance = Stance.unclear
+    for one in mentions:
+        # "I like Chinese food, but she does not, so leave it out".
+        behind = passage.text[one.end : passage.sentence_span(one.begin)[1]]
+        later = list(_FORMS["refused"].finditer(behind)) if one.stance in (Stance.wanted, Stance.open) else []
+        if later:
+            one.stance = Stance.excluded if one is mentions[-1] and any(found[1] for found in later) else Stance.unclear
+            passage.mark_spans(*[(one.end + found.start(), one.end + found.end()) for found in later])
     for place, one in enumerate(mentions):  # "I fear flying, but book a plane": the text contradicts itself
         for two in mentions[:place]:
             timed = any(_FORMS["hours"].match(passage.text[each.begin :]) for each in (one, two))
