@@ -35,8 +35,8 @@ _ENDS = re.compile(
     r"\b(?:back|return\w*|end(?:s|ing)?|last day|until|till|home|conclud\w+)\b[^.!?\d]{0,25}$", re.IGNORECASE
 )
 _LENGTHS = (
-    re.compile(rf"\b(?P<count>{COUNT})[\s-]*(?:full\s+)?days?\b", re.IGNORECASE),
-    re.compile(rf"\b(?P<nights>{COUNT})[\s-]*nights?\b", re.IGNORECASE),
+    re.compile(rf"\b(?P<count>{COUNT})[\s-]*(?:full\s+)?days?\b(?!\s+later)", re.IGNORECASE),
+    re.compile(rf"\b(?P<nights>{COUNT})[\s-]*(?:nights?|days?\s+later)\b", re.IGNORECASE),
     re.compile(rf"\b(?P<weeks>{COUNT}|a|one)?(?:full |whole |entire )?[\s-]?weeks?\b(?:[\s-]long)?", re.IGNORECASE),
     re.compile(r"\b(?P<named>fortnight)\b", re.IGNORECASE),
 )

@@ -115,7 +115,8 @@ class Passage:
         if begun and _FORMS["supposes"].search(begun[-1]):
             before = begun[-1] + before
         # "Avoid, if possible, any flights": a clause without a verb of its own continues the one before.
-        earlier = [span for span in self.clauses if span[1] <= left_begin][-2:]
+        first, last = self.sentence_span(begin)
+        earlier = [span for span in self.clauses if first <= span[0] and span[1] <= left_begin][-2:]
         for one in earlier if before.strip() in ("", "any", "the", "all") else ():
             if _FORMS["dangling"].search(self.text[slice(*one)]):
                 self.mark_spans(one)
@@ -128,7 +129,6 @@ class Passage:
         if cleft:  # "only the train that we cannot take"
             self.mark_spans((end, end + cleft.end()))
             return Stance.excluded
-        first, last = self.sentence_span(begin)
         asks = _FORMS["question"].search(self.text[first : last + 1])
         if len(negations) > 2 or asks or _FORMS["if"].search(self.text[left_begin:right_end]):
             return Stance.unclear

@@ -78,7 +78,8 @@ def read_places(passage: Passage, draft: QueryDraft, world: World) -> None:
     for one in mentions:
         if behind := _FROM_BEHIND.match(passage.text, one.end) or _TO_BEHIND.match(passage.text, one.end):
             passage.mark_spans(behind.span())
-    org, dest = _assign_roles(passage.text, mentions, world)
+    named = [one for one in mentions if not re.search(r"(?i)\bnot\s+(?:\w+\s+)?$", passage.text[: one.begin])]
+    org, dest = _assign_roles(passage.text, named, world)
     if org is None:
         draft.org = _find_unknown(_UNKNOWN_FROM, passage, mentions)
     else:

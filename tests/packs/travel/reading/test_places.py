@@ -31,6 +31,7 @@ def read(text: str) -> QueryDraft:
         ("from Oriel to Vallisto, and never to Alder", "Oriel", "Vallisto", None),
         ("Vallisto is where we are headed and Oriel is where we live", "Oriel", "Vallisto", None),
         ("Oriel is our home and Vallisto our goal", "Oriel", "Vallisto", None),
+        ("Not to Alder but to Vallisto, from Oriel", "Oriel", "Vallisto", None),
         ("we go in March", None, None, None),
     ],
 )

@@ -106,6 +106,7 @@ def test_cuisines(text: str, cuisines: tuple[str, ...]) -> None:
         ("no pets in the house", ["a bed that forbids pets"]),
         ("We have no pets", []),
         ("Our dogs stay with a friend", []),
+        ("We can skip the Old Mill, but not the Museum", ["a visit to The Museum"]),
         ("We eat only vegetarian", ["vegetarian food at every meal"]),
         ("We are vegans", ["vegan food at every meal"]),
         ("We do not want to eat anything but Indian food", ["Indian food at every meal"]),
@@ -148,6 +149,7 @@ def test_wishes_without_a_field(text: str, wishes: list[str]) -> None:
         "I am scared of flying, but book a plane", "We have seen the Old Mill already", "Only one of us drives",
         "He loves French food, I don't", "French food gives him trouble",
         "We only take taxis at night", "A shared room is too loud", "On the last day leave after 10 am",
+        "A private room? Not necessary.", "Trains: yes. Flights: no", "No flights on the way home", "Parties are the last thing we need",
     ],
 )  # fmt: skip
 def test_what_is_unclear_is_not_guessed(text: str) -> None:
