@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.query import CUISINES
+from formal_llm.packs.travel.reading.dates import MONTH, WEEKDAY_NAME
 from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.numbers import COUNT, count_of
 from formal_llm.packs.travel.reading.passages import Passage
@@ -49,11 +51,7 @@ _AFTER_CITY = re.compile(r"\s*,?\s*(?:\(\s*(?:the\s+)?(?:city|town)\s*\)|(?:the\
 _NAME = r"(?P<name>[A-Z][\w.'’-]*[\w](?:[ ](?!From|To|For|On|In|And)[A-Z][\w.'’-]*[\w])*)"
 _UNKNOWN_FROM = re.compile(r"\b(?:[Ff]rom|[Dd]eparting|[Ll]eaving|[Ss]tarting (?:in|at|from))\s+" + _NAME)
 _UNKNOWN_TO = re.compile(r"\b(?:to|visit(?:ing)?|(?:cities|towns|stops|trip|days)\s+in|for|explor(?:e|ing))\s+" + _NAME)
-_NO_NAME = re.compile(
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun|Jul|"
-    r"Aug|Sept?|Oct|Nov|Dec|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|I|We|My|Our|The|USD?|American|Chinese|Italian|"
-    r"Mexican|Indian|Mediterranean|French)\b"
-)
+_NO_NAME = re.compile(rf"(?:{MONTH}|{WEEKDAY_NAME}|I|We|My|Our|The|USD?|{'|'.join(CUISINES)})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

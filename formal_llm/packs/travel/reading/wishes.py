@@ -87,7 +87,11 @@ def _find_mentions(
             continue
         one = _Topic(name, *found.span(), passage.find_stance(*found.span()), found.start())
         last = mentions[-1] if mentions else None
-        if last and last.stance in (Stance.excluded, Stance.open) and _FORMS["but_not"].search(passage.text[last.end : one.begin]):
+        if (
+            last
+            and last.stance in (Stance.excluded, Stance.open)
+            and _FORMS["but_not"].search(passage.text[last.end : one.begin])
+        ):
             one.stance = Stance.wanted  # "We can skip the Park, but not the Mill"
         if last and _FORMS["and"].fullmatch(passage.text[last.end : one.begin]):
             one.group = last.group
@@ -169,17 +173,12 @@ def _read_numbered(passage: Passage, draft: QueryDraft) -> None:
 
 def _names_other_day(passage: Passage, place: int, draft: QueryDraft, ordinal: str) -> bool:
     """Return whether a sentence names a day that is not the first one, or the last one."""
-    sentence = passage.text[slice(*passage.sentence_span(place))]
     day = draft.first
-    if ordinal == "last" and (draft.last or (day and draft.days)):
-        day = draft.last or (day and day + timedelta((draft.days or 1) - 1))
-    named = [*_DAY_NAME.finditer(sentence)]
-    return any(
-        found[1].casefold() != ordinal
-        if found[1]
-        else day is None or f"{day:%A}".casefold() != found.group().casefold()
-        for found in named
-    )
+    if day and ordinal == "last":
+        day = draft.last or (day + timedelta((draft.days or 1) - 1))
+    expected = (ordinal, f"{day:%A}".casefold() if day else "")
+    named = _DAY_NAME.finditer(passage.text, *passage.sentence_span(place))
+    return any((found[1] or found.group()).casefold() not in expected for found in named)
 
 
 def _read_sights(passage: Passage, draft: QueryDraft, sights: Iterable[str]) -> None:
@@ -297,8 +296,7 @@ def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]
         sentence = passage.text[begin:end]
         under, young = _FORMS["under"].search(sentence), _FORMS["young"].search(sentence)
         passage.mark_spans(*[(begin + one.start(), begin + one.end()) for one in (under, young) if one])
-        near = passage.text[found.end() : found.end() + 50]
-        ages = [] if under else [int(count_of(one["age"])) for one in _find_ages(passage, found.end(), near)]
+        ages = [] if under else _read_ages(passage, found.end())
         if young or ages or under:
             passage.mark_spans(found.span())
         if (under and count_of(under["age"]) <= 10) or young or any(age < 10 for age in ages):
@@ -310,20 +308,13 @@ def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]
     return wishes
 
 
-def _find_ages(passage: Passage, at: int, near: str) -> list[re.Match[str]]:
-    """Find the ages right after children: "kids are 4, 6 and 9", "our daughter is 3", "kids aged 5"."""
-    lead = re.match(r"\s*(?:\(|,)?\s*(?:are|is|aged|of|ages?)?\s*(?:aged\s*)?(?=\d|[a-z]+\b)", near, re.IGNORECASE)
-    if lead is None or not re.match(rf"{COUNT}\b", near[lead.end() :], re.IGNORECASE):
+def _read_ages(passage: Passage, at: int) -> list[int]:
+    """Read the ages right after children: "kids are 4, 6 and 9", "our daughter is 3", "kids aged 5"."""
+    found = _FORMS["ages"].match(passage.text, at, at + 50)
+    if found is None:
         return []
-    found: list[re.Match[str]] = []
-    place = lead.end()
-    while one := re.compile(rf"(?:\s*(?:,|and|,\s*and|&)\s*)?{_FORMS['ages'].pattern}", re.IGNORECASE).match(
-        near, place
-    ):
-        found.append(one)
-        passage.mark_spans((at + one.start(), at + one.end()))
-        place = one.end()
-    return found
+    passage.mark_spans(found.span())
+    return [count_of(age) for age in re.findall(rf"\b{COUNT}\b", found["ages"], re.IGNORECASE)]
 
 
 def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> None:
