@@ -12,7 +12,7 @@ Sets of queries, none of which the reader was tuned on when it was first written
   mean was written down by hand from reading each, before the reader was changed with them.
 - ``travel_traps``: 60 wishes of our own that are easy to turn round, written before anybody looked at the reader: half
   of them for tuning, half held out. Counted: read right, asked about, inverted, lost, read otherwise.
-- ``travel_traps_fresh``: 60 more by somebody who had seen neither the reader nor the first ones, halved in the same way.
+- ``travel_traps_fresh``: 60 more by somebody who had seen neither the reader nor the first ones, halved, too.
 
 "noted" is how many queries had a part that was reported as not understood.
 
@@ -54,11 +54,12 @@ TRAP_WORLD = World(
     cities={
         "Styria": ("Graz",),
         "Austria": ("Vienna",),
-        "Europe": tuple(
-            "Berlin Bergen Bristol Brno Dublin Florence Galway Hamburg Lisbon Lyon Nice Oslo Porto Prague Rome York".split()
+        "Europe": (
+            "Berlin", "Bergen", "Bristol", "Brno", "Dublin", "Florence", "Galway", "Hamburg", "Lisbon", "Lyon", "Nice",
+            "Oslo", "Porto", "Prague", "Rome", "York",
         ),
     },
-)
+)  # fmt: skip
 FIELDS = (
     "org",
     "dest",

@@ -7,7 +7,7 @@ stays behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -216,7 +216,7 @@ class QuestionBuilder:
             world=entry.fork.world,
         )
 
-    def take_first_page(self, fork: ChoiceFork, last: Set[str] = frozenset()) -> ChoiceFork:
+    def take_first_page(self, fork: ChoiceFork, last: frozenset[str] = frozenset()) -> ChoiceFork:
         """The first page of a fork; the fork itself where it is small enough, and where there are no pages."""
         return fork if self._pager is None else self._pager.make_first_page(fork, self.describe_choices, last)
 

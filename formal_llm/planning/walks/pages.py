@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, pairwise, repeat
@@ -125,7 +125,7 @@ class Pager:
                 )
 
     def make_first_page(
-        self, fork: ChoiceFork, texts: Callable[[ChoiceFork], Sequence[str]], last: Set[str] = frozenset()
+        self, fork: ChoiceFork, texts: Callable[[ChoiceFork], Sequence[str]], last: frozenset[str] = frozenset()
     ) -> ChoiceFork:
         """The first page of a fork; the fork itself where it fits on one. ``texts`` are those of its choices.
 
@@ -138,7 +138,7 @@ class Pager:
             found = fork.paged = (self, self._split_fork(fork, texts(fork)))
         return found[1]
 
-    def _split_fork(self, fork: ChoiceFork, texts: Sequence[str], last: Set[str] = frozenset()) -> ChoiceFork:
+    def _split_fork(self, fork: ChoiceFork, texts: Sequence[str], last: frozenset[str] = frozenset()) -> ChoiceFork:
         place = _ForkPages(self, fork, dict(zip((choice.index for choice in fork.choices), texts, strict=True)))
         if place.can_fit(fork.choices):
             return fork

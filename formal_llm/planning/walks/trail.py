@@ -8,7 +8,7 @@ questions, and knows of a budget only its steps and backtracks.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Set
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -363,7 +363,7 @@ class Trail:
         self.opening = False
         self._stop_at_choice(fresh, left)
 
-    def put_last(self, entry: JournalEntry, last: Set[str], left: float) -> None:
+    def put_last(self, entry: JournalEntry, last: frozenset[str], left: float) -> None:
         """Order the first page of a choice anew, with what reads one of some names last."""
         whole = self._find_fork(entry.configuration, left)
         if entry.fork is not whole and entry.fork is self.asker.take_first_page(whole) and not whole.several:
@@ -502,7 +502,7 @@ class DraftFollower:
         self._advance_walk()
         return True
 
-    def note(self, text: str, last: Set[str] = frozenset()) -> None:
+    def note(self, text: str, last: frozenset[str] = frozenset()) -> None:
         """Add a note to the question that is asked now, and announce it again if its note was another one.
 
         Where there are pages, what reads one of the names ``last`` comes last.

@@ -57,7 +57,7 @@ _FROM_TODAY = re.compile(
     rf"\b(?P<word>(?:the\s+)?day after tomorrow|tomorrow|today)\b|"
     rf"\b(?P<lead>(?:on|from|starting|leaving|this|next|this coming|coming)\s+)(?P<weekday>{WEEKDAY_NAME})\b"
     rf"(?:\s*(?:-|–|to|until|till|through)\s*(?P<end>{WEEKDAY_NAME})\b)?|"
-    rf"\b(?P<on>{WEEKDAY_NAME})(?:\s*(?:-|–|to|until|till|through)\s*(?P<till>{WEEKDAY_NAME}))?,?\s+(?:of\s+)?next week\b|"
+    rf"\b(?P<on>{WEEKDAY_NAME})(?:\s*(?:-|–|to|until|till)\s*(?P<till>{WEEKDAY_NAME}))?,?\s+(?:of\s+)?next week\b|"
     rf"(?:(?:^|[.!?,;]\s*|leaving |starting |start )in\s+(?P<count>{COUNT}|a)\s+(?P<unit>day|week)s?\b|"
     rf"\b(?P<away>{COUNT}|a)\s+(?P<units>day|week)s?\s+from\s+(?:now|today)\b)",
     re.IGNORECASE,

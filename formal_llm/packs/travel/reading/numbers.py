@@ -28,10 +28,10 @@ _NUMBER = "|".join([*reversed(_ONES), *_TENS])
 IN_WORDS = rf"(?:(?:{_NUMBER}|a)(?:[ -]+{_WORDS}){{0,4}}[ -]+(?:hundred|thousand)(?:[ -]+{_WORDS}){{0,5}})"
 
 _HOUR = "|".join(reversed(_ONES[1:13]))
-_LEAD = r"(half|(?:a\s+)?quarter)\s+(past|to)\s+"
+_LEAD = r"(?:half|(?:a\s+)?quarter)\s+(?:past|to)\s+"
 #: A time of day.
 CLOCK = (
-    rf"(?:noon|midday|midnight|(?:{_LEAD.replace('(half', '(?:half').replace('(past', '(?:past')}(?:\d{{1,2}}|{_HOUR})\b|"
+    rf"(?:noon|midday|midnight|(?:{_LEAD}(?:\d{{1,2}}|{_HOUR})\b|"
     rf"\d{{1,2}}(?::\d\d)?(?![\d/])|(?:{_HOUR})(?=\s+(?:[ap]\.?m\b|o['’]clock|in the|at night)))"
     r"\s*(?:a\.?m\b\.?|p\.?m\b\.?|o['’]clock)?"
     r"(?:\s*(?:(?:in the|(?:on )?\w+day) (?:morning|afternoon|evening)|at night))?)"
@@ -67,14 +67,14 @@ def amount_of(text: str) -> int | Decimal:
 
 def minute_of(text: str) -> int | None:
     """Return the minute of the day that :data:`CLOCK` found; None for "at 6", which may be morning or evening."""
-    found = re.match(rf"(?:{_LEAD})?(\d+|{_HOUR})\b(?::(\d\d))?(.*)", text.casefold(), re.DOTALL)
+    found = re.match(rf"({_LEAD})?(\d+|{_HOUR})\b(?::(\d\d))?(.*)", text.casefold(), re.DOTALL)
     if found is None:
         return {"midnight": 1440}.get(text.casefold(), 720)
-    hour, minutes, part = count_of(found[3]), int(found[4] or 0), found[5]
-    shift = (0 if found[1] is None else 30 if found[1] == "half" else 15) * (-1 if found[2] == "to" else 1)
+    lead, hour, minutes, part = found[1] or "", count_of(found[2]), int(found[3] or 0), found[4]
+    shift = (30 if "half" in lead else 15 if lead else 0) * (-1 if "to" in lead else 1)
     night = "night" in part and not 5 < hour < 12
     late = not night and re.search(r"p\.?m|afternoon|evening|night", part)
     named = night or late or re.search(r"a\.?m|morning", part)
-    if hour > (12 if named else 24) or minutes > 59 or not (named or found[4] or hour > 7):
+    if hour > (12 if named else 24) or minutes > 59 or not (named or found[3] or hour > 7):
         return None
     return (hour % 12 + (12 if late else 0) if named else hour) * 60 + minutes + shift

@@ -117,10 +117,10 @@ class Passage:
         # "Avoid, if possible, any flights": a clause without a verb of its own continues the one before.
         first, last = self.sentence_span(begin)
         earlier = [span for span in self.clauses if first <= span[0] and span[1] <= left_begin][-2:]
-        for one in earlier if before.strip() in ("", "any", "the", "all") else ():
-            if _FORMS["dangling"].search(self.text[slice(*one)]):
-                self.mark_spans(one)
-                return Stance.excluded
+        dangling = [one for one in earlier if _FORMS["dangling"].search(self.text[slice(*one)])]
+        if dangling and before.strip() in ("", "any", "the", "all"):
+            self.mark_spans(*dangling)
+            return Stance.excluded
         in_front, after = (begin - len(before), before), (end, behind)
         self._find_spans("subject", in_front)
         if self._find_spans("open_before", in_front) or self._find_spans("open_behind", after):
@@ -140,9 +140,9 @@ class Passage:
             between = min(one[1], end), max(begin, one[0])
             if not self.is_plain(*between) or (negations and _FORMS["partly"].search(self.text[slice(*between)])):
                 return Stance.unclear
-        if near == only[:1] and near and near[0][0] > end:
-            if _FORMS["verb"].search(self.text[end : near[0][0]]) or not self.is_plain(end, right_end):
-                return Stance.unclear  # "a car would only cost money", "only in an emergency"
+        later = self.text[end : near[0][0]] if near and near == only[:1] and near[0][0] > end else None
+        if later is not None and (_FORMS["verb"].search(later) or not self.is_plain(end, right_end)):
+            return Stance.unclear  # "a car would only cost money", "only in an emergency"
         return Stance.excluded if len(negations) == 1 else Stance.only if near else Stance.wanted
 
     def _find_spans(self, name: str, *parts: tuple[int, str]) -> list[tuple[int, int]]:

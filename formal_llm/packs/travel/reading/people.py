@@ -64,7 +64,7 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
         found = [one for one in _MONEY_FORMS["bare"].finditer(text) if passage.is_free(*one.span("a"))]
     others = [one for one in _MONEY_FORMS["other_money"].finditer(text) if passage.is_free(*one.span())]
     passage.mark_spans(*[one.span() for one in [*found, *others]])
-    amounts = [(amount_of(next(filter(None, one.groups()))), one) for one in found]
+    amounts: list[tuple[Money, re.Match[str]]] = [(amount_of(next(filter(None, one.groups()))), one) for one in found]
     for one in others if rate else ():
         exact = (amount_of(re.sub(r"[^\d.,]", "", one.group())) * rate).quantize(Decimal("0.01"), ROUND_FLOOR)
         amounts.append((dollars(exact), one))
@@ -74,8 +74,13 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
         draft.add_problem("budget", f"the budget is not in dollars: {others[0].group()}", way_out)
     elif not rate:
         draft.not_understood += [one.group() for one in others]
+    _settle_budget(passage, draft, amounts)
+
+
+def _settle_budget(passage: Passage, draft: QueryDraft, amounts: list[tuple[Money, re.Match[str]]]) -> None:
+    """Record what each amount is for."""
+    text, more = passage.text, Decimal(0)
     budgets: dict[tuple[Money, frozenset[str]], re.Match[str]] = {}
-    more: Money = 0
     for amount, one in amounts:
         part, units = _find_use(passage, one)
         before = text[passage.clause_span(one.start())[0] : one.start()]
@@ -90,7 +95,7 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
             more += amount
         else:
             budgets.setdefault((amount, units), one)
-    for amount, units in [key for key in budgets if key[1]]:  # "$900 ... The $900 is for each of us"
+    for amount in [key[0] for key in budgets if key[1]]:  # "$900 ... The $900 is for each of us"
         budgets.pop((amount, frozenset()), None)
     whole = [key for key in budgets if not key[1]]
     for key in [key for key in budgets if len(whole) == 1 and "day" in key[1]]:  # besides one for the whole trip
@@ -98,10 +103,10 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
     if len(budgets) > 1:
         listed = " and ".join(one.group().strip() for one in budgets.values())
         draft.add_problem("budget", f"there are several amounts of money: {listed}", "give one budget for all: $1,700")
-    for draft.budget, draft.budget_units in budgets:
-        draft.budget += more
-    if more:
-        draft.assumed.append(f"the budget is ${more:,} more, ${draft.budget or more:,} in all")
+    for amount, draft.budget_units in budgets:
+        draft.budget = dollars(amount + more)
+        if more:
+            draft.assumed.append(f"the budget is ${more:,} more, ${draft.budget:,} in all")
 
 
 def _find_use(passage: Passage, money: re.Match[str]) -> tuple[str, frozenset[str]]:

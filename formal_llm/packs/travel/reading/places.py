@@ -31,7 +31,7 @@ _TO = re.compile(
 #: The words behind them: "Graz is where we live".
 _FROM_BEHIND, _TO_BEHIND = (
     re.compile(
-        rf"\s+is\s+(?:where\s+(?:we|I)(?:\s+(?:all|are|want to|will|would like to))*\s+(?:{verbs})|(?:our|my|the)\s+(?:{nouns}))\b",
+        rf"\s+is\s+(?:where\s+(?:we|I)(?:\s+(?:all|are|want to|will))*\s+(?:{verbs})|(?:our|my|the)\s+(?:{nouns}))\b",
         re.IGNORECASE,
     )
     for verbs, nouns in (

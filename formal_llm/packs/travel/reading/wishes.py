@@ -103,6 +103,12 @@ def _find_mentions(
                     other.stance = one.stance if other.group == one.group else other.stance
         mentions.append(one)
     passage.mark_spans(*[(one.begin, one.end) for one in mentions])
+    _settle_stances(passage, mentions)
+    return mentions
+
+
+def _settle_stances(passage: Passage, mentions: list[_Topic]) -> None:
+    """Correct the stance of mentions by what is said elsewhere about them."""
     for one in mentions:
         # "No flights on Sundays": what is excluded is less than what is mentioned.
         behind = passage.text[one.end : passage.clause_span(one.begin)[1]]
@@ -123,7 +129,6 @@ def _find_mentions(
             apart = one.name == two.name and (one.stance == Stance.excluded) != (two.stance == Stance.excluded)
             if apart and not timed and _FORMS["contrast"].search(passage.text[two.end : one.begin]):
                 one.stance = two.stance = Stance.unclear
-    return mentions
 
 
 @cache
@@ -159,7 +164,8 @@ def _read_numbered(passage: Passage, draft: QueryDraft) -> None:
                 number = minute_of(words["time"])
             what = (words.get("what") or words.get("which") or "").casefold()[:3]
             names = (_RATED_PLACES.get(what, "bed"),) if what else ()
-            other_day = kind in _ON_DAYS and _names_other_day(passage, found.start(), draft, _ON_DAYS[kind])
+            on_day = _ON_DAYS.get(WishKind(kind))
+            other_day = on_day is not None and _names_other_day(passage, found.start(), draft, on_day)
             if (
                 number is not None
                 and not other_day

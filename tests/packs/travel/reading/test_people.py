@@ -52,7 +52,8 @@ def test_amounts_that_differ_are_not_chosen_among() -> None:
     [
         ("$300 per person", {"person"}), ("$300 each", {"person"}), ("$300 a day", {"day"}),
         ("a daily budget of $300", {"day"}), ("$300 per day per person", {"day", "person"}), ("$300 in total", set()),
-        ("we each have $300", {"person"}), ("everyone pays $300", {"person"}), ("$300 per day and person", {"day", "person"}),
+        ("we each have $300", {"person"}), ("everyone pays $300", {"person"}),
+        ("$300 per day and person", {"day", "person"}),
         ("three friends, each with $300", {"person"}), ("$300. The $300 is for each of us", {"person"}),
     ],
 )  # fmt: skip

@@ -128,8 +128,10 @@ def test_cuisines(text: str, cuisines: tuple[str, ...]) -> None:
         ("We would never say no to a flight", []),
         ("My husband would not mind a shared room and neither would I", []),
         ("Arrive by half past six in the evening", ["arriving by 18:30"]),
-        ("Nothing in the air between ten at night and six in the morning",
-         ["no flight that leaves or lands between 22:00 and 06:00"]),
+        (
+            "Nothing in the air between ten at night and six in the morning",
+            ["no flight that leaves or lands between 22:00 and 06:00"],
+        ),
     ],
 )
 def test_wishes_without_a_field(text: str, wishes: list[str]) -> None:
@@ -149,7 +151,8 @@ def test_wishes_without_a_field(text: str, wishes: list[str]) -> None:
         "I am scared of flying, but book a plane", "We have seen the Old Mill already", "Only one of us drives",
         "He loves French food, I don't", "French food gives him trouble",
         "We only take taxis at night", "A shared room is too loud", "On the last day leave after 10 am",
-        "A private room? Not necessary.", "Trains: yes. Flights: no", "No flights on the way home", "Parties are the last thing we need",
+        "A private room? Not necessary.", "Trains: yes. Flights: no", "No flights on the way home",
+        "Parties are the last thing we need",
     ],
 )  # fmt: skip
 def test_what_is_unclear_is_not_guessed(text: str) -> None:
