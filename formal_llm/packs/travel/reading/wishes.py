@@ -139,6 +139,12 @@ def _named_form(table: str) -> tuple[re.Pattern[str], Callable[[re.Match[str]], 
     return form, lambda found: list(forms)[(found.lastindex or 1) - 1]
 
 
+def _make_form(names: Iterable[str], ending: str) -> re.Pattern[str]:
+    """Return a pattern for names, the longest first."""
+    longest = sorted(map(re.escape, names), key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(longest)}){ending}(?!\w)", re.IGNORECASE)
+
+
 def _add_wish(passage: Passage, draft: QueryDraft, kind: WishKind, one: _Topic, *names: str) -> None:
     draft.wishes.append(TripWish(kind, names or (one.name,), (), passage.quote_clause(one.begin)))
 
@@ -189,9 +195,7 @@ def _names_other_day(passage: Passage, place: int, draft: QueryDraft, ordinal: s
 
 def _read_sights(passage: Passage, draft: QueryDraft, sights: Iterable[str]) -> None:
     names = {name.removeprefix("The ").casefold(): name for name in sights}
-    form = re.compile(
-        rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})(?!\w)", re.IGNORECASE
-    )
+    form = _make_form(names, "")
     kinds = {Stance.wanted: WishKind.visit, Stance.excluded: WishKind.never}
     for one in _find_mentions(passage, form, lambda found: names[found.group().casefold()]) if names else ():
         if one.stance in kinds:
@@ -326,9 +330,7 @@ def _read_ages(passage: Passage, at: int) -> list[int]:
 def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> None:
     world = {name.casefold(): name for name in [*known, *CUISINES]}
     names = {name: name for name in _DIETS} | world
-    form = re.compile(
-        rf"(?<![\w-])(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})s?\b", re.IGNORECASE
-    )
+    form = _make_form(names, "s?")
 
     def find_name(found: re.Match[str]) -> str | None:
         plain = found.group().casefold()
@@ -346,6 +348,8 @@ def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> Non
         passage.mark_spans(
             *[(begin + food.start(), begin + food.end()) for food in _FORMS["food"].finditer(passage.text[begin:end])]
         )
+        not_only = one.stance == Stance.open and _FORMS["not_only"].search(passage.text[begin : one.begin])
+        one.stance = Stance.wanted if not_only else one.stance
         partly = _FORMS["sometimes"].search(passage.text[one.end : end])
         if partly and one.stance in (Stance.only, Stance.wanted):
             draft.not_understood.append(passage.quote_clause(one.begin))
@@ -355,9 +359,7 @@ def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> Non
             groups.setdefault(one.group, []).append(one.name)
         elif one.stance == Stance.excluded:
             _add_wish(passage, draft, WishKind.no_meal, one)
-        elif one.name.casefold() in world and (
-            one.stance == Stance.wanted or _FORMS["not_only"].search(passage.text[begin : one.begin])
-        ):
+        elif one.stance == Stance.wanted and one.name.casefold() in world:
             _add_wish(passage, draft, WishKind.some_meal, one)
         elif one.stance == Stance.wanted:
             draft.not_understood.append(f"{one.name}: no restaurant of this world has it")
