@@ -608,7 +608,8 @@ class _DraftMender:
         """Ask where the draft does not continue; return how it continues after the answer."""
         walk, steps, at = self._walk, self._draft_steps, self._steps_done
         open_ = way is not None and way.whole  # the draft is legal, and does not determine which decision is meant
-        walk.note("" if open_ or not steps else self._describe_wanted_step(steps, at))
+        later = frozenset(name for step in steps.steps[at:] for name in step.names)  # the draft has a place for these
+        walk.note("" if open_ or not steps else self._describe_wanted_step(steps, at), later)
         question = walk.question
         assert question is not None
         moves, backtracks = len(walk.moves), walk.backtracks

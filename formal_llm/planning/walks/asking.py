@@ -216,9 +216,9 @@ class QuestionBuilder:
             world=entry.fork.world,
         )
 
-    def take_first_page(self, fork: ChoiceFork) -> ChoiceFork:
+    def take_first_page(self, fork: ChoiceFork, last: frozenset[str] = frozenset()) -> ChoiceFork:
         """The first page of a fork; the fork itself where it is small enough, and where there are no pages."""
-        return fork if self._pager is None else self._pager.make_first_page(fork, self.describe_choices)
+        return fork if self._pager is None else self._pager.make_first_page(fork, self.describe_choices, last)
 
     def describe_choices(self, fork: ChoiceFork) -> tuple[str, ...]:
         """The texts of all choices of a fork."""

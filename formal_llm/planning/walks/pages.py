@@ -124,18 +124,25 @@ class Pager:
                     f"{unknown('number of options for pages', function, [NAME, *known])}; no terminal carries it"
                 )
 
-    def make_first_page(self, fork: ChoiceFork, texts: Callable[[ChoiceFork], Sequence[str]]) -> ChoiceFork:
-        """The first page of a fork; the fork itself where it fits on one. ``texts`` are those of its choices."""
+    def make_first_page(
+        self, fork: ChoiceFork, texts: Callable[[ChoiceFork], Sequence[str]], last: frozenset[str] = frozenset()
+    ) -> ChoiceFork:
+        """The first page of a fork; the fork itself where it fits on one. ``texts`` are those of its choices.
+
+        What reads one of the names ``last`` comes after all else.
+        """
+        if last:
+            return self._split_fork(fork, texts(fork), last)
         found: tuple[Pager, ChoiceFork] | None = fork.paged
         if found is None or (found[0] is not self and found[0] != self):
             found = fork.paged = (self, self._split_fork(fork, texts(fork)))
         return found[1]
 
-    def _split_fork(self, fork: ChoiceFork, texts: Sequence[str]) -> ChoiceFork:
+    def _split_fork(self, fork: ChoiceFork, texts: Sequence[str], last: frozenset[str] = frozenset()) -> ChoiceFork:
         place = _ForkPages(self, fork, dict(zip((choice.index for choice in fork.choices), texts, strict=True)))
         if place.can_fit(fork.choices):
             return fork
-        ordered = place.order_choices()
+        ordered = tuple(sorted(place.order_choices(), key=lambda choice: not last.isdisjoint(choice.reads)))
         return place.make_selection_page(ordered, frozenset()) if fork.several else place.make_page(ordered, 0)
 
 

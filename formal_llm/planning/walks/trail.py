@@ -363,6 +363,12 @@ class Trail:
         self.opening = False
         self._stop_at_choice(fresh, left)
 
+    def put_last(self, entry: JournalEntry, last: frozenset[str], left: float) -> None:
+        """Order the first page of a choice anew, with what reads one of some names last."""
+        whole = self._find_fork(entry.configuration, left)
+        if entry.fork is not whole and entry.fork is self.asker.take_first_page(whole) and not whole.several:
+            entry.fork = self.asker.take_first_page(whole, last)
+
     def take_back(self, budget: Budget) -> None:
         """Return to the last choice that was asked, with all its branches.
 
@@ -496,10 +502,14 @@ class DraftFollower:
         self._advance_walk()
         return True
 
-    def note(self, text: str) -> None:
-        """Add a note to the question that is asked now, and announce it again if its note was another one."""
+    def note(self, text: str, last: frozenset[str] = frozenset()) -> None:
+        """Add a note to the question that is asked now, and announce it again if its note was another one.
+
+        Where there are pages, what reads one of the names ``last`` comes last.
+        """
         entry = self.choice
         if entry is not None and entry.note != text:
+            self._trail.put_last(entry, last, self.left)
             entry.note, entry.question = text, None
 
     def count_draft(self, tokens: TokenUsage) -> None:

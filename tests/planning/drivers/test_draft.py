@@ -43,6 +43,7 @@ from formal_llm.planning.reading.drafts import DraftStep, DraftSteps
 from formal_llm.planning.reading.reader import read_plan
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Answered, Asked, Drafted
+from formal_llm.planning.walks.pages import Pages
 from tests import oracles, strategies
 from tests.planning.drivers.writers import Drafter
 from tests.planning.wandering import CHAIN, SEASONING, TOOLS, keeps
@@ -150,6 +151,18 @@ def test_a_question_is_asked_where_the_draft_leaves_the_rules_and_says_what_it_w
     assert plan.word[:2] == ("a", "b")
     assert plan.usage.drafted + 1 == len(plan.word)
     assert plan.log_probability is None
+
+
+def test_what_the_draft_has_a_place_for_later_comes_last_among_pages() -> None:
+    class TakesTheFirst(Drafter):
+        def choose(self, question: Question) -> Answer:
+            self.asked.append(question)
+            return Answer((1,))
+
+    rules = CFG.from_string("S -> T T T\nT -> a | b | c | d | e\n%limit 1")
+    llm = TakesTheFirst(["a nothing c b"])
+    plan = Planner(rules, llm, search="draft", pages=Pages(options=3, order=lambda offer: offer.names)).plan("t")
+    assert plan.word == ("a", "d", "b") and len(llm.asked) == 1
 
 
 def test_the_rest_of_the_draft_is_taken_after_a_wrong_missing_or_needless_step() -> None:

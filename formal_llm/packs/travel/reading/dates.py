@@ -13,11 +13,11 @@ from formal_llm.packs.travel.reading.passages import Passage
 
 _MONTH_NAMES = """january february march april may june july august september october november december"""
 _MONTHS = _MONTH_NAMES.split()
-_MONTH = r"(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS) + r"|sept)\b\.?"
+MONTH = r"(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS) + r"|sept)\b\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?\b\.?"
 _TO = r"(?:-|–|—|to|until|till|til|through|thru|and|&|,\s*and|,|up to)"
-_WEEKDAY_NAME = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_WEEKDAY = rf"(?:{_WEEKDAY_NAME},?\s+)?"
+WEEKDAY_NAME = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_WEEKDAY = rf"(?:{WEEKDAY_NAME},?\s+)?"
 _MORE_DAYS = (
     rf"(?:\s*{_TO}\s*{_WEEKDAY}(?:the\s+)?{_DAY}(?![/\d]|\s*(?:people|person|adult|travel|cit|guest|friend))){{0,14}}"
 )
@@ -26,36 +26,38 @@ _FORMS = (
     re.compile(r"(?<![\d/.])(?P<y>\d{4})(?P<sign>[-/.])(?P<m>\d{1,2})(?P=sign)(?P<d>\d{1,2})(?!\d)"),
     re.compile(r"\b(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>\d{4})\b"),
     re.compile(r"\b(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})\b"),
-    re.compile(rf"\b(?P<days>{_DAY}{_MORE_DAYS})\s*(?:day\s+)?(?:of\s+)?(?P<month>{_MONTH}){_YEAR}", re.IGNORECASE),
-    re.compile(rf"\b(?P<month>{_MONTH})\s*(?:the\s+)?(?P<days>{_DAY}{_MORE_DAYS}){_YEAR}", re.IGNORECASE),
+    re.compile(rf"\b(?P<days>{_DAY}{_MORE_DAYS})\s*(?:day\s+)?(?:of\s+)?(?P<month>{MONTH}){_YEAR}", re.IGNORECASE),
+    re.compile(rf"\b(?P<month>{MONTH})\s*(?:the\s+)?(?P<days>{_DAY}{_MORE_DAYS}){_YEAR}", re.IGNORECASE),
 )
 #: A day without its month, after another date: ``from March 10th to the 12th, 2022``, ``back on the 16th``.
 _DAY_ALONE = re.compile(rf"\bthe\s+(?P<days>\d{{1,2}}(?:st|nd|rd|th)\b){_YEAR}|\b(?P<also>\d{{1,2}}(?:st|nd|rd|th)\b)")
 _ENDS = re.compile(
     r"\b(?:back|return\w*|end(?:s|ing)?|last day|until|till|home|conclud\w+)\b[^.!?\d]{0,25}$", re.IGNORECASE
 )
+#: The lengths of trips: a form, the days of one, and days besides.
 _LENGTHS = (
-    re.compile(rf"\b(?P<count>{COUNT})[\s-]*(?:full\s+)?days?\b", re.IGNORECASE),
-    re.compile(rf"\b(?P<nights>{COUNT})[\s-]*nights?\b", re.IGNORECASE),
-    re.compile(rf"\b(?P<weeks>{COUNT}|a|one)?(?:full |whole |entire )?[\s-]?weeks?\b(?:[\s-]long)?", re.IGNORECASE),
-    re.compile(r"\b(?P<named>fortnight)\b", re.IGNORECASE),
+    (rf"\b(?P<count>{COUNT})[\s-]*(?:full\s+)?days?\b(?!\s+later)", 1, 0),
+    (rf"\b(?P<count>{COUNT})[\s-]*(?:nights?|days?\s+later)\b", 1, 1),
+    (rf"\b(?:(?P<count>{COUNT}|a)[\s-]?(?:(?:full|whole|entire) )?weeks?|week)\b(?:[\s-]long)?", 7, 0),
+    (r"\bfortnight\b", 14, 0),
 )
 _VAGUE = re.compile(
-    rf"\b(around|about|roughly|by|(?:not |no )?(?:before|after|later than|earlier than))\s+(?:the )?(?:{_MONTH}\s*)?$",
+    rf"\b(around|about|roughly|by|(?:not |no )?(?:before|after|later than|earlier than))\s+(?:the )?(?:{MONTH}\s*)?$",
     re.IGNORECASE,
 )
 _WEEKEND = re.compile(r"\b(?P<long>long\s+)?weekend\b", re.IGNORECASE)
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 #: The text between a weekday and its date.
-_BEFORE_DAY = re.compile(rf",?\s+(?:the\s+)?(?:{_MONTH}\s*)?", re.IGNORECASE)
+_BEFORE_DAY = re.compile(rf",?\s+(?:the\s+)?(?:{MONTH}\s*)?", re.IGNORECASE)
 _BEHIND_DAY = re.compile(
-    rf"(?:st|nd|rd|th)?(?:\s*(?:of\s+)?{_MONTH})?(?:,?\s*\d{{4}})?(?:\s*,\s*|\s*\(|\s+)(?:an?\s+)?", re.IGNORECASE
+    rf"(?:st|nd|rd|th)?(?:\s*(?:of\s+)?{MONTH})?(?:,?\s*\d{{4}})?(?:\s*,\s*|\s*\(|\s+)(?:an?\s+)?", re.IGNORECASE
 )
 #: Dates that count from today; the end of "next Friday to Sunday" counts from its beginning.
 _FROM_TODAY = re.compile(
     rf"\b(?P<word>(?:the\s+)?day after tomorrow|tomorrow|today)\b|"
-    rf"\b(?P<lead>(?:on|from|starting|leaving|this|next|this coming|coming)\s+)(?P<weekday>{_WEEKDAY_NAME})\b"
-    rf"(?:\s*(?:-|–|to|until|till|through)\s*(?P<end>{_WEEKDAY_NAME})\b)?|"
+    rf"\b(?P<lead>(?:on|from|starting|leaving|this|next|this coming|coming)\s+)(?P<weekday>{WEEKDAY_NAME})\b"
+    rf"(?:\s*(?:-|–|to|until|till|through)\s*(?P<end>{WEEKDAY_NAME})\b)?|"
+    rf"\b(?P<on>{WEEKDAY_NAME})(?:\s*(?:-|–|to|until|till)\s*(?P<till>{WEEKDAY_NAME}))?,?\s+(?:of\s+)?next week\b|"
     rf"(?:(?:^|[.!?,;]\s*|leaving |starting |start )in\s+(?P<count>{COUNT}|a)\s+(?P<unit>day|week)s?\b|"
     rf"\b(?P<away>{COUNT}|a)\s+(?P<units>day|week)s?\s+from\s+(?:now|today)\b)",
     re.IGNORECASE,
@@ -83,7 +85,6 @@ def read_dates(passage: Passage, draft: QueryDraft, today: date) -> None:
         today: a date without a year is the next such day from this one on.
     """
     dates = sorted(_find_dates(passage), key=lambda one: (one.begin, one.end))
-    passage.mark_spans(*[found.span() for found in re.finditer(rf"\b{_WEEKDAY_NAME}s?\b", passage.text, re.IGNORECASE)])
     days = list(_complete_days(dates, draft, today))
     if len(days) == len(dates):
         _check_weekdays(passage, dates, days, draft)
@@ -104,9 +105,11 @@ def read_dates(passage: Passage, draft: QueryDraft, today: date) -> None:
 def _check_weekdays(passage: Passage, dates: list[_WrittenDate], days: list[date], draft: QueryDraft) -> None:
     """Check that a weekday next to a date is the one of the calendar."""
     both = list(zip(dates, days, strict=True))
-    for found in re.finditer(rf"\b{_WEEKDAY_NAME}\b", passage.text, re.IGNORECASE):
+    for found in re.finditer(rf"\b{WEEKDAY_NAME}\b", passage.text, re.IGNORECASE):
         near = [day for one, day in both if _BEFORE_DAY.fullmatch(passage.text[found.end() : one.begin])]
         near = near or [day for one, day in both if _BEHIND_DAY.fullmatch(passage.text[one.end : found.start()])]
+        if near:
+            passage.mark_spans(found.span())
         if near and not found.group().casefold().startswith(_WEEKDAYS[near[0].weekday()]):
             problem = f"{near[0]} is a {near[0]:%A}, not a {found.group()}"
             draft.add_problem("dates", problem, "correct the weekday or the date")
@@ -118,7 +121,9 @@ def _find_from_today(passage: Passage, draft: QueryDraft, today: date) -> list[d
     if found is None:
         return []
     passage.mark_spans(found.span())
-    if found["weekday"]:
+    if found["on"]:
+        ahead = _days_to("monday", today) + _WEEKDAYS.index(found["on"][:3].casefold())
+    elif found["weekday"]:
         ahead = _days_to(found["weekday"], today)
         if found["lead"].strip().casefold() == "next" and today.weekday() + ahead < 7:
             both = f"{today + timedelta(ahead)} or {today + timedelta(ahead + 7)}"
@@ -129,8 +134,8 @@ def _find_from_today(passage: Passage, draft: QueryDraft, today: date) -> list[d
         count, unit = found["count"] or found["away"], found["unit"] or found["units"]
         ahead = (1 if count == "a" else count_of(count)) * (7 if unit.casefold() == "week" else 1)
     days = [today + timedelta(ahead)]
-    if found["end"]:
-        days.append(days[0] + timedelta(_days_to(found["end"], days[0])))
+    if end := found["end"] or found["till"]:
+        days.append(days[0] + timedelta(_days_to(end, days[0])))
     draft.assumed.append(f"{found.group().strip(' .,;!?')!r} is {' to '.join(f'{day:%A}, {day}' for day in days)}")
     return days
 
@@ -226,22 +231,11 @@ def _is_day(year: int, month: int, day: int, today: date) -> bool:
 
 
 def _find_lengths(passage: Passage) -> list[tuple[int, int, int]]:
-    """Find the numbers of days in the text, with their places; a week has seven days."""
+    """Find the numbers of days in the text, with their places."""
     found: list[tuple[int, int, int]] = []
-    for form in _LENGTHS:
-        for one in form.finditer(passage.text):
-            if not passage.is_free(*one.span()):
-                continue
-            group = one.lastgroup
-            if group == "named":
-                count = 14
-            elif group is None:
-                if one.group().strip().casefold() not in ("week", "week-long", "week long"):
-                    continue
-                count = 7
-            elif group == "weeks":
-                count = 7 * (1 if one["weeks"].casefold() == "a" else count_of(one["weeks"]))
-            else:
-                count = count_of(one[group]) + (1 if group == "nights" else 0)
-            found.append((count, *one.span()))
+    for form, each, besides in _LENGTHS:
+        for one in re.finditer(form, passage.text, re.IGNORECASE):
+            count = (one.groupdict().get("count") or "a").casefold()
+            if passage.is_free(*one.span()):
+                found.append((each * (1 if count == "a" else count_of(count)) + besides, *one.span()))
     return sorted(found, key=lambda one: one[1])

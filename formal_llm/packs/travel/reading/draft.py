@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from math import prod
@@ -98,19 +99,11 @@ class QueryDraft:
             units = " and ".join(sorted(self.budget_units))
             self.assumed.append(f"${each:,} for each {units} is ${self.budget:,} in all")
         constraints, wishes = arrange_wishes(self.wishes)
+        days = tuple(self.first + timedelta(day) for day in range(self.days))
         query = TravelQuery(
-            self.org,
-            self.dest,
-            self.days,
-            self.cities,
-            tuple(self.first + timedelta(day) for day in range(self.days)),
-            self.people,
-            self.budget,
-            constraints,
-            text,
-            wishes,
+            self.org, self.dest, self.days, self.cities, days, self.people, self.budget, constraints, text, wishes,
             tuple(dict.fromkeys(filter(None, self.not_understood))),
-        )
+        )  # fmt: skip
         return QueryReading(query, tuple(dict.fromkeys(self.assumed)))
 
     def _list_states(self, world: World) -> tuple[str, ...]:
@@ -121,22 +114,18 @@ class QueryDraft:
 
     def _check_places(self, world: World) -> None:
         cities, states = world.cities(), self._list_states(world)
-        reported = {name for name, _, _ in self.problems}
         if self.org is None:
-            if "org" not in reported:
-                self.add_problem("org", "it is not told in which city the trip begins", "write: from CITY")
+            self.add_problem("org", "it is not told in which city the trip begins", "write: from CITY")
         elif self.org not in cities:
             self._report_unknown("org", self.org, cities, states)
         if self.dest is None:
-            if "dest" not in reported:
-                self.add_problem("dest", "it is not told where the trip goes", "write: to CITY, or: 2 cities in STATE")
+            self.add_problem("dest", "it is not told where the trip goes", "write: to CITY, or: 2 cities in STATE")
         elif self.dest not in cities and self.dest not in states:
             self._report_unknown("dest", self.dest, [*cities, *states], ())
         elif self.dest == self.org and self.dest not in states:
             self.add_problem("dest", f"the trip begins and ends in {self.org}", "write where it goes: to CITY")
 
-    def _report_unknown(self, role: str, name: str, known: object, states: object) -> None:
-        assert isinstance(known, list | tuple) and isinstance(states, tuple)
+    def _report_unknown(self, role: str, name: str, known: Sequence[str], states: Sequence[str]) -> None:
         if name in states:
             self.add_problem(role, f"{name} is a state; the trip begins in a city", "name the city: from CITY")
             return

@@ -109,32 +109,40 @@ class Passage:
             self.mark_spans((left_begin + all_but.start(), begin))
             denied = bool(_FORMS["negations"].search(before[: all_but.start()]))
             return Stance.only if denied != all_but["all"].casefold().startswith("no") else Stance.excluded
+        cleft = _FORMS["only"].search(before) and _FORMS["cleft"].match(behind)
         behind = _FORMS["relative"].split(_FORMS["joins"].split(behind)[0])[0]
         *begun, before = _FORMS["begins"].split(_FORMS["joins"].split(before)[-1])
         if begun and _FORMS["supposes"].search(begun[-1]):
             before = begun[-1] + before
         # "Avoid, if possible, any flights": a clause without a verb of its own continues the one before.
-        earlier = [span for span in self.clauses if span[1] <= left_begin][-2:]
-        for one in earlier if before.strip() in ("", "any", "the", "all") else ():
-            if _FORMS["dangling"].search(self.text[slice(*one)]):
-                self.mark_spans(one)
-                return Stance.excluded
+        first, last = self.sentence_span(begin)
+        earlier = [span for span in self.clauses if first <= span[0] and span[1] <= left_begin][-2:]
+        dangling = [one for one in earlier if _FORMS["dangling"].search(self.text[slice(*one)])]
+        if dangling and before.strip() in ("", "any", "the", "all"):
+            self.mark_spans(*dangling)
+            return Stance.excluded
         in_front, after = (begin - len(before), before), (end, behind)
+        self._find_spans("subject", in_front)
         if self._find_spans("open_before", in_front) or self._find_spans("open_behind", after):
             return Stance.open
         negations, only = (self._find_spans(name, in_front, after) for name in ("negations", "only"))
-        first, last = self.sentence_span(begin)
+        if cleft:  # "only the train that we cannot take"
+            self.mark_spans((end, end + cleft.end()))
+            return Stance.excluded
         asks = _FORMS["question"].search(self.text[first : last + 1])
         if len(negations) > 2 or asks or _FORMS["if"].search(self.text[left_begin:right_end]):
             return Stance.unclear
         # "We do not miss shared rooms": of an unknown word between them nobody knows what it does to the negation.
+        if not negations and any(_FORMS["doubt"].search(part) for part in (before, behind)):
+            return Stance.unclear
         near = negations if len(negations) == 1 else [] if negations else only[:1]
         for one in near:
             between = min(one[1], end), max(begin, one[0])
             if not self.is_plain(*between) or (negations and _FORMS["partly"].search(self.text[slice(*between)])):
                 return Stance.unclear
-        if near == only[:1] and near and near[0][0] > end and not self.is_plain(end, right_end):
-            return Stance.unclear  # "only in an emergency"
+        later = self.text[end : near[0][0]] if near and near == only[:1] and near[0][0] > end else None
+        if later is not None and (_FORMS["verb"].search(later) or not self.is_plain(end, right_end)):
+            return Stance.unclear  # "a car would only cost money", "only in an emergency"
         return Stance.excluded if len(negations) == 1 else Stance.only if near else Stance.wanted
 
     def _find_spans(self, name: str, *parts: tuple[int, str]) -> list[tuple[int, int]]:

@@ -30,12 +30,11 @@ def read_people(passage: Passage, draft: QueryDraft) -> None:
     if not found:
         for form in _TOTALS.values():
             found += [(_count_people(one), one.span()) for one in form.finditer(text) if passage.is_free(*one.span())]
-    if not found:
-        few = [[(count, one.span()) for one in _FORMS[name].finditer(text)] for name, count in _FEW]
-        found = next(filter(None, few), [])
-    else:
-        passage.mark_spans(*[one.span() for name, _ in _FEW for one in _FORMS[name].finditer(text)])
-    passage.mark_spans(*[span for _, span in found])
+    few = [(count, one.span()) for name, count in _FEW for one in _FORMS[name].finditer(text)]
+    if found:
+        draft.not_understood += [text[slice(*span)] for count, span in few if count > max(found)[0]]
+    passage.mark_spans(*[span for _, span in [*found, *few]])
+    found = found or [one for one in few if one[0] == few[0][0]]
     counts = list(dict.fromkeys(count for count, _ in found))
     if len(counts) > 1:
         parts = " and ".join(repr(text[begin:end]) for _, (begin, end) in found)
@@ -65,7 +64,7 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
         found = [one for one in _MONEY_FORMS["bare"].finditer(text) if passage.is_free(*one.span("a"))]
     others = [one for one in _MONEY_FORMS["other_money"].finditer(text) if passage.is_free(*one.span())]
     passage.mark_spans(*[one.span() for one in [*found, *others]])
-    amounts = [(amount_of(next(filter(None, one.groups()))), one) for one in found]
+    amounts: list[tuple[Money, re.Match[str]]] = [(amount_of(next(filter(None, one.groups()))), one) for one in found]
     for one in others if rate else ():
         exact = (amount_of(re.sub(r"[^\d.,]", "", one.group())) * rate).quantize(Decimal("0.01"), ROUND_FLOOR)
         amounts.append((dollars(exact), one))
@@ -75,24 +74,39 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
         draft.add_problem("budget", f"the budget is not in dollars: {others[0].group()}", way_out)
     elif not rate:
         draft.not_understood += [one.group() for one in others]
+    _settle_budget(passage, draft, amounts)
+
+
+def _settle_budget(passage: Passage, draft: QueryDraft, amounts: list[tuple[Money, re.Match[str]]]) -> None:
+    """Record what each amount is for."""
+    text, more = passage.text, Decimal(0)
     budgets: dict[tuple[Money, frozenset[str]], re.Match[str]] = {}
     for amount, one in amounts:
         part, units = _find_use(passage, one)
         before = text[passage.clause_span(one.start())[0] : one.start()]
+        if beside := _MONEY_FORMS["excluded"].match(text[one.end() :]):  # "$900 without the flights" is no wish
+            draft.not_understood.append(text[one.start() : one.end() + beside.end()])
+            passage.mark_spans((one.end(), one.end() + beside.end()))
         if _MONEY_FORMS["floor"].search(before):
             draft.not_understood.append(passage.quote_clause(one.start()))
         elif part:
             _add_bound(passage, draft, part, units, amount, one)
+        elif not units and _MONEY_FORMS["more"].search(before):
+            more += amount
         else:
             budgets.setdefault((amount, units), one)
+    for amount in [key[0] for key in budgets if key[1]]:  # "$900 ... The $900 is for each of us"
+        budgets.pop((amount, frozenset()), None)
     whole = [key for key in budgets if not key[1]]
     for key in [key for key in budgets if len(whole) == 1 and "day" in key[1]]:  # besides one for the whole trip
         _add_bound(passage, draft, "trip", key[1], key[0], budgets.pop(key))
     if len(budgets) > 1:
         listed = " and ".join(one.group().strip() for one in budgets.values())
         draft.add_problem("budget", f"there are several amounts of money: {listed}", "give one budget for all: $1,700")
-    for draft.budget, draft.budget_units in budgets:
-        pass
+    for amount, draft.budget_units in budgets:
+        draft.budget = dollars(amount + more)
+        if more:
+            draft.assumed.append(f"the budget is ${more:,} more, ${draft.budget:,} in all")
 
 
 def _find_use(passage: Passage, money: re.Match[str]) -> tuple[str, frozenset[str]]:
@@ -107,11 +121,16 @@ def _find_use(passage: Passage, money: re.Match[str]) -> tuple[str, frozenset[st
     before = passage.text[begin : money.start()]
     if not units & {"day", "night", "meal"} and _MONEY_FORMS["daily"].search(before):
         units.add("day")
+    if _MONEY_FORMS["each"].search(before):
+        units.add("person")
     what = _MONEY_FORMS["for_what"].match(passage.text[at:end]) or _MONEY_FORMS["what_costs"].search(before)
     what = what or (_MONEY_FORMS["beside"].search(before) if units else None)
-    if what is not None and what.re is _MONEY_FORMS["for_what"]:
-        passage.mark_spans((at, at + what.end()))
+    if what is not None and what.re is not _MONEY_FORMS["what_costs"]:
+        place = at if what.re is _MONEY_FORMS["for_what"] else begin
+        passage.mark_spans((place + what.start(), place + what.end()))
     part = next((name for name, word in what.groupdict().items() if word), "") if what else ""
+    if part == "meals" and what and re.search(r"\ba\s", what.group()):
+        units.add("meal")
     return part or ("bed" if "night" in units else "meals" if "meal" in units else ""), frozenset(units)
 
 

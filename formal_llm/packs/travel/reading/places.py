@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.query import CUISINES
+from formal_llm.packs.travel.reading.dates import MONTH, WEEKDAY_NAME
 from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.numbers import COUNT, count_of
 from formal_llm.packs.travel.reading.passages import Passage
@@ -26,6 +28,17 @@ _TO = re.compile(
     r"\btowards?|\binto|\bfor|->|→|=>|\bin|\bat|\bthrough|\bacross|\baround|\bof)" + _OF,
     re.IGNORECASE,
 )
+#: The words behind them: "Graz is where we live".
+_FROM_BEHIND, _TO_BEHIND = (
+    re.compile(
+        rf"\s+is\s+(?:where\s+(?:we|I)(?:\s+(?:all|are|want to|will))*\s+(?:{verbs})|(?:our|my|the)\s+(?:{nouns}))\b",
+        re.IGNORECASE,
+    )
+    for verbs, nouns in (
+        ("live|start|begin|leave|depart|come from|set (?:off|out)|from|based", r"home(?: town)?|base|start\w*|origin"),
+        ("go|going|head(?:ed|ing)|bound|travel(?:ling)?|fly(?:ing)?|visit|stay", "destination|goal|aim"),
+    )
+)
 _NUMBER = re.compile(
     rf"\b(?P<count>{COUNT}|a|one|both)\s+(?:(?:different|distinct|separate|various|unique|other|solitary|single)\s+)?"
     r"(?:cities|city|towns|town|stops|stop|destinations)\b(?!\s+of\s+departure)",
@@ -38,11 +51,7 @@ _AFTER_CITY = re.compile(r"\s*,?\s*(?:\(\s*(?:the\s+)?(?:city|town)\s*\)|(?:the\
 _NAME = r"(?P<name>[A-Z][\w.'’-]*[\w](?:[ ](?!From|To|For|On|In|And)[A-Z][\w.'’-]*[\w])*)"
 _UNKNOWN_FROM = re.compile(r"\b(?:[Ff]rom|[Dd]eparting|[Ll]eaving|[Ss]tarting (?:in|at|from))\s+" + _NAME)
 _UNKNOWN_TO = re.compile(r"\b(?:to|visit(?:ing)?|(?:cities|towns|stops|trip|days)\s+in|for|explor(?:e|ing))\s+" + _NAME)
-_NO_NAME = re.compile(
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun|Jul|"
-    r"Aug|Sept?|Oct|Nov|Dec|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|I|We|My|Our|The|USD?|American|Chinese|Italian|"
-    r"Mexican|Indian|Mediterranean|French)\b"
-)
+_NO_NAME = re.compile(rf"(?:{MONTH}|{WEEKDAY_NAME}|I|We|My|Our|The|USD?|{'|'.join(CUISINES)})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,11 @@ def read_places(passage: Passage, draft: QueryDraft, world: World) -> None:
         if draft.cities is None or count > draft.cities:
             draft.cities = count
         passage.mark_spans(found.span())
-    org, dest = _assign_roles(passage.text, mentions, world)
+    for one in mentions:
+        if behind := _FROM_BEHIND.match(passage.text, one.end) or _TO_BEHIND.match(passage.text, one.end):
+            passage.mark_spans(behind.span())
+    named = [one for one in mentions if not re.search(r"(?i)\bnot\s+(?:\w+\s+)?$", passage.text[: one.begin])]
+    org, dest = _assign_roles(passage.text, named, world)
     if org is None:
         draft.org = _find_unknown(_UNKNOWN_FROM, passage, mentions)
     else:
@@ -108,9 +121,9 @@ def _assign_roles(text: str, mentions: list[_Mention], world: World) -> tuple[_M
     origins, destinations, free = [], [], []
     for one in mentions:
         before = text[max(0, one.begin - 60) : one.begin]
-        if _FROM.search(before):
+        if _FROM.search(before) or _FROM_BEHIND.match(text, one.end):
             origins.append(one)
-        elif _TO.search(before):
+        elif _TO.search(before) or _TO_BEHIND.match(text, one.end):
             destinations.append(one)
         else:
             free.append(one)

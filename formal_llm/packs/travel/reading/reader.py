@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
+from typing import Any
 
 from formal_llm.errors import QueryError
 from formal_llm.llms.driven import driven
@@ -158,25 +159,25 @@ def read_query_with(llm: Writer, text: str, world: World, today: date | None = N
     if not text.strip():
         raise QueryError(text, [("text", "there is no text", "write what is wanted: a trip from CITY to CITY ...")])
     prompt = _ASKED.format(today=today or date.today(), cuisines=", ".join(CUISINES), text=text)
-    fields = generate_object(llm, prompt, FORM, max_tokens=1024, check=_check_days).value
+    fields: Mapping[str, Any] = generate_object(llm, prompt, FORM, max_tokens=1024, check=_check_days).value
     draft = QueryDraft(
         org=_match_name(fields["org"], world.cities()),
         dest=_match_name(fields["dest"], [*world.cities(), *world.states]),
-        days=_read_whole(fields["days"]),
+        days=fields["days"],
         first=_read_day(fields["first_day"]),
         last=_read_day(fields["last_day"]),
-        cities=_read_whole(fields["cities"]),
-        people=_read_whole(fields["people"]),
+        cities=fields["cities"],
+        people=fields["people"],
         budget=None if fields["budget"] is None else dollars(fields["budget"]),
     )
     known = {name.casefold(): name for name in [*world.cuisines, *CUISINES]}
-    wanted = _read_texts(fields["cuisines"])
+    wanted = fields["cuisines"]
     fixed = Constraints(
-        _read_text(fields["house_rule"]), tuple(known[one.casefold()] for one in wanted if one.casefold() in known),
-        _read_text(fields["room_type"]), _read_text(fields["transportation"]),
+        fields["house_rule"], tuple(known[one.casefold()] for one in wanted if one.casefold() in known),
+        fields["room_type"], fields["transportation"],
     )  # fmt: skip
     draft.wishes = list(fixed.to_wishes())
-    for sentence in _read_texts(fields["not_understood"]):
+    for sentence in fields["not_understood"]:
         _read_rest(Passage(sentence), draft, world)
     draft.not_understood += [
         f"{one}: no restaurant of this world has it" for one in wanted if one.casefold() not in known
@@ -256,17 +257,5 @@ def _match_name(value: object, known: Sequence[str]) -> str | None:
     return next((name for name in known if name.casefold() == plain.casefold()), plain)
 
 
-def _read_whole(value: object) -> int | None:
-    return value if isinstance(value, int) else None
-
-
 def _read_day(value: object) -> date | None:
     return None if value is None else date.fromisoformat(str(value))
-
-
-def _read_text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-def _read_texts(value: object) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else []

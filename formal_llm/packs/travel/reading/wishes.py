@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from functools import cache
 
@@ -22,6 +23,14 @@ _PARTS = {
     "night": (1320, 360), "overnight": (1320, 360), "early morning": (0, 480), "morning": (0, 720),
     "afternoon": (720, 1080), "evening": (1080, 1440),
 }  # fmt: skip
+#: The wishes that a mention expresses without a word such as "want".
+_BY_DEFAULT = (WishKind.rooms, WishKind.some_meal, WishKind.visit)
+#: The wishes for one day of the trip, and which.
+_ON_DAYS = {WishKind.leave_after: "first", WishKind.arrive_by: "first", WishKind.home_by: "last"}
+_DAY_NAME = re.compile(
+    r"\b(first|second|third|last|next|every|each)\s+(?:\w+\s+)?(?:day|morning)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b",
+    re.IGNORECASE,
+)
 _RATED_PLACES = {"res": "restaurant", "sig": "sight", "att": "sight"}
 
 
@@ -45,14 +54,20 @@ def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str], si
         cuisines: the cuisines of the world.
         sights: the names of the sights that may be visited.
     """
-    for found in _FORMS["no_wish"].finditer(passage.text):
-        passage.mark_spans(found.span())
+    for name in ("no_wish", "echo"):
+        passage.mark_spans(*[found.span() for found in _FORMS[name].finditer(passage.text)])
     _read_numbered(passage, draft)
     _read_sights(passage, draft, sights)
     _read_transport(passage, draft)
     _read_rooms(passage, draft)
     _read_house(passage, draft)
     _read_food(passage, draft, cuisines)
+    for wish in list(draft.wishes):  # "We are past the age for parties": an unknown word may mean the opposite
+        begin = passage.text.find(wish.text)
+        doubtful = _FORMS["states"].search(wish.text) and not passage.is_plain(begin, begin + len(wish.text))
+        if doubtful and (wish.kind in _BY_DEFAULT or wish.names[:1] in (("smoking",), ("parties",), ("pets",))):
+            draft.wishes.remove(wish)
+            draft.not_understood.append(wish.text)
 
 
 def _find_mentions(
@@ -72,6 +87,12 @@ def _find_mentions(
             continue
         one = _Topic(name, *found.span(), passage.find_stance(*found.span()), found.start())
         last = mentions[-1] if mentions else None
+        if (
+            last
+            and last.stance in (Stance.excluded, Stance.open)
+            and _FORMS["but_not"].search(passage.text[last.end : one.begin])
+        ):
+            one.stance = Stance.wanted  # "We can skip the Park, but not the Mill"
         if last and _FORMS["and"].fullmatch(passage.text[last.end : one.begin]):
             one.group = last.group
             alone = _FORMS["allowed"].match(passage.text[one.end :])
@@ -82,15 +103,32 @@ def _find_mentions(
                     other.stance = one.stance if other.group == one.group else other.stance
         mentions.append(one)
     passage.mark_spans(*[(one.begin, one.end) for one in mentions])
+    _settle_stances(passage, mentions)
+    return mentions
+
+
+def _settle_stances(passage: Passage, mentions: list[_Topic]) -> None:
+    """Correct the stance of mentions by what is said elsewhere about them."""
     for one in mentions:
         # "No flights on Sundays": what is excluded is less than what is mentioned.
         behind = passage.text[one.end : passage.clause_span(one.begin)[1]]
         rest = re.split(r"\b(?:and|or|nor|but|so|as|because|since)\b", behind)[0]
-        if one.stance == Stance.excluded and (
-            _FORMS["qualified"].search(rest) or not passage.is_plain(one.end, one.end + len(rest))
-        ):
+        partly = _FORMS["qualified"].search(rest) or not passage.is_plain(one.end, one.end + len(rest))
+        if (one.stance == Stance.excluded and partly) or (one.stance == Stance.only and _FORMS["timed"].search(rest)):
             one.stance = Stance.unclear
-    return mentions
+    for one in mentions:
+        # "I like Chinese food, but she does not, so leave it out".
+        behind = passage.text[one.end : passage.sentence_span(one.begin)[1]]
+        later = list(_FORMS["refused"].finditer(behind)) if one.stance in (Stance.wanted, Stance.open) else []
+        if later:
+            one.stance = Stance.excluded if one is mentions[-1] and any(found[1] for found in later) else Stance.unclear
+            passage.mark_spans(*[(one.end + found.start(), one.end + found.end()) for found in later])
+    for place, one in enumerate(mentions):  # "I fear flying, but book a plane": the text contradicts itself
+        for two in mentions[:place]:
+            timed = any(_FORMS["hours"].match(passage.text[each.begin :]) for each in (one, two))
+            apart = one.name == two.name and (one.stance == Stance.excluded) != (two.stance == Stance.excluded)
+            if apart and not timed and _FORMS["contrast"].search(passage.text[two.end : one.begin]):
+                one.stance = two.stance = Stance.unclear
 
 
 @cache
@@ -99,6 +137,12 @@ def _named_form(table: str) -> tuple[re.Pattern[str], Callable[[re.Match[str]], 
     forms = read_forms(table)
     form = re.compile("|".join(f"({one.pattern})" for one in forms.values()), re.IGNORECASE)
     return form, lambda found: list(forms)[(found.lastindex or 1) - 1]
+
+
+def _make_form(names: Iterable[str], ending: str) -> re.Pattern[str]:
+    """Return a pattern for names, the longest first."""
+    longest = sorted(map(re.escape, names), key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(longest)}){ending}(?!\w)", re.IGNORECASE)
 
 
 def _add_wish(passage: Passage, draft: QueryDraft, kind: WishKind, one: _Topic, *names: str) -> None:
@@ -126,18 +170,32 @@ def _read_numbered(passage: Passage, draft: QueryDraft) -> None:
                 number = minute_of(words["time"])
             what = (words.get("what") or words.get("which") or "").casefold()[:3]
             names = (_RATED_PLACES.get(what, "bed"),) if what else ()
-            if number is not None and passage.find_stance(*found.span()) in (Stance.wanted, Stance.only):
+            on_day = _ON_DAYS.get(WishKind(kind))
+            other_day = on_day is not None and _names_other_day(passage, found.start(), draft, on_day)
+            if (
+                number is not None
+                and not other_day
+                and passage.find_stance(*found.span()) in (Stance.wanted, Stance.only)
+            ):
                 draft.wishes.append(TripWish(WishKind(kind), names, (number,), found.group()))
             else:
                 draft.not_understood.append(passage.quote_clause(found.start()))
             passage.mark_spans(found.span())
 
 
+def _names_other_day(passage: Passage, place: int, draft: QueryDraft, ordinal: str) -> bool:
+    """Return whether a sentence names a day that is not the first one, or the last one."""
+    day = draft.first
+    if day and ordinal == "last":
+        day = draft.last or (day + timedelta((draft.days or 1) - 1))
+    expected = (ordinal, f"{day:%A}".casefold() if day else "")
+    named = _DAY_NAME.finditer(passage.text, *passage.sentence_span(place))
+    return any((found[1] or found.group()).casefold() not in expected for found in named)
+
+
 def _read_sights(passage: Passage, draft: QueryDraft, sights: Iterable[str]) -> None:
     names = {name.removeprefix("The ").casefold(): name for name in sights}
-    form = re.compile(
-        rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})(?!\w)", re.IGNORECASE
-    )
+    form = _make_form(names, "")
     kinds = {Stance.wanted: WishKind.visit, Stance.excluded: WishKind.never}
     for one in _find_mentions(passage, form, lambda found: names[found.group().casefold()]) if names else ():
         if one.stance in kinds:
@@ -158,6 +216,8 @@ def _read_transport(passage: Passage, draft: QueryDraft) -> None:
         if one.stance == Stance.wanted and (licence or plain) and not _FORMS["asks"].search(before):
             one.stance = Stance.open
             flown = [one.name] if plain else flown
+        if _FORMS["rather"].search(passage.text[begin:end]):
+            one.stance = Stance.unclear  # a preference is no ban
         if one.stance == Stance.excluded or (one.stance == Stance.open and _FORMS["spared"].search(before)):
             _add_wish(passage, draft, WishKind.no_mode, one)
         elif one.stance == Stance.only or (one.stance == Stance.wanted and (_FORMS["by"].search(before) or only)):
@@ -246,8 +306,7 @@ def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]
         sentence = passage.text[begin:end]
         under, young = _FORMS["under"].search(sentence), _FORMS["young"].search(sentence)
         passage.mark_spans(*[(begin + one.start(), begin + one.end()) for one in (under, young) if one])
-        near = passage.text[found.end() : found.end() + 50]
-        ages = [] if under else [int(count_of(one["age"])) for one in _find_ages(passage, found.end(), near)]
+        ages = [] if under else _read_ages(passage, found.end())
         if young or ages or under:
             passage.mark_spans(found.span())
         if (under and count_of(under["age"]) <= 10) or young or any(age < 10 for age in ages):
@@ -259,28 +318,19 @@ def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]
     return wishes
 
 
-def _find_ages(passage: Passage, at: int, near: str) -> list[re.Match[str]]:
-    """Find the ages right after children: "kids are 4, 6 and 9", "our daughter is 3", "kids aged 5"."""
-    lead = re.match(r"\s*(?:\(|,)?\s*(?:are|is|aged|of|ages?)?\s*(?:aged\s*)?(?=\d|[a-z]+\b)", near, re.IGNORECASE)
-    if lead is None or not re.match(rf"{COUNT}\b", near[lead.end() :], re.IGNORECASE):
+def _read_ages(passage: Passage, at: int) -> list[int]:
+    """Read the ages right after children: "kids are 4, 6 and 9", "our daughter is 3", "kids aged 5"."""
+    found = _FORMS["ages"].match(passage.text, at, at + 50)
+    if found is None:
         return []
-    found: list[re.Match[str]] = []
-    place = lead.end()
-    while one := re.compile(rf"(?:\s*(?:,|and|,\s*and|&)\s*)?{_FORMS['ages'].pattern}", re.IGNORECASE).match(
-        near, place
-    ):
-        found.append(one)
-        passage.mark_spans((at + one.start(), at + one.end()))
-        place = one.end()
-    return found
+    passage.mark_spans(found.span())
+    return [count_of(age) for age in re.findall(rf"\b{COUNT}\b", found["ages"], re.IGNORECASE)]
 
 
 def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> None:
     world = {name.casefold(): name for name in [*known, *CUISINES]}
     names = {name: name for name in _DIETS} | world
-    form = re.compile(
-        rf"(?<![\w-])(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})s?\b", re.IGNORECASE
-    )
+    form = _make_form(names, "s?")
 
     def find_name(found: re.Match[str]) -> str | None:
         plain = found.group().casefold()
@@ -298,6 +348,8 @@ def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> Non
         passage.mark_spans(
             *[(begin + food.start(), begin + food.end()) for food in _FORMS["food"].finditer(passage.text[begin:end])]
         )
+        not_only = one.stance == Stance.open and _FORMS["not_only"].search(passage.text[begin : one.begin])
+        one.stance = Stance.wanted if not_only else one.stance
         partly = _FORMS["sometimes"].search(passage.text[one.end : end])
         if partly and one.stance in (Stance.only, Stance.wanted):
             draft.not_understood.append(passage.quote_clause(one.begin))

@@ -27,7 +27,10 @@ def test_amounts(text: str, number: int | Decimal) -> None:
     ("text", "minute"),
     [
         ("9 am", 540), ("9 a.m.", 540), ("12 am", 0), ("12 pm", 720), ("8 pm", 1200), ("8:30 pm", 1230), ("10:45", 645),
-        ("10 in the morning", 600), ("7 in the evening", 1140), ("9 at night", 1260), ("2 at night", 120),
+        ("10 in the morning", 600), ("half past six", None), ("half past nine", 570),
+        ("quarter to four in the afternoon", 945),
+        ("a quarter past 8 pm", 1215), ("ten at night", 1320), ("7 in the evening", 1140), ("9 at night", 1260),
+        ("2 at night", 120),
         ("noon", 720), ("midnight", 1440), ("18 o'clock", 1080), ("6", None), ("6:15", 375),
         ("25:00", None), ("10:75", None),
         ("13 pm", None),

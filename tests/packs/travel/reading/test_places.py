@@ -29,6 +29,9 @@ def read(text: str) -> QueryDraft:
         ("from Lindhaven to Atlantis", "Lindhaven", "Atlantis", None),
         ("from Oriel, visiting Vallisto and Casa Rima", "Oriel", "Belloro", 2),
         ("from Oriel to Vallisto, and never to Alder", "Oriel", "Vallisto", None),
+        ("Vallisto is where we are headed and Oriel is where we live", "Oriel", "Vallisto", None),
+        ("Oriel is our home and Vallisto our goal", "Oriel", "Vallisto", None),
+        ("Not to Alder but to Vallisto, from Oriel", "Oriel", "Vallisto", None),
         ("we go in March", None, None, None),
     ],
 )
