@@ -18,7 +18,7 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
+autodoc_typehints_description_target = "all"
 autodoc_preserve_defaults = True
 autoclass_content = "class"
 napoleon_google_docstring = True

@@ -74,7 +74,6 @@ class AgentRules:
     Args:
         behaviour: the order of states.
         action: the state that names a tool; None where there is none.
-        tools: the names of the tools.
         rules: more rules. One that names tools only is about the calls alone: states in between do not count for it.
         limits: bounds on states and tools.
         inner: for each tool that is an agent, its rules.
@@ -501,7 +500,6 @@ class StatesMonitor(Monitor):
     environment writes is not the writer's: a state of the environment may come if it may after some of these calls.
 
     Args:
-        rules: the rules.
         now: where the rules stand.
     """
 

@@ -92,7 +92,6 @@ class AgentTool(RunTool):
     """A tool that is an agent; made by :meth:`Agent.as_tool`.
 
     Attributes:
-        rules: the rules of the agent.
         start: begins a run of it: :meth:`Agent.start`.
         calls_in_texts: whether its calls of tools are parts of texts, of which no rule knows.
         takes_over: whether its answer is that of the run that calls it, which then ends.
@@ -165,7 +164,6 @@ class Agent(RunnableAgent):
         roles: the purposes of the states, if their markers do not determine them.
         contents: the texts that states may have.
         budget: how much a run may use: questions, requests, tokens, cost.
-        prices: the prices of tokens.
         calls: limits on each tool call.
         approve: the tools whose calls a person has to approve: the run then pauses (:class:`AgentPaused`).
         hand_over: agents that may take a run over, by name: the model calls ``hand_over_to_NAME``. It may do so where
@@ -182,7 +180,6 @@ class Agent(RunnableAgent):
         output_type: the type of the answer; None if it is a text.
         rules: the rules, including the tools.
         prompt: what the model reads before a run: the instructions, the tools, the examples.
-        temperature: the temperature of the texts.
 
     Raises:
         ResourceNotFound: there is no such behaviour, or nothing writes a state of the environment.

@@ -99,7 +99,6 @@ class RunSettings:
         roles: the purposes of the states.
         contents: the texts that states may have.
         budget: how much a run may use.
-        prices: the prices of tokens.
         calls: limits on each tool call.
         max_tokens: the maximum number of tokens of a text that the environment requests from the model.
         approve: the tools whose calls a person has to approve.

@@ -62,12 +62,7 @@ class Run:
     """A run in progress.
 
     Args:
-        settings: the settings of the agent.
         writer: the writer that turns answers of the model into states.
-        llm: the model.
-        toolkit: the tools.
-        question: the question.
-        on_event: called with each event.
         name: the name of the run, to distinguish it among many.
         prompt: what the model reads before the run.
         outer: the run that this one is part of, if its agent is called as a tool.

@@ -40,7 +40,6 @@ class Segment:
     """One state of an agent, and its text.
 
     Attributes:
-        state: the state.
         text: what was written in it, without its marker.
         source: who wrote it.
     """
@@ -96,7 +95,6 @@ class StateUsage(NamedTuple):
     Attributes:
         times: how often the state occurs in the transcript.
         corrections: how often something written in its place was corrected.
-        usage: the usage for writing it.
     """
 
     times: int
@@ -111,7 +109,6 @@ class Transcript(Drawable):
     Attributes:
         agent: the name of the behaviour.
         segments: the states in order, each with its text.
-        corrections: the corrections in order.
         took: the usage for writing each state; under an empty name, the usage between states.
     """
 

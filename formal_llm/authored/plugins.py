@@ -33,7 +33,6 @@ class Plugin:
     """A plugin that an installed package offers; nothing of it is imported.
 
     Attributes:
-        name: its name.
         package: the package, with its version.
         value: where its function is: ``MODULE:NAME``.
     """

@@ -67,7 +67,6 @@ class TableProblem(NamedTuple):
 
     Attributes:
         path: where it stands; of a key that is missing, the table that lacks it.
-        problem: what is wrong.
         expected: what could stand there.
         suggestion: the nearest known key.
     """
@@ -85,7 +84,6 @@ class TomlFile:
     Attributes:
         name: the path, as messages show it.
         text: what is written.
-        data: the table.
     """
 
     name: str

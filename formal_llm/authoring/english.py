@@ -219,7 +219,6 @@ class Sentence(NamedTuple):
     """A sentence.
 
     Attributes:
-        text: its text as written.
         at: its start in the text.
         plain: the normalized text; only a part of it if it contains two sentences.
         listed: whether it is a numbered item of a list.
@@ -294,10 +293,8 @@ class Clause:
     """A sentence that was understood.
 
     Attributes:
-        sentence: its text.
         pattern: the name of its pattern; ``"procedure"``.
         asked: its requirements on plans: formulas and limits.
-        steps: the steps that it names.
     """
 
     sentence: str
@@ -314,7 +311,6 @@ class EnglishRules:
         clauses: the sentences, in order; those of a procedure are one clause.
         steps: the steps, in order of appearance.
         text: the rules as the text of an ``.agent`` file, each formula under its sentence.
-        behaviour: the rules themselves.
         doubts: possible misreadings: two steps that may be the same.
     """
 

@@ -40,7 +40,6 @@ class NotationError(FormalLLMError, ValueError):
         problem: what is wrong, in one sentence.
         file: the name of the source, or None for a string.
         line, column: the place, counted from 1; None where the trouble is no single place.
-        source_line: the text of that line.
         expected: what could have stood there.
         suggestion: the nearest known name, or another way out.
     """

@@ -21,7 +21,6 @@ class CalibratedLLM(WrapperLLM):
     """An LLM whose probabilities are adjusted by a temperature, which does not change its choices.
 
     Args:
-        llm: the wrapped LLM.
         temperature: see :mod:`formal_llm.llms.calibration`.
 
     Raises:

@@ -165,7 +165,6 @@ class Calibration:
 
     Attributes:
         llm: its provider string.
-        temperature: the fitted temperature.
         fitted_on, measured_on: the numbers of answers.
         error_before, error_after: the expected calibration error on the answers for measuring; None without any.
         accuracy: the share of right ones among these.

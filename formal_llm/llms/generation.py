@@ -36,7 +36,6 @@ class Generated:
     """A text that a model wrote, without the stop that ended it.
 
     Attributes:
-        text: the text.
         usage: the tokens that it cost.
         ended: the stop that ended it, or an empty text if the model itself ended it. None if the text is not whole, or
             if it is not known whether the model or a stop ended it.
@@ -128,7 +127,6 @@ class ToolOffer:
     """A tool as it is offered to a model.
 
     Attributes:
-        name: its name.
         description: what it does.
         parameters: the JSON schema of the object of its arguments.
     """

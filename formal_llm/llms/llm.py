@@ -259,7 +259,6 @@ class WrapperLLM(ABC):
     counterparts if it has ``achoose``.
 
     Attributes:
-        llm: the wrapped LLM.
         name: its name: the provider string if there is one.
     """
 

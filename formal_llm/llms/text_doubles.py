@@ -129,7 +129,6 @@ class RandomTextLLM(FunctionTextLLM):
     """Writes a random number of random words.
 
     Args:
-        seed: the seed.
         words: the parts of its texts: words, markers, halves of markers, spaces.
         most: the maximum number of words in a text.
         piece: see :class:`FunctionTextLLM`.
@@ -200,9 +199,6 @@ class ScriptedTurnLLM(FunctionTurnLLM):
         turns: the turns, and the texts for other requests.
         answers: the answers to questions, see :class:`~formal_llm.llms.ScriptedLLM`.
         piece: see :class:`FunctionTextLLM`.
-
-    Attributes:
-        requests: the requests so far.
     """
 
     def __init__(self, turns: Iterable[TurnLike], answers: Iterable[AnswerLike] = (), *, piece: int = 3) -> None:
@@ -214,7 +210,6 @@ class RandomTurnLLM(FunctionTurnLLM):
     """Takes random turns: texts, calls of offered tools with random arguments, and, as a liar, whatever else.
 
     Args:
-        seed: the seed.
         words: the words of its texts, and the names of tools that it calls without being offered them.
         lies: the probability that a call is not one of an offered tool with arguments by its schema.
         piece: see :class:`FunctionTextLLM`.
@@ -242,12 +237,7 @@ class RandomTurnLLM(FunctionTurnLLM):
 
 
 class RandomObjectLLM:
-    """Writes random objects that satisfy their schemas.
-
-    Args:
-        seed: the seed.
-        words: the words of its texts.
-    """
+    """Writes random objects that satisfy their schemas."""
 
     def __init__(self, seed: int = 0, words: Sequence[str] = ("so", "then", "42", "1 + 2", "Rhine")) -> None:
         self._rng, self._words = random.Random(seed), tuple(words)

@@ -20,11 +20,7 @@ from formal_llm.llms.schemas import Schema
 
 
 class Texts:
-    """Writes by answering :class:`Writing` requests, for an LLM that accepts them.
-
-    Args:
-        choose: answers the requests.
-    """
+    """Writes by answering :class:`Writing` requests, for an LLM that accepts them."""
 
     def __init__(self, choose: Callable[[Question], Answer]) -> None:
         self._choose = choose
@@ -58,11 +54,7 @@ class Texts:
 
 
 class AsyncTexts:
-    """Writes by answering :class:`Writing` requests asynchronously, for an LLM that accepts them; see ``Texts``.
-
-    Args:
-        choose: answers the requests.
-    """
+    """Writes by answering :class:`Writing` requests asynchronously, for an LLM that accepts them; see ``Texts``."""
 
     def __init__(self, choose: Callable[[Question], Awaitable[Answer]]) -> None:
         self._choose = choose

@@ -164,7 +164,6 @@ class Assessor:
     """Determines what is known about needs.
 
     Args:
-        procedure: the procedure.
         history: the calls made so far.
         known: the values that are known, by name.
         absent: the names of values that the user does not have.

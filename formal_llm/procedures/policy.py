@@ -113,7 +113,6 @@ class PolicySentence:
 
     Attributes:
         tool: the tool before whose call it has to hold.
-        text: the sentence.
         need: what was read; a hole if it was not understood.
         by_model: whether a model chose the fact.
         doubt: what a person should look at; empty if there is nothing.
@@ -138,7 +137,6 @@ class PolicyReading:
     Attributes:
         procedure: the procedure with the needs that were read.
         needs: these needs, by tool.
-        sentences: the sentences, in order.
         unread: the lines that belong to no tool.
     """
 

@@ -185,7 +185,6 @@ class ProcedureReader:
     """A reader of one file.
 
     Args:
-        source: the file.
         lines: its lines, those left empty that declare nothing; all of them count if left out.
     """
 

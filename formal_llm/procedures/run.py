@@ -47,7 +47,6 @@ class ValuesRequest:
     """The user is asked for values.
 
     Attributes:
-        names: the names of the values.
         text: the question in words.
     """
 
@@ -83,7 +82,6 @@ class ProcedureOutcome:
         arguments: the arguments of the goal, as far as they are known.
         result: what the goal's call returned, if it was made.
         why: the facts that hold (done), that failed (declined), or that cannot be determined (handed over).
-        calls: all calls of the run.
         known: the values that the user provided.
         dropped: what the user or the model gave and was not taken over, with the reason.
         usage: the tokens that the model cost.
@@ -130,7 +128,6 @@ class ProcedureRun:
     """A run of a procedure.
 
     Args:
-        procedure: the procedure.
         request: what the user wants, in words.
         known: values that are known from the start, by name.
         goal: the goal, if it is known.

@@ -105,7 +105,6 @@ class Estimator:
     """A registered estimator: its function and its requirements.
 
     Attributes:
-        name: the name of the estimator.
         function: computes the weights of a checked group.
         unbiased: whether the expected gradient is that of the expected reward.
         least_samples: the minimum number of fresh samples; 0 if it uses none.

@@ -220,7 +220,6 @@ class Learner:
     """Performs the updates of a run, one after the other.
 
     Attributes:
-        setup: the setup of the run.
         optimizer: the optimizer of the policy's adapters.
         memory: what is known about the tasks.
         step: the number of updates performed.

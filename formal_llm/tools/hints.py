@@ -30,9 +30,6 @@ class TypeHint:
     """A type hint that has values: numbers, lists, tables, dataclasses, models, and all else that pydantic reads.
 
     Bytes are written as base64. An ``Iterable`` is a list.
-
-    Attributes:
-        annotation: the hint.
     """
 
     annotation: Any

@@ -38,7 +38,6 @@ class RayExecutor(PlanExecutor):
     single plan is identified as the cause; its error is then an ``ExecutionError``.
 
     Args:
-        toolkit: the tools.
         actors: the number of concurrent executors.
         options: the resources that Ray reserves for each of them, such as ``{"num_gpus": 1}``.
         chunk: the number of plans sent to a worker at once.

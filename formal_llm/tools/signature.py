@@ -29,12 +29,9 @@ class Parameter:
     """A parameter of a tool.
 
     Attributes:
-        name: its name.
         kind: the kind of its values in plans.
         written: the kind of what a model writes, with the bounds of an ``Annotated``; default: ``kind``.
-        description: a description in words.
         required: whether it has no default.
-        default: the default.
         by_position: whether the function receives it by its position.
     """
 
@@ -85,7 +82,6 @@ class Signature:
     """The parameters of a tool that others may set, in order.
 
     Attributes:
-        parameters: the parameters.
         declared: the JSON schema of the arguments, where a server declares it.
     """
 

@@ -45,7 +45,6 @@ class Toolkit:
     """A set of tools. Toolkits are equal if their tools and inputs are.
 
     Args:
-        tools: the tools.
         inputs: the kinds of the inputs of tasks, by terminal; default: derived from the values.
         session: saves and restores what the tools keep between calls, for runs that pause; None if they keep nothing.
 

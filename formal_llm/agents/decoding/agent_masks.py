@@ -26,7 +26,6 @@ class AgentMasks:
 
     Args:
         engine: makes the masks of a state's text.
-        markers: the markers of all states.
         contents: how the text of a state is written; free text for those that are not named.
         given: the states that the world writes.
     """

@@ -64,11 +64,7 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchema:
-    """JSON that keeps a schema.
-
-    Attributes:
-        text: the schema, as JSON text.
-    """
+    """JSON that keeps a schema."""
 
     text: str
 

@@ -71,7 +71,6 @@ class _Position:
 
     Attributes:
         monitor: the monitor after the states.
-        transcript: the transcript with the states.
         states: the states of this turn; the texts of those that are the model's own are not known yet.
         called: the number of calls among them.
         open: whether the last state names a tool whose arguments are missing.
@@ -88,11 +87,9 @@ class NativeWriter(MarkedWriter):
     """Has a model write the states of an agent by turns with calls of tools.
 
     Args:
-        llm: the model.
         behaviour: the behaviour, whose markers distinguish what the environment writes.
         instructions: the text that the model reads before the run; it may be empty, since the tools are offered.
         states: the states by which it calls tools.
-        tools: all tools of the agent.
         bounds: how much may be taken.
         temperature: 0 for the most probable texts.
         streaming: whether texts are streamed while they are written, if the model can do that.

@@ -37,7 +37,6 @@ class SegmentBegan:
     """A state has begun. The same state again, before its segment has come: its text is written anew.
 
     Attributes:
-        state: the state.
         forced: whether its marker was put there, since no other one was legal.
     """
 
@@ -58,7 +57,6 @@ class Spent:
 
     Attributes:
         state: the state that was being written when it was asked for; empty where the next one was looked for.
-        usage: what it took.
     """
 
     state: str
@@ -92,11 +90,7 @@ GOES_ON = "…"
 
 
 class Writer(ABC):
-    """Has a model write the states of an agent.
-
-    Attributes:
-        llm: the model.
-    """
+    """Has a model write the states of an agent."""
 
     llm: Model
 
@@ -232,7 +226,6 @@ class NextStates(NamedTuple):
 
     Attributes:
         states: for each legal marker its state, in the order of the alphabet.
-        may_end: whether the run may end.
         world: the states, where only the world can continue.
         shortest: the marker that begins a shortest way to an end; empty where that is to end at once.
     """
@@ -326,7 +319,6 @@ class MarkedWriter(Writer):
     """A writer that knows states by their markers.
 
     Args:
-        llm: the model.
         markers: the markers of all states, or the behaviour that has them.
         instructions: the text that the model reads before the run: its task, its tools, examples.
         bounds: how much may be taken.

@@ -36,7 +36,6 @@ class MarkerDetector:
     """Looks for markers in what a token would add to a text.
 
     Args:
-        vocabulary: the tokens of the model.
         what: what may be written, with its markers.
 
     Attributes:
@@ -113,7 +112,6 @@ class XGrammarMasks:
     """Makes masks from contents and markers, for one vocabulary.
 
     Args:
-        vocabulary: the tokens of the model.
         threads: how many threads compile a grammar.
 
     Raises:

@@ -59,7 +59,6 @@ class GraphTurns:
     """The turns of all runs of a graph, identified by a key in the graph's state.
 
     Args:
-        guard: the guard.
         approve: asks a person.
         audit: receives the record of each run.
         final: whether an answer ends a run.
@@ -141,7 +140,6 @@ class GraphNodeRun:
     """A run for one node of a graph.
 
     Attributes:
-        run: the run.
         lines: its record.
         decided: the decisions of the previous turn.
         told: the ids of the calls of the previous turn whose results are recorded.
@@ -214,7 +212,6 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
     """The tools of a LangChain agent under a guard.
 
     Args:
-        guard: the guard.
         approve: asks a person about calls that require approval. Without it the graph is interrupted with a request
             in the form of LangChain's ``HumanInTheLoopMiddleware``, which needs a checkpointer, and continues with
             ``Command(resume={"decisions": [{"type": "approve"}]})``, one decision for each call; a decision is of

@@ -56,7 +56,6 @@ class Turn(Generic[Native]):
         calls: the calls that may be made, as the provider's client represents them.
         decisions: the decision on each call of the answer, by its id.
         done: whether the answer ends the run.
-        text: the text of the answer.
     """
 
     def __init__(

@@ -88,7 +88,6 @@ class ResponsesLoop(_OpenAILoop):
 
     Args:
         run: the guard, or a run of a guard with an approval function, a record, or a state to continue from.
-        tools: the tools of the requests.
         most_early: the maximum number of consecutive premature answers that are sent back.
     """
 
@@ -126,7 +125,6 @@ class ChatLoop(_OpenAILoop):
 
     Args:
         run: the guard, or a run of a guard with an approval function, a record, or a state to continue from.
-        tools: the tools of the requests.
         most_early: the maximum number of consecutive premature answers that are sent back.
     """
 

@@ -290,7 +290,6 @@ class ModelConversation:
     """The state that the models of a run share.
 
     Args:
-        run: the run.
         hide: whether they see only tools for which some call is legal.
         most_early: the maximum number of consecutive premature answers that are sent back.
     """

@@ -355,7 +355,6 @@ class BatchedLLM:
         watch: where ids are kept, what stops the run, and to whom its progress is reported.
 
     Attributes:
-        name: the name of the model.
         together: the number of questions that it is asked together at most.
 
     Raises:

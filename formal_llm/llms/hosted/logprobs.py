@@ -44,7 +44,6 @@ class Token(NamedTuple):
     """A written token.
 
     Attributes:
-        text: its text.
         alternatives: the texts that were possible there with their log-probabilities, including the token itself.
     """
 

@@ -74,7 +74,6 @@ class OpenAIClientLLM(HostedLLM):
     """A model that is used through OpenAI's SDK.
 
     Args:
-        model: the name of the model.
         base_url, api_key, timeout, max_retries, deadline, max_bytes, client, async_client: see :class:`Connection`.
         settings, logprobs: see :class:`~formal_llm.llms.hosted.adapter.HostedLLM`.
 

@@ -21,7 +21,6 @@ class TextRequest:
         streams: whether to stream the text.
         continues: whether the one message is a text to continue.
         schema: the schema that the text must satisfy, if it is an object.
-        tools: the tools that are offered.
         must_call: whether at least one of them must be called.
     """
 
@@ -82,12 +81,10 @@ class Part(NamedTuple):
     """A part of a server's stream.
 
     Attributes:
-        text: the text.
         ended: what ended it, see :class:`~formal_llm.llms.generation.Generated`.
         usage: the usage, if this part reports it.
         last: whether only the usage may follow.
         stopped: why the text is not whole, see :class:`~formal_llm.llms.generation.Generated`.
-        calls: parts of requested calls.
     """
 
     text: str = ""

@@ -55,7 +55,6 @@ class DraftWay(NamedTuple):
     """Moves that agree with a draft.
 
     Attributes:
-        moves: the moves.
         at: after each of them, and before the first, how many steps of the draft are done with.
         whole: whether they are the whole draft and end a valid plan.
     """

@@ -79,7 +79,6 @@ class StrategyPlan(NamedTuple):
     Attributes:
         answers: the answers of the world that lead to it, each with its question.
         steps: the texts of its steps.
-        word: its word.
         ending: how it ends, where that has a text.
     """
 

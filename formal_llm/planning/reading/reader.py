@@ -70,7 +70,6 @@ class AutomatonLines:
     """The words of an automaton that lines describe.
 
     Args:
-        pda: the automaton.
         lines: the steps, from first to last; decisions may be among them.
         order: whether a run goes from the last step to the first.
         strict: whether only what is printed is understood.
@@ -214,7 +213,6 @@ class Reading:
     """What a text describes.
 
     Attributes:
-        words: the words that it contains.
         candidates: the languages of the words that it stands for.
         lines: its steps, where it is a list of steps.
         skipped: what was left out.

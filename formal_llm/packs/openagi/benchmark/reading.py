@@ -109,7 +109,6 @@ class SentenceMatcher:
     the label and the description of each tool.
 
     Args:
-        tools: the tools.
         threshold: the minimum similarity of a step to the tool that it means.
         encoder: the folder of an encoder that transformers can load; by default MiniLM.
     """
@@ -147,7 +146,6 @@ class LexicalMatcher:
     The weight of a word decreases with the number of tools whose labels or descriptions contain it.
 
     Args:
-        tools: the tools.
         threshold: the minimum weight of a step's words for the tool that it means; a word of only one tool counts 1.
     """
 

@@ -39,9 +39,6 @@ class Interval(NamedTuple):
 def compute_interval(values: Sequence[float]) -> Interval | None:
     """Compute the middle 95 % of the means of sets of tasks drawn from these, each as large as this one.
 
-    Args:
-        values: one value for each task.
-
     Returns:
         None for less than two tasks, which allow no conclusion about others.
     """
@@ -62,7 +59,6 @@ class MethodColumn:
 
     Attributes:
         llm, method: the names of the LLM and the method.
-        plans: the number of plans.
         valid: the share of valid plans, from 0 to 1.
         scores: for each group, the mean score over its tasks and repeats; None if none of its tasks was scored.
         average: the mean over all scored tasks, each counting once; None if none was scored.

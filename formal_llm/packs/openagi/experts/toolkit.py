@@ -32,9 +32,7 @@ class ExpertToolkit(Toolkit):
     """The experts as a toolkit.
 
     Attributes:
-        experts: the experts by tool.
         pool: the models in memory.
-        device: the device of the models.
         left_out: the tools whose checkpoint is not on this machine, each with a remedy.
     """
 
