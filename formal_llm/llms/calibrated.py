@@ -59,9 +59,6 @@ class CalibratedLLM(WrapperLLM):
         outcomes = all_answered(self._batched, questions)
         return [self._apply_temperature(one) if isinstance(one, Answer) else one for one in outcomes]
 
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
-
     def _apply_temperature(self, answer: Answer) -> Answer:
         likely = answer.probabilities
         # In a selection each option has a probability of its own, to which one temperature does not apply.
@@ -125,9 +122,6 @@ class SureLLM(WrapperLLM):
                 except LLMError as error:
                     outcomes[place] = error
         return outcomes
-
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
 
     def _build_doubt(self, question: Question, answer: Answer) -> Question | None:
         """Return the question for the other LLM; None if the first one is sure, or if a text was requested."""

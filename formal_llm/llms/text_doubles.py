@@ -20,6 +20,7 @@ from formal_llm.llms.generation import (
     GeneratedObject,
     Messages,
     Stream,
+    TextOptions,
     ToolOffer,
     ToolTurn,
     TurnOptions,
@@ -78,21 +79,13 @@ class FunctionTextLLM:
         usage = TokenUsage(1, size // TOKEN, -(-len(text) // TOKEN))
         return Answer((), text=text, usage=usage, ended=ended, stopped=CUT_OFF if ended is None else "")
 
-    def stream(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
+    def stream(self, messages: Messages, **how: Unpack[TextOptions]) -> Stream:
         """Like ``generate``, piece by piece."""
-        yield from self._split_pieces(
-            self.generate(messages, max_tokens=max_tokens, stop=stop, temperature=temperature)
-        )
+        yield from self._split_pieces(self.generate(messages, **how))
 
-    def stream_continuation(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
+    def stream_continuation(self, prompt: str, **how: Unpack[TextOptions]) -> Stream:
         """Like ``continue_text``, piece by piece."""
-        yield from self._split_pieces(
-            self.continue_text(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature)
-        )
+        yield from self._split_pieces(self.continue_text(prompt, **how))
 
     def _split_pieces(self, made: Generated) -> Stream:
         for at in range(0, len(made.text), self._piece):
