@@ -17,8 +17,8 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "all"
+autodoc_typehints = "both"
+autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True
 autoclass_content = "class"
 napoleon_google_docstring = True

@@ -208,7 +208,6 @@ class AgentRules:
         )
 
     def _list_following(self, place: _CallPlace, outside: KeysView[str]) -> dict[str, _CallPlace]:
-        """Where each event leads."""
         state, within, is_last, _ = place
         if place.is_naming:
             found = {

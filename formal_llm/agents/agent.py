@@ -560,7 +560,6 @@ def ensure_text_llm(llm: LLM, *, calls_tools: bool = False) -> LLM:
 
 
 def _make_hand_over(agent: Agent, name: str) -> AgentTool:
-    """Make the tool that hands a run over to another agent."""
     description = f"Hands over to {name}, which continues and gives the answer. The request is what it has to know."
     return replace(agent.as_tool(f"hand_over_to_{name}", description), takes_over=True)
 

@@ -75,8 +75,6 @@ def load_examples(name: str) -> tuple[Transcript, ...]:
 
 
 class _AgentExampleReader:
-    """Reads the examples of one text."""
-
     def __init__(self, source: SourceText, behaviour: Behaviour) -> None:
         self.source = source
         self.behaviour = behaviour

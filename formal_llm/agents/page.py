@@ -132,7 +132,6 @@ def _list_usage_rows(usage: Usage) -> dict[str, str]:
 
 
 def _render_state_table(transcript: Transcript) -> str:
-    """What each state took, as a table."""
     head = "".join(f"<th>{name}</th>" for name in ("State", "Times", "Corrections", "Requests", "Read", "Written"))
     rows = [
         (name or "between states", one.times, one.corrections, one.usage.requests, one.usage.input_tokens,

@@ -238,7 +238,6 @@ def _format_example(tool: Tool) -> str:
 
 
 def _make_example(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> object:
-    """A value of a schema, as an example."""
     if "$ref" in schema:
         schema = definitions.get(str(schema["$ref"]).rpartition("/")[2], {})
         depth -= 1

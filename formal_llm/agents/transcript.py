@@ -182,8 +182,6 @@ class Transcript(Drawable):
         monitor = Monitor(rules) if isinstance(rules, Behaviour) else rules
         return monitor.verify(self.events, repair=repair)
 
-    # -- as JSON lines ------------------------------------------------------------------------------------------
-
     def to_jsonl(self) -> str:
         """Return the transcript as JSON lines; each ends with a line break."""
         rows: list[Mapping[str, JSON]] = [{"format": _FORMAT, "agent": self.agent}]
@@ -222,8 +220,6 @@ class Transcript(Drawable):
         if agent is None:
             raise TranscriptError("the transcript is empty; its first line says whose it is")
         return cls(agent, tuple(segments), tuple(corrections), took)
-
-    # -- as text ------------------------------------------------------------------------------------------------
 
     def to_text(self, markers: Markers | Behaviour) -> str:
         """Write the text form: each segment after its marker, on a line of its own; markers inside texts are escaped.

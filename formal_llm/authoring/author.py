@@ -338,7 +338,6 @@ class _Drafting:
 
 
 def _describe_violations(draft: Draft, examples: Sequence[Example]) -> list[str]:
-    """Describe the examples that a draft violates."""
     if draft.problems or draft.rules is None:
         return []
     return [

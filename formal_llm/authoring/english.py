@@ -647,9 +647,6 @@ def _read_quietly(text: str) -> Behaviour:
         return Behaviour.from_string(text)
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
-
-
 def _write_text(name: str, steps: Iterable[str], clauses: Sequence[Clause], words: str) -> str:
     """Return the rules as the text of an ``.agent`` file."""
     lines = [f"# {line}".rstrip() for line in lines_of(words.strip())]

@@ -142,5 +142,4 @@ class SureLLM(WrapperLLM):
 
     @staticmethod
     def _add_usage(first: Answer, second: Answer) -> Answer:
-        """Return the second answer with the usage of both."""
         return replace(second, usage=first.usage + second.usage)

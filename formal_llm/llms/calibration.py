@@ -156,9 +156,6 @@ def _find_minimum(value: Callable[[float], float], low: float, high: float) -> f
     return (low + high) / 2
 
 
-# -- files -------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Calibration:
     """The temperature fitted for an LLM, and its quality on questions that were not used for fitting.

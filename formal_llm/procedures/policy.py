@@ -226,8 +226,6 @@ def _find_sections(procedure: Procedure, text: str) -> tuple[dict[str, str], lis
 
 
 class _PolicyReader:
-    """Reads the sections of a policy."""
-
     def __init__(self, procedure: Procedure, llm: LLMLike | None) -> None:
         self.reader = SentenceReader(procedure)
         self.model: LLM | None = resolve(llm) if llm is not None else None

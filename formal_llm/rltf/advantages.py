@@ -279,9 +279,6 @@ def exact(group: TaskRewards) -> PlanWeights:
     return stratified(replace(group, known=replace(group.known, repeats=(True,) * len(group.rewards))))
 
 
-# -- helpers -----------------------------------------------------------------------------------------------------------
-
-
 def _weights_of(advantages: Sequence[float]) -> PlanWeights:
     """Return weights without known plans: each advantage divided by the number of samples."""
     return PlanWeights(sampled=tuple(value / len(advantages) for value in advantages))

@@ -190,8 +190,6 @@ class RunLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- writing ------------------------------------------------------------------------------------------------
-
     def _write_entry(
         self, kind: str, step: int, data: Mapping[str, object], figures: Mapping[str, float] | None = None
     ) -> None:

@@ -125,8 +125,6 @@ class CachedReward(Reward):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- judging ------------------------------------------------------------------------------------------------
-
     def known(self, task: Task, plan: Plan) -> Judged | None:
         """Return what a plan is worth if that is known, else None. Not counted in the statistics."""
         return self._find_judgement(self._key_of(task, plan)) if self.deterministic else None
@@ -173,8 +171,6 @@ class CachedReward(Reward):
         finally:
             self._keep_judgements(unwritten)
         return fresh
-
-    # -- keeping ------------------------------------------------------------------------------------------------
 
     def _key_of(self, task: Task, plan: Plan) -> str:
         about = self._tasks.get(task)

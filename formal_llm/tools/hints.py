@@ -91,8 +91,6 @@ class TypeHint:
             raise InputError(f"it is no JSON: {error}") from None
         return self.load(text.encode())
 
-    # -- the functions of a kind ------------------------------------------------------------------------------------
-
     def load(self, data: bytes) -> object:
         """Return the value in JSON text.
 

@@ -127,7 +127,6 @@ class RayExecutor(PlanExecutor):
         return [results[job.index] for job in jobs]
 
     def _replace_worker(self, place: int) -> None:
-        """Replace a worker that is gone."""
         self._ray.kill(self._actors[place])  # in case only its machine or a result was lost
         self._actors[place] = self._make()
         self._coming[self._actors[place].ready.remote()] = place
@@ -184,8 +183,6 @@ class _Together:
 
 
 class _RayWorker:
-    """An executor in a Ray worker."""
-
     def __init__(self, toolkit: ToolSet, settings: ExecutorSettings) -> None:
         self._executor = Executor(toolkit, **settings)
 

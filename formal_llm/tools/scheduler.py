@@ -289,7 +289,6 @@ class Scheduler:
             self._give_up()
 
     def _finish_call(self, outcome: CallOutcome) -> None:
-        """Record the result of a call."""
         node = outcome.node
         assert isinstance(outcome.given, Value)
         node.value, node.state = outcome.given, outcome.state

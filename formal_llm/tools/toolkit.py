@@ -101,8 +101,6 @@ class Toolkit:
         """Return the toolkit without some tools."""
         return Toolkit([tool for tool in self if tool.name not in names], self.inputs, session=self.session)
 
-    # -- the state of tools -------------------------------------------------------------------------------------
-
     def save_state(self) -> JSON:
         """Return the state of the tools as JSON data; None if they keep none."""
         return None if self.session is None else self.session.save()

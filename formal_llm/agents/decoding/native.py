@@ -163,7 +163,6 @@ class _NativeRun(WriterRun):
     streamed: tuple[Segment, ...] = ()
 
     def _generate_steps(self) -> Steps[WriterEvent]:
-        """The events and requests of the run."""
         world = self._find_world_states(self.monitor)
         if world and len(world) == len(self.monitor.allowed()) and not self.monitor.may_stop():
             yield Due(world)
@@ -446,5 +445,4 @@ class _NativeRun(WriterRun):
 
 
 def _close_turn(texts: Sequence[str], calls: Sequence[CallRequest]) -> list[Message]:
-    """The message of a turn; none if it is empty."""
     return [ToolMessage("assistant", "\n".join(texts), calls)] if texts or calls else []

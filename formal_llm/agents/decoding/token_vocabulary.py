@@ -73,8 +73,6 @@ class TokenVocabulary:
         """What tokens stand for, one after the other; those that end a text stand for nothing."""
         return b"".join(self.pieces[token] if token < len(self.pieces) else b"" for token in tokens)
 
-    # -- tokens by how they begin -------------------------------------------------------------------------------
-
     @property
     def full_range(self) -> tuple[int, int]:
         """The range of all tokens with a text, in the order of their bytes."""

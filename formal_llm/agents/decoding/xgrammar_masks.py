@@ -95,7 +95,6 @@ class MarkerDetector:
         return None
 
     def _find_tokens_beginning(self, rest: bytes) -> tuple[int, ...]:
-        """The tokens that begin so."""
         if rest not in self._beginning:
             self._beginning[rest] = tuple(self.vocabulary.find_tokens_beginning(rest))
         return self._beginning[rest]

@@ -101,8 +101,6 @@ class Scratchpad:
             ]
         return "\n".join(lines)
 
-    # -- as JSON lines ------------------------------------------------------------------------------------------
-
     def to_jsonl(self) -> str:
         """The scratchpad as JSON lines; each ends with a line break."""
         head = [{"summary": self.summary, "summarised": self.summarised}] if self.summarised else []

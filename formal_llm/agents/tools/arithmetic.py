@@ -181,9 +181,6 @@ def to_whole(value: Number, what: str) -> int:
     return int(value)
 
 
-# -- as people write them ----------------------------------------------------------------------------------------------
-
-
 def count_decimals(value: Fraction) -> int | None:
     """How many digits a number has behind its point; None where they do not end."""
     rest, twos, fives = value.denominator, 0, 0

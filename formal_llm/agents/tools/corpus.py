@@ -66,7 +66,6 @@ def sentences(text: str) -> list[str]:
 
 
 def _is_sentence_end(line: str, end: re.Match[str]) -> bool:
-    """Whether a sentence ends at these signs."""
     if end["end"] != "." or end["close"]:
         return True
     before = line[max(0, end.start() - _REACH) : end.start()]

@@ -266,7 +266,6 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
     def _build_update(
         self, state: GuardedState, node: GraphNodeRun, decided: Sequence[tuple[Call, Decision]] = (), **more: object
     ) -> Update:
-        """Build the update of the graph's state after a node."""
         last = state["messages"][-1].id if state["messages"] else None
         return {"guard": self._turns.save_node(state.get("guard"), node, decided, **{"last": last, **more})}
 

@@ -221,5 +221,4 @@ def _refuse_unreadable(one: RequestedCall[Any]) -> Decision:
 
 
 def _format_result(value: object) -> str:
-    """Format a result for the model."""
     return value if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)

@@ -446,8 +446,6 @@ class BatchedLLM:
         else:  # the answers of the last round may not be kept
             self._service.close()
 
-    # -- one question ---------------------------------------------------------------------------------------------
-
     def _ask_adapter(
         self, question: Question, known: tuple[bytes, BatchReply] | None = None
     ) -> Answer | LLMError | _Request:

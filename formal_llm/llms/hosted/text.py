@@ -221,7 +221,6 @@ class HostedText(HostedLLM):
 
     @contextmanager
     def _convert_errors(self) -> Iterator[None]:
-        """Convert the errors of reading a stream to errors of this library."""
         try:
             yield
         except ProviderError:
@@ -237,7 +236,6 @@ class HostedText(HostedLLM):
         """Read a part of the SDK's stream."""
 
     def _read_whole(self, response: Any, request: TextRequest) -> Part:
-        """Read the SDK's response."""
         text, usage = self._read_text(response) if request.schema is None else self._read_object(response)
         return Part(text, None, usage, stopped=self._find_stop(response), calls=self._read_calls(response))
 

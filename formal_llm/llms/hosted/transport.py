@@ -347,8 +347,6 @@ def retry_after(headers: httpx2.Headers) -> float | None:
     return seconds if seconds > 0 else None
 
 
-# -- names of hosts -----------------------------------------------------------------------------------------------
-
 #: The names that were resolved, or are being resolved, and the time of that; and the seconds for which it holds.
 _NAMES: dict[tuple[int, str], tuple[Future[list[str]], float]] = {}
 _NAME_HOLDS = 60.0

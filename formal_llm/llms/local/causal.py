@@ -278,8 +278,6 @@ class CausalScorer(PromptScorer):
         self.tokens_read = counted  # trials do not count
         return [hidden[0, own.tolist()] for own in row.own]
 
-    # -- one by one ---------------------------------------------------------------------------------------------
-
     def _score_padded(self, prompts: Sequence[Prompted]) -> Iterator[tuple[list[int], torch.Tensor]]:
         """Like :meth:`_score_packed`, but each prompt with each longest answer prefix is a right-padded row."""
         import torch

@@ -233,7 +233,6 @@ def _find_unused(queue: deque[_Recording] | None) -> _Recording | None:
 
 
 def _write_line(llm: str, question: Question, outcome: Answer | InvalidAnswer) -> bytes:
-    """Return the line for a question and its outcome."""
     record: dict[str, Any] = {
         "format": _FORMAT,
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -360,7 +360,6 @@ class Planner(PlansMany):
 
     @property
     def _walk_settings(self) -> SharedSettings:
-        """The settings of every walk of this planner."""
         return {
             "wording": self.wording, "pages": self.pages, "budget": self.budget, "prices": self.prices,
             "on_event": self.on_event,
@@ -517,8 +516,6 @@ class Planner(PlansMany):
         if callback is not None:
             callback(Answered(question, answer, id=walk.id))
         return answer
-
-    # -- planning and carrying out ------------------------------------------------------------------------------
 
     def solve(
         self,

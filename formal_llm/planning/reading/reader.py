@@ -404,7 +404,6 @@ class _PlanReader:
         return Reading(candidates=(candidates,) if candidates is not None and wrong is None else (), wrong=wrong)
 
     def _read_call(self, rows: Sequence[tuple[int, str]], skipped: tuple[SkippedText, ...]) -> Reading | None:
-        """Nested calls."""
         place, row = rows[0]
         call = parse_call(row if self._strict else strip_emphasis(row)) if len(rows) == 1 else None
         if call is None:
