@@ -315,4 +315,4 @@ def _check_needs(needs: Estimator, group: TaskRewards) -> None:
                 f"{len(known.probabilities)} known ones sum to {mass:.4f}; use 'stratified' where some are not known"
             )
     elif len(known.repeats) != count and (known.repeats or known.probabilities):
-        raise ValueError(f"for {count} samples it must be told whether each is known; {len(known.repeats)} are told")
+        raise ValueError(f"for {count} samples it must be given whether each is known, not for {len(known.repeats)}")

@@ -79,7 +79,7 @@ class CachedReward(Reward):
         identity = self.reward.identity
         if identity is None and name is None and path is not None and self.deterministic:
             raise ValueError(
-                f"the reward {self.reward.name} has no identity that tells its judgements apart from those of others; "
+                f"the reward {self.reward.name} has no identity that distinguishes its judgements from others; "
                 "give the cache a name for it: CachedReward(reward, path, name=...)"
             )
         self._own = identity if name is None else {"reward": name, **self.reward.settings}

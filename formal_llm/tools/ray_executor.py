@@ -190,7 +190,7 @@ class _RayWorker:
         """Do nothing, which shows that the worker is ready."""
 
     def run(
-        self, rows: Sequence[tuple[Plan, Mapping[str, list[Value]]]], keep: bool, tell: bool
+        self, rows: Sequence[tuple[Plan, Mapping[str, list[Value]]]], keep: bool, report: bool
     ) -> Iterator[Progress | list[Result]]:
         """Yield each progress event if requested, and finally the results."""
         plans = [plan for plan, _ in rows]
@@ -198,7 +198,7 @@ class _RayWorker:
         events: SimpleQueue[Progress | None] = SimpleQueue()
         with ThreadPoolExecutor(1, thread_name_prefix="formal-llm-ray") as pool:
             running = pool.submit(
-                self._executor.run_many, plans, inputs, keep=keep, on_progress=events.put if tell else None
+                self._executor.run_many, plans, inputs, keep=keep, on_progress=events.put if report else None
             )
             running.add_done_callback(lambda _: events.put(None))
             while (event := events.get()) is not None:

@@ -142,7 +142,7 @@ class Toolkit:
         known = {name: str(kind) for name, kind in (kinds or {}).items()}
         known.update((name, str(kind)) for name, kind in self.inputs.items())
         problems = [
-            f"the kind of {name} is told, but the grammar has no such symbol"
+            f"the kind of {name} is declared, but the grammar has no such symbol"
             for name in known
             if name not in cfg.nonterminals and name not in cfg.terminals
         ]

@@ -139,7 +139,7 @@ class PlanTexts:
         self.lookahead = Lookahead(source, limits, max_states=max_states)
         automaton = self.lookahead.automaton
         if not isinstance(automaton, HasTerminals):
-            raise AutomatonError("plans are written with the texts of terminals, which this automaton does not tell")
+            raise AutomatonError("plans are written with the texts of terminals, which this automaton does not have")
         self.separator, self.begin, self.end = separator, begin, end
         self._names = Vocabulary(automaton)
         self._given = dict(texts or {})

@@ -130,7 +130,7 @@ def raise_to_power(base: Number, exponent: Number) -> Number:
     except OverflowError:
         raise ArithmeticRefusal("the power is too large") from None
     if result == 0 != base:
-        raise ArithmeticRefusal("the power is too small to be told from zero")
+        raise ArithmeticRefusal("the power is too small to be distinguished from zero")
     return check_bounds(result)
 
 

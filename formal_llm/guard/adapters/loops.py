@@ -108,7 +108,9 @@ class Turn(Generic[Native]):
             ValueError: a call has no result yet.
         """
         if missing := [one.tool for place, (one, _) in enumerate(self._asked) if place not in self._outputs]:
-            raise ValueError(f"no result was told for {', '.join(missing)}; tell it with turn.result(call, value)")
+            raise ValueError(
+                f"no result was reported for {', '.join(missing)}; report it with turn.result(call, value)"
+            )
         return self._wire.write_items([self._outputs[place] for place in range(len(self._asked))], self._said)
 
     def run(self, functions: Functions) -> list[Item]:

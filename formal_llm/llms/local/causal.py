@@ -92,7 +92,7 @@ class CausalScorer(PromptScorer):
             if reason:
                 warnings.warn(
                     f"{type(model).__name__} reads each prompt by itself, which takes more time and changes no answer. "
-                    f"It cannot be told what each token attends to: {reason} (packing='off' says so without a trial)",
+                    f"It cannot be determined what each token attends to: {reason} (packing='off' avoids the trial)",
                     stacklevel=2,
                 )
 

@@ -176,7 +176,7 @@ class Renderer:
             try:
                 known = self._trees[answers] = AnswerTree.of([self.answer_tokens(answer) for answer in answers])
             except ValueError as error:
-                raise ModelError(f"the tokenizer of {self._name} cannot tell answers apart: {error}") from error
+                raise ModelError(f"the tokenizer of {self._name} cannot distinguish answers: {error}") from error
             if len(self._trees) > _KEPT:
                 self._trees.popitem(last=False)
         return known

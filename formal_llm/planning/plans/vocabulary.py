@@ -58,7 +58,7 @@ def fingerprint_of(automaton: object) -> str:
     if isinstance(automaton, Fingerprinted):
         return automaton.fingerprint
     raise AutomatonError(
-        f"{type(automaton).__name__} has no fingerprint, by which a file tells that it belongs to it: "
+        f"{type(automaton).__name__} has no fingerprint, by which a file shows that it belongs to it: "
         "give it an attribute 'fingerprint', a text that equal automata share"
     )
 

@@ -459,7 +459,7 @@ class GrammarLines:
         line = lines[min(longest, len(lines) - 1)]
         side = "before" if backward else "after"
         if longest == len(lines):
-            problem = f"no plan is told like this: a step is missing {side} this one"
+            problem = f"no plan is written like this: a step is missing {side} this one"
         elif longest:
             problem = f"no plan has this step right {side} step {lines[longest - 1].number}"
         else:

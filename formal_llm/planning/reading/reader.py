@@ -287,7 +287,7 @@ def read_plan_text(text: str, source: Source, *, order: Order | None = None, str
     if word is None:
         word = reading.guess
     if word is None:
-        raise (reading.wrong or ReadingProblem("no plan is told like this")).to_error()
+        raise (reading.wrong or ReadingProblem("no plan is written like this")).to_error()
     return word
 
 
@@ -486,7 +486,7 @@ class _PlanReader:
         if not (candidates or words):
             guess = parsed.guess_word() if parsed is not None else moved.guess_word() if moved is not None else None
             wrong = wrong or (
-                parsed.explain_failure() if parsed is not None else ReadingProblem("no plan is told like this")
+                parsed.explain_failure() if parsed is not None else ReadingProblem("no plan is written like this")
             )
         # Numbers that are wrong are reported as they are; else an automaton is asked which steps were possible there.
         moved = None if wrong is not None and wrong.line is not None else moved
