@@ -306,9 +306,7 @@ class AgentRules:
     def list_events(self, segments: Sequence[Segment], inner: Sequence[InnerRun] = ()) -> list[Event]:
         """The events of a run: its states, and behind each action the tool that it names, where a rule speaks of it.
 
-        Args:
-            segments: the segments.
-            inner: the runs of agents that it called as tools (:attr:`Run.inner`).
+        ``inner`` are the runs of agents that it called as tools (:attr:`Run.inner`).
         """
         found: list[Event] = []
         for place, segment in enumerate(segments):

@@ -366,9 +366,7 @@ class Agent(RunnableAgent):
         The runs that the other agent begins keep the rules of both: where its rules and limits name a tool of this
         agent, they count what this agent calls. In a plan, and called directly, it is a tool like others.
 
-        Args:
-            name: the name of the tool.
-            description: what it is for, in words, for the model.
+        The model reads the ``description``: what the tool is for, in words.
 
         Raises:
             AutomatonError: this agent's behaviour never ends by itself.

@@ -50,10 +50,7 @@ class _MarkedSpan(NamedTuple):
 def read_examples(text: str, behaviour: Behaviour, file: str | None = None) -> tuple[Transcript, ...]:
     """The examples that a text holds, each a whole run that the behaviour allows.
 
-    Args:
-        text: the text.
-        behaviour: whose examples they are.
-        file: the name of the file, for messages.
+    Messages name the ``file``.
 
     Raises:
         NotationError: the first place where an example leaves the rules: line, column, caret, and what was allowed

@@ -61,9 +61,7 @@ class Roles:
     def from_markers(cls, behaviour: Behaviour, worlds: Mapping[str, World]) -> Roles:
         """The roles that markers determine.
 
-        Args:
-            behaviour: the behaviour.
-            worlds: for states of the environment what writes them, by the name of the state or its marker.
+        ``worlds`` are, for states of the environment, what writes them, by the name of the state or its marker.
 
         Raises:
             ResourceNotFound: a state of the environment that nothing writes.

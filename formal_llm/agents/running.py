@@ -189,10 +189,8 @@ class Run:
     def restore(self, state: PausedRun, approved: Mapping[str, bool | str], results: Mapping[str, str]) -> None:
         """Take up a state, before the first step.
 
-        Args:
-            state: the state.
-            approved: for calls that wait for an approval: True, or False or a reason if a person declined.
-            results: for calls whose results were missing: what they give.
+        ``approved`` has, for calls that wait for an approval, True, or False or a reason if a person
+        declined; ``results`` has what calls give whose results were missing.
 
         Raises:
             SnapshotError: the transcript is no run of this agent, or a call is not one that it waits for.

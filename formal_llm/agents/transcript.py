@@ -243,10 +243,7 @@ class Transcript(Drawable):
         If states share a marker, the first of them that the rules allow there is meant. The source of a segment is the
         environment if its state is declared so, the user for the first segment, else the model.
 
-        Args:
-            text: the text.
-            behaviour: the behaviour that has the markers.
-            monitor: the rules; by default those of the behaviour.
+        The ``monitor`` has the rules; by default those of the behaviour.
 
         Raises:
             TranscriptError: there is text before the first marker.

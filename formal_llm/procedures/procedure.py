@@ -246,9 +246,7 @@ class Procedure:
     def from_file(cls, path: str | os.PathLike[str], *, process: str | None = None) -> Procedure:
         """Read a ``.procedure`` file, or a diagram in Mermaid or BPMN (:mod:`formal_llm.procedures.diagrams`).
 
-        Args:
-            path: the file.
-            process: the id or the name of the process in a BPMN file; needed where it has several.
+        ``process`` is the id or the name of the process in a BPMN file; needed where it has several.
 
         Raises:
             NotationError: it cannot be read, or is no procedure.

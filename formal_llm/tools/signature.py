@@ -141,9 +141,7 @@ class Signature:
     def bind(self, arguments: Mapping[str, object], *, strict: bool = False) -> BoundValues:
         """Return the values that a model wrote as a JSON object.
 
-        Args:
-            arguments: the object.
-            strict: whether it was written by :attr:`strict_schema`.
+        ``strict``: whether it was written by :attr:`strict_schema`.
 
         Raises:
             InputError: it does not fit; the message is worded for the model, and follows "was given".

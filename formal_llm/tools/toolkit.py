@@ -238,9 +238,7 @@ PLUGINS: Plugins[Toolkit] = Plugins(
 def toolkit_named(name: str, own: Mapping[str, ToolkitMaker] | None = None) -> Toolkit:
     """Return the toolkit of a name.
 
-    Args:
-        name: its name.
-        own: the toolkits of the task pack itself, which take precedence over those of other packages.
+    ``own`` are the toolkits of the task pack itself, which take precedence over those of other packages.
 
     Raises:
         ResourceNotFound: there is no toolkit of that name.

@@ -101,9 +101,7 @@ class Binder:
     def build_schema(self, tool: Tool, inner: Collection[str]) -> Schema | None:
         """The schema of the arguments of a tool; None where an argument could only be a call that may not be one here.
 
-        Args:
-            tool: the tool.
-            inner: the tools whose calls may be arguments here.
+        ``inner`` are the tools whose calls may be arguments here.
         """
         definitions: dict[str, Schema] = {}
         top = self._build_arguments_schema(tool, self.depth, inner, definitions)

@@ -220,13 +220,7 @@ class CausalScorer(PromptScorer):
     def _read_rows(
         self, rows: Sequence[PackedRow], past: PrefixCache | Trunk | None, *, keep: bool
     ) -> tuple[torch.Tensor, Layers]:
-        """Run one pass; return the last hidden states ``[rows, tokens, width]`` and, if ``keep``, keys and values.
-
-        Args:
-            rows: the rows to read.
-            past: the storage of their past tokens.
-            keep: whether to return keys and values.
-        """
+        """Run one pass; return the last hidden states ``[rows, tokens, width]`` and, if ``keep``, keys and values."""
         import torch
         from transformers import DynamicCache
 

@@ -221,10 +221,7 @@ def _format_figure(value: float | None, places: int = 4) -> str:
 def rich_tables(columns: Sequence[MethodColumn], scores: Mapping[str, str], width: int) -> list[Table]:
     """Create tables for the terminal, as many as needed to fit a width. The methods of an LLM stay together.
 
-    Args:
-        columns: the columns.
-        scores: for each group, the name of its score.
-        width: the width in characters.
+    ``scores`` has the name of the score of each group; the ``width`` counts characters.
     """
     by_llm = [[column for column in columns if column.llm == llm] for llm in dict.fromkeys(one.llm for one in columns)]
     room = width - max(len(line[0]) for line in lines_of(columns, scores)) - 4
