@@ -12,7 +12,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Never, TypeVar
 
 from formal_llm.errors import EarlyAnswer
 from formal_llm.guard.adapters.plumbing import append_warning, format_refusal, to_json_value
@@ -23,7 +23,7 @@ from formal_llm.guard.live import GuardedRun
 #: A call as the provider's client represents it.
 Native = TypeVar("Native")
 #: An answer as the provider's client represents it.
-Response = TypeVar("Response")
+Response = TypeVar("Response", contravariant=True)
 #: An entry of the next request: an item of input, or a message.
 Item = dict[str, Any]
 #: The functions behind the tools, by name; each takes the arguments of its call by keyword.
@@ -58,8 +58,8 @@ class Turn(Generic[Native]):
     """
 
     def __init__(
-        self, loop: GuardedLoop[Any, Native], asked: Sequence[RequestedCall[Native]], decisions: Sequence[Decision], *,
-        text: str = "", back: str | None = None, done: bool = False,
+        self, loop: GuardedLoop[Never, Native], asked: Sequence[RequestedCall[Native]], decisions: Sequence[Decision],
+        *, text: str = "", back: str | None = None, done: bool = False,
     ) -> None:  # fmt: skip
         self._loop = loop
         self._asked = list(zip(asked, decisions, strict=True))
