@@ -420,10 +420,13 @@ class _NativeRun(WriterRun):
             call._replace(id=f"refused_{number}_{place}", arguments=call.arguments or "{}")
             for place, call in enumerate(calls)
         )
-        said = [ToolMessage("assistant", text, renamed)] if text or renamed else []
+        earlier = [ToolMessage("assistant", text, renamed)] if text or renamed else []
         if renamed:
-            return [*said, *(ToolMessage("tool", f"Not carried out: {problem}", answers=call.id) for call in renamed)]
-        return [*said, Message("user", f"This could not be used: {problem}")]
+            return [
+                *earlier,
+                *(ToolMessage("tool", f"Not carried out: {problem}", answers=call.id) for call in renamed),
+            ]
+        return [*earlier, Message("user", f"This could not be used: {problem}")]
 
     # -- reasons ------------------------------------------------------------------------------------------------
 

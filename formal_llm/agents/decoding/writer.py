@@ -309,10 +309,10 @@ class Phrases:
     instruction: str = "Answer with the number of your choice, an integer from 1 to {count}, and nothing else."
 
 
-def build_chat(instructions: str, *said: str) -> tuple[Message, ...]:
+def build_chat(instructions: str, *texts: str) -> tuple[Message, ...]:
     """A chat: the instructions of an agent, the question, and the texts of the model and the user in turn."""
     system = (Message("system", instructions),) if instructions else ()
-    return (*system, *(Message(("user", "assistant")[place % 2], text) for place, text in enumerate(said)))
+    return (*system, *(Message(("user", "assistant")[place % 2], text) for place, text in enumerate(texts)))
 
 
 class MarkedWriter(Writer):
@@ -391,7 +391,7 @@ class WriterRun(ABC):
     """A run that continues where a transcript ends.
 
     Attributes:
-        writer: the writer, which says how the model is asked.
+        writer: the writer, which determines how the model is asked.
         transcript: what stands there so far.
         monitor: the state of the rules after it.
         until: the states that the world writes.

@@ -203,8 +203,8 @@ class OpenAIBatches(BatchService):
         counts = found.request_counts
         problem = ""
         if found.status == "failed":
-            said = "; ".join(str(error.message) for error in (found.errors and found.errors.data) or ())[:500]
-            problem = f"the batch {batch} was refused ({said}); a smaller one may be accepted: give a concurrency"
+            reasons = "; ".join(str(error.message) for error in (found.errors and found.errors.data) or ())[:500]
+            problem = f"the batch {batch} was refused ({reasons}); a smaller one may be accepted: give a concurrency"
         elif found.status == "cancelled":
             problem = f"the batch {batch} was cancelled"
         return BatchState(

@@ -70,8 +70,8 @@ class Bounded:
     #: The class of the errors: also an error of the SDK, so that the SDK propagates it without another try.
     error: type[OutOfBounds]
 
-    def _make_error(self, said: str) -> OutOfBounds:
-        return self.error(said)
+    def _make_error(self, problem: str) -> OutOfBounds:
+        return self.error(problem)
 
     def _in_time(self) -> None:
         left = seconds_left()
