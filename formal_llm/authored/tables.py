@@ -1,4 +1,4 @@
-"""Tables that people write, in TOML or JSON: a *shape* defines what may stand in them, and nothing else is accepted.
+"""Tables that people write, in TOML or JSON: a *shape* defines what may be in them, and nothing else is accepted.
 
 An unknown key is an error that names the file, the line and the nearest known key, since what a reader passes
 over in silence is a rule that does not hold::
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 from formal_llm.authored.files import read_text
 from formal_llm.errors import NotationError, did_you_mean
 
-#: Where something stands in a table: keys, and places in lists from 0.
+#: Where something is in a table: keys, and places in lists from 0.
 TablePath: TypeAlias = "tuple[str | int, ...]"
 
 
@@ -55,7 +55,7 @@ class AlternativeShape:
     texts: Sequence[str] = field(default=())
 
 
-#: A type (``float`` for any number), ``object`` for whatever stands there, or one of the above.
+#: A type (``float`` for any number), ``object`` for whatever is there, or one of the above.
 Shape = type | Keys | NamedEntries | Items | AlternativeShape
 #: A value that can be written as a text.
 SCALAR = AlternativeShape((str, int, float, bool))
@@ -63,11 +63,11 @@ _CALLED = {str: "a text", int: "a whole number", float: "a number", bool: "true 
 
 
 class TableProblem(NamedTuple):
-    """Something wrong in a table: where, what, and what could stand there instead.
+    """Something wrong in a table: where, what, and what could be there instead.
 
     Attributes:
-        path: where it stands; of a key that is missing, the table that lacks it.
-        expected: what could stand there.
+        path: where it is; of a key that is missing, the table that lacks it.
+        expected: what could be there.
         suggestion: the nearest known key.
     """
 
@@ -102,7 +102,7 @@ class TomlFile:
         return file
 
     def fail(self, found: TableProblem) -> NoReturn:
-        """Raise for a problem in the table, with the line where it stands.
+        """Raise for a problem in the table, with the line where it is.
 
         Raises:
             NotationError: always.
@@ -122,7 +122,7 @@ def read_toml(path: str | Path, shape: Shape, called: str = "") -> dict[str, Any
 
     Args:
         path: the file.
-        shape: what may stand in it.
+        shape: what may be in it.
         called: what a message calls the table, such as ``"in a wording"``.
 
     Raises:
@@ -132,7 +132,7 @@ def read_toml(path: str | Path, shape: Shape, called: str = "") -> dict[str, Any
 
 
 def parse_toml(text: str, file: str | None = None) -> dict[str, Any]:
-    """The table of a TOML text, whatever stands in it.
+    """The table of a TOML text, whatever is in it.
 
     Raises:
         NotationError: it is no TOML, or nested too deeply.
@@ -154,11 +154,11 @@ def parse_toml(text: str, file: str | None = None) -> dict[str, Any]:
 
 
 def problems(data: object, shape: Shape, called: str = "") -> Iterator[TableProblem]:
-    """What in a table does not have its shape, in the order in which it stands there.
+    """What in a table does not have its shape, in the order in which it is there.
 
     Args:
         data: the table.
-        shape: what may stand in it.
+        shape: what may be in it.
         called: what a message calls the table, such as ``"in a wording"``; where its path does not show it.
     """
     todo: list[tuple[TablePath, object, Shape]] = [((), data, shape)]
@@ -168,7 +168,7 @@ def problems(data: object, shape: Shape, called: str = "") -> Iterator[TableProb
         if isinstance(wanted, AlternativeShape):
             if isinstance(value, str) and value in wanted.texts:
                 continue
-            # The first kind that fits defines what may stand inside.
+            # The first kind that fits defines what may be inside.
             chosen = next((one for one in wanted.shapes if _has_kind(value, one)), None)
             if chosen is None:
                 yield TableProblem(
@@ -201,14 +201,14 @@ def _check_keys(path: TablePath, table: Mapping[str | int, object], keys: Keys, 
             yield TableProblem(path, f"the key {key!r} is missing{where}")
 
 
-# -- where something stands in a text ---------------------------------------------------------------------------------
+# -- where something is in a text ---------------------------------------------------------------------------------
 
 #: How many beginnings of a text are read to find a line; then a problem is reported without it.
 _TRIES = 200
 
 
 def line_of(text: str, path: TablePath) -> int | None:
-    """The line, from 1, in which something stands in a TOML text; None where that is not found out.
+    """The line, from 1, in which something is in a TOML text; None where that is not found out.
 
     The reader of TOML reports no places. But the beginning of a text up to the end of a statement is TOML as well, and
     the shortest one that holds what is looked for ends with it.

@@ -132,7 +132,7 @@ class ProcedureRun:
         known: values that are known from the start, by name.
         goal: the goal, if it is known.
         has_model: whether a model chooses between ways that cost the same; else the first is taken.
-        native: whether the model chooses the goal by a call of it, with values; only those that stand in the request
+        native: whether the model chooses the goal by a call of it, with values; only those that are in the request
             are taken over.
 
     Raises:
@@ -379,7 +379,7 @@ def _write_schema(goal: ProcedureTool) -> dict[str, Any]:
 
 
 def is_stated(value: JSON, text: str) -> bool:
-    """Return whether a value stands in a text: a text as whole words, a number as a number, a list with all items."""
+    """Return whether a value is in a text: a text as whole words, a number as a number, a list with all items."""
     if isinstance(value, str):
         words, plain = (" ".join(one.split()).casefold() for one in (value, text))
         return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", plain) is not None

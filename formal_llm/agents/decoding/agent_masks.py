@@ -43,7 +43,7 @@ class AgentMasks:
         self.given = frozenset(given)
 
     def compile(self, what: Monitor) -> AgentMatcher:
-        """A matcher where a marker comes next, and the monitor stands at ``what``.
+        """A matcher where a marker comes next, and the monitor is at ``what``.
 
         Raises:
             AutomatonError: nothing is known to be allowed; an allowed state has no marker, or shares it with another

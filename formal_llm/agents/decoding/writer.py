@@ -85,7 +85,7 @@ WriterEvent: TypeAlias = SegmentBegan | Text | Segment | Correction | Spent | Du
 ContentOf: TypeAlias = Content | Callable[[Transcript], Content]
 
 
-#: What stands in a correction for a text that would have gone on.
+#: What is in a correction for a text that would have gone on.
 GOES_ON = "…"
 
 
@@ -392,7 +392,7 @@ class WriterRun(ABC):
 
     Attributes:
         writer: the writer, which determines how the model is asked.
-        transcript: what stands there so far.
+        transcript: what is there so far.
         monitor: the state of the rules after it.
         until: the states that the world writes.
     """

@@ -1,7 +1,7 @@
 """Masks by xgrammar, for contents that are no plan: text, regular expressions, grammars, JSON.
 
 xgrammar is optional (``pip install 'formal-llm[xgrammar]'``). It follows grammars token by token in C++ (Dong et al.
-2024, arXiv 2411.15100). What it cannot express is added here: that no marker stands inside a content that is not free
+2024, arXiv 2411.15100). What it cannot express is added here: that no marker is inside a content that is not free
 text, and that of markers which overlap the first one counts that is written.
 """
 

@@ -56,7 +56,7 @@ class ModularRunner:
 
     Attributes:
         now: what was done so far.
-        monitor: where it stands in the rules.
+        monitor: where it is in the rules.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ _STARTING_WORDS = """
 _TITLES = frozenset(_TITLE_WORDS.split())
 #: These may end a sentence as well: they do where a capital follows.
 _ENDINGS = frozenset(_ENDING_WORDS.split())
-#: Words that begin sentences and hardly ever stand inside of a name.
+#: Words that begin sentences and are hardly ever inside a name.
 _STARTERS = frozenset(_STARTING_WORDS.split())
 # Nothing is tried twice (``++``), nor from the middle of a run of points: a text of points alone takes linear time.
 _END = re.compile(r"(?<![.!?…])(?P<end>[.!?…]++)(?P<close>[\"'”’»)\]]*+)(?=\s++[\"'“‘«(\[]*+[^\W_a-z])")
