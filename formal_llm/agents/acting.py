@@ -74,7 +74,6 @@ class AgentRules:
     Args:
         behaviour: the order of states.
         action: the state that names a tool; None where there is none.
-        tools: the names of the tools.
         rules: more rules. One that names tools only is about the calls alone: states in between do not count for it.
         limits: bounds on states and tools.
         inner: for each tool that is an agent, its rules.
@@ -209,7 +208,6 @@ class AgentRules:
         )
 
     def _list_following(self, place: _CallPlace, outside: KeysView[str]) -> dict[str, _CallPlace]:
-        """Where each event leads."""
         state, within, is_last, _ = place
         if place.is_naming:
             found = {
@@ -308,9 +306,7 @@ class AgentRules:
     def list_events(self, segments: Sequence[Segment], inner: Sequence[InnerRun] = ()) -> list[Event]:
         """The events of a run: its states, and behind each action the tool that it names, where a rule speaks of it.
 
-        Args:
-            segments: the segments.
-            inner: the runs of agents that it called as tools (:attr:`Run.inner`).
+        ``inner`` are the runs of agents that it called as tools (:attr:`Run.inner`).
         """
         found: list[Event] = []
         for place, segment in enumerate(segments):
@@ -501,7 +497,6 @@ class StatesMonitor(Monitor):
     environment writes is not the writer's: a state of the environment may come if it may after some of these calls.
 
     Args:
-        rules: the rules.
         now: where the rules stand.
     """
 

@@ -92,7 +92,6 @@ class AgentTool(RunTool):
     """A tool that is an agent; made by :meth:`Agent.as_tool`.
 
     Attributes:
-        rules: the rules of the agent.
         start: begins a run of it: :meth:`Agent.start`.
         calls_in_texts: whether its calls of tools are parts of texts, of which no rule knows.
         takes_over: whether its answer is that of the run that calls it, which then ends.
@@ -165,7 +164,6 @@ class Agent(RunnableAgent):
         roles: the purposes of the states, if their markers do not determine them.
         contents: the texts that states may have.
         budget: how much a run may use: questions, requests, tokens, cost.
-        prices: the prices of tokens.
         calls: limits on each tool call.
         approve: the tools whose calls a person has to approve: the run then pauses (:class:`AgentPaused`).
         hand_over: agents that may take a run over, by name: the model calls ``hand_over_to_NAME``. It may do so where
@@ -182,7 +180,6 @@ class Agent(RunnableAgent):
         output_type: the type of the answer; None if it is a text.
         rules: the rules, including the tools.
         prompt: what the model reads before a run: the instructions, the tools, the examples.
-        temperature: the temperature of the texts.
 
     Raises:
         ResourceNotFound: there is no such behaviour, or nothing writes a state of the environment.
@@ -369,9 +366,7 @@ class Agent(RunnableAgent):
         The runs that the other agent begins keep the rules of both: where its rules and limits name a tool of this
         agent, they count what this agent calls. In a plan, and called directly, it is a tool like others.
 
-        Args:
-            name: the name of the tool.
-            description: what it is for, in words, for the model.
+        The model reads the ``description``: what the tool is for, in words.
 
         Raises:
             AutomatonError: this agent's behaviour never ends by itself.
@@ -563,7 +558,6 @@ def ensure_text_llm(llm: LLM, *, calls_tools: bool = False) -> LLM:
 
 
 def _make_hand_over(agent: Agent, name: str) -> AgentTool:
-    """Make the tool that hands a run over to another agent."""
     description = f"Hands over to {name}, which continues and gives the answer. The request is what it has to know."
     return replace(agent.as_tool(f"hand_over_to_{name}", description), takes_over=True)
 

@@ -258,7 +258,7 @@ class CompiledRules:
         """
         fingerprints = [getattr(group.lookahead.automaton, "fingerprint", None) for group in self.groups]
         if None in fingerprints:
-            raise AutomatonError("this automaton does not tell its fingerprint, so a snapshot could not be known again")
+            raise AutomatonError("this automaton has no fingerprint, so a snapshot could not be recognised")
         return make_fingerprint([*fingerprints, list(self.owners)])
 
     @cached_property

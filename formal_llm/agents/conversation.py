@@ -75,13 +75,11 @@ class Conversation:
     """A conversation with an agent, such as the shipped ``chat-bot`` and ``chat-bot-endless``.
 
     Args:
-        agent: the agent.
         most: how many of the latest turns to show to the agent: short for ``memory=TurnWindow(most)``.
         memory: what is shown of earlier turns, where each is a run of its own: a :class:`TurnWindow` or a
             :class:`TurnSummary`.
 
     Attributes:
-        memory: the memory.
         turns: the runs so far: one for each message, or one alone where the behaviour never ends by itself.
         run: the run of the latest message; None before the first one.
         summary: the summary of the turns that are not shown; empty if there is none.

@@ -50,10 +50,7 @@ class _MarkedSpan(NamedTuple):
 def read_examples(text: str, behaviour: Behaviour, file: str | None = None) -> tuple[Transcript, ...]:
     """The examples that a text holds, each a whole run that the behaviour allows.
 
-    Args:
-        text: the text.
-        behaviour: whose examples they are.
-        file: the name of the file, for messages.
+    Messages name the ``file``.
 
     Raises:
         NotationError: the first place where an example leaves the rules: line, column, caret, and what was allowed
@@ -75,8 +72,6 @@ def load_examples(name: str) -> tuple[Transcript, ...]:
 
 
 class _AgentExampleReader:
-    """Reads the examples of one text."""
-
     def __init__(self, source: SourceText, behaviour: Behaviour) -> None:
         self.source = source
         self.behaviour = behaviour

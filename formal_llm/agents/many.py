@@ -43,7 +43,6 @@ class AgentOutcome:
         task: the question.
         transcript: the transcript of the run, complete or not.
         error: why the run is incomplete; None if it is complete.
-        calls: the tool calls.
     """
 
     index: int
@@ -114,7 +113,6 @@ class AgentRun:
     Attributes:
         question: the question to answer now; None at the end.
         outcome: the outcome; None before the end.
-        run: the run.
         walk: always None: there is nothing to ponder while an answer is pending.
     """
 
@@ -211,8 +209,6 @@ class AgentRunBatch:
     """The runs of many questions, started one by one as slots become free; close it in the end.
 
     Args:
-        agent: the agent.
-        questions: the questions.
         budget: how much all runs together may use.
         skip: positions of questions to leave out.
         kept: the journal of earlier answers, to which new ones are added.

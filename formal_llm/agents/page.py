@@ -132,7 +132,6 @@ def _list_usage_rows(usage: Usage) -> dict[str, str]:
 
 
 def _render_state_table(transcript: Transcript) -> str:
-    """What each state took, as a table."""
     head = "".join(f"<th>{name}</th>" for name in ("State", "Times", "Corrections", "Requests", "Read", "Written"))
     rows = [
         (name or "between states", one.times, one.corrections, one.usage.requests, one.usage.input_tokens,
@@ -148,7 +147,7 @@ def _render_state_table(transcript: Transcript) -> str:
 def modular_page(run: ModularRun, *, error: BaseException | None = None, about: Mapping[str, str] | None = None) -> str:
     """The page of a run; see :func:`~formal_llm.agents.page.run_page`."""
     segments = [Segment("request", run.request, "user")]
-    #: Where the uses of tools, and what comes after them, stand among the segments.
+    #: Where the uses of tools, and what comes after them, are among the segments.
     places = []
     steps, at = run.scratchpad.steps, 0
     for decision in run.decisions:

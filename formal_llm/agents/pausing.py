@@ -30,7 +30,6 @@ class Waiting:
     Attributes:
         id: its name, by which :meth:`Agent.resume` is given its outcome.
         kind: ``"approval"`` if a person has to approve the call; ``"result"`` if its result comes later.
-        tool: the tool.
         input: what it is called with.
         question: what the tool asks for; empty for an approval.
     """
@@ -48,7 +47,6 @@ class InnerRun:
 
     Attributes:
         position: the number of segments of the outer run before its result.
-        tool: the tool.
         transcript: what was written.
         calls: the calls of tools that the rules of the outer run know.
     """
@@ -63,7 +61,6 @@ class InnerPaused(Pending):
     """A run of an agent that was called as a tool has paused.
 
     Attributes:
-        state: its state.
         waiting: the calls that it waits for.
     """
 
@@ -78,7 +75,6 @@ class WaitingRun:
     """A run of an agent that was called as a tool, and that has paused.
 
     Attributes:
-        state: its state.
         approved: what a person decided about its calls, by their names.
         results: the results of its calls, by their names.
     """
@@ -131,18 +127,15 @@ class PausedRun:
 
     Attributes:
         fingerprint: the fingerprint of the agent's rules.
-        question: the question.
         transcript: what was written.
         calls: the calls of earlier turns of the environment.
         refused: why actions cannot be carried out, by their positions among the segments.
-        writer: the state of the writer.
         narrowed: the bounds on states that were added during the run.
         world: the state that the environment is writing; empty if it is the model's turn.
         carried: the calls that were carried out for it, by their numbers.
         answers: what the model answered for it.
         approved: what a person decided about calls, by their numbers: True, or False or a reason.
         waiting: the calls that the run waits for.
-        tools: the state of the tools.
         inner: the runs of agents that were called as tools.
         paused: the states of those that have paused, by the numbers of their calls.
     """

@@ -61,9 +61,7 @@ class Roles:
     def from_markers(cls, behaviour: Behaviour, worlds: Mapping[str, World]) -> Roles:
         """The roles that markers determine.
 
-        Args:
-            behaviour: the behaviour.
-            worlds: for states of the environment what writes them, by the name of the state or its marker.
+        ``worlds`` are, for states of the environment, what writes them, by the name of the state or its marker.
 
         Raises:
             ResourceNotFound: a state of the environment that nothing writes.
@@ -99,7 +97,6 @@ class RunSettings:
         roles: the purposes of the states.
         contents: the texts that states may have.
         budget: how much a run may use.
-        prices: the prices of tokens.
         calls: limits on each tool call.
         max_tokens: the maximum number of tokens of a text that the environment requests from the model.
         approve: the tools whose calls a person has to approve.

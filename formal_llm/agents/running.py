@@ -62,12 +62,7 @@ class Run:
     """A run in progress.
 
     Args:
-        settings: the settings of the agent.
         writer: the writer that turns answers of the model into states.
-        llm: the model.
-        toolkit: the tools.
-        question: the question.
-        on_event: called with each event.
         name: the name of the run, to distinguish it among many.
         prompt: what the model reads before the run.
         outer: the run that this one is part of, if its agent is called as a tool.
@@ -194,10 +189,8 @@ class Run:
     def restore(self, state: PausedRun, approved: Mapping[str, bool | str], results: Mapping[str, str]) -> None:
         """Take up a state, before the first step.
 
-        Args:
-            state: the state.
-            approved: for calls that wait for an approval: True, or False or a reason if a person declined.
-            results: for calls whose results were missing: what they give.
+        ``approved`` has, for calls that wait for an approval, True, or False or a reason if a person
+        declined; ``results`` has what calls give whose results were missing.
 
         Raises:
             SnapshotError: the transcript is no run of this agent, or a call is not one that it waits for.

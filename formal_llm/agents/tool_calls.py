@@ -73,10 +73,7 @@ def offer_tool(tool: Tool) -> ToolOffer:
 def call_tool(tool: Tool, read: Callable[[], BoundValues], caller: Caller) -> tuple[str, bool]:
     """What a tool returns, and whether it did; else the error, as a text for the agent.
 
-    Args:
-        tool: the tool.
-        read: reads its arguments: :func:`parse_arguments` or :func:`read_arguments`.
-        caller: calls it.
+    ``read`` reads its arguments: :func:`parse_arguments` or :func:`read_arguments`.
     """
     try:
         bound = read()
@@ -238,7 +235,6 @@ def _format_example(tool: Tool) -> str:
 
 
 def _make_example(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> object:
-    """A value of a schema, as an example."""
     if "$ref" in schema:
         schema = definitions.get(str(schema["$ref"]).rpartition("/")[2], {})
         depth -= 1

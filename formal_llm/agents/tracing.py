@@ -35,7 +35,6 @@ class _RunSpans:
     """The open spans of a run.
 
     Attributes:
-        run: the run.
         chat: its request, if one is under way.
         tools: the calls that are under way, by tool and input, the earliest first.
         asked: whether the state that began last is written by the user.
@@ -54,7 +53,6 @@ class AgentSpans(ModelSpans):
     where it is resumed. Calls that are carried out at the same time end together.
 
     Args:
-        agent: the name of the agent.
         llm: who answers; names the provider and the model.
         content: whether spans hold the texts: the question, the requests, inputs and results of tools, the answer.
         tracer: where spans go; that of the global tracer provider where left out.

@@ -40,7 +40,6 @@ class Segment:
     """One state of an agent, and its text.
 
     Attributes:
-        state: the state.
         text: what was written in it, without its marker.
         source: who wrote it.
     """
@@ -96,7 +95,6 @@ class StateUsage(NamedTuple):
     Attributes:
         times: how often the state occurs in the transcript.
         corrections: how often something written in its place was corrected.
-        usage: the usage for writing it.
     """
 
     times: int
@@ -111,7 +109,6 @@ class Transcript(Drawable):
     Attributes:
         agent: the name of the behaviour.
         segments: the states in order, each with its text.
-        corrections: the corrections in order.
         took: the usage for writing each state; under an empty name, the usage between states.
     """
 
@@ -185,8 +182,6 @@ class Transcript(Drawable):
         monitor = Monitor(rules) if isinstance(rules, Behaviour) else rules
         return monitor.verify(self.events, repair=repair)
 
-    # -- as JSON lines ------------------------------------------------------------------------------------------
-
     def to_jsonl(self) -> str:
         """Return the transcript as JSON lines; each ends with a line break."""
         rows: list[Mapping[str, JSON]] = [{"format": _FORMAT, "agent": self.agent}]
@@ -226,8 +221,6 @@ class Transcript(Drawable):
             raise TranscriptError("the transcript is empty; its first line says whose it is")
         return cls(agent, tuple(segments), tuple(corrections), took)
 
-    # -- as text ------------------------------------------------------------------------------------------------
-
     def to_text(self, markers: Markers | Behaviour) -> str:
         """Write the text form: each segment after its marker, on a line of its own; markers inside texts are escaped.
 
@@ -250,10 +243,7 @@ class Transcript(Drawable):
         If states share a marker, the first of them that the rules allow there is meant. The source of a segment is the
         environment if its state is declared so, the user for the first segment, else the model.
 
-        Args:
-            text: the text.
-            behaviour: the behaviour that has the markers.
-            monitor: the rules; by default those of the behaviour.
+        The ``monitor`` has the rules; by default those of the behaviour.
 
         Raises:
             TranscriptError: there is text before the first marker.

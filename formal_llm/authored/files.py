@@ -124,9 +124,7 @@ def lines_of(text: str) -> list[str]:
 def parse_json(text: str | bytes, *, once: bool = False) -> object:
     """The value of a JSON text.
 
-    Args:
-        text: the text.
-        once: whether a key that an object has twice is refused; else the last one counts.
+    With ``once`` a key that an object has twice is refused; else the last one counts.
 
     Raises:
         ValueError: it is no JSON, is nested too deeply, or has a key twice.

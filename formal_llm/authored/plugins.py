@@ -33,7 +33,6 @@ class Plugin:
     """A plugin that an installed package offers; nothing of it is imported.
 
     Attributes:
-        name: its name.
         package: the package, with its version.
         value: where its function is: ``MODULE:NAME``.
     """
@@ -88,7 +87,7 @@ class Plugins(Generic[R]):
         except FormalLLMError:
             raise
         except Exception as error:
-            raise self._error(plugin, f"failed: {_said(error)}") from error
+            raise self._error(plugin, f"failed: {_describe_error(error)}") from error
         if not self.fits(name, made):
             raise self._error(plugin, f"has to give {self.gives}, and gave {_short(made)}")
         return cast("R", made)
@@ -106,7 +105,7 @@ class Plugins(Generic[R]):
         try:
             function = entry.load()
         except (Exception, SystemExit) as error:  # whatever the module does when it is imported
-            raise self._error(plugin, f"cannot be imported: {_said(error)}") from error
+            raise self._error(plugin, f"cannot be imported: {_describe_error(error)}") from error
         if not callable(function) or not _takes(function, len(self.takes)):
             shape = f"({', '.join(self.takes)})"
             wrong = "takes other arguments" if callable(function) else f"is {_short(function)}"
@@ -161,7 +160,7 @@ def _takes(function: Callable[..., object], count: int) -> bool:
     return True
 
 
-def _said(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

@@ -1,4 +1,4 @@
-"""Tables that people write, in TOML or JSON: a *shape* defines what may stand in them, and nothing else is accepted.
+"""Tables that people write, in TOML or JSON: a *shape* defines what may be in them, and nothing else is accepted.
 
 An unknown key is an error that names the file, the line and the nearest known key, since what a reader passes
 over in silence is a rule that does not hold::
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 from formal_llm.authored.files import read_text
 from formal_llm.errors import NotationError, did_you_mean
 
-#: Where something stands in a table: keys, and places in lists from 0.
+#: Where something is in a table: keys, and places in lists from 0.
 TablePath: TypeAlias = "tuple[str | int, ...]"
 
 
@@ -55,7 +55,7 @@ class AlternativeShape:
     texts: Sequence[str] = field(default=())
 
 
-#: A type (``float`` for any number), ``object`` for whatever stands there, or one of the above.
+#: A type (``float`` for any number), ``object`` for whatever is there, or one of the above.
 Shape = type | Keys | NamedEntries | Items | AlternativeShape
 #: A value that can be written as a text.
 SCALAR = AlternativeShape((str, int, float, bool))
@@ -63,12 +63,11 @@ _CALLED = {str: "a text", int: "a whole number", float: "a number", bool: "true 
 
 
 class TableProblem(NamedTuple):
-    """Something wrong in a table: where, what, and what could stand there instead.
+    """Something wrong in a table: where, what, and what could be there instead.
 
     Attributes:
-        path: where it stands; of a key that is missing, the table that lacks it.
-        problem: what is wrong.
-        expected: what could stand there.
+        path: where it is; of a key that is missing, the table that lacks it.
+        expected: what could be there.
         suggestion: the nearest known key.
     """
 
@@ -85,7 +84,6 @@ class TomlFile:
     Attributes:
         name: the path, as messages show it.
         text: what is written.
-        data: the table.
     """
 
     name: str
@@ -104,14 +102,14 @@ class TomlFile:
         return file
 
     def fail(self, found: TableProblem) -> NoReturn:
-        """Raise for a problem in the table, with the line where it stands.
+        """Raise for a problem in the table, with the line where it is.
 
         Raises:
             NotationError: always.
         """
         line = line_of(self.text, found.path)
         source_line = self.text.split("\n")[line - 1].rstrip("\r") if line else None
-        named = _named(found.path).search(source_line or "")
+        named = _compile_last_key(found.path).search(source_line or "")
         column = named.start() + 1 if named and named[0] and isinstance(found.path[-1], str) else None
         raise NotationError(
             found.problem, file=self.name, line=line, column=column, source_line=source_line,
@@ -124,7 +122,7 @@ def read_toml(path: str | Path, shape: Shape, called: str = "") -> dict[str, Any
 
     Args:
         path: the file.
-        shape: what may stand in it.
+        shape: what may be in it.
         called: what a message calls the table, such as ``"in a wording"``.
 
     Raises:
@@ -134,7 +132,7 @@ def read_toml(path: str | Path, shape: Shape, called: str = "") -> dict[str, Any
 
 
 def parse_toml(text: str, file: str | None = None) -> dict[str, Any]:
-    """The table of a TOML text, whatever stands in it.
+    """The table of a TOML text, whatever is in it.
 
     Raises:
         NotationError: it is no TOML, or nested too deeply.
@@ -156,11 +154,11 @@ def parse_toml(text: str, file: str | None = None) -> dict[str, Any]:
 
 
 def problems(data: object, shape: Shape, called: str = "") -> Iterator[TableProblem]:
-    """What in a table does not have its shape, in the order in which it stands there.
+    """What in a table does not have its shape, in the order in which it is there.
 
     Args:
         data: the table.
-        shape: what may stand in it.
+        shape: what may be in it.
         called: what a message calls the table, such as ``"in a wording"``; where its path does not show it.
     """
     todo: list[tuple[TablePath, object, Shape]] = [((), data, shape)]
@@ -170,14 +168,16 @@ def problems(data: object, shape: Shape, called: str = "") -> Iterator[TableProb
         if isinstance(wanted, AlternativeShape):
             if isinstance(value, str) and value in wanted.texts:
                 continue
-            # The first kind that fits defines what may stand inside.
-            chosen = next((one for one in wanted.shapes if _fits(value, one)), None)
+            # The first kind that fits defines what may be inside.
+            chosen = next((one for one in wanted.shapes if _has_kind(value, one)), None)
             if chosen is None:
-                yield TableProblem(path, f"{_place(path)} is {_told(wanted)}, not {_shown(value)}")
+                yield TableProblem(
+                    path, f"{_format_path(path)} is {_describe_shape(wanted)}, not {_describe_value(value)}"
+                )
                 continue
             wanted = chosen
-        if not _fits(value, wanted):
-            yield TableProblem(path, f"{_place(path)} is {_told(wanted)}, not {_shown(value)}")
+        if not _has_kind(value, wanted):
+            yield TableProblem(path, f"{_format_path(path)} is {_describe_shape(wanted)}, not {_describe_value(value)}")
         elif isinstance(wanted, Keys) and isinstance(value, Mapping):
             inner = [((*path, key), one, wanted.known[key]) for key, one in value.items() if key in wanted.known]
             yield from _check_keys(path, value, wanted, called)
@@ -190,25 +190,25 @@ def problems(data: object, shape: Shape, called: str = "") -> Iterator[TableProb
 
 def _check_keys(path: TablePath, table: Mapping[str | int, object], keys: Keys, called: str) -> Iterator[TableProblem]:
     """The keys of a table that are unknown, and those that are missing."""
-    where = f" in {_place(path)}" if path else f" {called}" if called else ""
+    where = f" in {_format_path(path)}" if path else f" {called}" if called else ""
     for key in table:
         if key not in keys.known:
             near = did_you_mean(str(key), keys.known)
             hint = f"did you mean {near}?" if near else None
-            yield TableProblem((*path, key), f"unknown key{where}: {_short(key)}", tuple(keys.known), hint)
+            yield TableProblem((*path, key), f"unknown key{where}: {_shorten_text(key)}", tuple(keys.known), hint)
     for key in keys.needed:
         if key not in table:
             yield TableProblem(path, f"the key {key!r} is missing{where}")
 
 
-# -- where something stands in a text ---------------------------------------------------------------------------------
+# -- where something is in a text ---------------------------------------------------------------------------------
 
 #: How many beginnings of a text are read to find a line; then a problem is reported without it.
 _TRIES = 200
 
 
 def line_of(text: str, path: TablePath) -> int | None:
-    """The line, from 1, in which something stands in a TOML text; None where that is not found out.
+    """The line, from 1, in which something is in a TOML text; None where that is not found out.
 
     The reader of TOML reports no places. But the beginning of a text up to the end of a statement is TOML as well, and
     the shortest one that holds what is looked for ends with it.
@@ -219,7 +219,7 @@ def line_of(text: str, path: TablePath) -> int | None:
     tries = 0
     while path and middles - before > 1:
         start = count = (before + middles) // 2
-        while count < middles and tries <= _TRIES and (found := _held(lines[:count], path)) is None:
+        while count < middles and tries <= _TRIES and (found := _holds_path(lines[:count], path)) is None:
             count += 1
             tries += 1
         tries += 1
@@ -231,17 +231,17 @@ def line_of(text: str, path: TablePath) -> int | None:
             middles, until = start, count
         else:
             before = count
-    named = _named(path)
+    named = _compile_last_key(path)
     return next((at + 1 for at in range(before, until) if named.search(lines[at])), before + 1) if path else None
 
 
-def _named(path: TablePath) -> re.Pattern[str]:
+def _compile_last_key(path: TablePath) -> re.Pattern[str]:
     """Finds the last key of a path in a line."""
     name = next((part for part in reversed(path) if isinstance(part, str)), "")
     return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])" if name else "")
 
 
-def _held(lines: Sequence[str], path: TablePath) -> bool | None:
+def _holds_path(lines: Sequence[str], path: TablePath) -> bool | None:
     """Whether a beginning of a text holds what is looked for; None where it ends inside of a statement."""
     try:
         value: Any = tomllib.loads("\n".join(lines))
@@ -258,7 +258,7 @@ def _held(lines: Sequence[str], path: TablePath) -> bool | None:
 # -- the words of messages --------------------------------------------------------------------------------------------
 
 
-def _fits(value: object, shape: Shape) -> bool:
+def _has_kind(value: object, shape: Shape) -> bool:
     """Whether a value is of the kind that a shape asks for, whatever it holds."""
     match shape:
         case Keys() | NamedEntries():
@@ -266,37 +266,39 @@ def _fits(value: object, shape: Shape) -> bool:
         case Items():
             return isinstance(value, Sequence) and not isinstance(value, str)
         case AlternativeShape():
-            return any(_fits(value, one) for one in shape.shapes) or value in shape.texts
+            return any(_has_kind(value, one) for one in shape.shapes) or value in shape.texts
     if shape is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     return isinstance(value, shape) and (shape is not int or not isinstance(value, bool))
 
 
-def _told(shape: Shape) -> str:
+def _describe_shape(shape: Shape) -> str:
     match shape:
         case Keys() | NamedEntries():
             return "a table"
         case Items():
             return "a list"
         case AlternativeShape():
-            return " or ".join([*dict.fromkeys(map(_told, shape.shapes)), *(repr(text) for text in shape.texts)])
+            return " or ".join(
+                [*dict.fromkeys(map(_describe_shape, shape.shapes)), *(repr(text) for text in shape.texts)]
+            )
     return _CALLED.get(shape, shape.__name__)
 
 
-def _shown(value: object) -> str:
+def _describe_value(value: object) -> str:
     if isinstance(value, Mapping):
         return "a table"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "a list"
-    return _short(repr(value))
+    return _shorten_text(repr(value))
 
 
-def _short(text: object) -> str:
+def _shorten_text(text: object) -> str:
     shown = str(text)
     return shown if len(shown) <= 60 else f"{shown[:59]}…"
 
 
-def _place(path: TablePath) -> str:
+def _format_path(path: TablePath) -> str:
     """A path as its author would write it, the items of lists counted from 1: ``groups 2, slots``."""
     if not path:
         return "the whole"

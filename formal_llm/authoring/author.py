@@ -132,14 +132,11 @@ class Authored:
     """Rules, and the record of their creation.
 
     Attributes:
-        text: the text of the rules.
         ending: the file extension of their notation, such as ``".cfg"``.
-        rules: the rules.
         doubts: possible mistakes that were left in: warnings, steps that no plan uses.
         examples: the judged plans, including those given.
         broken: the examples that the rules violate.
         drafts: every draft of the model, in order; the last one without problems is not always the last.
-        usage: the usage of the model.
     """
 
     text: str
@@ -341,7 +338,6 @@ class _Drafting:
 
 
 def _describe_violations(draft: Draft, examples: Sequence[Example]) -> list[str]:
-    """Describe the examples that a draft violates."""
     if draft.problems or draft.rules is None:
         return []
     return [

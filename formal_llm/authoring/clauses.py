@@ -50,7 +50,6 @@ class ParsedClause:
 
     Attributes:
         mode: obligation, permission, prohibition or order: ``MUST``, ``MAY``, ``NOT``, ``DO``.
-        steps: its steps.
         least: the minimum number of times; None if there is none.
         most: the maximum number of times.
         marks: modifiers: ``NEXT``, ``LATER``, ``FIRST``, ``OWN``, ``AGAIN``, ``INBETWEEN``, ``ONLY``;

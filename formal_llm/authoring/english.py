@@ -219,7 +219,6 @@ class Sentence(NamedTuple):
     """A sentence.
 
     Attributes:
-        text: its text as written.
         at: its start in the text.
         plain: the normalized text; only a part of it if it contains two sentences.
         listed: whether it is a numbered item of a list.
@@ -294,10 +293,8 @@ class Clause:
     """A sentence that was understood.
 
     Attributes:
-        sentence: its text.
         pattern: the name of its pattern; ``"procedure"``.
         asked: its requirements on plans: formulas and limits.
-        steps: the steps that it names.
     """
 
     sentence: str
@@ -314,7 +311,6 @@ class EnglishRules:
         clauses: the sentences, in order; those of a procedure are one clause.
         steps: the steps, in order of appearance.
         text: the rules as the text of an ``.agent`` file, each formula under its sentence.
-        behaviour: the rules themselves.
         doubts: possible misreadings: two steps that may be the same.
     """
 
@@ -371,7 +367,7 @@ def read_english(text: str, *, name: str = "rules") -> EnglishRules:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _ParsedSentence:
     """The reading of a sentence; ``problem`` is set if there is none."""
 
     sentence: Sentence
@@ -395,7 +391,7 @@ class _Told:
         return facts + [name for groups in steps for group in groups for name in group]
 
 
-def _read_all(parts: Sequence[Sentence]) -> list[_Told]:
+def _read_all(parts: Sequence[Sentence]) -> list[_ParsedSentence]:
     """Read one sentence, which may contain several rules; ``parts`` are the sentences that it consists of."""
     plain = [_read_sentence(one) for one in parts]
     first = parts[0]
@@ -408,40 +404,40 @@ def _read_all(parts: Sequence[Sentence]) -> list[_Told]:
     try:
         rules = read_everyday(first.text)
     except RefusedSentence as error:
-        return [_Told(first, problem=str(error))]
+        return [_ParsedSentence(first, problem=str(error))]
     except NoName as error:
         reason = str(error) if isinstance(error, Unclear) else "not understood"
         return [replace(one, problem=reason) if one.problem == "not understood" else one for one in plain]
-    return [_Told(first, _NAMED[one.pattern], Found(one.steps, one.numbers), rule=one) for one in rules]
+    return [_ParsedSentence(first, _NAMED[one.pattern], Found(one.steps, one.numbers), rule=one) for one in rules]
 
 
-def _read_sentence(sentence: Sentence) -> _Told:
+def _read_sentence(sentence: Sentence) -> _ParsedSentence:
     part = _read_part(sentence) if sentence.listed else None
     if part is not None and not part.problem:
         return part
     for pattern in PATTERNS:
         found = pattern.match_sentence(sentence.plain)
         if found is not None:
-            return _Told(sentence, pattern, found)
-    return _read_part(sentence) or _Told(sentence, problem="not understood")
+            return _ParsedSentence(sentence, pattern, found)
+    return _read_part(sentence) or _ParsedSentence(sentence, problem="not understood")
 
 
-def _read_part(sentence: Sentence) -> _Told | None:
+def _read_part(sentence: Sentence) -> _ParsedSentence | None:
     """Read a sentence of a procedure; return None if it is not one."""
     try:
         procedure = read_procedure(sentence.plain, sentence.listed)
     except NoName:
-        return _Told(sentence, problem="not understood")
+        return _ParsedSentence(sentence, problem="not understood")
     except Ambiguous as error:
-        return _Told(sentence, problem=str(error))
-    return None if procedure is None else _Told(sentence, procedure=procedure)
+        return _ParsedSentence(sentence, problem=str(error))
+    return None if procedure is None else _ParsedSentence(sentence, procedure=procedure)
 
 
-def _check_places(told: Sequence[_Told]) -> list[_Told]:
+def _check_places(parsed: Sequence[_ParsedSentence]) -> list[_ParsedSentence]:
     """Add the problems of words that refer to other sentences which are missing or in another place."""
-    parts = [one for one in told if one.procedure is not None]
+    parts = [one for one in parsed if one.procedure is not None]
 
-    def find_problem(number: int, one: _Told) -> str:
+    def find_problem(number: int, one: _ParsedSentence) -> str:
         text = one.sentence.plain
         if number and re.search(r"\bif (?:it|they)\b", text):
             return "say what 'it' is, in the words of the other sentences"
@@ -455,12 +451,15 @@ def _check_places(told: Sequence[_Told]) -> list[_Told]:
             return "no step stands before it; write: End with ..."
         return ""
 
-    problems = [find_problem(number, one) for number, one in enumerate(told)]
-    return [_Told(one.sentence, problem=wrong) if wrong else one for one, wrong in zip(told, problems, strict=True)]
+    problems = [find_problem(number, one) for number, one in enumerate(parsed)]
+    return [
+        _ParsedSentence(one.sentence, problem=wrong) if wrong else one
+        for one, wrong in zip(parsed, problems, strict=True)
+    ]
 
 
-def _raise_problems(source: SourceText, told: Sequence[_Told]) -> None:
-    wrong = [one for one in told if one.problem]
+def _raise_problems(source: SourceText, parsed: Sequence[_ParsedSentence]) -> None:
+    wrong = [one for one in parsed if one.problem]
     if not wrong:
         return
     nearest = [(one.sentence.text, one.problem, tuple(nearest_examples(one.sentence.text))) for one in wrong]
@@ -525,15 +524,15 @@ def _build_of(sentence: str) -> list[str]:
 class _Rules:
     """The requirements of all sentences together."""
 
-    def __init__(self, source: SourceText, told: Sequence[_Told]) -> None:
+    def __init__(self, source: SourceText, parsed: Sequence[_ParsedSentence]) -> None:
         self._source = source
-        self._told = told
-        declared = self.declared = [name for one in told if one.pattern is PATTERNS[0] for name in one.names]
-        names = [name for one in told for name in one.names]
+        self._parsed = parsed
+        declared = self.declared = [name for one in parsed if one.pattern is PATTERNS[0] for name in one.names]
+        names = [name for one in parsed for name in one.names]
         self._spelling: Mapping[str, str] = spelled_alike([name for name in names if "=" not in name], declared)
         questions = {name.rpartition("=")[0] for name in names if "=" in name}
         keys = set(map(spelling_key, questions))
-        for one in told:
+        for one in parsed:
             for name in one.names:
                 if "=" not in name and declared and self._spelling[name] not in declared:
                     suggestion = did_you_mean(name, declared)
@@ -554,7 +553,7 @@ class _Rules:
     def _check_agents(self) -> None:
         """Refuse sentences that name two people for one step: neither is part of its name, so both would be lost."""
         agent_of: dict[str, str] = {}
-        for one in self._told:
+        for one in self._parsed:
             for name, agents in one.rule.agents.items() if one.rule else ():
                 for agent in sorted(agents):
                     first = agent_of.setdefault(self._spell_name(name), agent)
@@ -566,19 +565,19 @@ class _Rules:
     def _spell_name(self, name: str) -> str:
         return self._spelling.get(name, name)
 
-    def _fail_at(self, one: _Told, problem: str, suggestion: str | None = None) -> None:
+    def _fail_at(self, one: _ParsedSentence, problem: str, suggestion: str | None = None) -> None:
         self._source.fail_at(problem, self._source.place_of(one.sentence.at), suggestion=suggestion)
 
     def build_clauses(self) -> tuple[Clause, ...]:
         """Return each sentence with its requirements; the sentences of the procedure are one clause."""
         result: list[Clause] = []
-        parts = [one for one in self._told if one.procedure is not None]
-        for one in self._told:
+        parts = [one for one in self._parsed if one.procedure is not None]
+        for one in self._parsed:
             if one.procedure is None:
                 result.append(self._build_clause(one))
             elif one is parts[0]:
                 result.append(self._build_procedure(parts))
-        facts = dict.fromkeys(one.fact for one in self._told if one.fact)
+        facts = dict.fromkeys(one.fact for one in self._parsed if one.fact)
         result += [
             Clause(
                 f"{fact}: yes or no",
@@ -590,7 +589,7 @@ class _Rules:
         ]
         return tuple(result)
 
-    def _build_clause(self, one: _Told) -> Clause:
+    def _build_clause(self, one: _ParsedSentence) -> Clause:
         assert one.pattern is not None and one.found is not None
         steps = {
             place: tuple(tuple(map(self._spell_name, group)) for group in groups)
@@ -610,7 +609,7 @@ class _Rules:
         named = dict.fromkeys(name for groups in steps.values() for group in groups for name in group)
         return Clause(one.sentence.text, one.pattern.name, asked, tuple(named))
 
-    def _build_procedure(self, parts: Sequence[_Told]) -> Clause:
+    def _build_procedure(self, parts: Sequence[_ParsedSentence]) -> Clause:
         whole = rename_steps(next_(*(one.procedure for one in parts if one.procedure is not None)), self._spell_name)
         free = [name for name in self.steps if name not in whole.names]
         last = _AT_THE_END.search(parts[-1].sentence.plain) is not None
@@ -649,9 +648,6 @@ def _read_quietly(text: str) -> Behaviour:
     """Read the behaviour without warnings, which are reported when its file is checked."""
     with catch_warnings(action="ignore"):
         return Behaviour.from_string(text)
-
-
-# -- writing -----------------------------------------------------------------------------------------------------------
 
 
 def _write_text(name: str, steps: Iterable[str], clauses: Sequence[Clause], words: str) -> str:

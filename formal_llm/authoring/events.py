@@ -51,7 +51,6 @@ class NamedStep:
     """The step of a clause.
 
     Attributes:
-        name: the name of the step.
         thing: its object, in words; empty if there is none.
         agent: who performs it; empty if not specified.
     """

@@ -59,9 +59,6 @@ class Pattern:
     """A pattern of sentences.
 
     Attributes:
-        name: its name.
-        forms: its forms.
-        example: an example sentence.
         meaning: the meaning of the example, in more words.
         ask: returns its requirements on plans.
         lists: whether ``{A}`` is a list of steps to be taken together, instead of a requirement on each.

@@ -84,7 +84,7 @@ def _rules_alone(clause: ParsedClause) -> list[SentenceRule]:
     if clause.mode == "MUST" and "ALL" in clause.marks:
         raise RefusedSentence("it asks something of each thing of a kind; write what comes before it or after it")
     if clause.mode == "DO":
-        raise Unclear("it tells one step, and not when")
+        raise Unclear("it names one step, and not when")
     return [make_rule({"MUST": "must", "MAY": "may", "NOT": "never"}[clause.mode], A=steps)]
 
 

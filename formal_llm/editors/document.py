@@ -115,7 +115,6 @@ class Names:
     """The names in a text and in the files that it imports.
 
     Args:
-        text: the text.
         file: the file it is, or is to be, in; its ending determines the notation.
 
     Attributes:
@@ -219,7 +218,6 @@ class Document:
     """A text of rules.
 
     Args:
-        text: the text.
         file: the file that it is, or is to be, in; its ending determines the notation, and imports are relative to it.
         before: the document as it was: while the text cannot be read, names mean what they meant then.
     """

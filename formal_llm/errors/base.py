@@ -54,7 +54,6 @@ class PluginError(FormalLLMError):
 
     Attributes:
         kind: what it is: ``"provider"``, ``"task pack"``, ``"toolkit"``, ``"notation"`` or ``"estimator"``.
-        name: its name.
         packages: the packages that offer it, with their versions.
     """
 

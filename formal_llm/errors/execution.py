@@ -42,7 +42,6 @@ class ToolError(ExecutionError):
     """A tool that failed while a plan was executed.
 
     Attributes:
-        tool: its name.
         reason: ``"failed"`` (it raised), ``"timeout"``, ``"memory"`` (it used or returned too much) or ``"kind"`` (what
             it returned is not what it declares).
         problem: what happened, in words, without the name of the tool.
@@ -84,7 +83,6 @@ class CheckpointError(ExecutionError):
     Attributes:
         tool: the tool, or the tools that share the model, with commas between.
         checkpoint: its name on the hub, or its folder.
-        problem: what is wrong.
         remedy: what to do about it.
     """
 

@@ -100,7 +100,6 @@ class WritesNoText(LLMError, TypeError):
     """Free text was wanted of a model that only chooses.
 
     Args:
-        llm: the model.
         wanted: what it was to do: ``"draft a plan"``.
         instead: what else one could do.
 
@@ -137,7 +136,6 @@ class AnswerFileError(LLMError):
     """A file of answers, a cache or a transcript, cannot be used: damaged, of something else, not to be written to.
 
     Attributes:
-        file: the file.
         problem: what is wrong with it, and what to do.
         line: the line, counted from 1, in a text file.
     """

@@ -40,7 +40,6 @@ class NotationError(FormalLLMError, ValueError):
         problem: what is wrong, in one sentence.
         file: the name of the source, or None for a string.
         line, column: the place, counted from 1; None where the trouble is no single place.
-        source_line: the text of that line.
         expected: what could have stood there.
         suggestion: the nearest known name, or another way out.
     """
@@ -74,7 +73,7 @@ class NotationError(FormalLLMError, ValueError):
         lines = [f"{':'.join(place)}: {self.problem}"]
         if self.source_line is not None:
             number = "" if self.line is None else str(self.line)
-            # Tabs are shown as one blank each, so that the caret stands under its character.
+            # Tabs are shown as one blank each, so that the caret is under its character.
             shown, at = _cut_window(self.source_line.expandtabs(1), (self.column or 1) - 1)
             lines.append(f"  {number} | {shown}")
             if self.column is not None:

@@ -80,7 +80,7 @@ class RunStopped(PlanningError):
 
 
 class BudgetExceeded(PlanningError):
-    """A walk used up one of its budgets. Raise the budget on the walk and it continues from where it stands.
+    """A walk used up one of its budgets. Raise the budget on the walk and it continues from where it is.
 
     A best-first search does not continue but starts anew; what it has found is in ``plan``.
 

@@ -182,7 +182,6 @@ class HeldLog:
     """A log that is locked against other writers.
 
     Attributes:
-        path: its file.
         key: the key that signs its lines.
         head: the hash of its last line; None before anything was read or appended.
     """

@@ -47,7 +47,6 @@ class TraceExample:
         trace: the trace; its places are lines of the file.
         allowed: whether the guard must allow all of it.
         why: its description in the file.
-        line: its line in the file.
     """
 
     trace: Trace

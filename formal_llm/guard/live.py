@@ -53,7 +53,6 @@ class GuardedRun:
     """One run under a guard: safe for threads and tasks, shared by everything that makes calls in it.
 
     Args:
-        guard: the guard.
         state: the state from which the run continues, such as ``guard.resume(snapshot)``; by default the start state.
         approve: asks a person about the calls for which the rules require approval. Without it such a call stays open:
             ``begin`` returns "ask", and its caller has to obtain the approval.

@@ -24,7 +24,6 @@ class BrokenMachine(NamedTuple):
 
     Attributes:
         place: its index.
-        timed: whether it is timed.
         said: an additional explanation.
         late: whether the event is what was due, and only too late.
     """
@@ -106,7 +105,6 @@ class PositionTracker:
 
     Args:
         parts: the machines that are considered when looking ahead.
-        timed: the timed machines.
         answers: returns the letters that results of a tool may have; if there are any, its pending calls matter.
     """
 

@@ -74,7 +74,6 @@ class TraceReport:
     """The report on a trace.
 
     Attributes:
-        trace: the trace.
         violations: where it breaks rules, in order.
         nearest: a nearest trace, obtained by leaving out calls and adding some at the end; None if there is none, or
             none was found within the bound.

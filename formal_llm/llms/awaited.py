@@ -6,11 +6,11 @@ agent calls the synchronous ones in a thread, so asynchronous callers work with 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, Unpack, runtime_checkable
 
-from formal_llm.llms.generation import STREAMS, Generated, GeneratedObject, Messages, Writing, in_one_piece
+from formal_llm.llms.generation import STREAMS, Generated, GeneratedObject, Messages, TextOptions, Writing, in_one_piece
 from formal_llm.llms.llm import LLM, aanswered
 from formal_llm.llms.schemas import Schema
 
@@ -22,9 +22,7 @@ AsyncStream: TypeAlias = AsyncGenerator[str | Generated]
 class AsyncTextLLM(Protocol):
     """A ``TextLLM`` with an asynchronous method, which raises the same errors; so do those below."""
 
-    async def agenerate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
+    async def agenerate(self, messages: Messages, **how: Unpack[TextOptions]) -> Generated:
         """Like ``generate``, asynchronously."""
         ...
 
@@ -33,9 +31,7 @@ class AsyncTextLLM(Protocol):
 class AsyncContinuingLLM(Protocol):
     """A ``ContinuingLLM`` with an asynchronous method."""
 
-    async def acontinue_text(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
+    async def acontinue_text(self, prompt: str, **how: Unpack[TextOptions]) -> Generated:
         """Like ``continue_text``, asynchronously."""
         ...
 
@@ -55,9 +51,7 @@ class AsyncObjectLLM(Protocol):
 class AsyncStreamingLLM(Protocol):
     """A ``StreamingLLM`` with an asynchronous method."""
 
-    def astream(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> AsyncStream:
+    def astream(self, messages: Messages, **how: Unpack[TextOptions]) -> AsyncStream:
         """Like ``stream``, asynchronously; close the stream with ``aclose`` to stop early."""
         ...
 
@@ -66,9 +60,7 @@ class AsyncStreamingLLM(Protocol):
 class AsyncStreamingContinuingLLM(Protocol):
     """A ``StreamingContinuingLLM`` with an asynchronous method."""
 
-    def astream_continuation(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> AsyncStream:
+    def astream_continuation(self, prompt: str, **how: Unpack[TextOptions]) -> AsyncStream:
         """Like ``stream_continuation``, asynchronously; close the stream with ``aclose`` to stop early."""
         ...
 

@@ -21,7 +21,6 @@ class CalibratedLLM(WrapperLLM):
     """An LLM whose probabilities are adjusted by a temperature, which does not change its choices.
 
     Args:
-        llm: the wrapped LLM.
         temperature: see :mod:`formal_llm.llms.calibration`.
 
     Raises:
@@ -59,9 +58,6 @@ class CalibratedLLM(WrapperLLM):
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         outcomes = all_answered(self._batched, questions)
         return [self._apply_temperature(one) if isinstance(one, Answer) else one for one in outcomes]
-
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
 
     def _apply_temperature(self, answer: Answer) -> Answer:
         likely = answer.probabilities
@@ -127,9 +123,6 @@ class SureLLM(WrapperLLM):
                     outcomes[place] = error
         return outcomes
 
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
-
     def _build_doubt(self, question: Question, answer: Answer) -> Question | None:
         """Return the question for the other LLM; None if the first one is sure, or if a text was requested."""
         if isinstance(question, Writing):
@@ -149,5 +142,4 @@ class SureLLM(WrapperLLM):
 
     @staticmethod
     def _add_usage(first: Answer, second: Answer) -> Answer:
-        """Return the second answer with the usage of both."""
         return replace(second, usage=first.usage + second.usage)

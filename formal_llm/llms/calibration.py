@@ -156,16 +156,12 @@ def _find_minimum(value: Callable[[float], float], low: float, high: float) -> f
     return (low + high) / 2
 
 
-# -- files -------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Calibration:
     """The temperature fitted for an LLM, and its quality on questions that were not used for fitting.
 
     Attributes:
         llm: its provider string.
-        temperature: the fitted temperature.
         fitted_on, measured_on: the numbers of answers.
         error_before, error_after: the expected calibration error on the answers for measuring; None without any.
         accuracy: the share of right ones among these.

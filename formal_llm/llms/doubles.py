@@ -155,9 +155,6 @@ class ScriptedLLM:
 
     Args:
         answers: for each question a number, several numbers, text, or an :class:`Answer`.
-
-    Attributes:
-        questions: the questions so far.
     """
 
     def __init__(self, answers: Iterable[AnswerLike]) -> None:

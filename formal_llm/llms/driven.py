@@ -66,9 +66,7 @@ async def adriven(steps: Generator[Asked, Given, Result], answer: Callable[[Aske
 def resumed(steps: Generator[Asked, Given, object], came: Given | Exception | None) -> Asked:
     """Resume a generator with an answer or an error and return its next request, for custom drivers.
 
-    Args:
-        steps: the generator.
-        came: the answer, which is sent in, or the error raised instead, which is thrown in; None to start.
+    An answer that ``came`` is sent in, an error is thrown in; None starts the generator.
 
     Raises:
         StopIteration: the generator has ended; the value is its result.

@@ -90,9 +90,6 @@ class FallbackLLM(WrapperLLM):
         self._failed_at[place] = self._clock()
         return error
 
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
-
     async def _aclose_all(self) -> None:
         for llm in self.llms:
             if isinstance(llm, AsyncLLM):

@@ -36,7 +36,6 @@ class Generated:
     """A text that a model wrote, without the stop that ended it.
 
     Attributes:
-        text: the text.
         usage: the tokens that it cost.
         ended: the stop that ended it, or an empty text if the model itself ended it. None if the text is not whole, or
             if it is not known whether the model or a stop ended it.
@@ -50,6 +49,23 @@ class Generated:
     ended: str | None = None
     stopped: str = ""
     calls: tuple[CallRequest, ...] = ()
+
+
+class _Sampling(TypedDict, total=False):
+    max_tokens: int
+    temperature: float
+
+
+class TextOptions(_Sampling, total=False):
+    """The settings of a text.
+
+    Attributes:
+        max_tokens: the maximum number of tokens to write, including those of the model's thinking; by default 512.
+        temperature: 0, the default, for the most probable text. Models that accept no temperature use their own.
+        stop: texts before which the writing ends; none by default.
+    """
+
+    stop: Sequence[str]
 
 
 @runtime_checkable
@@ -105,9 +121,7 @@ Stream: TypeAlias = Generator[str | Generated]
 class StreamingLLM(Protocol):
     """A :class:`TextLLM` that can also stream a text while it is written."""
 
-    def stream(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
+    def stream(self, messages: Messages, **how: Unpack[TextOptions]) -> Stream:
         """Like :meth:`TextLLM.generate`, piece by piece; close the stream to stop early."""
         ...
 
@@ -116,9 +130,7 @@ class StreamingLLM(Protocol):
 class StreamingContinuingLLM(Protocol):
     """A :class:`ContinuingLLM` that can also stream a text while it is written."""
 
-    def stream_continuation(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
+    def stream_continuation(self, prompt: str, **how: Unpack[TextOptions]) -> Stream:
         """Like :meth:`ContinuingLLM.continue_text`, piece by piece; close the stream to stop early."""
         ...
 
@@ -128,7 +140,6 @@ class ToolOffer:
     """A tool as it is offered to a model.
 
     Attributes:
-        name: its name.
         description: what it does.
         parameters: the JSON schema of the object of its arguments.
     """
@@ -138,18 +149,15 @@ class ToolOffer:
     parameters: Schema = field(hash=False)
 
 
-class TurnOptions(TypedDict, total=False):
+class TurnOptions(_Sampling, total=False):
     """The settings of a turn with tools.
 
     Attributes:
+        max_tokens, temperature: as of :class:`TextOptions`.
         must_call: whether at least one tool must be called; False by default. Not all servers enforce it.
-        max_tokens: the maximum number of tokens to write, including those of the model's thinking; by default 512.
-        temperature: 0, the default, for the most probable text. Models that accept no temperature use their own.
     """
 
     must_call: bool
-    max_tokens: int
-    temperature: float
 
 
 @runtime_checkable
@@ -417,7 +425,7 @@ def _as_answer(made: Generated | GeneratedObject) -> Answer:
 
 
 def in_one_piece(answer: Answer) -> Stream:
-    """ToolTurn a whole text into a stream."""
+    """Turn a whole text into a stream."""
     if answer.text:
         yield answer.text
     yield as_generated(answer)

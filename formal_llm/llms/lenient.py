@@ -46,9 +46,6 @@ class LenientLLM(WrapperLLM):
         known = [(question, checked(question, outcome)) for question, outcome in outcomes]
         return [(isinstance(one, InvalidAnswer) and _read_again(question, one)) or one for question, one in known]
 
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
-
 
 def _read_again(question: Question, error: InvalidAnswer) -> Answer | None:
     text = error.transcript[-1][1] if error.transcript else ""

@@ -259,7 +259,6 @@ class WrapperLLM(ABC):
     counterparts if it has ``achoose``.
 
     Attributes:
-        llm: the wrapped LLM.
         name: its name: the provider string if there is one.
     """
 
@@ -325,9 +324,9 @@ class WrapperLLM(ABC):
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         """Like :meth:`choose`, for many questions to a ``BatchLLM``."""
 
-    @abstractmethod
     def close(self) -> None:
-        """Close the wrapper's file; the wrapped LLM stays as it is."""
+        """Close the wrapper's file, if it has one; the wrapped LLM stays as it is."""
+        return
 
     def __enter__(self) -> Self:
         return self

@@ -166,7 +166,6 @@ class ObjectFunction:
     Args:
         function: called with the chat and the schema; returns an object or its text, which is checked like that of any
             model.
-        name: the name of the model.
 
     Attributes:
         asked: the chats so far.

@@ -59,7 +59,6 @@ class Parts:
     """A file in parts, one part in each of several packages.
 
     Attributes:
-        name: the name of the model.
         origin: where it comes from, and its licence.
         extra: the extra of formal_llm that installs the packages.
         packages: the import name and the file of each part.

@@ -120,7 +120,6 @@ _FORMS: tuple[Callable[[str], str], ...] = (str.strip, _normalise_spaces, _fold_
 
 
 def _strip_enclosing(text: str) -> str:
-    """Strip the marks that enclose a whole text."""
     for mark in _AROUND:
         inner = text[len(mark) : -len(mark)]
         if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark) and mark not in inner:

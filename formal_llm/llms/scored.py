@@ -118,6 +118,3 @@ class ScoredLLM(WrapperLLM):
             except LLMError as error:
                 found.append(error)
         return found
-
-    def close(self) -> None:
-        """Do nothing: nothing is open."""

@@ -20,9 +20,6 @@ def first_stop(text: str, stop: Iterable[str]) -> tuple[int, str] | None:
 class Cutter:
     """Cuts a streamed text at its first stop; holds back what may be the beginning of a stop.
 
-    Args:
-        stop: the stops.
-
     Attributes:
         whole: the text that is certain so far.
         ended: the stop that ended the text; None before.

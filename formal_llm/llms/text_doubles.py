@@ -20,6 +20,7 @@ from formal_llm.llms.generation import (
     GeneratedObject,
     Messages,
     Stream,
+    TextOptions,
     ToolOffer,
     ToolTurn,
     TurnOptions,
@@ -78,21 +79,13 @@ class FunctionTextLLM:
         usage = TokenUsage(1, size // TOKEN, -(-len(text) // TOKEN))
         return Answer((), text=text, usage=usage, ended=ended, stopped=CUT_OFF if ended is None else "")
 
-    def stream(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
+    def stream(self, messages: Messages, **how: Unpack[TextOptions]) -> Stream:
         """Like ``generate``, piece by piece."""
-        yield from self._split_pieces(
-            self.generate(messages, max_tokens=max_tokens, stop=stop, temperature=temperature)
-        )
+        yield from self._split_pieces(self.generate(messages, **how))
 
-    def stream_continuation(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
+    def stream_continuation(self, prompt: str, **how: Unpack[TextOptions]) -> Stream:
         """Like ``continue_text``, piece by piece."""
-        yield from self._split_pieces(
-            self.continue_text(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature)
-        )
+        yield from self._split_pieces(self.continue_text(prompt, **how))
 
     def _split_pieces(self, made: Generated) -> Stream:
         for at in range(0, len(made.text), self._piece):
@@ -129,7 +122,6 @@ class RandomTextLLM(FunctionTextLLM):
     """Writes a random number of random words.
 
     Args:
-        seed: the seed.
         words: the parts of its texts: words, markers, halves of markers, spaces.
         most: the maximum number of words in a text.
         piece: see :class:`FunctionTextLLM`.
@@ -200,9 +192,6 @@ class ScriptedTurnLLM(FunctionTurnLLM):
         turns: the turns, and the texts for other requests.
         answers: the answers to questions, see :class:`~formal_llm.llms.ScriptedLLM`.
         piece: see :class:`FunctionTextLLM`.
-
-    Attributes:
-        requests: the requests so far.
     """
 
     def __init__(self, turns: Iterable[TurnLike], answers: Iterable[AnswerLike] = (), *, piece: int = 3) -> None:
@@ -214,7 +203,6 @@ class RandomTurnLLM(FunctionTurnLLM):
     """Takes random turns: texts, calls of offered tools with random arguments, and, as a liar, whatever else.
 
     Args:
-        seed: the seed.
         words: the words of its texts, and the names of tools that it calls without being offered them.
         lies: the probability that a call is not one of an offered tool with arguments by its schema.
         piece: see :class:`FunctionTextLLM`.
@@ -242,12 +230,7 @@ class RandomTurnLLM(FunctionTurnLLM):
 
 
 class RandomObjectLLM:
-    """Writes random objects that satisfy their schemas.
-
-    Args:
-        seed: the seed.
-        words: the words of its texts.
-    """
+    """Writes random objects that satisfy their schemas."""
 
     def __init__(self, seed: int = 0, words: Sequence[str] = ("so", "then", "42", "1 + 2", "Rhine")) -> None:
         self._rng, self._words = random.Random(seed), tuple(words)

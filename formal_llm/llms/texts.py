@@ -9,6 +9,7 @@ from formal_llm.llms.generation import (
     Generated,
     GeneratedObject,
     Messages,
+    TextOptions,
     ToolOffer,
     ToolTurn,
     TurnOptions,
@@ -20,33 +21,22 @@ from formal_llm.llms.schemas import Schema
 
 
 class Texts:
-    """Writes by answering :class:`Writing` requests, for an LLM that accepts them.
-
-    Args:
-        choose: answers the requests.
-    """
+    """Writes by answering :class:`Writing` requests, for an LLM that accepts them."""
 
     def __init__(self, choose: Callable[[Question], Answer]) -> None:
         self._choose = choose
 
-    def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
+    def generate(self, messages: Messages, **how: Unpack[TextOptions]) -> Generated:
         """Write the next message of a chat, see :meth:`TextLLM.generate`."""
-        answer = self._choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
-        return as_generated(answer)
+        return as_generated(self._choose(Writing(messages, **how)))
 
     def take_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Generated:
         """Write the next message of a chat with tools, see :meth:`ToolCallingLLM.take_turn`."""
         return as_generated(self._choose(ToolTurn(messages, tools, **how)))
 
-    def continue_text(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
+    def continue_text(self, prompt: str, **how: Unpack[TextOptions]) -> Generated:
         """Write the continuation of a text, see :meth:`ContinuingLLM.continue_text`."""
-        request = Writing(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature, continues=True)
-        answer = self._choose(request)
-        return as_generated(answer)
+        return as_generated(self._choose(Writing(prompt, continues=True, **how)))
 
     def generate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
@@ -58,33 +48,22 @@ class Texts:
 
 
 class AsyncTexts:
-    """Writes by answering :class:`Writing` requests asynchronously, for an LLM that accepts them; see ``Texts``.
-
-    Args:
-        choose: answers the requests.
-    """
+    """Writes by answering :class:`Writing` requests asynchronously, for an LLM that accepts them; see ``Texts``."""
 
     def __init__(self, choose: Callable[[Question], Awaitable[Answer]]) -> None:
         self._choose = choose
 
-    async def agenerate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
+    async def agenerate(self, messages: Messages, **how: Unpack[TextOptions]) -> Generated:
         """Write the next message of a chat."""
-        answer = await self._choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
-        return as_generated(answer)
+        return as_generated(await self._choose(Writing(messages, **how)))
 
     async def atake_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Generated:
         """Write the next message of a chat with tools."""
         return as_generated(await self._choose(ToolTurn(messages, tools, **how)))
 
-    async def acontinue_text(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
+    async def acontinue_text(self, prompt: str, **how: Unpack[TextOptions]) -> Generated:
         """Write the continuation of a text."""
-        request = Writing(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature, continues=True)
-        answer = await self._choose(request)
-        return as_generated(answer)
+        return as_generated(await self._choose(Writing(prompt, continues=True, **how)))
 
     async def agenerate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0

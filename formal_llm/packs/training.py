@@ -46,10 +46,7 @@ class Ingredients:
     """The parts of a run other than the model.
 
     Attributes:
-        settings: the settings of the run.
-        pack: the task pack.
         planner: the rules and the wording; its LLM is not used.
-        tasks: the tasks to train on.
         held_out: the tasks that evaluate the training; none of them is trained on.
         validation: the tasks that determine which adapters are best; none of them is trained on.
         reward: the reward of plans, without a cache.

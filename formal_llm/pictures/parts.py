@@ -39,10 +39,7 @@ def cut_around(picture: Picture, centres: Iterable[str], most: int) -> Picture:
 def mark_boxes(picture: Picture, marked: Collection[str], plain: Collection[str] = ()) -> Picture:
     """Return a picture with some boxes marked, some unchanged, and everything else faded.
 
-    Args:
-        picture: the picture.
-        marked: the ids of the boxes to mark.
-        plain: the ids of the boxes that stay unchanged.
+    ``marked`` and ``plain`` are the ids of the boxes to mark, and of those that stay unchanged.
     """
 
     def get_tone(name: str) -> Tone:

@@ -248,13 +248,11 @@ class TaskPack:
     """A task pack.
 
     Attributes:
-        name: its name.
         title: a short description.
         rules: its rules, as they are written.
         source: the rules that a planner walks: its grammar, or the automaton of its rules.
         constraints: what a plan must satisfy besides, each with its name.
         wording: how its questions are phrased.
-        folder: its folder.
         data: the contents of ``pack.toml``.
         facts: the values of its placeholders.
     """

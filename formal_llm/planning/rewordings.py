@@ -155,7 +155,6 @@ def _draw_sentences(data: Mapping[str, Any], row: Mapping[str, Any]) -> Sequence
 
 
 def _fill_text(text: str, data: Mapping[str, Any], row: Mapping[str, Any], dice: random.Random, depth: int) -> str:
-    """Fill in the placeholders of a text."""
     if depth > _DEEPEST:
         raise _WrongPlaceholder(f"phrases stand for themselves: {text}")
 

@@ -164,7 +164,6 @@ class Assessor:
     """Determines what is known about needs.
 
     Args:
-        procedure: the procedure.
         history: the calls made so far.
         known: the values that are known, by name.
         absent: the names of values that the user does not have.
@@ -262,10 +261,7 @@ class Assessor:
     def assess(self, need: Need, owned: Mapping[str, Value], *, negated: bool = False) -> Assessment:
         """Determine what is known about a need.
 
-        Args:
-            need: the need.
-            owned: the values that its names refer to first.
-            negated: whether it must not hold. What an action would establish is then not done.
+        Its names refer to the values ``owned`` first. What an action would establish is not done if ``negated``.
         """
         match need:
             case NotNeed(inner):

@@ -101,8 +101,6 @@ class ForeseenRun(ProcedureRun):
     """A run in which all that others decide is given beforehand, and what is not yet given is a :class:`Decision`.
 
     Args:
-        procedure: the procedure.
-        goal: the goal.
         known: the names of the values that are known from the start.
         has_model: whether a model chooses between ways that cost the same; else the first is taken.
     """

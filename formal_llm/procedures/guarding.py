@@ -54,8 +54,6 @@ def compile_guard_rules(procedure: Procedure) -> GuardRules:
 
 
 class _GuardCompiler:
-    """Compiles one procedure."""
-
     def __init__(self, procedure: Procedure) -> None:
         self.procedure = procedure
         self._letters: dict[str, Letter] = {}
@@ -74,8 +72,6 @@ class _GuardCompiler:
         # Letters are declared before those that refer to them, for readers.
         letters = sorted(self._letters.values(), key=lambda letter: letter.name.endswith("_early"))
         return GuardRuleSet(tuple(letters), tuple(rules))
-
-    # -- needs ------------------------------------------------------------------------------------------------------
 
     def _convert(self, need: Need, own: Bindings, *, wanted: bool) -> Expression:
         """Return a condition that holds if a need is known to hold, or, unless it is ``wanted``, known not to hold."""
@@ -144,8 +140,6 @@ class _GuardCompiler:
 
     def _is_bound(self, expression: Expression, own: Bindings) -> bool:
         return list_names(expression.walk()) <= own.keys() | self.procedure.constants.keys()
-
-    # -- letters ----------------------------------------------------------------------------------------------------
 
     def _declare_result(self, tool: ProcedureTool, names: tuple[str, ...]) -> str:
         """Declare the letter of a tool's results that is distinguished by some of its arguments."""

@@ -113,7 +113,6 @@ class PolicySentence:
 
     Attributes:
         tool: the tool before whose call it has to hold.
-        text: the sentence.
         need: what was read; a hole if it was not understood.
         by_model: whether a model chose the fact.
         doubt: what a person should look at; empty if there is nothing.
@@ -138,7 +137,6 @@ class PolicyReading:
     Attributes:
         procedure: the procedure with the needs that were read.
         needs: these needs, by tool.
-        sentences: the sentences, in order.
         unread: the lines that belong to no tool.
     """
 
@@ -228,8 +226,6 @@ def _find_sections(procedure: Procedure, text: str) -> tuple[dict[str, str], lis
 
 
 class _PolicyReader:
-    """Reads the sections of a policy."""
-
     def __init__(self, procedure: Procedure, llm: LLMLike | None) -> None:
         self.reader = SentenceReader(procedure)
         self.model: LLM | None = resolve(llm) if llm is not None else None

@@ -137,7 +137,6 @@ class ToolParameter:
     """A parameter of a tool.
 
     Attributes:
-        name: its name.
         kind: its type (``text``, ``number``, ``integer``, ``yes or no``, ``date``, ``list``, ``any``), or the texts
             that are allowed.
         default: its value if none is known; only if it is ``optional``.
@@ -159,8 +158,6 @@ class ProcedureTool:
     """A tool as a procedure knows it.
 
     Attributes:
-        name: its name.
-        parameters: its parameters.
         acts: whether it changes something; a check only looks.
         is_goal: whether a user may ask for it.
         need: what must hold before it is called.
@@ -209,7 +206,6 @@ class Fact:
     """A fact about values.
 
     Attributes:
-        name: its name.
         parameters: the names of the values that it is about.
         need: what it means.
         until: the calls that end it; only for a fact that an action establishes.
@@ -228,8 +224,6 @@ class Procedure:
     """What must be established before which action.
 
     Attributes:
-        tools: the tools, by name.
-        facts: the facts, by name.
         constants: values that conditions may name.
         name: its name, for people.
     """
@@ -252,9 +246,7 @@ class Procedure:
     def from_file(cls, path: str | os.PathLike[str], *, process: str | None = None) -> Procedure:
         """Read a ``.procedure`` file, or a diagram in Mermaid or BPMN (:mod:`formal_llm.procedures.diagrams`).
 
-        Args:
-            path: the file.
-            process: the id or the name of the process in a BPMN file; needed where it has several.
+        ``process`` is the id or the name of the process in a BPMN file; needed where it has several.
 
         Raises:
             NotationError: it cannot be read, or is no procedure.

@@ -106,9 +106,7 @@ class _Line:
 def read_procedure(text: str, file: str | None = None) -> Procedure:
     """Read a procedure from a text.
 
-    Args:
-        text: the text.
-        file: the file name for messages.
+    Messages name the ``file``.
 
     Raises:
         NotationError: with line, column, a caret, and a suggestion.
@@ -185,7 +183,6 @@ class ProcedureReader:
     """A reader of one file.
 
     Args:
-        source: the file.
         lines: its lines, those left empty that declare nothing; all of them count if left out.
     """
 

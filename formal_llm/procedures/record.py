@@ -20,7 +20,6 @@ class Call:
     """A call of a tool.
 
     Attributes:
-        tool: the tool.
         arguments: its arguments, by the names of the parameters.
     """
 
@@ -51,7 +50,6 @@ class MadeCall:
     """A call and what came of it. Two calls are different, even if they are equal in all.
 
     Attributes:
-        call: the call.
         value: what it returned, as JSON.
         error: why it failed; empty if it did not.
         unclear: whether it may have been done all the same, as after a timeout.
@@ -94,7 +92,6 @@ class CallHistory:
 
     Args:
         tools: the tools, which determine whose results an action makes obsolete.
-        calls: the calls made so far.
     """
 
     tools: Mapping[str, ProcedureTool]

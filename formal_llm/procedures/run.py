@@ -47,7 +47,6 @@ class ValuesRequest:
     """The user is asked for values.
 
     Attributes:
-        names: the names of the values.
         text: the question in words.
     """
 
@@ -83,7 +82,6 @@ class ProcedureOutcome:
         arguments: the arguments of the goal, as far as they are known.
         result: what the goal's call returned, if it was made.
         why: the facts that hold (done), that failed (declined), or that cannot be determined (handed over).
-        calls: all calls of the run.
         known: the values that the user provided.
         dropped: what the user or the model gave and was not taken over, with the reason.
         usage: the tokens that the model cost.
@@ -130,12 +128,11 @@ class ProcedureRun:
     """A run of a procedure.
 
     Args:
-        procedure: the procedure.
         request: what the user wants, in words.
         known: values that are known from the start, by name.
         goal: the goal, if it is known.
         has_model: whether a model chooses between ways that cost the same; else the first is taken.
-        native: whether the model chooses the goal by a call of it, with values; only those that stand in the request
+        native: whether the model chooses the goal by a call of it, with values; only those that are in the request
             are taken over.
 
     Raises:
@@ -382,7 +379,7 @@ def _write_schema(goal: ProcedureTool) -> dict[str, Any]:
 
 
 def is_stated(value: JSON, text: str) -> bool:
-    """Return whether a value stands in a text: a text as whole words, a number as a number, a list with all items."""
+    """Return whether a value is in a text: a text as whole words, a number as a number, a list with all items."""
     if isinstance(value, str):
         words, plain = (" ".join(one.split()).casefold() for one in (value, text))
         return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", plain) is not None

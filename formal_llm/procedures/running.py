@@ -133,9 +133,6 @@ class RequestAnswerer:
 
     Args:
         procedure, request, llm, tools, options: see :func:`run_procedure`.
-
-    Attributes:
-        run: the run.
     """
 
     def __init__(

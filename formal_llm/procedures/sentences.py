@@ -195,12 +195,9 @@ class _Statement:
     """A fact, or a check that answers yes or no: what a sentence may state.
 
     Attributes:
-        name: its name.
         parameters: the names of the values that it is about.
         description: what it means, in words.
-        is_fact: whether it is a fact.
         conditions: the conditions in it, each with whether it is negated.
-        procedure: the procedure that declares it.
     """
 
     name: str

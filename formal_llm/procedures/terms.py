@@ -49,7 +49,6 @@ class CallValue(Expression):
     """What a call returned, or a value inside it: ``find_order(order_id).items[0].price``.
 
     Attributes:
-        tool: the tool.
         given: its arguments, in the order of its parameters.
         steps: the steps into the returned value.
     """

@@ -105,7 +105,6 @@ class Estimator:
     """A registered estimator: its function and its requirements.
 
     Attributes:
-        name: the name of the estimator.
         function: computes the weights of a checked group.
         unbiased: whether the expected gradient is that of the expected reward.
         least_samples: the minimum number of fresh samples; 0 if it uses none.
@@ -280,9 +279,6 @@ def exact(group: TaskRewards) -> PlanWeights:
     return stratified(replace(group, known=replace(group.known, repeats=(True,) * len(group.rewards))))
 
 
-# -- helpers -----------------------------------------------------------------------------------------------------------
-
-
 def _weights_of(advantages: Sequence[float]) -> PlanWeights:
     """Return weights without known plans: each advantage divided by the number of samples."""
     return PlanWeights(sampled=tuple(value / len(advantages) for value in advantages))
@@ -319,4 +315,4 @@ def _check_needs(needs: Estimator, group: TaskRewards) -> None:
                 f"{len(known.probabilities)} known ones sum to {mass:.4f}; use 'stratified' where some are not known"
             )
     elif len(known.repeats) != count and (known.repeats or known.probabilities):
-        raise ValueError(f"for {count} samples it must be told whether each is known; {len(known.repeats)} are told")
+        raise ValueError(f"for {count} samples it must be given whether each is known, not for {len(known.repeats)}")

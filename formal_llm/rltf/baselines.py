@@ -61,7 +61,6 @@ class Baselines:
 
     Attributes:
         values: the baseline of each task, by its key.
-        decay: the decay of all of them.
     """
 
     values: Mapping[str, Baseline] = field(default_factory=dict)

@@ -171,7 +171,6 @@ def _put_whole(place: Path) -> Iterator[Path]:
 
 
 def _sync_file(path: Path) -> None:
-    """Flush a file to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

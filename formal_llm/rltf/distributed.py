@@ -32,7 +32,6 @@ class Processes:
 
     Attributes:
         rank: the number of this process, from 0.
-        size: the number of processes.
     """
 
     rank: int = 0

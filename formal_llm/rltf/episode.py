@@ -37,8 +37,6 @@ class Episode:
 
     Attributes:
         index: the position of its task among the tasks of the run.
-        task: the task.
-        plan: the plan.
         decisions: its decisions, in the order in which they were made.
         log_probability: the natural logarithm of its probability under the policy that generated it; 0 without choices.
     """

@@ -62,7 +62,6 @@ class HeadSettings(NamedTuple):
 
     Attributes:
         epochs: how often each sentence is read.
-        seeds: with which seeds.
         maximise: see :data:`Maximised`.
         samples: for rewards, how many plans are drawn for a sentence in an update, two at least.
         reward: for rewards; by default F1 of the plan's steps and those that the sentence calls for.

@@ -64,7 +64,6 @@ class LogEntry:
         kind: the kind of event; see the module.
         step: the number of updates performed by then.
         elapsed: the working time of the run by then, in seconds.
-        figures: the measurements.
         data: everything else in the line.
     """
 
@@ -191,8 +190,6 @@ class RunLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- writing ------------------------------------------------------------------------------------------------
-
     def _write_entry(
         self, kind: str, step: int, data: Mapping[str, object], figures: Mapping[str, float] | None = None
     ) -> None:
@@ -249,9 +246,6 @@ class RunLog:
 
 def read_log(folder: str | os.PathLike[str]) -> list[LogEntry]:
     """Read the lines of a run's log, in order, without a last line that is still being written.
-
-    Args:
-        folder: the folder of the run.
 
     Raises:
         ResourceNotFound: the folder has no log.

@@ -121,7 +121,6 @@ class _Asked:
     """A distinct question.
 
     Attributes:
-        question: the question.
         coefficients: the coefficient of the log-probability of each option.
         episode: an episode that contains it, to name in errors.
         visits: its share of the questions asked; the shares of a task sum to 1.
@@ -159,7 +158,6 @@ class Objective:
     """The objective of one update.
 
     Args:
-        policy: the policy.
         scale: the factor of the weights of all tasks: 1 / number of tasks.
     """
 

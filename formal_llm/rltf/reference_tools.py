@@ -19,7 +19,6 @@ class ReferenceTools(Reward):
 
     Args:
         tools: returns the names of the tools that a task requires.
-        kind: ``"f1"`` or ``"exact"``.
         inputs: the terminals that are inputs. Default: those that the plan does not apply to anything; none in a plan
             that is not a nesting of calls.
         name, invalid: see :class:`Reward`; the name is for ``tools`` and ``kind`` together.

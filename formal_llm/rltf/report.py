@@ -71,7 +71,6 @@ class Chart:
     """A line chart.
 
     Attributes:
-        title: the title.
         series: its lines.
         x_label, y_label: the labels of the axes, with the unit if there is one.
         marks: vertical lines, each an x and its text.
@@ -243,8 +242,6 @@ class LoggedRun:
     """The contents of the log of a run.
 
     Attributes:
-        settings: the settings of the run.
-        updates: the updates, in order.
         evaluations: the evaluations by split, in order; after each update only the last.
         checkpoints: the saved checkpoints.
         end: why the run is over; empty while it is not.

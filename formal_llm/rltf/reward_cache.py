@@ -79,7 +79,7 @@ class CachedReward(Reward):
         identity = self.reward.identity
         if identity is None and name is None and path is not None and self.deterministic:
             raise ValueError(
-                f"the reward {self.reward.name} has no identity that tells its judgements apart from those of others; "
+                f"the reward {self.reward.name} has no identity that distinguishes its judgements from others; "
                 "give the cache a name for it: CachedReward(reward, path, name=...)"
             )
         self._own = identity if name is None else {"reward": name, **self.reward.settings}
@@ -124,8 +124,6 @@ class CachedReward(Reward):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # -- judging ------------------------------------------------------------------------------------------------
 
     def known(self, task: Task, plan: Plan) -> Judged | None:
         """Return what a plan is worth if that is known, else None. Not counted in the statistics."""
@@ -173,8 +171,6 @@ class CachedReward(Reward):
         finally:
             self._keep_judgements(unwritten)
         return fresh
-
-    # -- keeping ------------------------------------------------------------------------------------------------
 
     def _key_of(self, task: Task, plan: Plan) -> str:
         about = self._tasks.get(task)

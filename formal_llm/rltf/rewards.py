@@ -113,9 +113,7 @@ class Reward:
     def judge_many(self, pairs: Iterable[tuple[Task, Plan]], workers: int = 1) -> list[Judged]:
         """Determine what many plans are worth, in order.
 
-        Args:
-            pairs: each plan with its task.
-            workers: the number of threads that judge; above 1 the function must be thread-safe.
+        ``workers`` is the number of threads that judge; above 1 the function must be thread-safe.
 
         Raises:
             RewardError: see :meth:`judge`; of several errors, the first in the order of the pairs.

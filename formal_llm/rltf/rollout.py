@@ -43,7 +43,6 @@ class Start:
 
     Attributes:
         index: the position of the task among the tasks of the run.
-        task: the task.
         seed: the seed of its draws; None to take the most probable option each time.
     """
 

@@ -34,12 +34,7 @@ class TrainingSetup:
 
     Attributes:
         planner: provides the rules and the wording; its LLM is not asked.
-        policy: the policy to train.
-        reward: the reward of plans.
-        tasks: the tasks to train on.
-        settings: the settings of the run.
         references: the plans that a warm start imitates; default: all.
-        world: the processes of the run.
         served: the policy on the server that generates the plans, if there is one.
     """
 

@@ -36,7 +36,6 @@ class TabularPolicy:
 
     Attributes:
         episodes: all plans of one task, as given; arrays over plans are in this order.
-        questions: the distinct questions.
         offsets: the start of the logits of each question, and the end of the last.
 
     Raises:

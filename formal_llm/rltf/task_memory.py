@@ -22,7 +22,6 @@ class TaskOutcome:
 
     Attributes:
         index: the number of the task.
-        rewards: the rewards of its samples.
         value: the reward to report: the mean of the samples, or the expected reward if it is known.
         failed: the number of its plans that got a fallback reward.
         greedy: the reward of its greedy plan, if it was computed.

@@ -162,7 +162,6 @@ class PlanCollector:
                 group.judged.append(one)
 
     def _weigh_group(self, group: _Group, chances: list[float], memory: TaskMemory) -> WeightedPlans:
-        """Compute the weights of a group."""
         weighing, rewards = group.how, tuple(one.value for one in group.judged)
         baseline = memory.baselines.get(str(group.index))
         if baseline is None and group.greedy_reward is not None:
@@ -220,7 +219,6 @@ class Learner:
     """Performs the updates of a run, one after the other.
 
     Attributes:
-        setup: the setup of the run.
         optimizer: the optimizer of the policy's adapters.
         memory: what is known about the tasks.
         step: the number of updates performed.
@@ -356,7 +354,6 @@ class Learner:
             )
 
     def _share_error(self, problem: Exception | None) -> None:
-        """Raise an error of one process in all processes."""
         world = self.setup.world
         name = "" if problem is None else str(problem) or type(problem).__name__
         errors = world.gather({world.rank: name})
@@ -400,7 +397,6 @@ class Learner:
 
 
 def _reward_figures(outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
-    """Return the reward figures of an update."""
     values = [one.value for one in outcomes]
     rewards = [reward for one in outcomes for reward in one.rewards] or values
     centre = math.fsum(rewards) / len(rewards)

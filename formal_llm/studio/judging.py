@@ -73,9 +73,6 @@ def _verify_transcript(written: ReadRules, text: str, verifier: Verifier) -> Ver
     return verifier.verify([segment.state for segment in Transcript.from_jsonl(text).segments])
 
 
-# -- recordings of answers ----------------------------------------------------------------------------------------
-
-
 def _read_recording(text: str) -> list[tuple[str, ...]] | None:
     """Read the texts that each answer of a recording chose; None where the text is not a recording.
 
@@ -130,9 +127,6 @@ def _replay_recording(written: ReadRules, recorded: Sequence[Sequence[str]]) -> 
         "position": len(walk.word) if reason else None, "allowed": [option.text for option in allowed],
         "answers": [*answers],
     }  # fmt: skip
-
-
-# -- two versions -------------------------------------------------------------------------------------------------
 
 
 def compare(asked: Asked) -> Parts:

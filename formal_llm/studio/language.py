@@ -56,7 +56,6 @@ def picture(asked: Asked) -> Parts:
 
 
 def _describe_rules(written: ReadRules) -> list[Part]:
-    """Count what the rules contain, as they are written."""
     rules, source = written.rules, written.source
     sizes: dict[str, dict[str, int]] = {}
     if isinstance(rules, CFG):

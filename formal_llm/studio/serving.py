@@ -22,11 +22,7 @@ HOST = "127.0.0.1"
 
 
 class PortTaken(FormalLLMError):
-    """Somebody listens at that port already.
-
-    Attributes:
-        port: the port.
-    """
+    """Somebody listens at that port already."""
 
     def __init__(self, port: int) -> None:
         self.port = port

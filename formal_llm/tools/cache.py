@@ -31,7 +31,6 @@ class CachedValue(NamedTuple):
     Attributes:
         kind: the name of the value's kind.
         content: the content key of the value.
-        payload: the value as bytes.
     """
 
     kind: str

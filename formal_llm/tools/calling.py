@@ -46,9 +46,6 @@ class Caller:
     returns, and its result is dropped. A tool that must be stoppable should run in a separate process
     (:func:`formal_llm.tools.isolated`). What an asynchronous tool gives is awaited: by :meth:`acall` on the loop of the
     caller, else on a loop of its own. It is cancelled where it takes too long.
-
-    Args:
-        limits: the limits on calls.
     """
 
     def __init__(self, limits: CallLimits) -> None:

@@ -50,7 +50,6 @@ class PlanExecutor(ABC):
     """The common part of executors: executing one plan, many plans, or an iterable of them.
 
     Args:
-        toolkit: the tools.
         window: the number of plans that :meth:`run_many` processes at the same time.
     """
 
@@ -147,7 +146,6 @@ class Executor(PlanExecutor):
     all plans, runs and processes that use it. An executor is thread-safe.
 
     Args:
-        toolkit: the tools.
         workers: the number of concurrent calls.
         timeout: seconds allowed for one call, for tools that do not specify it; None for no limit.
         retries: how often a failed call is retried, for tools that do not specify it.

@@ -87,7 +87,6 @@ class PlanJob:
 
     Attributes:
         index: its position among the jobs.
-        plan: the plan.
         given: its inputs.
         nodes: the node of each terminal of the word.
         labels: the name for people of each terminal.

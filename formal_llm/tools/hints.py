@@ -30,9 +30,6 @@ class TypeHint:
     """A type hint that has values: numbers, lists, tables, dataclasses, models, and all else that pydantic reads.
 
     Bytes are written as base64. An ``Iterable`` is a list.
-
-    Attributes:
-        annotation: the hint.
     """
 
     annotation: Any
@@ -93,8 +90,6 @@ class TypeHint:
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"it is no JSON: {error}") from None
         return self.load(text.encode())
-
-    # -- the functions of a kind ------------------------------------------------------------------------------------
 
     def load(self, data: bytes) -> object:
         """Return the value in JSON text.

@@ -114,9 +114,7 @@ def write_png(image: Image, *, level: int = 1) -> bytes:
 def data_uri(image: Image, longest: int | None = None) -> str:
     """Return the image as a ``data:`` URI for a web page.
 
-    Args:
-        image: the image.
-        longest: the maximum length of its longer side.
+    ``longest`` is the maximum length of its longer side.
     """
     if longest is not None and max(image.size) > longest:
         image = image.copy()

@@ -48,7 +48,6 @@ class Kind:
     A kind can be pickled if its functions can, that is, if they are defined in a module.
 
     Attributes:
-        name: its name.
         of: the Python class of its values; or its module and name, as in ``"PIL.Image:Image"``, so that the module is
             imported only where such values exist; or a type hint.
         dump: serializes a value to bytes, from which ``load`` creates an equal one.
@@ -331,7 +330,6 @@ class Value:
     Values are equal if their kinds and content keys are. A value is pickled as the bytes of its kind.
 
     Args:
-        kind: the kind of the value.
         data: the value, in the normal form of its kind.
         key: its content key; computed by default.
         payload: the value as bytes, instead of ``data``: it is decoded when it is first accessed.

@@ -195,7 +195,6 @@ def _make_tools(
     outputs: Mapping[str, Kind | str],
     deterministic: bool,
 ) -> list[Tool]:
-    """Return the requested tools."""
     wanted = dict(names) if names is not None else {name: name for name in found}
     if absent := [name for name in {**wanted, **outputs} if name not in found]:
         raise ToolkitError([f"the server has no tool {name}; it has {', '.join(found)}" for name in absent])
@@ -209,7 +208,6 @@ def _make_tools(
 def _make_tool(
     entry: Any, terminal: str, output: Kind, call: Callable[[dict[str, Any], Kind], Any], deterministic: bool
 ) -> Tool:
-    """Return a tool of the server."""
     declared: Mapping[str, Any] = entry.input_schema
     parameters = []
     for name, schema in declared.get("properties", {}).items():

@@ -38,7 +38,6 @@ class RayExecutor(PlanExecutor):
     single plan is identified as the cause; its error is then an ``ExecutionError``.
 
     Args:
-        toolkit: the tools.
         actors: the number of concurrent executors.
         options: the resources that Ray reserves for each of them, such as ``{"num_gpus": 1}``.
         chunk: the number of plans sent to a worker at once.
@@ -128,7 +127,6 @@ class RayExecutor(PlanExecutor):
         return [results[job.index] for job in jobs]
 
     def _replace_worker(self, place: int) -> None:
-        """Replace a worker that is gone."""
         self._ray.kill(self._actors[place])  # in case only its machine or a result was lost
         self._actors[place] = self._make()
         self._coming[self._actors[place].ready.remote()] = place
@@ -185,8 +183,6 @@ class _Together:
 
 
 class _RayWorker:
-    """An executor in a Ray worker."""
-
     def __init__(self, toolkit: ToolSet, settings: ExecutorSettings) -> None:
         self._executor = Executor(toolkit, **settings)
 
@@ -194,7 +190,7 @@ class _RayWorker:
         """Do nothing, which shows that the worker is ready."""
 
     def run(
-        self, rows: Sequence[tuple[Plan, Mapping[str, list[Value]]]], keep: bool, tell: bool
+        self, rows: Sequence[tuple[Plan, Mapping[str, list[Value]]]], keep: bool, report: bool
     ) -> Iterator[Progress | list[Result]]:
         """Yield each progress event if requested, and finally the results."""
         plans = [plan for plan, _ in rows]
@@ -202,7 +198,7 @@ class _RayWorker:
         events: SimpleQueue[Progress | None] = SimpleQueue()
         with ThreadPoolExecutor(1, thread_name_prefix="formal-llm-ray") as pool:
             running = pool.submit(
-                self._executor.run_many, plans, inputs, keep=keep, on_progress=events.put if tell else None
+                self._executor.run_many, plans, inputs, keep=keep, on_progress=events.put if report else None
             )
             running.add_done_callback(lambda _: events.put(None))
             while (event := events.get()) is not None:

@@ -44,7 +44,6 @@ class Result:
     """The result of executing a plan.
 
     Attributes:
-        plan: the plan.
         steps: one step for each terminal of the word, in order.
         error: the error; None if there was none.
         seconds: the total time of the execution.

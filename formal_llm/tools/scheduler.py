@@ -28,7 +28,6 @@ class CallOutcome:
     """The outcome of a call.
 
     Attributes:
-        node: the call.
         given: its result, or the error.
         state, seconds, tries: see :class:`~formal_llm.tools.result.StepResult`.
     """
@@ -170,8 +169,6 @@ class Progress:
     """An event of a call.
 
     Attributes:
-        event: ``"started"``, ``"executed"``, ``"cached"`` or ``"failed"``.
-        tool: the tool.
         job: the position of the first plan that needs the call, among those executed together.
         position: the position of the call in the word of that plan.
         done: the number of calls that have ended.
@@ -292,7 +289,6 @@ class Scheduler:
             self._give_up()
 
     def _finish_call(self, outcome: CallOutcome) -> None:
-        """Record the result of a call."""
         node = outcome.node
         assert isinstance(outcome.given, Value)
         node.value, node.state = outcome.given, outcome.state

@@ -29,12 +29,9 @@ class Parameter:
     """A parameter of a tool.
 
     Attributes:
-        name: its name.
         kind: the kind of its values in plans.
         written: the kind of what a model writes, with the bounds of an ``Annotated``; default: ``kind``.
-        description: a description in words.
         required: whether it has no default.
-        default: the default.
         by_position: whether the function receives it by its position.
     """
 
@@ -85,7 +82,6 @@ class Signature:
     """The parameters of a tool that others may set, in order.
 
     Attributes:
-        parameters: the parameters.
         declared: the JSON schema of the arguments, where a server declares it.
     """
 
@@ -145,9 +141,7 @@ class Signature:
     def bind(self, arguments: Mapping[str, object], *, strict: bool = False) -> BoundValues:
         """Return the values that a model wrote as a JSON object.
 
-        Args:
-            arguments: the object.
-            strict: whether it was written by :attr:`strict_schema`.
+        ``strict``: whether it was written by :attr:`strict_schema`.
 
         Raises:
             InputError: it does not fit; the message is worded for the model, and follows "was given".

@@ -99,8 +99,6 @@ class Store:
                 _, (_, freed) = self._held.popitem(last=False)
                 self._bytes -= freed
 
-    # -- results being computed -----------------------------------------------------------------------------------
-
     def claim_result(self, key: str) -> Future[Value] | None:
         """Return the computation in progress, or None if the caller must compute (and :meth:`settle_result`) it."""
         with self._lock:

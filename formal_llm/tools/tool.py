@@ -32,10 +32,8 @@ class Tool:
     Attributes:
         name: the terminal that represents it.
         inputs: the kinds of its arguments, in order.
-        output: the kind of its result.
         function: the implementation; called with a value for each input. It may be called from several threads at once
             and may change the values that it receives: they are copies.
-        description: a description in words.
         cost: the cost of one use, in a unit that the user chooses.
         version: part of the key under which results are cached: it must change whenever results would. By default
             derived from the source text of the function, which does not cover what the function calls.

@@ -45,7 +45,6 @@ class Toolkit:
     """A set of tools. Toolkits are equal if their tools and inputs are.
 
     Args:
-        tools: the tools.
         inputs: the kinds of the inputs of tasks, by terminal; default: derived from the values.
         session: saves and restores what the tools keep between calls, for runs that pause; None if they keep nothing.
 
@@ -102,8 +101,6 @@ class Toolkit:
         """Return the toolkit without some tools."""
         return Toolkit([tool for tool in self if tool.name not in names], self.inputs, session=self.session)
 
-    # -- the state of tools -------------------------------------------------------------------------------------
-
     def save_state(self) -> JSON:
         """Return the state of the tools as JSON data; None if they keep none."""
         return None if self.session is None else self.session.save()
@@ -145,7 +142,7 @@ class Toolkit:
         known = {name: str(kind) for name, kind in (kinds or {}).items()}
         known.update((name, str(kind)) for name, kind in self.inputs.items())
         problems = [
-            f"the kind of {name} is told, but the grammar has no such symbol"
+            f"the kind of {name} is declared, but the grammar has no such symbol"
             for name in known
             if name not in cfg.nonterminals and name not in cfg.terminals
         ]
@@ -241,9 +238,7 @@ PLUGINS: Plugins[Toolkit] = Plugins(
 def toolkit_named(name: str, own: Mapping[str, ToolkitMaker] | None = None) -> Toolkit:
     """Return the toolkit of a name.
 
-    Args:
-        name: its name.
-        own: the toolkits of the task pack itself, which take precedence over those of other packages.
+    ``own`` are the toolkits of the task pack itself, which take precedence over those of other packages.
 
     Raises:
         ResourceNotFound: there is no toolkit of that name.

@@ -323,7 +323,7 @@ def test_a_reward_that_is_no_number(name: str, bad: float) -> None:
         ("grpo", {"rewards": [1.0]}, "at least 2 samples"),
         ("reinforce", {"rewards": [1.0]}, "needs the task's baseline"),
         ("stratified", {"known": KnownPlans((1.0,), (1.0,))}, "at least 1 sample"),
-        ("stratified", {"rewards": [1.0], "known": KnownPlans((0.5,), (1.0,))}, "whether each is known; 0 are told"),
+        ("stratified", {"rewards": [1.0], "known": KnownPlans((0.5,), (1.0,))}, "whether each is known, not for 0"),
         (
             "stratified",
             {"rewards": [1.0], "known": KnownPlans((0.5,), (1.0, 0.0), (True,))},

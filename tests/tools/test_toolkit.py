@@ -65,7 +65,7 @@ def test_kinds_that_contradict_the_productions() -> None:
     assert str(caught.value).startswith("the tools do not fit:\n  ")
     with pytest.raises(ToolkitError, match="T -> input_text: T is a text, input_text is an image"):
         ALL.check(PACK.cfg, {**KINDS, "input_text": "image"})
-    with pytest.raises(ToolkitError, match="kind of Q is told"):
+    with pytest.raises(ToolkitError, match="kind of Q is declared"):
         ALL.check(PACK.cfg, {**KINDS, "Q": "image"})
 
 

@@ -26,7 +26,6 @@ class AgentMasks:
 
     Args:
         engine: makes the masks of a state's text.
-        markers: the markers of all states.
         contents: how the text of a state is written; free text for those that are not named.
         given: the states that the world writes.
     """
@@ -44,7 +43,7 @@ class AgentMasks:
         self.given = frozenset(given)
 
     def compile(self, what: Monitor) -> AgentMatcher:
-        """A matcher where a marker comes next, and the monitor stands at ``what``.
+        """A matcher where a marker comes next, and the monitor is at ``what``.
 
         Raises:
             AutomatonError: nothing is known to be allowed; an allowed state has no marker, or shares it with another

@@ -26,11 +26,7 @@ _Words: TypeAlias = tuple[npt.NDArray[np.intp], Mask]
 
 
 class AutomatonMasks:
-    """Makes masks from the words of a language, for one vocabulary.
-
-    Args:
-        vocabulary: the tokens of the model.
-    """
+    """Makes masks from the words of a language, for one vocabulary."""
 
     def __init__(self, vocabulary: TokenVocabulary) -> None:
         self.vocabulary = vocabulary

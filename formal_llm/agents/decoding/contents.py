@@ -64,11 +64,7 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchema:
-    """JSON that keeps a schema.
-
-    Attributes:
-        text: the schema, as JSON text.
-    """
+    """JSON that keeps a schema."""
 
     text: str
 
@@ -134,7 +130,7 @@ class SegmentPattern:
         never: the markers that may not follow: they stand nowhere in the content, and ``markers`` do not either.
 
     Raises:
-        ValueError: a marker without a character, a marker that may follow and never, one that stands in another one
+        ValueError: a marker without a character, a marker that may follow and never, one that is in another one
             (but at its end), or nothing that follows.
     """
 

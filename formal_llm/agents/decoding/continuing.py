@@ -198,8 +198,6 @@ class ContinuingRun(WriterRun):
         del marker
         return False
 
-    # -- requests -----------------------------------------------------------------------------------------------
-
     def _request_text(self) -> Steps[WriterEvent]:
         """Have the model continue, and read what it writes up to where it leaves the rules."""
         state = self.state
@@ -295,7 +293,6 @@ class ContinuingRun(WriterRun):
         yield from self._correct_marker(marker, refused.reason if refused is not None else "it cannot come now")
 
     def _close_text(self) -> Steps[WriterEvent]:
-        """The text of the state is whole."""
         assert self.state is not None
         text = self.markers.restore(self.raw.strip())
         wrong = find_problem(self.content, text)
@@ -309,7 +306,6 @@ class ContinuingRun(WriterRun):
         self.state, self.prefix, self.raw, self.tokens, self.corrected = None, None, "", 0, 0
 
     def _handle_model_end(self) -> Steps[WriterEvent]:
-        """The model ended by itself."""
         asked = None if self.state is not None else self.prefix
         if self.state is not None:
             yield from self._close_text()

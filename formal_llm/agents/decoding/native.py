@@ -71,7 +71,6 @@ class _Position:
 
     Attributes:
         monitor: the monitor after the states.
-        transcript: the transcript with the states.
         states: the states of this turn; the texts of those that are the model's own are not known yet.
         called: the number of calls among them.
         open: whether the last state names a tool whose arguments are missing.
@@ -88,11 +87,9 @@ class NativeWriter(MarkedWriter):
     """Has a model write the states of an agent by turns with calls of tools.
 
     Args:
-        llm: the model.
         behaviour: the behaviour, whose markers distinguish what the environment writes.
         instructions: the text that the model reads before the run; it may be empty, since the tools are offered.
         states: the states by which it calls tools.
-        tools: all tools of the agent.
         bounds: how much may be taken.
         temperature: 0 for the most probable texts.
         streaming: whether texts are streamed while they are written, if the model can do that.
@@ -166,7 +163,6 @@ class _NativeRun(WriterRun):
     streamed: tuple[Segment, ...] = ()
 
     def _generate_steps(self) -> Steps[WriterEvent]:
-        """The events and requests of the run."""
         world = self._find_world_states(self.monitor)
         if world and len(world) == len(self.monitor.allowed()) and not self.monitor.may_stop():
             yield Due(world)
@@ -424,10 +420,13 @@ class _NativeRun(WriterRun):
             call._replace(id=f"refused_{number}_{place}", arguments=call.arguments or "{}")
             for place, call in enumerate(calls)
         )
-        said = [ToolMessage("assistant", text, renamed)] if text or renamed else []
+        earlier = [ToolMessage("assistant", text, renamed)] if text or renamed else []
         if renamed:
-            return [*said, *(ToolMessage("tool", f"Not carried out: {problem}", answers=call.id) for call in renamed)]
-        return [*said, Message("user", f"This could not be used: {problem}")]
+            return [
+                *earlier,
+                *(ToolMessage("tool", f"Not carried out: {problem}", answers=call.id) for call in renamed),
+            ]
+        return [*earlier, Message("user", f"This could not be used: {problem}")]
 
     # -- reasons ------------------------------------------------------------------------------------------------
 
@@ -449,5 +448,4 @@ class _NativeRun(WriterRun):
 
 
 def _close_turn(texts: Sequence[str], calls: Sequence[CallRequest]) -> list[Message]:
-    """The message of a turn; none if it is empty."""
     return [ToolMessage("assistant", "\n".join(texts), calls)] if texts or calls else []

@@ -3,7 +3,7 @@
 With labels ``wash``, ``wash hot`` and ``dry`` and the separator ``", "`` the word (wash_hot, dry) is
 ``wash hot, dry``. Which texts those are is followed byte by byte. Several readings may be open at a time: after
 ``wash`` a label may be finished, or continue as ``wash hot``; a label may contain the separator, and two terminals may
-have the same label. So where one stands is a set of readings, as in the subset construction: where the word has led,
+have the same label. So the position is a set of readings, as in the subset construction: where the word has led,
 and how much of what comes next is written (a node of the prefix tree of these texts).
 """
 
@@ -56,7 +56,7 @@ _Reading = tuple[ConfigurationSet, _PrefixNode] | None
 
 
 class TextState:
-    """Where one stands in a text: after all texts that lead here, the same may come.
+    """Where one is in a text: after all texts that lead here, the same may come.
 
     What follows the text of a terminal is looked at only where it is asked for: many labels begin as another one ends.
     """
@@ -139,7 +139,7 @@ class PlanTexts:
         self.lookahead = Lookahead(source, limits, max_states=max_states)
         automaton = self.lookahead.automaton
         if not isinstance(automaton, HasTerminals):
-            raise AutomatonError("plans are written with the texts of terminals, which this automaton does not tell")
+            raise AutomatonError("plans are written with the texts of terminals, which this automaton does not have")
         self.separator, self.begin, self.end = separator, begin, end
         self._names = Vocabulary(automaton)
         self._given = dict(texts or {})

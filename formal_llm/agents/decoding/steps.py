@@ -84,7 +84,6 @@ class IncomingText:
     """A text that was asked for, as it comes: in one piece, or in many.
 
     Args:
-        asked: the request.
         streaming: whether it is to come in many.
 
     Attributes:

@@ -73,8 +73,6 @@ class TokenVocabulary:
         """What tokens stand for, one after the other; those that end a text stand for nothing."""
         return b"".join(self.pieces[token] if token < len(self.pieces) else b"" for token in tokens)
 
-    # -- tokens by how they begin -------------------------------------------------------------------------------
-
     @property
     def full_range(self) -> tuple[int, int]:
         """The range of all tokens with a text, in the order of their bytes."""
@@ -142,7 +140,7 @@ def _read_token_bytes(tokenizer: PreTrainedTokenizerBase) -> list[bytes]:
     byte_level, byte_pieces = '"ByteLevel"' in decoder, '"ByteFallback"' in decoder or backend is None
     if not byte_level and '"Metaspace"' not in decoder and _BLANK not in decoder and "\\u2581" not in decoder:
         raise ModelError(
-            "it cannot be told what the tokens of this tokenizer stand for (it is neither byte-level BPE nor "
+            "it cannot be determined what the tokens of this tokenizer stand for (it is neither byte-level BPE nor "
             "SentencePiece); give TokenVocabulary(pieces, stops)"
         )
     names = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))

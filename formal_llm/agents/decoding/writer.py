@@ -37,7 +37,6 @@ class SegmentBegan:
     """A state has begun. The same state again, before its segment has come: its text is written anew.
 
     Attributes:
-        state: the state.
         forced: whether its marker was put there, since no other one was legal.
     """
 
@@ -58,7 +57,6 @@ class Spent:
 
     Attributes:
         state: the state that was being written when it was asked for; empty where the next one was looked for.
-        usage: what it took.
     """
 
     state: str
@@ -87,16 +85,12 @@ WriterEvent: TypeAlias = SegmentBegan | Text | Segment | Correction | Spent | Du
 ContentOf: TypeAlias = Content | Callable[[Transcript], Content]
 
 
-#: What stands in a correction for a text that would have gone on.
+#: What is in a correction for a text that would have gone on.
 GOES_ON = "…"
 
 
 class Writer(ABC):
-    """Has a model write the states of an agent.
-
-    Attributes:
-        llm: the model.
-    """
+    """Has a model write the states of an agent."""
 
     llm: Model
 
@@ -232,7 +226,6 @@ class NextStates(NamedTuple):
 
     Attributes:
         states: for each legal marker its state, in the order of the alphabet.
-        may_end: whether the run may end.
         world: the states, where only the world can continue.
         shortest: the marker that begins a shortest way to an end; empty where that is to end at once.
     """
@@ -316,17 +309,16 @@ class Phrases:
     instruction: str = "Answer with the number of your choice, an integer from 1 to {count}, and nothing else."
 
 
-def build_chat(instructions: str, *said: str) -> tuple[Message, ...]:
+def build_chat(instructions: str, *texts: str) -> tuple[Message, ...]:
     """A chat: the instructions of an agent, the question, and the texts of the model and the user in turn."""
     system = (Message("system", instructions),) if instructions else ()
-    return (*system, *(Message(("user", "assistant")[place % 2], text) for place, text in enumerate(said)))
+    return (*system, *(Message(("user", "assistant")[place % 2], text) for place, text in enumerate(texts)))
 
 
 class MarkedWriter(Writer):
     """A writer that knows states by their markers.
 
     Args:
-        llm: the model.
         markers: the markers of all states, or the behaviour that has them.
         instructions: the text that the model reads before the run: its task, its tools, examples.
         bounds: how much may be taken.
@@ -399,8 +391,8 @@ class WriterRun(ABC):
     """A run that continues where a transcript ends.
 
     Attributes:
-        writer: the writer, which says how the model is asked.
-        transcript: what stands there so far.
+        writer: the writer, which determines how the model is asked.
+        transcript: what is there so far.
         monitor: the state of the rules after it.
         until: the states that the world writes.
     """

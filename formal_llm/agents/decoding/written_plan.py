@@ -32,7 +32,6 @@ class WrittenPlan:
         text: the text, with what was added.
         added: what was added at the end where the tokens ran out: the shortest way to a whole plan. None where the
             model itself ended the plan.
-        usage: what it cost.
     """
 
     word: Word
@@ -45,7 +44,6 @@ class PlanWriter:
     """Has a local model write whole plans.
 
     Args:
-        llm: the model.
         texts: what may be written.
 
     Raises:
@@ -116,9 +114,6 @@ class MaskedObjects:
 
     A mask allows the tokens that lead to an object of the schema. What the tokens do not suffice for is no object, and
     an error as of any model.
-
-    Args:
-        llm: the model.
 
     Raises:
         MissingDependency: xgrammar is not installed (``pip install 'formal-llm[xgrammar]'``).

@@ -1,7 +1,7 @@
 """Masks by xgrammar, for contents that are no plan: text, regular expressions, grammars, JSON.
 
 xgrammar is optional (``pip install 'formal-llm[xgrammar]'``). It follows grammars token by token in C++ (Dong et al.
-2024, arXiv 2411.15100). What it cannot express is added here: that no marker stands inside a content that is not free
+2024, arXiv 2411.15100). What it cannot express is added here: that no marker is inside a content that is not free
 text, and that of markers which overlap the first one counts that is written.
 """
 
@@ -36,7 +36,6 @@ class MarkerDetector:
     """Looks for markers in what a token would add to a text.
 
     Args:
-        vocabulary: the tokens of the model.
         what: what may be written, with its markers.
 
     Attributes:
@@ -96,7 +95,6 @@ class MarkerDetector:
         return None
 
     def _find_tokens_beginning(self, rest: bytes) -> tuple[int, ...]:
-        """The tokens that begin so."""
         if rest not in self._beginning:
             self._beginning[rest] = tuple(self.vocabulary.find_tokens_beginning(rest))
         return self._beginning[rest]
@@ -113,7 +111,6 @@ class XGrammarMasks:
     """Makes masks from contents and markers, for one vocabulary.
 
     Args:
-        vocabulary: the tokens of the model.
         threads: how many threads compile a grammar.
 
     Raises:

@@ -60,7 +60,7 @@ class ModularAgent(RunnableAgent):
             last tool is a final one, and no other is. Any order where left out.
         limits: how often each may be used, and other limits.
         budget: what a run may take.
-        nesting: how deep calls may stand in calls.
+        nesting: how deep calls may be in calls.
         sizes: how long texts may grow before they are summarised.
         calls: what calls of tools may take.
 

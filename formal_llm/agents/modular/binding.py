@@ -34,7 +34,6 @@ class Call:
     """A tool and its arguments; they keep its signature.
 
     Attributes:
-        tool: the tool.
         arguments: for each input a value, or the call that gives it.
         named: those for other parameters that do not keep their defaults.
     """
@@ -71,7 +70,6 @@ class Binder:
     """What the arguments of tools may be.
 
     Args:
-        tools: the tools.
         nests: the names of those whose calls may stand as arguments.
         depth: how deep calls may be nested: 0 for values alone, 1 for calls with values in them.
 
@@ -103,9 +101,7 @@ class Binder:
     def build_schema(self, tool: Tool, inner: Collection[str]) -> Schema | None:
         """The schema of the arguments of a tool; None where an argument could only be a call that may not be one here.
 
-        Args:
-            tool: the tool.
-            inner: the tools whose calls may be arguments here.
+        ``inner`` are the tools whose calls may be arguments here.
         """
         definitions: dict[str, Schema] = {}
         top = self._build_arguments_schema(tool, self.depth, inner, definitions)

@@ -16,7 +16,6 @@ class RoleRequest(Writing):
     """A request for a text of the model that has a role.
 
     Args:
-        asked: the request.
         role: whose it is.
     """
 
@@ -36,11 +35,7 @@ class RoleRequest(Writing):
 
 
 class RoleLLMs:
-    """The models of an agent, by their roles: each is asked what is for it.
-
-    Args:
-        llms: the models.
-    """
+    """The models of an agent, by their roles: each is asked what is for it."""
 
     takes_text = True
 

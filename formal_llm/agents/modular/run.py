@@ -51,7 +51,6 @@ class Decision:
         completion: what it wrote, as JSON text.
         schema: what it was held to.
         legal: the tools that it could choose from; of one alone it was not asked.
-        tool: the tool.
         task: what it is to do.
         context, thoughts: what it wrote besides.
     """

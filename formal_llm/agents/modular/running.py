@@ -56,7 +56,7 @@ class ModularRunner:
 
     Attributes:
         now: what was done so far.
-        monitor: where it stands in the rules.
+        monitor: where it is in the rules.
     """
 
     def __init__(
@@ -239,8 +239,6 @@ class ModularRunner:
     def _record_step(self, step: Step) -> None:
         self.now = replace(self.now, scratchpad=self.now.scratchpad.plus(step))
 
-    # -- what grows too long ------------------------------------------------------------------------------------------
-
     def _compact_scratchpad(self) -> Generator[Doing, Any, None]:
         pad = self.now.scratchpad
         count = len(pad) - KEPT_STEPS
@@ -401,7 +399,6 @@ def _dump_result(value: Value) -> Given:
 
 
 def _format_value(value: Value) -> str:
-    """A value as models are shown it."""
     return value.kind.to_text(value.get())
 
 

@@ -29,11 +29,9 @@ class Step:
     """One use of a tool.
 
     Attributes:
-        tool: its name.
         task: what it was to do, in words.
         result: what it gave, as text; of a tool that failed, what went wrong.
         call: how it was called, such as ``calculate("2 + 3")``; empty where it is unknown.
-        failed: whether it failed.
     """
 
     tool: str
@@ -102,8 +100,6 @@ class Scratchpad:
                 mark_lines(shorten_text(step.result, most), f"   {outcome}: "),
             ]
         return "\n".join(lines)
-
-    # -- as JSON lines ------------------------------------------------------------------------------------------
 
     def to_jsonl(self) -> str:
         """The scratchpad as JSON lines; each ends with a line break."""

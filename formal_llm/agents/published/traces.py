@@ -87,16 +87,16 @@ def _split_lines(text: str) -> list[tuple[str, str]]:
     return [(what, content.strip()) for what, content in found]
 
 
-def _parse_call(said: str) -> tuple[str, str]:
-    match = _CALL.fullmatch(said)
+def _parse_call(content: str) -> tuple[str, str]:
+    match = _CALL.fullmatch(content)
     if match is None:
-        raise TranscriptError(f"an action is written as Tool[input], not as {said[:60]!r}")
+        raise TranscriptError(f"an action is written as Tool[input], not as {content[:60]!r}")
     return match[1], match[2]
 
 
-def _make_segment(what: str, said: str, states: dict[str, str], outside: str) -> Segment:
+def _make_segment(what: str, content: str, states: dict[str, str], outside: str) -> Segment:
     if what not in states:
         raise TranscriptError(f"there is no {what} in such a trace")
     state = states[what]
     author: Author = "user" if what == "Question" else "environment" if state == outside else "model"
-    return Segment(state, said, author)
+    return Segment(state, content, author)

@@ -130,7 +130,7 @@ def raise_to_power(base: Number, exponent: Number) -> Number:
     except OverflowError:
         raise ArithmeticRefusal("the power is too large") from None
     if result == 0 != base:
-        raise ArithmeticRefusal("the power is too small to be told from zero")
+        raise ArithmeticRefusal("the power is too small to be distinguished from zero")
     return check_bounds(result)
 
 
@@ -179,9 +179,6 @@ def to_whole(value: Number, what: str) -> int:
     if value != math.floor(value):
         raise ArithmeticRefusal(f"{what} needs a whole number, not {written(value)}")
     return int(value)
-
-
-# -- as people write them ----------------------------------------------------------------------------------------------
 
 
 def count_decimals(value: Fraction) -> int | None:

@@ -343,7 +343,7 @@ class _ExpressionReader:
         ) from None
 
     def reject_token(self, token: _Token) -> NoReturn:
-        """Raise for a token that cannot stand where it stands."""
+        """Raise for a token that cannot be where it is."""
         sign = token.text
         if token.kind == "end":
             self.raise_error("the expression ends too early", token, "a number is missing here")
@@ -382,7 +382,7 @@ class _ExpressionReader:
     # -- expressions ----------------------------------------------------------------------------------------------
 
     def read_operand(self, least: int) -> _Operand:
-        """What stands here, as far as its operators bind more tightly than that."""
+        """The operand here, as far as its operators bind more tightly than that."""
         self.depth += 1
         if self.depth > MOST_NESTED:
             self.raise_error(

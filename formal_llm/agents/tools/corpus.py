@@ -43,7 +43,7 @@ _STARTING_WORDS = """
 _TITLES = frozenset(_TITLE_WORDS.split())
 #: These may end a sentence as well: they do where a capital follows.
 _ENDINGS = frozenset(_ENDING_WORDS.split())
-#: Words that begin sentences and hardly ever stand inside of a name.
+#: Words that begin sentences and are hardly ever inside a name.
 _STARTERS = frozenset(_STARTING_WORDS.split())
 # Nothing is tried twice (``++``), nor from the middle of a run of points: a text of points alone takes linear time.
 _END = re.compile(r"(?<![.!?…])(?P<end>[.!?…]++)(?P<close>[\"'”’»)\]]*+)(?=\s++[\"'“‘«(\[]*+[^\W_a-z])")
@@ -66,7 +66,6 @@ def sentences(text: str) -> list[str]:
 
 
 def _is_sentence_end(line: str, end: re.Match[str]) -> bool:
-    """Whether a sentence ends at these signs."""
     if end["end"] != "." or end["close"]:
         return True
     before = line[max(0, end.start() - _REACH) : end.start()]
@@ -208,14 +207,16 @@ class Corpus:
         """
         plain = normalise_title(query)
         words = list(dict.fromkeys(re.findall(r"\w+", plain)))
-        telling = [word for word in words if word not in _STOP] or words
+        distinctive = [word for word in words if word not in _STOP] or words
         shape = plain[:_MOST_TRIGRAMS]
         trigrams = list(dict.fromkeys(shape[at : at + 3] for at in range(len(shape) - 2)))
-        telling = telling[:_MOST_WORDS]
+        distinctive = distinctive[:_MOST_WORDS]
         # What has all the words comes first, and is found quickly; what has some of them may be half the corpus.
-        by_words = self._rank_titles("words", "bm25(words, 10.0, 1.0)", telling, " AND ") if len(telling) > 1 else []
+        by_words = (
+            self._rank_titles("words", "bm25(words, 10.0, 1.0)", distinctive, " AND ") if len(distinctive) > 1 else []
+        )
         if len(by_words) < _CANDIDATES:
-            by_words += self._rank_titles("words", "bm25(words, 10.0, 1.0)", telling, " OR ")
+            by_words += self._rank_titles("words", "bm25(words, 10.0, 1.0)", distinctive, " OR ")
         places: dict[str, float] = {}
         for ranked in (by_words, self._rank_titles("shapes", "bm25(shapes)", trigrams, " OR ")):
             for place, title in enumerate(dict.fromkeys(ranked)):

@@ -44,7 +44,7 @@ def build_corpus(
     part: Path | None = None,
     on_progress: Callable[[int, float], None] | None = None,
 ) -> int:
-    """Write the articles of a source to a corpus file; whatever stands there is replaced when all are written.
+    """Write the articles of a source to a corpus file; whatever is there is replaced when all are written.
 
     Args:
         source: the articles.

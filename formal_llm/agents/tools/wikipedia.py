@@ -2,7 +2,7 @@
 
 The file is what https://dumps.wikimedia.org calls ``pages-articles``: XML, as it is or compressed (``.bz2``, ``.gz``).
 Markup is taken off by ``mwparserfromhell`` (the extra ``wikipedia``); templates, tables, pictures, notes and headings
-are left out, and whatever stands below "References", "See also" and the like.
+are left out, and whatever is below "References", "See also" and the like.
 """
 
 from __future__ import annotations

@@ -56,7 +56,6 @@ class Edit:
     """One edit of a word.
 
     Attributes:
-        kind: the kind of edit.
         position: the index in the word before any edit; an insertion comes before that index.
         old: the removed terminal; None for an insertion.
         new: the added terminal; None for a deletion.

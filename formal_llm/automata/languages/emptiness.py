@@ -30,7 +30,6 @@ class WhyEmpty(NamedTuple):
     """The reason why an automaton has no word.
 
     Attributes:
-        reason: the reason as text.
         symbols: the grammar symbols that cannot be completed, if the grammar itself has no word.
         limits: the limits of a clash, as lines of the grammar notation.
         constraints: the constraints of the same clash, by name.

@@ -368,7 +368,6 @@ class ConfigurationSets:
     """The fronts of one automaton, created on demand.
 
     Args:
-        lookahead: the lookahead of the automaton.
         max_configurations: how many configurations of a front to follow individually; by default 1,000 and some
             for each transition, since one place may have thousands of options.
     """

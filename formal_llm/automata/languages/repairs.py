@@ -164,9 +164,7 @@ class RepairGraph:
     """The and-or graph of the repairs of a word.
 
     Args:
-        pda: the automaton.
         word: the word; symbols that are unknown to the automaton can only be deleted or substituted.
-        weights: the costs of edits.
         keep: whether to keep all edges instead of only the cheapest one of each entry.
 
     Attributes:

@@ -273,7 +273,6 @@ class PlanCount:
     """The number of plans, as far as it can be determined even for an infinite language.
 
     Attributes:
-        number: the count.
         of: the objects that were counted.
         bound: the maximum number of terminals of the counted ones, if there are infinitely many.
     """

@@ -64,7 +64,6 @@ class Behaviour(PickledByFields, Written, Drawable):
     """States, and a formula for the allowed sequences of them.
 
     Args:
-        name: what it is called.
         states: the states, in the order in which options are shown; a name alone is a state without text.
         formula: which sequences of states are allowed.
         limits: bounds that every sequence must keep besides.

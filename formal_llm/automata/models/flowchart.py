@@ -171,7 +171,6 @@ class Flowchart(FlowGraph, Written, Drawable):
     """A flowchart. Two are equal when they are drawn alike.
 
     Args:
-        nodes: the nodes.
         edges: the arrows between them; those out of a decision in the order in which its answers are shown.
         direction: where it runs to: ``TB``, ``BT``, ``LR`` or ``RL``.
         title: a line above it.

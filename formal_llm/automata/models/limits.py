@@ -34,7 +34,6 @@ class SumLimit:
     """A bound on the sum of a quantity over a plan, as in ``%limit cost <= 500`` or ``%limit 8h <= work <= 10h``.
 
     Args:
-        quantity: the name of the quantity.
         at_most, at_least: a number, a ``timedelta``, or a text such as ``"1h30"`` or ``"12.50"``; the same for both is
             an exact sum. A lower bound of 0 bounds nothing, and is kept as None.
 

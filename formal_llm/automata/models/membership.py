@@ -133,7 +133,6 @@ class LRTables:
 
     Args:
         productions: for each nonterminal the bodies of its productions; each of them derives some word.
-        bits: for each terminal its bit.
         first: for each symbol the terminals that can begin what it derives.
         nullable: the symbols that derive ε.
     """

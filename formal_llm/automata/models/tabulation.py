@@ -56,7 +56,6 @@ class Tabulation:
     """The table of calls and their exits, filled on demand.
 
     Args:
-        pda: the automaton.
         advance: the position after reading a terminal at a position, None where it cannot be read there.
     """
 

@@ -37,7 +37,6 @@ class LimitLine(NamedTuple):
 
     Attributes:
         directive: the directive; its place is that of the word after the ``%``.
-        words: the words after it.
         meant: False for a comment without ``%``, which is a limit line only if it names steps of the chart.
     """
 

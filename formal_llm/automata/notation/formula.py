@@ -114,7 +114,6 @@ class FormulaReader:
     """Reads the formulas of one source.
 
     Args:
-        source: the text.
         names: the known states or terminals.
         kind: the word for a name in messages: ``"state"`` or ``"terminal"``.
         formulas: named formulas, which their names denote.

@@ -241,7 +241,6 @@ class LimitsReader:
     """Reads the limits of one text, and reports errors with their places.
 
     Args:
-        source: the text.
         prefix: the prefix of each line in this notation.
 
     Attributes:

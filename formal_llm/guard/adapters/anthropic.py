@@ -21,29 +21,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from formal_llm.guard.adapters.loops import GuardedLoop, Item, RequestedCall, Turn
+from formal_llm.guard.adapters.loops import GuardedLoop, Item, ModelAnswer, RequestedCall
 from formal_llm.guard.adapters.plumbing import read_arguments
 from formal_llm.guard.events import Call
-from formal_llm.guard.guard import Guard
-from formal_llm.guard.live import GuardedRun
 
 if TYPE_CHECKING:
     from anthropic.types import Message, ToolUseBlock
 
 
-class _MessagesWire:
-    """The form of outputs in the Messages API: all outputs of a turn in one message of the user."""
-
-    def write_output(self, asked: RequestedCall[ToolUseBlock], text: str, *, error: bool) -> Item:
-        return {"type": "tool_result", "tool_use_id": asked.id, "content": text, "is_error": error}
-
-    def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
-        if outputs:
-            return [{"role": "user", "content": list(outputs)}]
-        return [{"role": "user", "content": said}] if said else []
-
-
-class MessagesLoop(GuardedLoop["ToolUseBlock"]):
+class MessagesLoop(GuardedLoop["Message", "ToolUseBlock"]):
     """A run over Anthropic's Messages API under a guard.
 
     Args:
@@ -51,22 +37,19 @@ class MessagesLoop(GuardedLoop["ToolUseBlock"]):
         most_early: the maximum number of consecutive premature answers that are sent back.
     """
 
-    def __init__(self, run: Guard | GuardedRun, *, most_early: int = 3) -> None:
-        super().__init__(run, _MessagesWire(), most_early)
+    def read_answer(self, response: Message) -> ModelAnswer[ToolUseBlock]:
+        """Read a message."""
+        return ModelAnswer(_read_calls(response), _read_text(response), response.stop_reason == "pause_turn")
 
-    def turn(self, message: Message) -> Turn[ToolUseBlock]:
-        """Check the calls of an answer as a sequence.
+    def write_output(self, asked: RequestedCall[ToolUseBlock], text: str, *, error: bool) -> Item:
+        """Write a block with the result of a tool."""
+        return {"type": "tool_result", "tool_use_id": asked.id, "content": text, "is_error": error}
 
-        Raises:
-            EarlyAnswer: the answer is premature, and the maximum number was sent back before.
-        """
-        return self._check_turn(_read_calls(message), _read_text(message), paused=message.stop_reason == "pause_turn")
-
-    async def aturn(self, message: Message) -> Turn[ToolUseBlock]:
-        """Do the same as ``turn`` in asynchronous runs, and await the approval of a person."""
-        return await self._acheck_turn(
-            _read_calls(message), _read_text(message), paused=message.stop_reason == "pause_turn"
-        )
+    def write_items(self, outputs: Sequence[Item], back: str | None) -> list[Item]:
+        """Write a message of the user, with all outputs of a turn."""
+        if outputs:
+            return [{"role": "user", "content": list(outputs)}]
+        return [{"role": "user", "content": back}] if back else []
 
 
 def _read_calls(message: Message) -> list[RequestedCall[ToolUseBlock]]:

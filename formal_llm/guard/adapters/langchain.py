@@ -47,7 +47,7 @@ class GraphTurn:
 
     run: GuardedRun
     decided: tuple[tuple[Call, Decision], ...] = ()
-    told: set[str] = dataclasses.field(default_factory=set)
+    recorded: set[str] = dataclasses.field(default_factory=set)
     prefix: str = ""
 
     def find_decision(self, call: Call) -> Decision | None:
@@ -59,7 +59,6 @@ class GraphTurns:
     """The turns of all runs of a graph, identified by a key in the graph's state.
 
     Args:
-        guard: the guard.
         approve: asks a person.
         audit: receives the record of each run.
         final: whether an answer ends a run.
@@ -99,7 +98,7 @@ class GraphTurns:
         turn = self.restore_turn(kept)
         lines: list[Noted] = []
         run = self._start_run(turn.run.state, audit=lines.append)
-        return GraphNodeRun(run, lines, turn.decided, frozenset(turn.told), turn.prefix)
+        return GraphNodeRun(run, lines, turn.decided, frozenset(turn.recorded), turn.prefix)
 
     def save_node(
         self, before: Kept | None, node: GraphNodeRun, decided: Iterable[tuple[Call, Decision]] = (), **more: object
@@ -141,17 +140,16 @@ class GraphNodeRun:
     """A run for one node of a graph.
 
     Attributes:
-        run: the run.
         lines: its record.
         decided: the decisions of the previous turn.
-        told: the ids of the calls of the previous turn whose results are recorded.
+        recorded: the ids of the calls of the previous turn whose results are recorded.
         prefix: the prefix of the ids of calls; empty unless the graph takes part in the run of another one.
     """
 
     run: GuardedRun
     lines: list[Noted]
     decided: tuple[tuple[Call, Decision], ...]
-    told: frozenset[str]
+    recorded: frozenset[str]
     prefix: str = ""
 
 
@@ -214,7 +212,6 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
     """The tools of a LangChain agent under a guard.
 
     Args:
-        guard: the guard.
         approve: asks a person about calls that require approval. Without it the graph is interrupted with a request
             in the form of LangChain's ``HumanInTheLoopMiddleware``, which needs a checkpointer, and continues with
             ``Command(resume={"decisions": [{"type": "approve"}]})``, one decision for each call; a decision is of
@@ -254,7 +251,7 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         if kept is not None and not messages:
             return None
         node = self._turns.start_node(kept)
-        calls = {call.id: call for call, decision in node.decided if decision.runs and call.id not in node.told}
+        calls = {call.id: call for call, decision in node.decided if decision.runs and call.id not in node.recorded}
         for place, message in enumerate(messages):
             if node.prefix and not isinstance(message, ToolMessage):
                 continue  # this graph is addressed by another agent, not by a user
@@ -269,7 +266,6 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
     def _build_update(
         self, state: GuardedState, node: GraphNodeRun, decided: Sequence[tuple[Call, Decision]] = (), **more: object
     ) -> Update:
-        """Build the update of the graph's state after a node."""
         last = state["messages"][-1].id if state["messages"] else None
         return {"guard": self._turns.save_node(state.get("guard"), node, decided, **{"last": last, **more})}
 
@@ -373,7 +369,7 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
             raise
         except Exception as error:
             turn.run.result(Result(call.tool, call.arguments, str(error), call.id, error=True))
-            turn.told.add(call.id)
+            turn.recorded.add(call.id)
             raise
         return _record_result(turn, call, result, decision)
 
@@ -393,7 +389,7 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
             raise
         except Exception as error:
             turn.run.result(Result(call.tool, call.arguments, str(error), call.id, error=True))
-            turn.told.add(call.id)
+            turn.recorded.add(call.id)
             raise
         return _record_result(turn, call, result, decision)
 
@@ -497,7 +493,7 @@ def _record_result(turn: GraphTurn, call: Call, result: Returned, decision: Deci
         else Result(call.tool, call.arguments, id=call.id)
     )
     turn.run.result(found)
-    turn.told.add(call.id)
+    turn.recorded.add(call.id)
     if isinstance(result, ToolMessage) and isinstance(result.content, str):
         return result.model_copy(update={"content": append_warning(result.content, decision)})
     return result

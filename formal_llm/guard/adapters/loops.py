@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Never, TypeVar
 
 from formal_llm.errors import EarlyAnswer
 from formal_llm.guard.adapters.plumbing import append_warning, format_refusal, to_json_value
@@ -21,6 +22,8 @@ from formal_llm.guard.live import GuardedRun
 
 #: A call as the provider's client represents it.
 Native = TypeVar("Native")
+#: An answer as the provider's client represents it.
+Response = TypeVar("Response", contravariant=True)
 #: An entry of the next request: an item of input, or a message.
 Item = dict[str, Any]
 #: The functions behind the tools, by name; each takes the arguments of its call by keyword.
@@ -37,16 +40,12 @@ class RequestedCall(Generic[Native]):
     call: Call | None
 
 
-class WireFormat(Protocol[Native]):
-    """The form in which a provider writes the outputs of calls and messages to the model."""
+class ModelAnswer(NamedTuple, Generic[Native]):
+    """An answer of a model: its calls and its text; a paused answer is not final, and is continued unchanged."""
 
-    def write_output(self, asked: RequestedCall[Native], text: str, *, error: bool) -> Item:
-        """Write the output of a call."""
-        ...
-
-    def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
-        """Write the entries of the next request: the outputs of a turn, or a message to the model."""
-        ...
+    asked: Sequence[RequestedCall[Native]]
+    text: str
+    paused: bool = False
 
 
 class Turn(Generic[Native]):
@@ -56,23 +55,21 @@ class Turn(Generic[Native]):
         calls: the calls that may be made, as the provider's client represents them.
         decisions: the decision on each call of the answer, by its id.
         done: whether the answer ends the run.
-        text: the text of the answer.
     """
 
     def __init__(
-        self, run: GuardedRun, wire: WireFormat[Native], asked: Sequence[RequestedCall[Native]],
-        decisions: Sequence[Decision], *, text: str = "", said: str | None = None, done: bool = False,
+        self, loop: GuardedLoop[Never, Native], asked: Sequence[RequestedCall[Native]], decisions: Sequence[Decision],
+        *, text: str = "", back: str | None = None, done: bool = False,
     ) -> None:  # fmt: skip
-        self._run = run
-        self._wire = wire
+        self._loop = loop
         self._asked = list(zip(asked, decisions, strict=True))
-        self._said = said
+        self._back = back
         self.text = text
         self.done = done
         self.decisions = {one.id: decision for one, decision in self._asked}
         self.calls = tuple(one.native for one, decision in self._asked if decision.runs)
         self._outputs = {
-            place: wire.write_output(one, format_refusal(decision), error=True)
+            place: loop.write_output(one, format_refusal(decision), error=True)
             for place, (one, decision) in enumerate(self._asked)
             if not decision.runs
         }
@@ -96,8 +93,8 @@ class Turn(Generic[Native]):
             raise ValueError("this is no call of the turn that waits for a result; take one of turn.calls, and once")
         one, decision = self._asked[place]
         assert one.call is not None
-        self._run.result(Result(one.tool, one.call.arguments, to_json_value(value), one.id, error))
-        self._outputs[place] = self._wire.write_output(
+        self._loop.run.result(Result(one.tool, one.call.arguments, to_json_value(value), one.id, error))
+        self._outputs[place] = self._loop.write_output(
             one, append_warning(_format_result(value), decision), error=error
         )
 
@@ -109,8 +106,10 @@ class Turn(Generic[Native]):
             ValueError: a call has no result yet.
         """
         if missing := [one.tool for place, (one, _) in enumerate(self._asked) if place not in self._outputs]:
-            raise ValueError(f"no result was told for {', '.join(missing)}; tell it with turn.result(call, value)")
-        return self._wire.write_items([self._outputs[place] for place in range(len(self._asked))], self._said)
+            raise ValueError(
+                f"no result was reported for {', '.join(missing)}; report it with turn.result(call, value)"
+            )
+        return self._loop.write_items([self._outputs[place] for place in range(len(self._asked))], self._back)
 
     def run(self, functions: Functions) -> list[Item]:
         """Make the calls in sequence and return ``messages``. An exception of a function is an error of its call."""
@@ -144,55 +143,70 @@ class Turn(Generic[Native]):
         return self.messages
 
 
-class GuardedLoop(Generic[Native]):
-    """The base of the loops of all providers: the run, and how often an early answer is sent back."""
+class GuardedLoop(ABC, Generic[Response, Native]):
+    """The base of the loops of all providers: the run, and how often a premature answer is sent back."""
 
-    def __init__(self, run: Guard | GuardedRun, wire: WireFormat[Native], most_early: int) -> None:
+    def __init__(self, run: Guard | GuardedRun, *, most_early: int = 3) -> None:
         self.run = run if isinstance(run, GuardedRun) else GuardedRun(run)
         self.most_early = most_early
-        self._wire = wire
         self._early = 0
+
+    @abstractmethod
+    def read_answer(self, response: Response) -> ModelAnswer[Native]:
+        """Read an answer in the form of the provider's client."""
+
+    @abstractmethod
+    def write_output(self, asked: RequestedCall[Native], text: str, *, error: bool) -> Item:
+        """Write the output of a call."""
+
+    @abstractmethod
+    def write_items(self, outputs: Sequence[Item], back: str | None) -> list[Item]:
+        """Write the entries of the next request: the outputs of a turn, or a message to the model."""
 
     def user(self, text: str) -> Item:
         """Record a text of the user, and return it as a message for the next request."""
         self.run.said(Said("user", text))
         return {"role": "user", "content": text}
 
-    def _check_turn(self, asked: Sequence[RequestedCall[Native]], text: str, *, paused: bool) -> Turn[Native]:
-        self._record_answer_text(text)
-        if not asked:
-            return self._finish_turn(text, paused=paused)
-        self._early = 0
-        asked = _separate_shared_ids(asked)
-        decisions = [_refuse_unreadable(one) if one.call is None else self.run.begin(one.call) for one in asked]
-        return Turn(self.run, self._wire, asked, decisions, text=text)
+    def turn(self, response: Response) -> Turn[Native]:
+        """Check the calls of an answer as a sequence.
 
-    async def _acheck_turn(self, asked: Sequence[RequestedCall[Native]], text: str, *, paused: bool) -> Turn[Native]:
-        self._record_answer_text(text)
-        if not asked:
-            return self._finish_turn(text, paused=paused)
-        self._early = 0
-        asked = _separate_shared_ids(asked)
-        decisions = [_refuse_unreadable(one) if one.call is None else await self.run.abegin(one.call) for one in asked]
-        return Turn(self.run, self._wire, asked, decisions, text=text)
+        Raises:
+            EarlyAnswer: the answer is premature, and the maximum number was sent back before.
+        """
+        answer = self._record_answer(response)
+        decisions = [_refuse_unreadable(one) if one.call is None else self.run.begin(one.call) for one in answer.asked]
+        return self._build_turn(answer, decisions)
 
-    def _record_answer_text(self, text: str) -> None:
+    async def aturn(self, response: Response) -> Turn[Native]:
+        """Do the same as ``turn`` in asynchronous runs, and await the approval of a person."""
+        answer = self._record_answer(response)
+        decisions = [
+            _refuse_unreadable(one) if one.call is None else await self.run.abegin(one.call) for one in answer.asked
+        ]
+        return self._build_turn(answer, decisions)
+
+    def _record_answer(self, response: Response) -> ModelAnswer[Native]:
+        answer = self.read_answer(response)
         self.run.new_turn()
-        if text:
-            self.run.said(Said("assistant", text))
+        if answer.text:
+            self.run.said(Said("assistant", answer.text))
+        return answer._replace(asked=_separate_shared_ids(answer.asked))
 
-    def _finish_turn(self, text: str, *, paused: bool) -> Turn[Native]:
-        """Return the turn of an answer without calls; a paused one is not final, and is continued unchanged."""
-        if paused:
-            return Turn(self.run, self._wire, (), (), text=text)
+    def _build_turn(self, answer: ModelAnswer[Native], decisions: Sequence[Decision]) -> Turn[Native]:
+        if answer.asked:
+            self._early = 0
+            return Turn(self, answer.asked, decisions, text=answer.text)
+        if answer.paused:
+            return Turn(self, (), (), text=answer.text)
         decision = self.run.stop()
         if decision.runs:
             self._early = 0
-            return Turn(self.run, self._wire, (), (), text=text, done=True)
+            return Turn(self, (), (), text=answer.text, done=True)
         self._early += 1
         if self._early > self.most_early:
             raise EarlyAnswer(decision, self.most_early)
-        return Turn(self.run, self._wire, (), (), text=text, said=decision.message)
+        return Turn(self, (), (), text=answer.text, back=decision.message)
 
 
 def _find_function(functions: Functions, one: RequestedCall[Any]) -> Callable[..., Any]:
@@ -222,5 +236,4 @@ def _refuse_unreadable(one: RequestedCall[Any]) -> Decision:
 
 
 def _format_result(value: object) -> str:
-    """Format a result for the model."""
     return value if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)

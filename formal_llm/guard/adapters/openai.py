@@ -19,56 +19,35 @@ streamed response as a whole: ``stream.get_final_response()``, ``stream.get_fina
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from formal_llm.guard.adapters.loops import GuardedLoop, Item, RequestedCall, Turn, WireFormat
+from formal_llm.guard.adapters.loops import GuardedLoop, Item, ModelAnswer, Native, RequestedCall, Response
 from formal_llm.guard.adapters.plumbing import find_legal_tools, read_arguments
 from formal_llm.guard.events import Call
 from formal_llm.guard.guard import Guard
 from formal_llm.guard.live import GuardedRun
 
 if TYPE_CHECKING:
+    from openai.types import responses
     from openai.types.chat import (
         ChatCompletion,
         ChatCompletionMessageToolCallUnion,
         ChatCompletionToolChoiceOptionParam,
     )
-    from openai.types.responses import Response, ResponseCustomToolCall, ResponseFunctionToolCall
     from openai.types.responses.response_create_params import ToolChoice
+
+    ResponseCall: TypeAlias = responses.ResponseFunctionToolCall | responses.ResponseCustomToolCall
 
 
 #: A tool in the form of a request.
 Tool: TypeAlias = Mapping[str, Any]
 
 
-class _ResponsesWire:
-    """The form of outputs in the Responses API."""
-
-    def write_output(self, asked: RequestedCall[Any], text: str, *, error: bool) -> Item:  # no flag for errors
-        kind = "custom_tool_call_output" if asked.native.type == "custom_tool_call" else "function_call_output"
-        return {"type": kind, "call_id": asked.id, "output": text}
-
-    def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
-        return [*outputs, *([{"role": "developer", "content": said}] if said else ())]
-
-
-class _ChatWire:
-    """The form of outputs in chat completions."""
-
-    def write_output(self, asked: RequestedCall[Any], text: str, *, error: bool) -> Item:  # no flag for errors
-        return {"role": "tool", "tool_call_id": asked.id, "content": text}
-
-    def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
-        return [*outputs, *([{"role": "user", "content": said}] if said else ())]
-
-
-class _OpenAILoop(GuardedLoop[Any]):
+class _OpenAILoop(GuardedLoop[Response, Native]):
     """The common part of both APIs: the tools, and the choice of the legal ones."""
 
-    wire_format: ClassVar[type[WireFormat[Any]]]
-
     def __init__(self, run: Guard | GuardedRun, tools: Iterable[Tool], *, most_early: int = 3) -> None:
-        super().__init__(run, self.wire_format(), most_early)
+        super().__init__(run, most_early=most_early)
         self.tools = tuple(tools)
 
     def _choose_tools(self, *, required: bool) -> tuple[Literal["none", "auto", "required"], list[Tool]]:
@@ -83,16 +62,13 @@ class _OpenAILoop(GuardedLoop[Any]):
         return mode if legal else "none", legal if len(legal) < len(self.tools) else []
 
 
-class ResponsesLoop(_OpenAILoop):
+class ResponsesLoop(_OpenAILoop["responses.Response", "ResponseCall"]):
     """A run over the Responses API under a guard.
 
     Args:
         run: the guard, or a run of a guard with an approval function, a record, or a state to continue from.
-        tools: the tools of the requests.
         most_early: the maximum number of consecutive premature answers that are sent back.
     """
-
-    wire_format = _ResponsesWire
 
     def tool_choice(self, *, required: bool = False) -> ToolChoice:
         """Return the ``tool_choice`` of the next request: the tools that are legal now.
@@ -108,29 +84,27 @@ class ResponsesLoop(_OpenAILoop):
         ]
         return {"type": "allowed_tools", "mode": mode, "tools": tools}
 
-    def turn(self, response: Response) -> Turn[ResponseFunctionToolCall | ResponseCustomToolCall]:
-        """Check the calls of an answer as a sequence.
+    def read_answer(self, response: responses.Response) -> ModelAnswer[ResponseCall]:
+        """Read a response."""
+        return ModelAnswer(_read_response_calls(response), response.output_text)
 
-        Raises:
-            EarlyAnswer: the answer is premature, and the maximum number was sent back before.
-        """
-        return self._check_turn(_read_response_calls(response), response.output_text, paused=False)
+    def write_output(self, asked: RequestedCall[ResponseCall], text: str, *, error: bool) -> Item:
+        """Write an item with the output of a call; there is no flag for errors."""
+        kind = "custom_tool_call_output" if asked.native.type == "custom_tool_call" else "function_call_output"
+        return {"type": kind, "call_id": asked.id, "output": text}
 
-    async def aturn(self, response: Response) -> Turn[ResponseFunctionToolCall | ResponseCustomToolCall]:
-        """Do the same as ``turn`` in asynchronous runs, and await the approval of a person."""
-        return await self._acheck_turn(_read_response_calls(response), response.output_text, paused=False)
+    def write_items(self, outputs: Sequence[Item], back: str | None) -> list[Item]:
+        """Write the items of the next request."""
+        return [*outputs, *([{"role": "developer", "content": back}] if back else ())]
 
 
-class ChatLoop(_OpenAILoop):
+class ChatLoop(_OpenAILoop["ChatCompletion", "ChatCompletionMessageToolCallUnion"]):
     """A run over chat completions under a guard, of OpenAI or a compatible server.
 
     Args:
         run: the guard, or a run of a guard with an approval function, a record, or a state to continue from.
-        tools: the tools of the requests.
         most_early: the maximum number of consecutive premature answers that are sent back.
     """
-
-    wire_format = _ChatWire
 
     def tool_choice(self, *, required: bool = False) -> ChatCompletionToolChoiceOptionParam:
         """Return the ``tool_choice`` of the next request: the tools that are legal now.
@@ -148,24 +122,20 @@ class ChatLoop(_OpenAILoop):
         ]
         return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
 
-    def turn(self, completion: ChatCompletion) -> Turn[ChatCompletionMessageToolCallUnion]:
-        """Check the calls of an answer as a sequence.
+    def read_answer(self, response: ChatCompletion) -> ModelAnswer[ChatCompletionMessageToolCallUnion]:
+        """Read a completion."""
+        return ModelAnswer(_read_completion_calls(response), response.choices[0].message.content or "")
 
-        Raises:
-            EarlyAnswer: the answer is premature, and the maximum number was sent back before.
-        """
-        return self._check_turn(
-            _read_completion_calls(completion), completion.choices[0].message.content or "", paused=False
-        )
+    def write_output(self, asked: RequestedCall[ChatCompletionMessageToolCallUnion], text: str, *, error: bool) -> Item:
+        """Write a message with the output of a call; there is no flag for errors."""
+        return {"role": "tool", "tool_call_id": asked.id, "content": text}
 
-    async def aturn(self, completion: ChatCompletion) -> Turn[ChatCompletionMessageToolCallUnion]:
-        """Do the same as ``turn`` in asynchronous runs, and await the approval of a person."""
-        return await self._acheck_turn(
-            _read_completion_calls(completion), completion.choices[0].message.content or "", paused=False
-        )
+    def write_items(self, outputs: Sequence[Item], back: str | None) -> list[Item]:
+        """Write the messages of the next request."""
+        return [*outputs, *([{"role": "user", "content": back}] if back else ())]
 
 
-def _read_response_calls(response: Response) -> list[RequestedCall[Any]]:
+def _read_response_calls(response: responses.Response) -> list[RequestedCall[Any]]:
     requested: list[RequestedCall[Any]] = []
     for item in response.output:
         if item.type == "function_call":

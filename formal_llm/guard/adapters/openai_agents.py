@@ -240,7 +240,6 @@ class GuardedAgents:
         return Call(context.tool_name, arguments, self._qualify_id(context.tool_call_id))
 
     async def _check_call(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
-        """Check a call that is about to be made."""
         context = data.context
         call = self._read_call(context)
         approved = context.is_tool_approved(context.tool_name, context.tool_call_id) or None
@@ -290,7 +289,6 @@ class ModelConversation:
     """The state that the models of a run share.
 
     Args:
-        run: the run.
         hide: whether they see only tools for which some call is legal.
         most_early: the maximum number of consecutive premature answers that are sent back.
     """

@@ -22,7 +22,6 @@ class OuterCall(NamedTuple):
     """A call of a guarded agent whose tool is running: an agent that the tool runs belongs to the same run.
 
     Attributes:
-        run: the run.
         prefix: the prefix of the ids of the inner agent's calls, since ids are unique only within one agent.
     """
 

@@ -60,7 +60,6 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
     """The tools of a PydanticAI agent under a guard.
 
     Args:
-        guard: the guard.
         approve: asks a person about calls that require approval. Without it they become deferred tool requests
             (``ApprovalRequired``), like PydanticAI's own: give the agent ``DeferredToolRequests`` as an output type,
             or a capability that handles them.

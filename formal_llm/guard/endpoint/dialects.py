@@ -32,7 +32,6 @@ class AskedCall:
 
     Attributes:
         id: the provider's identifier.
-        tool: the tool.
         call: the call as the rules see it; None if its arguments are no JSON object.
         place: which of the calls, blocks or items of the answer it is.
     """

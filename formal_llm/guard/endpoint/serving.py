@@ -118,8 +118,6 @@ class Endpoint:
     """The endpoint of a guard.
 
     Args:
-        guard: the guard.
-        settings: the settings.
         telemetry: where metrics and spans go; to the global providers where left out.
 
     Raises:

@@ -195,9 +195,6 @@ class _HookSession:
     """A session: what its log says, as far as later events depend on it, and the log while it is locked.
 
     Attributes:
-        guard: the guard.
-        held: the log.
-        state: the state of the guard.
         rules: the fingerprint of the rules that count; a person has yet to approve others.
         stopped: whether the agent was refused when it wanted to stop, and has called nothing since.
         version: the file that all of this was read from or written to.

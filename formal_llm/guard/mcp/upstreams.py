@@ -31,7 +31,6 @@ class Upstream:
     """A connection to one server behind the guard.
 
     Args:
-        server: the server.
         changed: called when its offers change.
         timeout: its maximum start time in seconds.
         target: a different target for ``mcp.Client``, such as a server in this process.

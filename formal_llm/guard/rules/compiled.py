@@ -35,8 +35,6 @@ class RulePart:
     """A machine of a rule. A rule in words has one; a line of limits may have several.
 
     Attributes:
-        rule: the rule.
-        machine: the machine.
         keyed: those of its letters that have the rule's keys; empty if the rule has none.
     """
 

@@ -48,7 +48,6 @@ class Labeller:
     """A labeller, which assigns letters to events.
 
     Args:
-        letters: the declared letters.
         others: the letters that calls have by what they are not: each with the letters that a call with it has not.
 
     Attributes:
@@ -174,7 +173,6 @@ class LetterHistory:
     """The history of the letters that conditions refer to; immutable, like every part of a guard's state.
 
     Attributes:
-        occurrences: the occurrences of each letter.
         asked: the letters whose occurrences are remembered, with all fields of each.
     """
 

@@ -75,7 +75,6 @@ class ConditionReader:
     """A reader of the conditions in one file.
 
     Args:
-        source: the text.
         letters: the declared letters, each with its fields.
     """
 

@@ -60,8 +60,6 @@ class Letter:
     """A name for the events that match one of its patterns.
 
     Attributes:
-        name: the name.
-        patterns: the patterns.
         until: the letters that end it: conditions on the past no longer find occurrences before them. A letter that
             gives some of the same fields ends only the occurrences with the same values.
     """

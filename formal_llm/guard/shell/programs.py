@@ -125,7 +125,7 @@ def split_words(program: ShellProgram, words: list[ShellWord]) -> ProgramWords:
                 found.doubts.append(f"{word.text[:60]} may be an option")
             found.operands.append(word)
     if program.command is not None and found.rest and len(found.operands) < program.command:
-        missing = program.command - len(found.operands)  # they stand behind "--"
+        missing = program.command - len(found.operands)  # they are behind "--"
         found.operands += found.rest[:missing]
         found.rest = found.rest[missing:]
     _check_texts(program, found)

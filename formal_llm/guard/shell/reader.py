@@ -59,7 +59,7 @@ class SimpleCommand:
         redirected: whether it contains a redirection.
         defines: the function that is defined here instead of a command; its body follows.
         ends: the operator that ends it; empty at the end of the line.
-        inner: whether it stands in brackets, in a compound command, or in an expansion, so that it need not run.
+        inner: whether it is in brackets, in a compound command, or in an expansion, so that it need not run.
     """
 
     words: list[ShellWord] = field(default_factory=list)

@@ -22,8 +22,6 @@ class Trace:
     """The events of one run of an agent.
 
     Attributes:
-        name: its name.
-        events: the events.
         places: where each event is recorded, in a readable form: ``"message 7"``.
         facts: other recorded data about the run.
         notes: what was omitted, and why.

@@ -427,9 +427,9 @@ def token_usage(read: object, written: object, cached: object = None, cache_writ
     return TokenUsage(1, total, token_count(written), from_cache, min(token_count(cache_written), total - from_cache))
 
 
-def invalid(question: Question, problem: str, said: str, usage: TokenUsage) -> InvalidAnswer:
+def invalid(question: Question, problem: str, text: str, usage: TokenUsage) -> InvalidAnswer:
     """Create the error for an answer that is not valid."""
-    return InvalidAnswer(problem, [(question.prompt, said)], usage)
+    return InvalidAnswer(problem, [(question.prompt, text)], usage)
 
 
 # -- failures ---------------------------------------------------------------------------------------------------

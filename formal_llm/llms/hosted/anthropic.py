@@ -49,7 +49,6 @@ class AnthropicLLM(StreamedText):
     the cached text, so questions with the same number of options share an entry.
 
     Args:
-        model: the name of the model.
         base_url, api_key, timeout, max_retries, deadline, max_bytes, client, async_client: the connection, see
             :class:`~formal_llm.llms.hosted.openai_client.Connection` (here with clients of Anthropic's SDK); by default
             at ``ANTHROPIC_BASE_URL``, or Anthropic's address, with ``ANTHROPIC_API_KEY`` or another credential that the

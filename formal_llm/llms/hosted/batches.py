@@ -203,8 +203,8 @@ class OpenAIBatches(BatchService):
         counts = found.request_counts
         problem = ""
         if found.status == "failed":
-            said = "; ".join(str(error.message) for error in (found.errors and found.errors.data) or ())[:500]
-            problem = f"the batch {batch} was refused ({said}); a smaller one may be accepted: give a concurrency"
+            reasons = "; ".join(str(error.message) for error in (found.errors and found.errors.data) or ())[:500]
+            problem = f"the batch {batch} was refused ({reasons}); a smaller one may be accepted: give a concurrency"
         elif found.status == "cancelled":
             problem = f"the batch {batch} was cancelled"
         return BatchState(
@@ -355,7 +355,6 @@ class BatchedLLM:
         watch: where ids are kept, what stops the run, and to whom its progress is reported.
 
     Attributes:
-        name: the name of the model.
         together: the number of questions that it is asked together at most.
 
     Raises:
@@ -446,8 +445,6 @@ class BatchedLLM:
             self.close()
         else:  # the answers of the last round may not be kept
             self._service.close()
-
-    # -- one question ---------------------------------------------------------------------------------------------
 
     def _ask_adapter(
         self, question: Question, known: tuple[bytes, BatchReply] | None = None

@@ -17,7 +17,7 @@ from formal_llm.llms.hosted.bounds import RequestBounds
 from formal_llm.llms.hosted.settings import checked_address
 
 Outcome = Literal["yes", "no", "ignored", "broken"]
-#: Options of which no model says the second one by itself.
+#: Options of which no model chooses the second one by itself.
 _ODD = ("QX-17", "ZK-42")
 _ASKED = "Say hello in one short sentence."
 
@@ -198,14 +198,14 @@ def _find_system(server: ExaminedServer) -> tuple[Outcome, str]:
 
 
 def _find_choice(settings: Mapping[str, object]) -> Callable[[ExaminedServer], tuple[Outcome, str]]:
-    """A check whether a field has the model say what it would not say by itself."""
+    """A check whether a field makes the model write what it would not write by itself."""
 
     def find(server: ExaminedServer) -> tuple[Outcome, str]:
         status, reply = server.chat(_ASKED, **settings)
         if status != 200:
             return "no", _shorten_reply(status, reply)
-        said = _read_text(reply)
-        return ("yes" if any(odd in said for odd in _ODD) else "ignored", said[:60])
+        text = _read_text(reply)
+        return ("yes" if any(odd in text for odd in _ODD) else "ignored", text[:60])
 
     return find
 

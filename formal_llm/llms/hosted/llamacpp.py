@@ -203,7 +203,6 @@ class LocalLlamaCppLLM(LlamaCppLLM):
     """A model in a GGUF file, run by llama.cpp in this process.
 
     Args:
-        file: the file.
         name: the name of the model; by default that of the file.
         context: the maximum number of tokens of a prompt with its answer.
         threads: the number of threads; None: one for each core.

@@ -44,7 +44,6 @@ class Token(NamedTuple):
     """A written token.
 
     Attributes:
-        text: its text.
         alternatives: the texts that were possible there with their log-probabilities, including the token itself.
     """
 
@@ -138,10 +137,7 @@ class _Shares:
     def from_token(self, index: int, lead: str, done: str) -> dict[str, float] | None:
         """Return the shares of the numbers that begin with ``done``, from the alternatives of one token.
 
-        Args:
-            index: the index of the token.
-            lead: its characters before the number, without white space.
-            done: the digits of the number in earlier tokens.
+        ``lead`` are its characters before the number, without white space; ``done`` the digits in earlier tokens.
         """
         if index >= len(self.tokens):
             return None

@@ -33,7 +33,6 @@ class OpenAILLM(ChatCompletionsLLM):
     tokens, if the model returns them.
 
     Args:
-        model: the name of the model.
         api: ``"decisions"``, ``"chat"``, or ``"auto"``: decisions for the models in ``DECISION_MODELS``.
         temperature: the sampling temperature in chats; None sends none (many models only accept their own).
         max_completion_tokens: the maximum number of tokens written and thought in chats; None sends none.

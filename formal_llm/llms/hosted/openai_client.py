@@ -74,7 +74,6 @@ class OpenAIClientLLM(HostedLLM):
     """A model that is used through OpenAI's SDK.
 
     Args:
-        model: the name of the model.
         base_url, api_key, timeout, max_retries, deadline, max_bytes, client, async_client: see :class:`Connection`.
         settings, logprobs: see :class:`~formal_llm.llms.hosted.adapter.HostedLLM`.
 
@@ -139,7 +138,6 @@ class OpenAIClientLLM(HostedLLM):
         super().__init__(name, client, settings or {}, async_client=async_client, logprobs=logprobs, bounds=bounds)
 
     def _build_address(self, url: str) -> str:
-        """Return the address for a setting."""
         return url
 
     def _own_headers(self, key: str | None) -> dict[str, Any]:
@@ -352,7 +350,6 @@ class CompletionsLLM(ChatCompletionsLLM, ContinuedText, ScoredText):
         )
 
     def _read_completion(self, response: Any, request: TextRequest) -> Part:
-        """Read the text of a response, or of a part of a streamed one."""
         choices = response["choices"]
         choice = choices[0] if choices or not request.streams else {"text": ""}
         stop_reason, ended = choice.get("stop_reason"), None

@@ -95,10 +95,7 @@ class Pace:
     def note_response(self, status: int, headers: Mapping[str, str], wait: float | None = None) -> None:
         """Adapt the pace to a response.
 
-        Args:
-            status: its status.
-            headers: its headers, by names in small letters.
-            wait: the seconds that the server asks to wait.
+        The ``headers`` are by names in small letters; ``wait`` is the seconds that the server asks to wait.
         """
         with self._lock:
             now = self._clock()

@@ -20,9 +20,11 @@ from formal_llm.llms.generation import (
     GeneratedObject,
     Messages,
     Stream,
+    TextOptions,
     ToolOffer,
     ToolTurn,
     TurnOptions,
+    Writing,
     chat,
 )
 from formal_llm.llms.hosted.adapter import HostedLLM, ReportedError, provider_error, token_usage
@@ -41,27 +43,10 @@ from formal_llm.llms.usage import TokenUsage
 _MORE = 3
 
 
-def _make_turn(
-    messages: Messages, tools: Sequence[ToolOffer], *, streams: bool = False, **how: Unpack[TurnOptions]
-) -> TextRequest:
-    turn = ToolTurn(messages, tools, **how)
-    return TextRequest(
-        turn.messages,
-        turn.max_tokens,
-        (),
-        turn.temperature,
-        streams=streams,
-        tools=turn.tools,
-        must_call=turn.must_call,
-    )
-
-
 class HostedText(HostedLLM):
     """A hosted model that also writes free text (:class:`~formal_llm.llms.generation.TextLLM`)."""
 
-    def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
+    def generate(self, messages: Messages, **how: Unpack[TextOptions]) -> Generated:
         """Write the next message of a chat, with one request (which the SDK repeats after temporary failures).
 
         A model that refuses a temperature, or stops, is asked again without them: the text is then cut at its stops
@@ -70,13 +55,11 @@ class HostedText(HostedLLM):
         Raises:
             ProviderError: the server gave no answer: no connection, a refused key, an unknown model, a rate limit.
         """
-        return self._write_text(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
+        return self._write_text(TextRequest.of(Writing(messages, **how)))
 
-    async def agenerate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
+    async def agenerate(self, messages: Messages, **how: Unpack[TextOptions]) -> Generated:
         """Like :meth:`generate`, asynchronously."""
-        return await self._awrite_text(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
+        return await self._awrite_text(TextRequest.of(Writing(messages, **how)))
 
     def generate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
@@ -109,11 +92,11 @@ class HostedText(HostedLLM):
         Raises:
             ProviderError: the server gave no answer, or the model does not support tools.
         """
-        return self._write_text(_make_turn(messages, tools, **how))
+        return self._write_text(TextRequest.of(ToolTurn(messages, tools, **how)))
 
     async def atake_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Generated:
         """Like :meth:`take_turn`, asynchronously."""
-        return await self._awrite_text(_make_turn(messages, tools, **how))
+        return await self._awrite_text(TextRequest.of(ToolTurn(messages, tools, **how)))
 
     # -- whole texts --------------------------------------------------------------------------------------------
 
@@ -238,7 +221,6 @@ class HostedText(HostedLLM):
 
     @contextmanager
     def _convert_errors(self) -> Iterator[None]:
-        """Convert the errors of reading a stream to errors of this library."""
         try:
             yield
         except ProviderError:
@@ -254,7 +236,6 @@ class HostedText(HostedLLM):
         """Read a part of the SDK's stream."""
 
     def _read_whole(self, response: Any, request: TextRequest) -> Part:
-        """Read the SDK's response."""
         text, usage = self._read_text(response) if request.schema is None else self._read_object(response)
         return Part(text, None, usage, stopped=self._find_stop(response), calls=self._read_calls(response))
 
@@ -335,21 +316,17 @@ class _Coming:
 class StreamedText(HostedText):
     """A hosted model that can also stream a text while it is written (``StreamingLLM``)."""
 
-    def stream(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
+    def stream(self, messages: Messages, **how: Unpack[TextOptions]) -> Stream:
         """Like :meth:`generate`, piece by piece; a stream that is closed is not read to its end.
 
         Raises:
             ProviderError: there was no answer, or it broke off.
         """
-        yield from self._stream_text(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
+        yield from self._stream_text(TextRequest.of(Writing(messages, **how), streams=True))
 
-    def astream(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> AsyncStream:
+    def astream(self, messages: Messages, **how: Unpack[TextOptions]) -> AsyncStream:
         """Like :meth:`stream`, asynchronously."""
-        return self._astream_text(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
+        return self._astream_text(TextRequest.of(Writing(messages, **how), streams=True))
 
     def stream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Stream:
         """Like :meth:`take_turn`, piece by piece.
@@ -357,48 +334,36 @@ class StreamedText(HostedText):
         Raises:
             ProviderError: there was no answer, or it broke off.
         """
-        yield from self._stream_text(_make_turn(messages, tools, streams=True, **how))
+        yield from self._stream_text(TextRequest.of(ToolTurn(messages, tools, **how), streams=True))
 
     def astream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> AsyncStream:
         """Like :meth:`stream_turn`, asynchronously."""
-        return self._astream_text(_make_turn(messages, tools, streams=True, **how))
+        return self._astream_text(TextRequest.of(ToolTurn(messages, tools, **how), streams=True))
 
 
 class ContinuedText(StreamedText):
     """A hosted model that can also continue a text (``ContinuingLLM``)."""
 
-    def continue_text(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
+    def continue_text(self, prompt: str, **how: Unpack[TextOptions]) -> Generated:
         """Continue a text with one request, see :class:`~formal_llm.llms.generation.ContinuingLLM`.
 
         Raises:
             ProviderError: the server gave no text.
         """
-        return self._write_text(TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, continues=True))
+        return self._write_text(TextRequest.of(Writing(prompt, continues=True, **how)))
 
-    async def acontinue_text(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
+    async def acontinue_text(self, prompt: str, **how: Unpack[TextOptions]) -> Generated:
         """Like :meth:`continue_text`, asynchronously."""
-        return await self._awrite_text(TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, continues=True))
+        return await self._awrite_text(TextRequest.of(Writing(prompt, continues=True, **how)))
 
-    def stream_continuation(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
+    def stream_continuation(self, prompt: str, **how: Unpack[TextOptions]) -> Stream:
         """Like :meth:`continue_text`, piece by piece; a stream that is closed is not read to its end.
 
         Raises:
             ProviderError: there was no text, or it broke off.
         """
-        yield from self._stream_text(
-            TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, streams=True, continues=True)
-        )
+        yield from self._stream_text(TextRequest.of(Writing(prompt, continues=True, **how), streams=True))
 
-    def astream_continuation(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> AsyncStream:
+    def astream_continuation(self, prompt: str, **how: Unpack[TextOptions]) -> AsyncStream:
         """Like :meth:`stream_continuation`, asynchronously."""
-        return self._astream_text(
-            TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, streams=True, continues=True)
-        )
+        return self._astream_text(TextRequest.of(Writing(prompt, continues=True, **how), streams=True))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from formal_llm.llms.generation import ToolOffer
+from formal_llm.llms.generation import ToolOffer, ToolTurn, Writing
 from formal_llm.llms.question import CallRequest, Message
 from formal_llm.llms.schemas import Schema
 from formal_llm.llms.usage import TokenUsage
@@ -21,7 +21,6 @@ class TextRequest:
         streams: whether to stream the text.
         continues: whether the one message is a text to continue.
         schema: the schema that the text must satisfy, if it is an object.
-        tools: the tools that are offered.
         must_call: whether at least one of them must be called.
     """
 
@@ -38,6 +37,12 @@ class TextRequest:
     def __post_init__(self) -> None:
         if not self.messages or self.max_tokens < 1:
             raise ValueError("there is nothing to go on from, or no token to write")
+
+    @classmethod
+    def of(cls, asked: Writing, *, streams: bool = False) -> TextRequest:
+        """Return a request of the protocols as one to a server."""
+        made = cls(asked.messages, asked.max_tokens, asked.stop, asked.temperature, streams, asked.continues)
+        return replace(made, tools=asked.tools, must_call=asked.must_call) if isinstance(asked, ToolTurn) else made
 
 
 class CallPart(NamedTuple):
@@ -82,12 +87,10 @@ class Part(NamedTuple):
     """A part of a server's stream.
 
     Attributes:
-        text: the text.
         ended: what ended it, see :class:`~formal_llm.llms.generation.Generated`.
         usage: the usage, if this part reports it.
         last: whether only the usage may follow.
         stopped: why the text is not whole, see :class:`~formal_llm.llms.generation.Generated`.
-        calls: parts of requested calls.
     """
 
     text: str = ""

@@ -70,8 +70,8 @@ class Bounded:
     #: The class of the errors: also an error of the SDK, so that the SDK propagates it without another try.
     error: type[OutOfBounds]
 
-    def _make_error(self, said: str) -> OutOfBounds:
-        return self.error(said)
+    def _make_error(self, problem: str) -> OutOfBounds:
+        return self.error(problem)
 
     def _in_time(self) -> None:
         left = seconds_left()
@@ -346,8 +346,6 @@ def retry_after(headers: httpx2.Headers) -> float | None:
         return None
     return seconds if seconds > 0 else None
 
-
-# -- names of hosts -----------------------------------------------------------------------------------------------
 
 #: The names that were resolved, or are being resolved, and the time of that; and the seconds for which it holds.
 _NAMES: dict[tuple[int, str], tuple[Future[list[str]], float]] = {}

@@ -198,10 +198,10 @@ class LoRAServer(VLLM):
                 raise self._describe_refusal(error, message) from error
 
     def _describe_refusal(
-        self, error: Exception, said: str, folder: str | Path | None = None, rank: int | None = None
+        self, error: Exception, message: str, folder: str | Path | None = None, rank: int | None = None
     ) -> ProviderError:
         """Create the error for a failed request about adapters, with what to do."""
-        status, words = getattr(error, "status_code", None), said.casefold()
+        status, words = getattr(error, "status_code", None), message.casefold()
         if status == 404 and "adapter" not in words:
             what = f"the server takes no adapters while it runs; start it with {START}"
         elif "not enabled" in words or "enable_lora" in words or "enable-lora" in words:
@@ -213,11 +213,13 @@ class LoRAServer(VLLM):
                 f"the server does not see the folder {folder}: it reads adapters from its own disk; give a folder that "
                 "both see under the same path (rollout_folder)"
             )
-        elif (isinstance(status, int) and status in (400, 422)) or (isinstance(status, int) and status >= 500 and said):
+        elif (isinstance(status, int) and status in (400, 422)) or (
+            isinstance(status, int) and status >= 500 and message
+        ):
             what = "the server refuses the adapter"
         else:
             return provider_error(self, error)
-        return ProviderError(f"{self.name}: {what} (status {status}: {said})", error)
+        return ProviderError(f"{self.name}: {what} (status {status}: {message})", error)
 
     # -- probabilities ----------------------------------------------------------------------------------------------
 

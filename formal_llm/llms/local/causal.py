@@ -92,7 +92,7 @@ class CausalScorer(PromptScorer):
             if reason:
                 warnings.warn(
                     f"{type(model).__name__} reads each prompt by itself, which takes more time and changes no answer. "
-                    f"It cannot be told what each token attends to: {reason} (packing='off' says so without a trial)",
+                    f"It cannot be determined what each token attends to: {reason} (packing='off' avoids the trial)",
                     stacklevel=2,
                 )
 
@@ -220,13 +220,7 @@ class CausalScorer(PromptScorer):
     def _read_rows(
         self, rows: Sequence[PackedRow], past: PrefixCache | Trunk | None, *, keep: bool
     ) -> tuple[torch.Tensor, Layers]:
-        """Run one pass; return the last hidden states ``[rows, tokens, width]`` and, if ``keep``, keys and values.
-
-        Args:
-            rows: the rows to read.
-            past: the storage of their past tokens.
-            keep: whether to return keys and values.
-        """
+        """Run one pass; return the last hidden states ``[rows, tokens, width]`` and, if ``keep``, keys and values."""
         import torch
         from transformers import DynamicCache
 
@@ -277,8 +271,6 @@ class CausalScorer(PromptScorer):
         hidden, _ = self._read_rows([row], None, keep=False)
         self.tokens_read = counted  # trials do not count
         return [hidden[0, own.tolist()] for own in row.own]
-
-    # -- one by one ---------------------------------------------------------------------------------------------
 
     def _score_padded(self, prompts: Sequence[Prompted]) -> Iterator[tuple[list[int], torch.Tensor]]:
         """Like :meth:`_score_packed`, but each prompt with each longest answer prefix is a right-padded row."""

@@ -23,7 +23,6 @@ class LocalLLM:
     each other, and many questions are answered faster together (:meth:`choose_many`) than from many threads.
 
     Attributes:
-        scorer: the model.
         name: its name; empty for a model in memory without a name.
         settings: the settings that affect its answers.
     """

@@ -251,7 +251,6 @@ def quiet_peft() -> Iterator[None]:
 
 
 def _apply_adapters(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
-    """Apply trained adapters to a model."""
     try:
         from peft import PeftModel
     except ImportError as error:

@@ -54,7 +54,6 @@ def fewer_tokens(scorer: object) -> str:
 
 
 def _free_memory() -> None:
-    """Free the memory that is not used any more."""
     import torch
 
     gc.collect()

@@ -33,8 +33,6 @@ class PackablePrompt:
     """A prompt before it is packed into a row.
 
     Attributes:
-        tokens: its tokens.
-        tree: its answers.
         known: the number of its first tokens whose keys and values are in a cache.
         slots: the slots of these tokens.
     """
@@ -51,7 +49,6 @@ class PackedRow:
 
     Attributes:
         ids: the tokens that are read.
-        positions: their positions.
         order, ends: their depth-first number, and the number after their last descendant.
         past_slots: the slots of the past tokens in the cache.
         past_order, past_ends: the same numbers for the past tokens.

@@ -112,7 +112,6 @@ class SentenceScorer:
     """Scores the steps that a sentence calls for, by an encoder and a head.
 
     Args:
-        head: the head.
         encoder: gives the states of tokens; by default MiniLM.
 
     Raises:
@@ -144,7 +143,6 @@ class PlannerLLM:
         scorer: scores steps.
         encoder: returns probabilities.
         likeness: measures how well terminals match words.
-        name: its name.
         weight: the weight of words relative to the logarithm of probabilities.
     """
 

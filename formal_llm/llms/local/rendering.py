@@ -110,13 +110,13 @@ class Renderer:
             self._pieces[roles] = pieces
         return self._pieces[roles]
 
-    def _apply_template(self, said: list[dict[str, str]], *, add_generation_prompt: bool) -> str:
+    def _apply_template(self, messages: list[dict[str, str]], *, add_generation_prompt: bool) -> str:
         settings: dict[str, Any] = {"add_generation_prompt": add_generation_prompt, **self.template_settings}
         try:
-            return str(self.tokenizer.apply_chat_template(said, tokenize=False, **settings))
+            return str(self.tokenizer.apply_chat_template(messages, tokenize=False, **settings))
         except Exception as error:  # a template is a program, which may raise anything
-            if said[0]["role"] == "system" and len(said) > 1:  # many templates support no system message
-                return self._apply_template(_merge_system(said), add_generation_prompt=add_generation_prompt)
+            if messages[0]["role"] == "system" and len(messages) > 1:  # many templates support no system message
+                return self._apply_template(_merge_system(messages), add_generation_prompt=add_generation_prompt)
             raise ModelError(
                 f"the chat template of {self._name} cannot be used ({error}); use style='plain'"
             ) from error
@@ -176,7 +176,7 @@ class Renderer:
             try:
                 known = self._trees[answers] = AnswerTree.of([self.answer_tokens(answer) for answer in answers])
             except ValueError as error:
-                raise ModelError(f"the tokenizer of {self._name} cannot tell answers apart: {error}") from error
+                raise ModelError(f"the tokenizer of {self._name} cannot distinguish answers: {error}") from error
             if len(self._trees) > _KEPT:
                 self._trees.popitem(last=False)
         return known
@@ -247,10 +247,10 @@ class Renderer:
         return str(getattr(self.tokenizer, "name_or_path", "") or type(self.tokenizer).__name__)
 
 
-def _merge_system(said: list[dict[str, str]]) -> list[dict[str, str]]:
+def _merge_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
     """Move the system message of a chat to the beginning of the next message."""
-    first = {"role": said[1]["role"], "content": f"{said[0]['content']}\n\n{said[1]['content']}"}
-    return [first, *said[2:]]
+    first = {"role": messages[1]["role"], "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
+    return [first, *messages[2:]]
 
 
 def _split_at_marks(text: str, marks: Sequence[str]) -> list[str] | None:

@@ -37,7 +37,6 @@ class Scorer(ABC):
 
     Attributes:
         model: the network, a ``torch.nn.Module``.
-        tokenizer: its tokenizer.
         stats: the number of questions, and of those that were computed.
         graphs: the recent passes with their graphs, while they are kept (:meth:`keeping_graphs`).
     """

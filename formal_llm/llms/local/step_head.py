@@ -41,7 +41,6 @@ class StepHead:
         outer: ``[steps, hidden]``.
         mean: ``[steps, width]``.
         bias: ``[steps]``.
-        encoder: the name of the encoder.
     """
 
     steps: tuple[str, ...]

@@ -87,11 +87,8 @@ class AnswerStore:
         else:
             self._leave_to_parent()
 
-    # -- the connection -----------------------------------------------------------------------------------------
-
     @contextmanager
     def _lend_connection(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection to this thread alone."""
         if not self._closing.alive:
             raise AnswerFileError(str(self.path), "the cache is closed")
         if self._process != os.getpid():

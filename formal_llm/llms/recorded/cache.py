@@ -67,7 +67,7 @@ class CachedLLM(WrapperLLM):
         super().__init__(llm)
         if name is None and super().identity is None:
             raise ValueError(
-                f"{type(self.llm).__name__} has no identity that tells its answers apart from those of other LLMs; "
+                f"{type(self.llm).__name__} has no identity that distinguishes its answers from those of other LLMs; "
                 "give the cache a name for it: CachedLLM(llm, path, name=...)"
             )
         self._alias = name

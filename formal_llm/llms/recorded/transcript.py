@@ -50,7 +50,6 @@ class RecordingLLM(WrapperLLM):
 
     Args:
         llm: the LLM that answers: a provider string, a function or an object.
-        path: the transcript.
 
     Raises:
         AnswerFileError: the file is no transcript, or is not writable; also while answering.
@@ -129,9 +128,6 @@ class ReplayLLM:
     A question is looked up by its walk and content (chat, options), then by its content alone. If it was recorded
     several times, its answers are given in the order in which they were recorded, each one once. An incomplete last
     line is ignored. Threads may share the object.
-
-    Args:
-        path: the transcript.
 
     Raises:
         AnswerFileError: the file does not exist, or a line of it, named in the message, cannot be read.
@@ -237,7 +233,6 @@ def _find_unused(queue: deque[_Recording] | None) -> _Recording | None:
 
 
 def _write_line(llm: str, question: Question, outcome: Answer | InvalidAnswer) -> bytes:
-    """Return the line for a question and its outcome."""
     record: dict[str, Any] = {
         "format": _FORMAT,
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),

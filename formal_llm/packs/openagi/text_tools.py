@@ -198,7 +198,6 @@ class TextTools:
 
     @staticmethod
     def _choose_word(model: _Decoder, gap: re.Match[str]) -> str:
-        """Choose the word for a gap."""
         before, after = gap.string[: gap.start()], gap.string[gap.end() :]
         blank = " " if before[-1:] == " " else ""
         begins = _BEGINS.search(before) is not None

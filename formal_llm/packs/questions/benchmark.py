@@ -46,7 +46,6 @@ class PublishedTable:
 
     Attributes:
         source: the paper and the number of the table.
-        model: the model.
         measures: for each data set, the measure of its figures, in percent.
         rows: for each method, its figure on each data set.
         notes: the differences from our own figures.
@@ -88,8 +87,6 @@ class AgentRow:
 
     Attributes:
         llm: the name of the LLM.
-        agent: the agent.
-        questions: the number of questions.
         failed: the number of runs that failed.
         exact: the share of right answers, in percent of all questions.
         f1: the F1 measure of words in common with the right answers, in percent.

@@ -98,9 +98,6 @@ def shipped_questions(name: str = "all") -> list[QuizQuestion]:
     ]
 
 
-# -- files -------------------------------------------------------------------------------------------------------------
-
-
 def _read_lines(path: str | Path) -> Iterator[tuple[int, object]]:
     """Read the values of a file of JSON lines, each with the number of its line."""
     try:

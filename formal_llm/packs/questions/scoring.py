@@ -29,7 +29,6 @@ class AnswerScore(NamedTuple):
     """The score of an answer.
 
     Attributes:
-        exact: whether it is right.
         f1: the harmonic mean of precision and recall of its words, from 0 to 1; 0 or 1 for numbers and labels.
     """
 

@@ -190,10 +190,7 @@ def _read_argument(name: str) -> FieldPath | Constant:
 def make_tools(system: object, names: Sequence[str], raw: list[object]) -> Mapping[str, Callable[..., object]]:
     """Make tools of an environment's methods: a pair of success and value becomes the value.
 
-    Args:
-        system: the environment.
-        names: the names of the tools.
-        raw: a list that takes what the methods return, in order.
+    The list ``raw`` takes what the methods return, in order.
     """
 
     def call_method(name: str, **arguments: object) -> object:

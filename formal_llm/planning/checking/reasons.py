@@ -53,8 +53,6 @@ class Reasons:
         self._rules = self._verifier.rules
         self._free = ChoiceTable(Lookahead(self._rules.base, max_states=self._max_states), look=False)
 
-    # -- options --------------------------------------------------------------------------------------------------
-
     def left_out(self, walk: Walk) -> list[LeftOut]:
         """The options that the grammar or automaton has at the position of a walk, and that the rules leave out."""
         here = self._find_base_configuration(walk.configuration)
@@ -136,8 +134,6 @@ class Reasons:
         for size in sizes:
             for more in combinations(others, size):
                 yield (*(name for name in members if name == member or name in more), *below)
-
-    # -- terminals --------------------------------------------------------------------------------------------------
 
     def about(self, walk: Walk, text: str) -> str:
         """Why a terminal (by name or label), or an option that is left out (by text), is not offered; or that it is.

@@ -81,7 +81,6 @@ def _order_edits(made: Sequence[Edit], lines: Sequence[StepLine], order: Order) 
 
 
 def _make_line_terminal(at: int) -> str:
-    """The terminal for the line at an index."""
     return f"\0{at}"
 
 
@@ -122,7 +121,6 @@ class _StepAutomaton:
 
 
 def _describe_edit(edit: Edit, lines: Sequence[StepLine], new: str) -> str:
-    """An edit of the lines, numbered as in the file."""
     at = edit.position
     if edit.kind == "delete":
         return f"take out line {lines[at].place}: {lines[at].text}"
@@ -253,7 +251,6 @@ class _InvalidText:
     def _add_reason(
         self, found: TextVerification, wrong: ReadingProblem, blamed: Verification | None
     ) -> TextVerification:
-        """The verification with what is wrong as its reason."""
         line = wrong.line
         place = f"line {line.place} ({line.text}): " if line is not None else ""
         reason = f"{place}{wrong.problem}"

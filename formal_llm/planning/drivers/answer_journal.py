@@ -72,10 +72,7 @@ class AnswerJournal:
     def take(self, index: int, question: Question, *, legal: bool = False) -> Answer | InvalidAnswer | None:
         """Return the next answer that a question of a task got in an earlier run, once; None if there is none.
 
-        Args:
-            index: the task.
-            question: the question.
-            legal: whether answers that were not legal are skipped, since their usage is on record elsewhere.
+        With ``legal``, answers that were not legal are skipped, since their usage is on record elsewhere.
         """
         known = self._waiting.get(index)
         answers = None if known is None else known.get(_hash_question(question))

@@ -34,7 +34,6 @@ class Outcome:
 
     Attributes:
         index: its place among the tasks, from 0.
-        task: the task.
         plan: the finished plan; None if there is none.
         error: why there is none: an exception of this library, or whatever the LLM raised.
         usage: what it took, also where it failed.

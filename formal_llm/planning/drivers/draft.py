@@ -55,7 +55,6 @@ class DraftWay(NamedTuple):
     """Moves that agree with a draft.
 
     Attributes:
-        moves: the moves.
         at: after each of them, and before the first, how many steps of the draft are done with.
         whole: whether they are the whole draft and end a valid plan.
     """
@@ -484,7 +483,6 @@ class _DraftMender:
 
     @property
     def _draft_steps(self) -> DraftSteps:
-        """The text of the draft."""
         text = self._walk.draft.text if self._walk.draft is not None else ""
         if text != self._read[0]:
             source, order = self._walk.table.lookahead.source, self._walk.wording.reads
@@ -496,14 +494,12 @@ class _DraftMender:
         return self._walk.draft.at if self._walk.draft is not None else 0
 
     def _mark_steps_done(self, at: int) -> None:
-        """Mark this many steps of the draft as done."""
         if self._walk.draft is not None:
             self._walk.draft = replace(self._walk.draft, at=at)
 
     # -- drafts -------------------------------------------------------------------------------------------------
 
     def _ask_draft(self) -> Generator[Question, Answer, DraftWay | None]:
-        """Ask for a draft."""
         walk = self._walk
         if walk.budget.metered:
             walk.afford(question=False)

@@ -61,10 +61,7 @@ def plan_at_once(walk: Walk, ask: Ask = ask_once, *, or_greedy: bool = False) ->
 
     A walk that has begun already is continued question by question.
 
-    Args:
-        walk: the walk.
-        ask: asks a question.
-        or_greedy: whether rules that cannot be weighed are planned question by question, too.
+    With ``or_greedy``, rules that cannot be weighed are planned question by question, too.
 
     Raises:
         AutomatonError, InfiniteLanguage, Undecided: the rules cannot be weighed (:class:`~formal_llm.WeightedRules`).

@@ -104,13 +104,8 @@ class PlansMany:
         ``tasks`` only when a slot is free and the previous outcome was consumed. Stopping early, with ``break`` or
         ``close()``, stops the run, and the answers in flight are lost; see :class:`Keeping` for another way.
 
-        Args:
-            tasks: see :meth:`plan_all`.
-            concurrency: likewise.
-            budget: likewise.
-            skip: likewise.
-            begun: likewise.
-            keeping: how answers survive the end of the run, in a journal; and a way to stop it.
+        The arguments are those of :meth:`plan_all`; ``keeping`` keeps answers beyond the end of the run, in a journal,
+        and has a way to stop it.
 
         Returns:
             The outcomes in the order in which the plans are finished; :attr:`Outcome.index` identifies the task.
@@ -302,9 +297,7 @@ class Planner(PlansMany):
     def table(self, task: str | Task = "", guarantee: Guarantee | None = None) -> ChoiceTable:
         """Return the choices of the automaton under the goal and limits of a task; all its walks share them.
 
-        Args:
-            task: the task.
-            guarantee: another guarantee than the planner's.
+        ``guarantee`` may be another one than the planner's.
         """
         task = Task.of(task)
         key = (task.goal, task.limits, guarantee or self.guarantee)
@@ -327,10 +320,7 @@ class Planner(PlansMany):
     def start(self, task: str | Task, *, name: str = "", guarantee: Guarantee | None = None) -> Walk:
         """Start a walk for ``task``, before its first question; the name distinguishes it from concurrent ones.
 
-        Args:
-            task: the task.
-            name: the name of the walk.
-            guarantee: another guarantee than the planner's.
+        ``guarantee`` may be another one than the planner's.
 
         Raises:
             NoValidPlan: no plan follows all the rules; the error names the symbols, limits or constraints to blame.
@@ -360,7 +350,6 @@ class Planner(PlansMany):
 
     @property
     def _walk_settings(self) -> SharedSettings:
-        """The settings of every walk of this planner."""
         return {
             "wording": self.wording, "pages": self.pages, "budget": self.budget, "prices": self.prices,
             "on_event": self.on_event,
@@ -517,8 +506,6 @@ class Planner(PlansMany):
         if callback is not None:
             callback(Answered(question, answer, id=walk.id))
         return answer
-
-    # -- planning and carrying out ------------------------------------------------------------------------------
 
     def solve(
         self,

@@ -283,8 +283,6 @@ class _BestFirst:
         """Put what all branches used on the account of the walk, which stays where it is."""
         self._walk.charge(self._tokens, self._asked)
 
-    # -- what is found ------------------------------------------------------------------------------------------
-
     def _count_usage(self, walk: Walk) -> Usage:
         """What the whole search took to find a walk."""
         own, tokens = walk.usage, self._used.token_usage + self._tokens

@@ -198,8 +198,6 @@ class Stepping(Drawable):
             plans, bounded = _count_plans(lookahead, twin, longest)
             yield Behind(chosen, text, plans, longest if bounded else None, twin.done)
 
-    # -- going on and back ----------------------------------------------------------------------------------------
-
     def choose(self, *numbers: int) -> Stepping:
         """Answer with the number of an option, or of several where the question allows that; gives itself back.
 
@@ -297,9 +295,6 @@ def _count_plans(lookahead: Lookahead, walk: Walk, longest: int) -> tuple[int | 
         return lookahead.count(walk.configuration, max_length=max(0, longest - len(walk.word))), True
     except Undecided:
         return None, True
-
-
-# -- in a notebook ------------------------------------------------------------------------------------------------
 
 
 def _render_unfolded(root: Stepping) -> str:

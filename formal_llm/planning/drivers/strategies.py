@@ -79,7 +79,6 @@ class StrategyPlan(NamedTuple):
     Attributes:
         answers: the answers of the world that lead to it, each with its question.
         steps: the texts of its steps.
-        word: its word.
         ending: how it ends, where that has a text.
     """
 
@@ -301,10 +300,7 @@ def strategy_picture(strategy: Strategy) -> Picture:
 def mark_way(strategy: Strategy, taken: Collection[tuple[int, int]], most: int) -> Picture:
     """A strategy with a way through it marked; of a large one, ``most`` boxes around the way.
 
-    Args:
-        strategy: the strategy.
-        taken: the branches of the way, each as the number of its node and its place there.
-        most: the most boxes.
+    ``taken`` are the branches of the way, each as the number of its node and its place there.
     """
     ends = (strategy.start, *(strategy.nodes[node].branches[place] for node, place in taken))
     marked = {"start", *(f"steps {node} {place}" for node, place in taken), *(f"node {branch.node}" for branch in ends)}
@@ -335,9 +331,7 @@ def build_strategy(walk: Walk, ask: Callable[[Walk, Question], Asking]) -> Gener
     Where a branch comes back to a configuration that it has passed, from there on only choices are offered that bring
     the end nearer, so that no branch goes in circles.
 
-    Args:
-        walk: the walk.
-        ask: puts one question of a walk.
+    ``ask`` puts one question of a walk.
 
     Raises:
         BudgetExceeded: what all branches together used has used up the walk's budget.

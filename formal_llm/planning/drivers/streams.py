@@ -41,7 +41,6 @@ async def arun_batch(batch: RunBatch[R, Ended], concurrency: int | None = None) 
 
 
 def _sort_outcomes(outcomes: Iterable[Ended]) -> list[Ended]:
-    """The outcomes in the order of the tasks."""
     return sorted(outcomes, key=attrgetter("index"))
 
 

@@ -161,9 +161,6 @@ def _list_ordinals(count: int) -> list[str]:
     return [_ORDINALS[n] if n < len(_ORDINALS) else f"{n + 1}th" for n in range(count)]
 
 
-# -- the graph --------------------------------------------------------------------------------------------------
-
-
 def plan_graph(plan: PlanParts) -> networkx.DiGraph:
     """The calls of a plan as a graph; the derivation tree where the plan is no nesting of calls.
 

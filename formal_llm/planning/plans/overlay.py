@@ -69,8 +69,6 @@ class Overlay(Drawable):
             walked[move] = _add_number(walked.get(move, ()), number)
         return pda_picture(self._automaton, walked=walked)
 
-    # -- what is marked -----------------------------------------------------------------------------------------
-
     def _number_moves(self) -> list[int | None]:
         """For each move the step that it makes, or the next one."""
         reads = {step.position: step.number for step in self.steps if step.name}

@@ -156,8 +156,6 @@ class Plan(Drawable):
             raise ValueError("this plan was not made here: name its rules, compiled_rules(rules)")
         return compiled_rules(self._run()[0])
 
-    # -- other forms --------------------------------------------------------------------------------------------
-
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the plan as JSON: ``word``, ``call`` and ``steps`` for readers, ``tree`` for :meth:`from_json`.
 

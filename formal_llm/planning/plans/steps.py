@@ -22,9 +22,7 @@ class Step:
     """A step of a plan, to be carried out in the order of ``number`` (from 1).
 
     Attributes:
-        number: its number.
         name: the terminal; empty for a step that is only a text.
-        text: the step in words.
         position: the index of the terminal in the word, from 0.
         inputs: what it is applied to, if known: numbers of steps, labels of inputs.
         has_own_text: whether the text was written for this step, so that its inputs need not be mentioned.

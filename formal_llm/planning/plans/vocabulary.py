@@ -58,7 +58,7 @@ def fingerprint_of(automaton: object) -> str:
     if isinstance(automaton, Fingerprinted):
         return automaton.fingerprint
     raise AutomatonError(
-        f"{type(automaton).__name__} has no fingerprint, by which a file tells that it belongs to it: "
+        f"{type(automaton).__name__} has no fingerprint, by which a file shows that it belongs to it: "
         "give it an attribute 'fingerprint', a text that equal automata share"
     )
 
@@ -66,12 +66,8 @@ def fingerprint_of(automaton: object) -> str:
 class Vocabulary:
     """The names, labels and descriptions of an automaton's symbols, with or without limits.
 
-    Args:
-        automaton: the automaton.
-
     Attributes:
         grammar: the grammar from which the automaton was made; None if there is none.
-        symbols: the symbols of its terminals.
         order: the direction of the word of a plan; None if the automaton does not declare it.
         terminals: the alphabet; empty if the automaton does not declare it.
     """

@@ -115,8 +115,6 @@ class _DraftReader:
             steps, problem = tuple(self._salvage_steps(text)), problem or "this is no plan"
         return DraftSteps(steps, self._moves is not None, problem)
 
-    # -- what is a plan -----------------------------------------------------------------------------------------
-
     def _convert_reading(self, reading: Reading) -> tuple[DraftStep, ...] | None:
         """The steps of what could be read; None where that describes no word."""
         if self._moves is not None and reading.lines:
@@ -129,7 +127,6 @@ class _DraftReader:
         return None if word is None else tuple(self._make_terminal_step(name) for name in word)
 
     def _make_terminal_step(self, name: str) -> DraftStep:
-        """The step that a terminal is."""
         if self._moves is None:
             return DraftStep(name, frozenset((name,)))
         moves = [move for move in self._moves.pda.transitions if move.read == name]
@@ -142,8 +139,6 @@ class _DraftReader:
             names = frozenset(move.read for move in matching if move.read is not None)
             return DraftStep(text, names, frozenset(map(identify_move, matching)))
         return DraftStep(text, frozenset(self._naming.find_terminals(text)))
-
-    # -- what is none -------------------------------------------------------------------------------------------
 
     def _salvage_steps(self, text: str) -> Iterator[DraftStep]:
         rows = [strip_emphasis(row) for _, row in numbered_lines(text) if not is_rule(row)]

@@ -58,7 +58,6 @@ class LineGrammar:
     """The grammar of the lines.
 
     Args:
-        cfg: the grammar of the plan.
         lines: in the order of the derivation, which for a backward plan is from the last to the first.
         nested: whether the steps are applied to each other: each step is a tool, and its arguments are written with it.
         manner: what is understood.
@@ -405,7 +404,6 @@ class GrammarLines:
     """The words of a grammar that lines describe.
 
     Args:
-        cfg: the grammar.
         lines: the steps, from first to last.
         order: whether the derivation runs from the last step to the first, as that of a backward plan does.
         strict: whether only what is printed is understood.
@@ -461,7 +459,7 @@ class GrammarLines:
         line = lines[min(longest, len(lines) - 1)]
         side = "before" if backward else "after"
         if longest == len(lines):
-            problem = f"no plan is told like this: a step is missing {side} this one"
+            problem = f"no plan is written like this: a step is missing {side} this one"
         elif longest:
             problem = f"no plan has this step right {side} step {lines[longest - 1].number}"
         else:

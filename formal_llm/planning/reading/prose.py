@@ -43,7 +43,6 @@ class StepLine(NamedTuple):
     Attributes:
         number: the place of the step in the list, from 1.
         place: the line of the text, from 1.
-        source: the line.
         text: the step, without what comes before and after it.
         given: the number that it carries; None for none.
         printed: whether it begins as a step is printed, "Step 1: ".

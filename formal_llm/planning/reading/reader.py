@@ -70,7 +70,6 @@ class AutomatonLines:
     """The words of an automaton that lines describe.
 
     Args:
-        pda: the automaton.
         lines: the steps, from first to last; decisions may be among them.
         order: whether a run goes from the last step to the first.
         strict: whether only what is printed is understood.
@@ -214,7 +213,6 @@ class Reading:
     """What a text describes.
 
     Attributes:
-        words: the words that it contains.
         candidates: the languages of the words that it stands for.
         lines: its steps, where it is a list of steps.
         skipped: what was left out.
@@ -289,7 +287,7 @@ def read_plan_text(text: str, source: Source, *, order: Order | None = None, str
     if word is None:
         word = reading.guess
     if word is None:
-        raise (reading.wrong or ReadingProblem("no plan is told like this")).to_error()
+        raise (reading.wrong or ReadingProblem("no plan is written like this")).to_error()
     return word
 
 
@@ -406,7 +404,6 @@ class _PlanReader:
         return Reading(candidates=(candidates,) if candidates is not None and wrong is None else (), wrong=wrong)
 
     def _read_call(self, rows: Sequence[tuple[int, str]], skipped: tuple[SkippedText, ...]) -> Reading | None:
-        """Nested calls."""
         place, row = rows[0]
         call = parse_call(row if self._strict else strip_emphasis(row)) if len(rows) == 1 else None
         if call is None:
@@ -489,7 +486,7 @@ class _PlanReader:
         if not (candidates or words):
             guess = parsed.guess_word() if parsed is not None else moved.guess_word() if moved is not None else None
             wrong = wrong or (
-                parsed.explain_failure() if parsed is not None else ReadingProblem("no plan is told like this")
+                parsed.explain_failure() if parsed is not None else ReadingProblem("no plan is written like this")
             )
         # Numbers that are wrong are reported as they are; else an automaton is asked which steps were possible there.
         moved = None if wrong is not None and wrong.line is not None else moved

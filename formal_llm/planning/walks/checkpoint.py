@@ -325,7 +325,6 @@ def _is_possible_key(key: ChoiceKey, entry: JournalEntry) -> bool:
 
 
 def _is_offered(key: ChoiceKey | None, trail: Trail) -> bool:
-    """Whether a trail offers this choice at its position."""
     entry = trail.state
     if not isinstance(entry, JournalEntry):
         return False

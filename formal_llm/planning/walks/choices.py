@@ -51,7 +51,6 @@ class Choice:
 
     Attributes:
         index: its index among all choices of the configuration, including those left out; from 0.
-        moves: the moves.
         reads: the terminals that the moves read; for a member of a selection, the member.
         leap: all the moves as one, if possible.
         menu: for an option that makes no choice but opens more choices of the same configuration: these.
@@ -77,7 +76,6 @@ class Menu:
     """Choices behind one option of a page (see :mod:`formal_llm.planning.walks.pages`).
 
     Attributes:
-        text: the text of the option.
         items: the choices, possibly menus themselves.
         make: creates their page, given what was chosen on earlier pages of a selection.
         key: a negative number that identifies the choices, the same in every process.
@@ -378,7 +376,6 @@ class ChoiceTable:
     """The choices of an automaton's configurations, cached.
 
     Args:
-        lookahead: the lookahead of the automaton.
         look: False to offer every move that the automaton allows now, including dead ends.
         search_time: the seconds of search for a question; None for no bound. An option undecided by then is offered.
     """

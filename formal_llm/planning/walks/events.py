@@ -59,7 +59,6 @@ class Forced(NumberedEvent):
     """A choice was made without a question because the rules allow only this one.
 
     Attributes:
-        text: the option.
         left_out: how many other options the automaton has there after which no valid plan can be finished; for a
             selection, how many other sets.
     """
@@ -88,7 +87,6 @@ class Drafted(NumberedEvent):
     """A draft of the whole plan was received and followed.
 
     Attributes:
-        text: the draft.
         taken: how many choices were taken from it.
         problem: why it is not a plan; empty if it can be read as one, whether or not it keeps the limits.
     """
@@ -112,7 +110,6 @@ class Failed(NumberedEvent):
     """No plan was made.
 
     Attributes:
-        error: the reason.
         usage: what was used nevertheless.
     """
 

@@ -165,8 +165,6 @@ class _ForkPages:
                 numbers[quantity] = numbers[quantity] + value if quantity in numbers else value  # type: ignore[operator]
         return Offer(self.texts[choice.index], choice.reads, numbers)
 
-    # -- order --------------------------------------------------------------------------------------------------
-
     def order_choices(self) -> tuple[Choice, ...]:
         """The choices, what fits the task best first."""
         order, choices = self.pager.pages.order, self.fork.choices
@@ -337,5 +335,4 @@ def _hash_choices(choices: Iterable[Choice]) -> int:
 
 
 def _count_line_characters(number: int, text: str) -> int:
-    """The characters of a line."""
     return len(f"{number}: {text}\n")

@@ -252,7 +252,6 @@ class Trail:
             self.state = _DEAD
 
     def _take_forced(self, fork: ChoiceFork, left: float) -> None:
-        """Take the one choice that is left."""
         choice = fork.choices[0]
         if fork.several:
             only = self.table.subset(self.configuration, fork.only or frozenset(choice.reads), left)

@@ -75,7 +75,6 @@ class Walk(DraftFollower):
         budget: what the walk may use. It may be replaced at any time.
         prices: the prices of tokens, if known.
         name: the name of the walk, which its questions and events carry.
-        on_event: called with each event.
 
     Raises:
         NoValidPlan: no plan follows all the rules; raised before any question.

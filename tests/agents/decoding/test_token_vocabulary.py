@@ -54,7 +54,7 @@ class TestTokenizers:
         from transformers import PreTrainedTokenizerFast
 
         words = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a")))
-        with pytest.raises(ModelError, match="cannot be told"):
+        with pytest.raises(ModelError, match="cannot be determined"):
             TokenVocabulary.from_tokenizer(words)
 
 

@@ -397,10 +397,10 @@ def test_the_calls_of_a_turn_share_one_run_and_the_next_node_sees_their_results(
     kept = kept_after(turns, None, APPROVE)
     assert turns.restore_turn(kept) is turns.restore_turn(kept)
     turns.restore_turn(kept).run.result(Result("approve", {"order": 7}, "approved", "approve"))
-    turns.restore_turn(kept).told.add("approve")
+    turns.restore_turn(kept).recorded.add("approve")
     node = turns.start_node(kept)
     assert len(node.run.state) == 2
-    assert node.told == {"approve"}
+    assert node.recorded == {"approve"}
     again = kept_after(turns, kept)
     assert len(turns.restore_turn(again).run.state) == 2
 

@@ -9,40 +9,40 @@ import pytest
 
 from formal_llm.errors import EarlyAnswer
 from formal_llm.guard import Call, Guard, GuardedRun, GuardRules
-from formal_llm.guard.adapters.loops import GuardedLoop, Item, RequestedCall, Turn
+from formal_llm.guard.adapters.loops import GuardedLoop, Item, ModelAnswer, RequestedCall
 from tests.guard.adapters.shop import Record, guard
 
 
-class Bare:
-    """A wire of texts."""
+class BareLoop(GuardedLoop[str | list[str], str]):
+    """A loop over answers that are texts, or lists of tools: the ids of each answer begin with 0 again."""
+
+    def read_answer(self, response: str | list[str]) -> ModelAnswer[str]:
+        if isinstance(response, str):
+            return ModelAnswer([], response)
+        calls = [
+            RequestedCall(f"{n} {tool}", str(n), tool, Call(tool, {"order": 7}, str(n)))
+            for n, tool in enumerate(response)
+        ]
+        return ModelAnswer(calls, "")
 
     def write_output(self, asked: RequestedCall[str], text: str, *, error: bool) -> Item:
         return {"id": asked.id, "text": text, "error": error}
 
-    def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
-        return [*outputs, *([{"said": said}] if said else ())]
+    def write_items(self, outputs: Sequence[Item], back: str | None) -> list[Item]:
+        return [*outputs, *([{"back": back}] if back else ())]
 
 
-class BareLoop(GuardedLoop[str]):
-    """A loop over answers that are lists of tools, or texts."""
+class RepeatingLoop(BareLoop):
+    """A loop over answers whose calls have one id."""
 
-    def __init__(self, run: Guard | GuardedRun, most_early: int = 3) -> None:
-        super().__init__(run, Bare(), most_early)
-
-    def turn(self, answer: str | list[str]) -> Turn[str]:
-        if isinstance(answer, str):
-            return self._check_turn([], answer, paused=False)
-        # The ids of each answer begin with 0 again.
-        asked = [
-            RequestedCall(f"{n} {tool}", str(n), tool, Call(tool, {"order": 7}, str(n)))
-            for n, tool in enumerate(answer)
-        ]
-        return self._check_turn(asked, "", paused=False)
+    def read_answer(self, response: str | list[str]) -> ModelAnswer[str]:
+        calls = [RequestedCall(tool, "0", "look", Call("look", {"order": 7}, "0")) for tool in response]
+        return ModelAnswer(calls, "")
 
 
 def test_early_answers_are_counted_in_a_row() -> None:
     loop = BareLoop(guard(), most_early=1)
-    assert "said" in loop.turn("done").messages[0]
+    assert "back" in loop.turn("done").messages[0]
     loop.turn(["look"])
     assert not loop.turn("done").done
     with pytest.raises(EarlyAnswer):
@@ -51,9 +51,7 @@ def test_early_answers_are_counted_in_a_row() -> None:
 
 def test_calls_of_one_answer_that_share_an_id_are_two_calls() -> None:
     record = Record()
-    loop = BareLoop(GuardedRun(guard(), audit=record))
-    one = RequestedCall("one", "0", "look", Call("look", {"order": 7}, "0"))
-    turn = loop._check_turn([one, RequestedCall("two", "0", "look", Call("look", {"order": 7}, "0"))], "", paused=False)
+    turn = RepeatingLoop(GuardedRun(guard(), audit=record)).turn(["one", "two"])
     assert turn.calls == ("one", "two")
     assert record.called == ["look", "look"]
 

@@ -202,7 +202,7 @@ def test_results_are_told_as_they_come() -> None:
     turn = loop.turn(response)
     approve, look = turn.calls
     turn.result(look, {"order": 7})
-    with pytest.raises(ValueError, match="no result was told for approve"):
+    with pytest.raises(ValueError, match="no result was reported for approve"):
         _ = turn.messages
     turn.result(approve, "no such order", error=True)
     with pytest.raises(ValueError, match="no call of the turn that waits"):

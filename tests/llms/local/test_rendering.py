@@ -256,7 +256,7 @@ def test_tokenizers_that_cannot_be_used() -> None:
             return real(self, text.replace("2", "1"), **settings)
 
     blind.__class__ = Blind
-    with pytest.raises(ModelError, match="cannot tell answers apart"):
+    with pytest.raises(ModelError, match="cannot distinguish answers"):
         Renderer(blind, "plain")
     endless = tiny_models.tokenizer()
     endless.eos_token = None

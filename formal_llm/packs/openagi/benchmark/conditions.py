@@ -31,7 +31,6 @@ class Conditions:
     """The conditions that all methods share.
 
     Attributes:
-        pack: the pack.
         tasks: the tasks by number, with limits of 0 for missing tools.
         tools: the available tools, whose names the methods "names" and "typed" offer.
         every: all tools of the grammar, any of which a step in free text may mean.
@@ -130,7 +129,6 @@ class Assignment:
     """The work of a method.
 
     Attributes:
-        llm: the LLM that answers.
         jobs: the plans to make, all by this LLM and one method.
         conditions: the conditions that all methods share.
         note: called in this thread with the outcome of each job as it completes: an attempt, or an error that may be

@@ -166,7 +166,6 @@ class _Chain:
         return Attempt(conditions.build_word([tool.name for tool in chain]), _format_labels(chain), questions, usage)
 
     def _list_options(self, chain: Sequence[ToolText]) -> Sequence[ToolText]:
-        """List the tools that can be next."""
         tools = self._conditions.tools
         if not self._typed:
             return tools
@@ -225,9 +224,6 @@ def _ask_together(method: Literal["names", "typed"], llm: BatchLLM, assigned: As
             if chain.outcome is not None:
                 assigned.note(chain.key, chain.outcome)
         under_way = [chain for chain in under_way if chain.outcome is None]
-
-
-# -- ours --------------------------------------------------------------------------------------------------------------
 
 
 def _plan_formally(assigned: Assignment, search: Search) -> None:

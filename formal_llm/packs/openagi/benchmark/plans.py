@@ -75,7 +75,6 @@ class Plans:
     """The plans of a benchmark.
 
     Args:
-        pack: the pack.
         tasks: the tasks by number.
         there: the available tools; by default all.
         settings: see :class:`AskingSettings`.
@@ -254,7 +253,6 @@ class Benchmark(Plans):
 
     Args:
         judge: executes plans and scores them; its toolkit determines the available tools.
-        numbers: the numbers of the tasks.
         settings: see :class:`~formal_llm.packs.openagi.benchmark.plans.AskingSettings`.
 
     Attributes:

@@ -44,9 +44,6 @@ def _split_lines(text: str) -> list[str]:
     return [line.strip() for line in lines_of(text) if line.strip()]
 
 
-# -- which tool a step means -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class ToolText:
     """A tool as a step may mention it: its terminal and texts, the kinds of its inputs and of its output."""
@@ -109,7 +106,6 @@ class SentenceMatcher:
     the label and the description of each tool.
 
     Args:
-        tools: the tools.
         threshold: the minimum similarity of a step to the tool that it means.
         encoder: the folder of an encoder that transformers can load; by default MiniLM.
     """
@@ -147,7 +143,6 @@ class LexicalMatcher:
     The weight of a word decreases with the number of tools whose labels or descriptions contain it.
 
     Args:
-        tools: the tools.
         threshold: the minimum weight of a step's words for the tool that it means; a word of only one tool counts 1.
     """
 
@@ -178,9 +173,6 @@ def _find_labelled_tool(step: str, tools: Sequence[ToolText]) -> str | None:
     named = [(len(text), tool.name) for tool in tools for text in (tool.label, tool.name.replace("_", " "))
              if f" {text.casefold()} " in normalized]  # fmt: skip
     return max(named, key=lambda entry: entry[0])[1] if named else None
-
-
-# -- chains ------------------------------------------------------------------------------------------------------------
 
 
 def chain_word(chain: Sequence[str], tools: Sequence[ToolText], inputs: Mapping[str, str]) -> tuple[str, ...]:

@@ -179,9 +179,6 @@ def _score_key(scored: ScoreRecord) -> ScoreKey:
     return ScoreKey(scored["task"], tuple(scored["word"]))
 
 
-# -- files -------------------------------------------------------------------------------------------------------------
-
-
 def _read_records(file: FileIO, path: Path, key: Callable[[Record], Key]) -> dict[Key, Record]:
     """Read the lines of a file by key; an incomplete last one is removed."""
     file.seek(0)

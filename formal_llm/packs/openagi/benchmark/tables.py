@@ -39,9 +39,6 @@ class Interval(NamedTuple):
 def compute_interval(values: Sequence[float]) -> Interval | None:
     """Compute the middle 95 % of the means of sets of tasks drawn from these, each as large as this one.
 
-    Args:
-        values: one value for each task.
-
     Returns:
         None for less than two tasks, which allow no conclusion about others.
     """
@@ -62,7 +59,6 @@ class MethodColumn:
 
     Attributes:
         llm, method: the names of the LLM and the method.
-        plans: the number of plans.
         valid: the share of valid plans, from 0 to 1.
         scores: for each group, the mean score over its tasks and repeats; None if none of its tasks was scored.
         average: the mean over all scored tasks, each counting once; None if none was scored.
@@ -225,10 +221,7 @@ def _format_figure(value: float | None, places: int = 4) -> str:
 def rich_tables(columns: Sequence[MethodColumn], scores: Mapping[str, str], width: int) -> list[Table]:
     """Create tables for the terminal, as many as needed to fit a width. The methods of an LLM stay together.
 
-    Args:
-        columns: the columns.
-        scores: for each group, the name of its score.
-        width: the width in characters.
+    ``scores`` has the name of the score of each group; the ``width`` counts characters.
     """
     by_llm = [[column for column in columns if column.llm == llm] for llm in dict.fromkeys(one.llm for one in columns)]
     room = width - max(len(line[0]) for line in lines_of(columns, scores)) - 4

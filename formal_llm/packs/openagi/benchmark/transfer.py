@@ -30,9 +30,7 @@ class ToolFigures:
     """Figures on how well the plans for some sentences use the right tools.
 
     Attributes:
-        llm, method: the LLM and the method.
         words: :data:`OWN` or :data:`OTHER`.
-        plans: the number of plans.
         valid: the share of valid plans.
         f1: the mean over tasks of the F1 measure of the tools; 0 for an invalid plan.
         f1_interval: its 95 % interval over similar tasks; None for a single task.
@@ -55,7 +53,6 @@ class Transfer(Plans):
     """Plans for tasks of a pack and for rewordings of them.
 
     Args:
-        pack: the pack.
         numbers: the tasks.
         sentences: all reworded tasks; plans are recorded by their places.
         chosen: the places of the sentences to use; by default all.

@@ -32,9 +32,6 @@ def colorization(image: Image.Image) -> Image.Image:
     The tints are plausible, not true: the method does not recognize objects, so they are kept pale. A reference that
     shows the same picture is skipped, so that a picture of the task data does not get its own colours back. A picture
     with colours keeps them.
-
-    Args:
-        image: any picture.
     """
     pixels = Pixels.from_image(image)
     if _has_colours(pixels):

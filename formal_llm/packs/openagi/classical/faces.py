@@ -39,9 +39,6 @@ def detection(image: Image.Image) -> str:
 
     Only human faces seen from the front are detected (Viola and Jones 2001). A turned or covered face may be missed,
     and something else may be mistaken for a face.
-
-    Args:
-        image: any picture.
     """
     count = len(find_faces(image))
     return "no faces" if count == 0 else "1 face" if count == 1 else f"{count} faces"

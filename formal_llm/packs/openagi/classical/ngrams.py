@@ -87,9 +87,6 @@ def fill_mask(text: str) -> str:
 
     Each gap, from the left, gets the most probable word between its neighbours, by counts of three successive words in
     prose of the public domain and in the text itself. A text without a gap is returned unchanged.
-
-    Args:
-        text: the text.
     """
     if GAP.search(text) is None:
         return text
@@ -113,9 +110,6 @@ def text_generation(text: str) -> str:
 
     The words are drawn one by one, as they follow one another in the same prose as for ``fill_mask``. The result
     resembles the prose and has no meaning. The same text is always continued in the same way.
-
-    Args:
-        text: the beginning.
     """
     rng = random.Random(zlib.crc32(text.encode()))
     model = _load_model()

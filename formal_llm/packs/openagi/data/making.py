@@ -147,7 +147,6 @@ class _Wanted:
     Attributes:
         degradations: the degradations of its picture.
         clozed: which of its texts have a gap: "text", "document", "query".
-        language: the language of the output.
         given, wanted: the two halves of the sentence.
     """
 

@@ -23,11 +23,9 @@ class Photograph:
     Attributes:
         name: its name here.
         file: the name of its file.
-        licence: its licence.
         source: its author and origin.
         caption, label, objects, answer: descriptions by a person, by language ("English", "German").
         question: the question that ``answer`` answers.
-        colours: whether it has colours.
     """
 
     name: str

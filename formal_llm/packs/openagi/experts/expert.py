@@ -26,7 +26,6 @@ class Expert(ABC):
     """One way to use one kind of model, which a pool loads when needed; experts with equal sources share it.
 
     Args:
-        source: the checkpoint.
         settings: the settings that differ from ``defaults``.
         batch: how many inputs the model processes at once.
         generation: settings for ``generate``, for models that write; they override those of the checkpoint.

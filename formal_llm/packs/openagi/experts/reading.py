@@ -55,7 +55,6 @@ class FillMask(Expert):
         return texts
 
     def _predict_words(self, loaded: LoadedModel, open_: Sequence[re.Match[str]]) -> list[str]:
-        """Predict the word for each gap."""
         rows, gaps = zip(*(_tokenize_around(loaded, gap) for gap in open_), strict=True)
         batch = pad_rows(loaded, rows)
         logits = loaded.model(**batch).logits.float()

@@ -203,9 +203,6 @@ def _make_doubling(features: int) -> nn.ModuleDict:
     return nn.ModuleDict({"body": nn.Sequential(_make_conv(features, features * 2, 3), nn.PixelShuffle(2))})
 
 
-# -- weights -----------------------------------------------------------------------------------------------------------
-
-
 def read_restormer(file: str | os.PathLike[str], dtype: str = "float32") -> Restormer:
     """Load the network with the weights of a safetensors file, ready for use on the CPU.
 

@@ -32,9 +32,7 @@ class ExpertToolkit(Toolkit):
     """The experts as a toolkit.
 
     Attributes:
-        experts: the experts by tool.
         pool: the models in memory.
-        device: the device of the models.
         left_out: the tools whose checkpoint is not on this machine, each with a remedy.
     """
 
@@ -66,7 +64,6 @@ class ExpertToolkit(Toolkit):
         super().__init__(tools)
 
     def _add_model(self, model: _SharedModel, settings: ExpertSettings) -> None:
-        """Add a model to the pool."""
         first = self.experts[model.tools[0]]
         first.source = replace(first.source, tool=", ".join(model.tools))
         working = max(settings.tools[name]["working_memory"] for name in model.tools) * 1_000_000

@@ -15,7 +15,6 @@ class Score(ABC):
     """A measure of how close an output is to the expected value.
 
     Attributes:
-        name: its name.
         kind: the kind of the values: ``"image"`` or ``"text"``.
         against: the kind of the expected value, if it is different.
         least, most: the ends of the scale; ``most`` is the score of a value against itself.
