@@ -601,7 +601,7 @@ _ARGUMENTS = ("command", "cmd", "script", "action")
 _WRITERS = frozenset(("Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "edit_file", "create_file"))
 _READERS = frozenset(("Read", "NotebookRead", "read_file"))
 _PATHS = ("file_path", "notebook_path", "path")
-_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$|^\*\*\* (Move to): (.+)$", re.MULTILINE)
+_PATCHED = re.compile(r"^\s*\*\*\* (?:(Add|Update|Delete) File|Move to): (.*\S)", re.MULTILINE)
 
 
 def add_effects(tool: str, arguments: Mapping[str, JSON], cwd: str = "", project: str = "") -> Mapping[str, JSON]:
@@ -618,18 +618,19 @@ def add_effects(tool: str, arguments: Mapping[str, JSON], cwd: str = "", project
     """
     if tool in SHELL_TOOLS:
         return _add_shell_data(arguments, cwd, project)
-    place = next((arguments[name] for name in _PATHS if isinstance(arguments.get(name), str)), None)
     locate = partial(_locate_argument, cwd=cwd, project=project or find_project(cwd))
+    # A tool ignores the arguments that it does not know, and which those are is not known here.
+    places: list[JSON] = [locate(arguments[name]) for name in _PATHS if isinstance(arguments.get(name), str)]
     if tool == "apply_patch":
         text = str(next((arguments[name] for name in ("command", "input", "patch") if name in arguments), ""))
         paths: dict[str, list[JSON]] = {"written": [], "deleted": [], "taken": []}
         for one in _PATCHED.finditer(text):
-            paths["deleted" if one[1] == "Delete" else "written"].append(locate(one[2] or one[4]))
+            paths["deleted" if one[1] == "Delete" else "written"].append(locate(one[2]))
         return {**arguments, **paths}
-    if tool in _WRITERS and place is not None:
-        return {**arguments, "written": [locate(place)], "deleted": [], "taken": []}
-    if tool in _READERS and place is not None:
-        return {**arguments, "written": [], "deleted": [], "taken": [locate(place)]}
+    if tool in _WRITERS and places:
+        return {**arguments, "written": places, "deleted": [], "taken": []}
+    if tool in _READERS and places:
+        return {**arguments, "written": [], "deleted": [], "taken": places}
     return arguments
 
 
@@ -638,7 +639,10 @@ def _locate_argument(path: JSON, cwd: str, project: str) -> str:
 
 
 def _add_shell_data(arguments: Mapping[str, JSON], cwd: str, project: str) -> Mapping[str, JSON]:
-    line = next((arguments[name] for name in _ARGUMENTS if name in arguments), None)
+    lines = [arguments[name] for name in _ARGUMENTS if name in arguments]
+    if len(lines) > 1:
+        return {**arguments, **shell_data(""), "unknown": ["which of several lines runs is not known"]}
+    line = lines[0] if lines else None
     if isinstance(line, Mapping):  # OpenAI's local shell: an action with its command
         line = line.get("command")
     folder = arguments.get("workdir") or arguments.get("cwd")

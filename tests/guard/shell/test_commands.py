@@ -165,6 +165,9 @@ def test_tools_that_change_files(tmp_path: Path) -> None:
     patch = "*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** Delete File: c\n*** End Patch"
     changed = add_effects("apply_patch", {"command": patch})
     assert (changed["written"], changed["deleted"]) == (["a", "b"], ["c"])
+    patch = "*** Begin Patch\r\n  *** Add File: ../a \r\n+x\r\n*** End Patch"  # as lenient as Codex is
+    assert add_effects("apply_patch", {"command": patch})["written"] == ["../a"]
+    assert add_effects("Write", {"file_path": "a", "path": "/b"}, at)["written"] == ["a", "/b"]
     assert add_effects("exec_command", {"cmd": "rm x", "workdir": "sub"}, at)["deleted"] == ["sub/x"]
     assert add_effects("Edit", {}) == {}
 
@@ -196,6 +199,7 @@ def test_lines_and_words() -> None:
     assert add_effects("Read", {"command": "git push"}) == {"command": "git push"}
     assert add_effects("Bash", {}) == {}
     assert add_effects("Bash", {"command": 3})["unknown"]
+    assert add_effects("exec_command", {"cmd": "git push", "command": "ls"})["unknown"]
 
 
 def test_what_the_agent_says_itself_does_not_count() -> None:
