@@ -626,6 +626,9 @@ def add_effects(tool: str, arguments: Mapping[str, JSON], cwd: str = "", project
         paths: dict[str, list[JSON]] = {"written": [], "deleted": [], "taken": []}
         for one in _PATCHED.finditer(text):
             paths["deleted" if one[1] == "Delete" else "written"].append(locate(one[2]))
+        if isinstance(operation := arguments.get("operation"), Mapping):  # an item of OpenAI's Responses
+            kind = "deleted" if operation.get("type") == "delete_file" else "written"
+            paths[kind].append(locate(operation.get("path")))
         return {**arguments, **paths}
     if tool in _WRITERS and places:
         return {**arguments, "written": places, "deleted": [], "taken": []}

@@ -168,6 +168,9 @@ def test_tools_that_change_files(tmp_path: Path) -> None:
     patch = "*** Begin Patch\r\n  *** Add File: ../a \r\n+x\r\n*** End Patch"  # as lenient as Codex is
     assert add_effects("apply_patch", {"command": patch})["written"] == ["../a"]
     assert add_effects("Write", {"file_path": "a", "path": "/b"}, at)["written"] == ["a", "/b"]
+    for kind, paths in (("delete_file", ([], ["/c"])), ("update_file", (["/c"], []))):
+        changed = add_effects("apply_patch", {"operation": {"type": kind, "path": "/c", "diff": "+x"}}, at)
+        assert (changed["written"], changed["deleted"]) == paths
     assert add_effects("exec_command", {"cmd": "rm x", "workdir": "sub"}, at)["deleted"] == ["sub/x"]
     assert add_effects("Edit", {}) == {}
 
