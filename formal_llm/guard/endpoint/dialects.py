@@ -224,7 +224,10 @@ class _ChatStream(StreamReader):
         answer["object"] = "chat.completion"
         message = answer.setdefault("choices", [{"index": 0, "message": {}, "finish_reason": None}])[0]["message"]
         for choice in choices:
-            _merge_delta(message, choice.get("delta") or {})
+            delta = choice.get("delta") or {}
+            if choice.get("index") or delta.get("function_call"):
+                raise ValueError("a choice that was not asked for, or a call without tools")
+            _merge_delta(message, delta)
             if choice.get("finish_reason"):
                 answer["choices"][0]["finish_reason"] = choice["finish_reason"]
                 self.ended = True
@@ -256,6 +259,8 @@ class _ChatDialect(Dialect):
 
     def read_answer(self, answer: Body) -> list[AnswerPart]:
         message = answer["choices"][0]["message"]
+        if len(answer["choices"]) > 1 or message.get("function_call"):
+            raise TypeError("a choice that was not asked for, or a call without tools")
         parts: list[AnswerPart] = [Said("assistant", message["content"])] if message.get("content") else []
         for place, one in enumerate(message.get("tool_calls") or ()):
             if one.get("type") == "custom":

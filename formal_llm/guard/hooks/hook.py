@@ -184,11 +184,15 @@ def find_session_file(folder: Path, session: str, rules: Path | None = None) -> 
 
 
 class _CallStatus(NamedTuple):
-    """What is known of a call: whether the state contains it, whether a person was asked, and about which new rules."""
+    """What is known of a call: whether the state contains it, whether a person was asked, and about which new rules.
+
+    ``done`` tells whether its result came: whoever sends it again then makes it again.
+    """
 
     told: bool = False
     asked: bool = False
     new_rules: str = ""
+    done: bool = False
 
 
 class _HookSession:
@@ -219,6 +223,9 @@ class _HookSession:
         self.rules = str(row.get("rules", self.rules))
         if isinstance(event, Call) and event.id:
             self._calls[_identify_call(event)] = _CallStatus(told, action == "ask", str(row.get("new_rules", "")))
+        elif isinstance(event, Result) and event.id:
+            key = _identify_call(event)
+            self._calls[key] = self._calls.get(key, _CallStatus())._replace(done=True)
         if isinstance(event, Call | Result):
             self.stopped = False
         elif event is None and action == "block":
@@ -240,7 +247,7 @@ class _HookSession:
         return self._calls.get(_identify_call(call), _CallStatus()) if call.id else _CallStatus()
 
 
-def _identify_call(call: Call) -> str:
+def _identify_call(call: Call | Result) -> str:
     """An id alone does not tell which call it is: another one with the id of an allowed call must be judged."""
     text = json.dumps([call.id, call.tool, as_row(call)["arguments"]], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -353,7 +360,8 @@ def _list_session(held: HeldLog, *, is_new: bool) -> str:
 
 def _handle_call(session: _HookSession, row: Input) -> HookAnswer:
     call = _read_call(row)
-    if session.find_call(call).told:
+    known = session.find_call(call)
+    if known.told and not known.done:
         return HookAnswer()  # the same hook was called again
     decision = session.state.check(call)
     new_rules = session.guard.fingerprint if session.rules != session.guard.fingerprint else ""

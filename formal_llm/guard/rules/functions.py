@@ -228,7 +228,8 @@ _COMMON = 12
 def has_common_text(value: Value, other: Value) -> bool:
     """Return whether a text in a value has 12 characters in a row in common with a text in another one.
 
-    A shorter text counts if the other contains it as whole words. Numbers are texts; case and spacing do not matter.
+    A shorter text counts if the other contains it as whole words. Numbers are texts; case, spacing and invisible
+    characters do not matter.
     """
     own = _list_all_texts([*value.values()] if isinstance(value, Mapping) else value)
     parts = {text[at : at + _COMMON] for text in own for at in range(len(text) - _COMMON + 1)}
@@ -250,7 +251,8 @@ def _list_all_texts(value: Value) -> list[str]:
             todo += one
         elif one is not None and not isinstance(one, bool):
             text = write_constant(Fraction(to_number(one))) if is_number(one) else str(one)
-            texts.append(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
+            seen = "".join(sign for sign in text if unicodedata.category(sign) != "Cf")
+            texts.append(" ".join(unicodedata.normalize("NFKC", seen).casefold().split()))
     return texts
 
 

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 
-from formal_llm.guard.shell.paths import find_project, locate_path, shorten_path
+from formal_llm.guard.shell.paths import find_project, is_inside_folder, locate_path, shorten_path
 from formal_llm.guard.shell.programs import ProgramWords, ShellProgram, read_programs, select_operands, split_words
 from formal_llm.guard.shell.reader import COMMAND_IN_TEXT, MOST_SIGNS, ShellWord, SimpleCommand, read_simple
 from formal_llm.planning.json_data import JSON
@@ -37,13 +38,18 @@ _ACTIVATE = re.compile(r"(?:.*/)?(?:\.?venv|env)/bin/activate")
 #: Variables that change nothing about what programs run, values that never do, and variables that do where they are
 #: exported already.
 _SAFE_VARIABLE = re.compile(
-    r"(?!GIT|LD|DYLD|BASH|NPM|npm|MAKE|PERL|RUBY|JAVA|TAR|LESS|CARGO_BUILD|RUSTC|CC$|CXX$|AR$|ENV$|IFS$|PS\d)"
+    r"(?!GIT|LD|DYLD|BASH|NPM|npm|MAKE|PERL|RUBY|JAVA|TAR|LESS|CARGO_BUILD|RUSTC|CC$|CXX$|AR$|RM$|ENV$|IFS$|PS\d"
+    r"|AWS_(?:CONFIG|SHARED)|OMP_TOOL|CUDA_INJECTION|TF_CLI_CONFIG)"
     r"(?:[a-z]\w*|[A-Z]\d?|[A-Z]{2,3}|LANG|LC_\w+|DEBUG|TERM|COLUMNS|LINES|HOST|PORT|NAME|VERSION|NO_COLOR|FORCE_COLOR"
     r"|PYTHON(?:PATH|UNBUFFERED|DONTWRITEBYTECODE|HASHSEED|WARNINGS|UTF8|IOENCODING)|DEBIAN_FRONTEND|CARGO_TERM_\w+"
     r"|(?:RUST|HF|CUDA|OMP|MKL|TOKENIZERS|DJANGO|FLASK|AWS|OPENAI|ANTHROPIC|PYTEST_DISABLE|TF|VITE|NEXT)_\w+"
     r"|\w+_(?:URL|URI|KEY|TOKEN|ENV|PORT|HOST|LEVEL|MODE|DIR|ID|NAME|USER|DEBUG|LOG|SEED|THREADS|TIMEOUT|VERSION))"
 )
-_SAFE_VALUE = re.compile(r"\w+\+?=(?:\d*|cat|true|false|:|never|auto|always|no|yes|C|C\.UTF-8)")
+#: Of a variable that names files, any value may be one, also a number or nothing.
+_SAFE_VALUE = re.compile(
+    r"(?!(?i:\w*(?:PATH|HOME|ENV|DIR|FILES?|CONFIG|CONF|GLOBAL|SYSTEM|PRELOAD|PREFIX|STARTUP|LIB|RC|BASE)\+?=))"
+    r"\w+\+?=(?:\d*|cat|true|false|:|never|auto|always|no|yes|C|C\.UTF-8)"
+)
 _STRONG_VARIABLE = re.compile(
     r"(?:GIT|LD|DYLD|BASH|NPM|npm|PERL|RUBY|TAR|RUSTC|CARGO|LESS|MAKE|NODE)\w*|PS\d|IFS|ENV|HOME|VISUAL|BROWSER|CC|CXX"
     r"|\w*(?:PATH|PAGER|EDITOR|COMMAND|ASKPASS|OPTIONS|OPTS|FLAGS|SHELL)"
@@ -51,12 +57,12 @@ _STRONG_VARIABLE = re.compile(
 #: Builtins that may run hidden commands in a text.
 _BUILTINS = frozenset((
     "let", "declare", "typeset", "local", "export", "readonly", "test", "[", "printf", "read", "unset", "mapfile",
-    "readarray", "set", "getopts",
+    "readarray", "set", "shopt", "getopts",
 ))  # fmt: skip
 #: Builtins that set the variables they name, and whether other programs get them.
 _SETTERS = {
     "export": True, "declare": True, "typeset": True, "readonly": True, "local": True, "printf": False, "read": False,
-    "mapfile": False, "readarray": False, "getopts": False,
+    "mapfile": False, "readarray": False, "getopts": False, "let": False,
 }  # fmt: skip
 #: Commands after which the rest of a line need not run, or its status means nothing.
 _ENDINGS = frozenset(
@@ -65,12 +71,16 @@ _ENDINGS = frozenset(
 _MOVES = frozenset(("cd", "pushd", "popd"))
 #: Builtins that run commands in the same shell.
 _SAME_SHELL = frozenset(("eval", "source", ".", "command", "builtin"))
+#: Options of a shell with which variables get to programs unseen.
+_EXPORTS = re.compile(r"-[a-zA-Z]*[ak]|allexport|keyword")
 #: Words with which a command may run again, or later.
 _REPEATS = re.compile(r"\b(?:for|while|until|select|trap)\b")
 #: Options of find: the words between one of these and ";" or "+" are a command.
 _FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 #: The maximum nesting depth of commands in others, and the maximum number of folders in which one may run.
 _MOST_DEPTH, _MOST_FOLDERS = 12, 8
+#: Files of a repository in a folder of the project; that of the project itself is for rules to protect.
+_REPOSITORY = re.compile(r"[^/]/\.git(?:/|$)|[^/]/HEAD$")
 #: Files that keep nothing.
 _DEVICES = re.compile(r"/dev/(?:null|zero|u?random|stdin|stdout|stderr|tty|fd/\d+)|-")
 
@@ -243,8 +253,10 @@ class _CommandFinder:
             for folder in place.folders:
                 hidden = self.linked and kind in ("written", "deleted")
                 known = replace(word, known=False, text=f"$/{word.text}") if hidden else word
-                path = locate_path(folder, known, links=self.links, entry=kind == "deleted")
-                getattr(self.made, kind).append(shorten_path(path, self.project))
+                path = shorten_path(locate_path(folder, known, links=self.links, entry=kind == "deleted"), self.project)
+                getattr(self.made, kind).append(path)
+                if kind == "written" and _REPOSITORY.search(path):
+                    self.made.unknown.append(f"{path[:60]} may say what git runs")
 
     def add_command(self, words: list[ShellWord], place: _CommandPlace) -> None:
         """Add a command in all its forms, and the commands that it runs."""
@@ -265,6 +277,8 @@ class _CommandFinder:
             if not _PROGRAM_FOLDERS.fullmatch(text[: -len(name)]):
                 self.add_script(words[0], place)
                 return
+            if text[0] != "/":
+                self.made.scripts.append(posixpath.normpath(text))  # the link, since its target is outside
         program = read_programs().get(name)
         if name in _SHELLS:
             self.add_shell(name, words[1:], place)
@@ -272,7 +286,7 @@ class _CommandFinder:
             handler(self, words[1:], place)
         elif program is not None:
             self.add_program(name, program, words, place)
-        elif name not in self.functions:
+        elif name not in self.functions or (self.links and shutil.which(name)):  # the function may not be there
             self.made.unknown.append(f"what {name[:60]} runs is not known")
 
     def add_form(self, words: list[str], place: _CommandPlace) -> None:
@@ -325,7 +339,8 @@ class _CommandFinder:
                 inside = [replace(word, text=f"{word.text}/{name}") for word in targets for name in names if name]
                 self.add_paths("written", inside, place)
         self.add_paths("written", found.find_values(program.out), place)
-        self.add_paths("deleted", select_operands(program, found, program.deletes), place)
+        if not program.deletes_if or found.has_option(program.deletes_if):
+            self.add_paths("deleted", select_operands(program, found, program.deletes), place)
 
     def add_subcommand(self, name: str, words: list[ShellWord], found: ProgramWords, place: _CommandPlace) -> None:
         """Add a subcommand, without the options before it."""
@@ -349,6 +364,7 @@ class _CommandFinder:
             known = read_programs().get(module.text)
             if known is None or not (known.project or known.modules):
                 self.made.unknown.append(f"what the module {module.text[:60]} runs is not known")
+            self.made.scripts.append(name)  # its imports are looked up in the folder first
             self.add_command([module, *found.rest], place.inner_place)
         elif program.file:
             if found.rest:
@@ -399,11 +415,13 @@ class _CommandFinder:
             self.made.unknown.append(f"{name} would run the command in a text that it is given")
         if name in ("mapfile", "readarray") and any(text.startswith("-") and "C" in text for text in texts):
             self.made.unknown.append(f"{name} -C is not read")
-        if name == "set" and any(re.match(r"-[a-z]*a|allexport", text) for text in texts):
-            self.made.unknown.append("set exports all variables")
+        if name in ("set", "shopt") and any(_EXPORTS.match(text) for text in texts):
+            self.made.unknown.append(f"{name} exports variables that are not looked at")
+        if name in ("declare", "typeset", "local") and any(re.match(r"-[a-zA-Z]*n", text) for text in texts):
+            self.made.unknown.append(f"{name} -n gives a variable another name")
         if name in _SETTERS:
             for word in words[1:]:
-                if (variable := word.text.partition("=")[0].rstrip("+")) and variable[0] != "-":
+                if (variable := word.text.partition("=")[0].strip().rstrip("+-*/%&|^<>")) and variable[0] != "-":
                     self.check_variable(variable, word, _SETTERS[name])
 
     def add_script(self, word: ShellWord, place: _CommandPlace) -> None:
@@ -416,7 +434,9 @@ class _CommandFinder:
             return
         paths = [locate_path(folder, word, links=self.links) for folder in place.folders]
         shown = [shorten_path(path, self.project) for path in paths]
-        code = _read_script(paths[0]) if self.links and len(paths) == 1 and shown[0] not in self.made.written else None
+        written = [one for one in self.made.written if any(is_inside_folder(path, one) for path in shown)]
+        self.made.scripts += written  # the line may have written the file
+        code = _read_script(paths[0]) if self.links and len(paths) == 1 and not written else None
         if code is None:
             self.made.scripts += shown
         else:
@@ -472,14 +492,15 @@ class _CommandFinder:
             if option in ("--version", "--help"):
                 return
             if option.startswith("--"):
-                if option in ("--rcfile", "--init-file"):
-                    self.made.unknown.append(f"{name} {option} runs the commands of a file")
-                    rest = rest[1:]
+                if option not in ("--norc", "--noprofile", "--login", "--posix", "--verbose", "--restricted"):
+                    self.made.unknown.append(f"what {name} {option[:60]} runs is not known")
                 continue
             code |= option[0] == "-" and "c" in option
             stdin |= "s" in option
-            if option[-1] in "oO":
-                rest = rest[1:]
+            names = sum(letter in "oO" for letter in option)  # each takes a word
+            if any(_EXPORTS.match(text) for text in (option, *(word.text for word in rest[:names]))):
+                self.made.unknown.append(f"{name} exports variables that are not looked at")
+            rest = rest[names:]
         if code:
             self.add_code(rest[0] if rest else None, f"{name} -c", place)
         elif not stdin and rest and rest[0].text != "-":
@@ -580,7 +601,7 @@ _ARGUMENTS = ("command", "cmd", "script", "action")
 _WRITERS = frozenset(("Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "edit_file", "create_file"))
 _READERS = frozenset(("Read", "NotebookRead", "read_file"))
 _PATHS = ("file_path", "notebook_path", "path")
-_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$|^\*\*\* (Move to): (.+)$", re.MULTILINE)
+_PATCHED = re.compile(r"^\s*\*\*\* (?:(Add|Update|Delete) File|Move to): (.*\S)", re.MULTILINE)
 
 
 def add_effects(tool: str, arguments: Mapping[str, JSON], cwd: str = "", project: str = "") -> Mapping[str, JSON]:
@@ -597,18 +618,22 @@ def add_effects(tool: str, arguments: Mapping[str, JSON], cwd: str = "", project
     """
     if tool in SHELL_TOOLS:
         return _add_shell_data(arguments, cwd, project)
-    place = next((arguments[name] for name in _PATHS if isinstance(arguments.get(name), str)), None)
     locate = partial(_locate_argument, cwd=cwd, project=project or find_project(cwd))
+    # A tool ignores the arguments that it does not know, and which those are is not known here.
+    places: list[JSON] = [locate(arguments[name]) for name in _PATHS if isinstance(arguments.get(name), str)]
     if tool == "apply_patch":
         text = str(next((arguments[name] for name in ("command", "input", "patch") if name in arguments), ""))
         paths: dict[str, list[JSON]] = {"written": [], "deleted": [], "taken": []}
         for one in _PATCHED.finditer(text):
-            paths["deleted" if one[1] == "Delete" else "written"].append(locate(one[2] or one[4]))
+            paths["deleted" if one[1] == "Delete" else "written"].append(locate(one[2]))
+        if isinstance(operation := arguments.get("operation"), Mapping):  # an item of OpenAI's Responses
+            kind = "deleted" if operation.get("type") == "delete_file" else "written"
+            paths[kind].append(locate(operation.get("path")))
         return {**arguments, **paths}
-    if tool in _WRITERS and place is not None:
-        return {**arguments, "written": [locate(place)], "deleted": [], "taken": []}
-    if tool in _READERS and place is not None:
-        return {**arguments, "written": [], "deleted": [], "taken": [locate(place)]}
+    if tool in _WRITERS and places:
+        return {**arguments, "written": places, "deleted": [], "taken": []}
+    if tool in _READERS and places:
+        return {**arguments, "written": [], "deleted": [], "taken": places}
     return arguments
 
 
@@ -617,7 +642,10 @@ def _locate_argument(path: JSON, cwd: str, project: str) -> str:
 
 
 def _add_shell_data(arguments: Mapping[str, JSON], cwd: str, project: str) -> Mapping[str, JSON]:
-    line = next((arguments[name] for name in _ARGUMENTS if name in arguments), None)
+    lines = [arguments[name] for name in _ARGUMENTS if name in arguments]
+    if len(lines) > 1:
+        return {**arguments, **shell_data(""), "unknown": ["which of several lines runs is not known"]}
+    line = lines[0] if lines else None
     if isinstance(line, Mapping):  # OpenAI's local shell: an action with its command
         line = line.get("command")
     folder = arguments.get("workdir") or arguments.get("cwd")

@@ -22,6 +22,7 @@ COMMAND_IN_TEXT = re.compile(r"\$\(|`")
 #: A value with one of these characters may become such a text when others are appended.
 _COMMAND_SIGN = re.compile(r"[$`]")
 _ARITHMETIC_TESTS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"))
+_SET_IN_ARITHMETIC = re.compile(r"([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
 #: The escapes in $'...' of bash: those of C, and \c before a control character.
 _NAMED = {
@@ -270,6 +271,8 @@ class ShellWordReader(ABC):
             sign = self.text[self.at]
             if sign == ")" and not open_:
                 if self.is_ahead("))"):
+                    for name in _SET_IN_ARITHMETIC.findall(self.text[start : self.at]):
+                        self.set_variable(name)
                     self.at += 2
                     self.arithmetic = True
                     return True
@@ -602,6 +605,8 @@ class _ShellCommandReader(ShellWordReader):
     def read_redirect(self, simple: SimpleCommand, found: re.Match[str]) -> None:
         """Read a redirection and its word."""
         self.at = found.end()
+        if found[0][0] == "{":
+            self.set_variable(found[0][1 : found[0].index("}")])
         simple.redirected = True
         kind = found[1]
         self.skip_blanks()

@@ -158,3 +158,15 @@ def test_usage_adds_up() -> None:
         "a": 3, "b": {"c": 3, "d": 4}, "tier": "x", "e": None,
     }  # fmt: skip
     assert add_usage({}, {"a": 1})["usage"] == {"a": 1}
+
+
+@pytest.mark.parametrize("more", ["choice", "function_call"])
+def test_what_was_not_asked_for_is_not_passed_on(more: str) -> None:
+    answer = write_chat("so", [])
+    assert CHAT.read_answer(answer)
+    if more == "choice":
+        answer["choices"].append(write_chat("", [("pay", {})])["choices"][0])
+    else:
+        answer["choices"][0]["message"]["function_call"] = {"name": "pay", "arguments": "{}"}
+    with pytest.raises(TypeError):
+        CHAT.read_answer(answer)

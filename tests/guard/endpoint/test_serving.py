@@ -401,6 +401,8 @@ def test_of_a_stream_with_several_calls_the_legal_ones_arrive_whole() -> None:
         ([chunk(content="a")], 200, "broke off"), ([], 502, "broke off"), (["data: {\n\n"], 502, "no JSON"),
         (['data: {"error": {"message": "busy"}}\n\n'], 200, "busy"),
         ([chunk(tool_calls=[called(5, "look", "{}")])], 502, "cannot be read"),
+        ([chunk(function_call={"name": "draft", "arguments": "{}"})], 502, "cannot be read"),
+        ([chunk(content="a").replace('"index": 0', '"index": 1')], 502, "cannot be read"),
         ([chunk(tool_calls=[called(0, "look", "{")]), chunk(reason="tool_calls"), DONE], 502, "cannot be read"),
     ],
 )  # fmt: skip

@@ -152,6 +152,8 @@ def test_the_same_hook_again_counts_once(tmp_path: Path) -> None:
     for _ in range(2):
         assert agent.before("Bash", "one", command="touch") == "passes"
     assert agent.before("Bash", "two", command="touch") == "deny"
+    agent.after("Bash", "one", command="touch")
+    assert agent.before("Bash", "one", command="touch") == "deny"  # it would run again
 
 
 def test_another_call_with_the_id_of_an_allowed_one_is_judged(tmp_path: Path) -> None:

@@ -143,6 +143,10 @@ def test_a_part_of_a_text_within_another_one(text: str, at: int, around: str) ->
     assert has_common_text({"body": [around + part.upper() + around]}, [text]) is (len(part) == 12)
 
 
+def test_invisible_characters_hide_no_copy() -> None:
+    assert has_common_text("Ig\u200bnore yo\u00adur ru\u2060les", ["Ignore your rules."])
+
+
 def test_numbers_that_are_the_same_stem_from_each_other() -> None:
     assert has_common_text(4711, "number 4711.") and has_common_text(4711.0, 4711) and has_common_text("0.5", [0.5])
     assert not has_common_text(471, "number 4711.")

@@ -87,13 +87,16 @@ def test_as_data_for_rules() -> None:
         ("cd a || rm x", [], ["x", "a/x"]), ("cd $X; rm x", [], ["x", "/?/x"]), ("cd && rm x", [], ["/?/x"]),
         ("for x in 1; do rm y; cd /; done", [], ["y", "/y"]), ("for x in 1; do rm y; cd ..; done", [], ["y", "/?/y"]),
         ("f() { rm y; }; cd /a; f", [], ["y", "/a/y"]), ("bash -c 'cd a && rm x'", [], ["a/x"]), ("rm $X/y", [], ["/?/$X|y"]),
-        ("git -C a rm x", ["a"], []), ("git -C $X rm x", ["/?/."], []), ("mv a b/", ["b", "b/a"], ["a"]), ("cp a b", ["b", "b/a"], []),
+        ("git -C a rm x", ["a"], ["a/x"]), ("git -C $X rm x", ["/?/."], ["/?/x"]), ("mv a b/", ["b", "b/a"], ["a"]), ("cp a b", ["b", "b/a"], []),
         ("echo x > a 2> /dev/null", ["a"], []), ("sed -i s/a/b/ f", ["f"], []), ("sed s/a/b/ f", [], []), ("sort -of g", ["f"], []),
         ("find a -name x -delete", [], ["a/*"]), ("find a -delete", [], ["a"]), ("find a -exec rm {} +", [], ["a/*"]),
         ("ls | xargs rm", [], ["/?/$input"]), ("ls | xargs -I{} rm a/{}", [], ["/?/a|{}"]), ("ln -s / l && rm l/x", ["/", "l"], ["/?/$|l|x"]),
         ("eval 'cd /'; rm x", [], ["x", "/?/x"]), ("command cd / && rm x", [], ["/?/x"]), (". ./f; rm x", [], ["x", "/?/x"]),
         (". .venv/bin/activate; rm x", [], ["x"]), ("command rm x; rm y", [], ["x", "y"]), ("env -C / rm x", [], ["/x"]),
-        ("sudo rm /a", [], ["/a"]), ("tar xf a -C b", ["b", "a", "."], []), ("f > g() { :; }", [], []),
+        ("sudo rm /a", [], ["/a"]), ("tar xf a -C b", ["b", "a", "."], []), ("tar cf a --remove-files b", ["a", "."], ["b"]),
+        ("zip -m a b", ["a"], ["b"]), ("zip a b", ["a"], []), ("gzip a", ["a"], ["a"]), ("git mv a b", ["b", "b/a"], ["a"]),
+        ("git worktree remove a", [], ["a"]), ("history -w a", ["a"], []), ("iconv -o a b", ["a"], []), ("git rm --cached a", [], []),
+        ("f > g() { :; }", [], []),
     ],
 )  # fmt: skip
 def test_files_that_are_changed(line: str, written: list[str], deleted: list[str]) -> None:
@@ -127,7 +130,7 @@ def test_a_success_shows_that_the_tests_ran(line: str, decides: bool) -> None:
     [
         ("python x.py", ["x.py"]), ("bash x.sh", ["x.sh"]), ("./x", ["x"]), ("cd a && ../x", ["x"]), ("make -C a", ["a/Makefile"]),
         ("make -i all", ["Makefile"]), ("make -f m", ["m"]), ("npm run push --if-present", ["package.json"]), ("pytest", ["pytest"]),
-        (".venv/bin/pytest", ["pytest"]), ("node a/b.js", ["a/b.js"]), ("source .venv/bin/activate", [".venv/bin/activate"]),
+        (".venv/bin/pytest", [".venv/bin/pytest", "pytest"]), ("node a/b.js", ["a/b.js"]), ("source .venv/bin/activate", [".venv/bin/activate"]),
         ("git status", []), ("python --version", []),
     ],
 )  # fmt: skip
@@ -162,6 +165,12 @@ def test_tools_that_change_files(tmp_path: Path) -> None:
     patch = "*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** Delete File: c\n*** End Patch"
     changed = add_effects("apply_patch", {"command": patch})
     assert (changed["written"], changed["deleted"]) == (["a", "b"], ["c"])
+    patch = "*** Begin Patch\r\n  *** Add File: ../a \r\n+x\r\n*** End Patch"  # as lenient as Codex is
+    assert add_effects("apply_patch", {"command": patch})["written"] == ["../a"]
+    assert add_effects("Write", {"file_path": "a", "path": "/b"}, at)["written"] == ["a", "/b"]
+    for kind, paths in (("delete_file", ([], ["/c"])), ("update_file", (["/c"], []))):
+        changed = add_effects("apply_patch", {"operation": {"type": kind, "path": "/c", "diff": "+x"}}, at)
+        assert (changed["written"], changed["deleted"]) == paths
     assert add_effects("exec_command", {"cmd": "rm x", "workdir": "sub"}, at)["deleted"] == ["sub/x"]
     assert add_effects("Edit", {}) == {}
 
@@ -193,6 +202,7 @@ def test_lines_and_words() -> None:
     assert add_effects("Read", {"command": "git push"}) == {"command": "git push"}
     assert add_effects("Bash", {}) == {}
     assert add_effects("Bash", {"command": 3})["unknown"]
+    assert add_effects("exec_command", {"cmd": "git push", "command": "ls"})["unknown"]
 
 
 def test_what_the_agent_says_itself_does_not_count() -> None:
