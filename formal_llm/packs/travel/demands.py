@@ -142,7 +142,7 @@ class Demands:
     @cached_property
     def joint(self) -> list[TripWish]:
         """The wishes that are not about single beds, restaurants and ways, nor about the sum of the whole trip."""
-        kinds = (*_DATED, WishKind.some_meal, WishKind.sights, WishKind.stay, WishKind.at_most)
+        kinds = (*_DATED, WishKind.sights, WishKind.stay, WishKind.at_most)
         single = (*(one for one in SUMS if one[1] != "trip"), ("trip", "trip"))
         return [wish for wish in self._list(*kinds) if wish.names not in single]
 

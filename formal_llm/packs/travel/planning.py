@@ -25,7 +25,7 @@ from formal_llm.packs.travel.meals import NEVER
 from formal_llm.packs.travel.plan_days import MEALS, NOTHING, Day
 from formal_llm.packs.travel.query import TravelQuery, TripWish, WishKind
 from formal_llm.packs.travel.routes import cities_of
-from formal_llm.packs.travel.rows import Flight, Money
+from formal_llm.packs.travel.rows import MODES, Flight, Money
 from formal_llm.packs.travel.slots import list_slots
 from formal_llm.packs.travel.telling import summarize_query
 from formal_llm.packs.travel.trip import Chosen, Trip
@@ -67,6 +67,8 @@ class DroppableWish:
                 return _ROOMS.get(self.value, self.value)
             case "cuisine":
                 return f"{self.value} food"
+            case "wish":
+                return f"the wish “{self.value}”"
             case _:
                 return self.value
 
@@ -269,14 +271,16 @@ def trip_planner(trip: Trip, llm: LLMLike = "builtin", **settings: Unpack[Planne
 
 def _read_limits(limits: Limits) -> Iterator[TripWish]:
     """Convert limits to wishes: a name at least once, or never."""
-    counts = {*limits.at_least.values(), *(count or 0 for count in limits.at_most.values())}
-    if counts - {0, 1} or 1 in limits.at_most.values() or limits.default is not None or limits.sums or limits.times:
+    other = {*limits.at_least.values()} - {1} or {*limits.at_most.values()} - {0, None}
+    if other or limits.default is not None or limits.sums or limits.times:
         raise InputError(
-            "of limits on trips only 'a place at least once' and 'never' keep the promise that no choice leads to a dead "
-            "end; add wishes to the query in place of the others"
+            "only the limits 'a place at least once' and 'never' are sure to lead to no dead end in a trip; "
+            "add wishes to the query in place of others"
         )
-    for kind, names in ((WishKind.visit, limits.at_least), (WishKind.never, limits.at_most)):
-        yield from (TripWish(kind, (name,)) for name, count in names.items() if count is not None)
+    yield from (TripWish(WishKind.visit, (name,)) for name in limits.at_least)
+    for name in (name for name, count in limits.at_most.items() if count == 0):
+        mode = name.casefold()
+        yield TripWish(WishKind.no_mode, (mode,)) if mode in MODES else TripWish(WishKind.never, (name,))
 
 
 def plan_trip(

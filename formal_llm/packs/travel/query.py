@@ -72,7 +72,7 @@ class TripWish:
         begin, end = [*(f"{int(one) // 60:02}:{int(one) % 60:02}" for one in self.numbers), "", ""][:2]
         first, per = [*self.names, "", ""][:2]
         return _WORDS[self.kind].format(
-            names=" or ".join(self.names), number=number, begin=begin, end=end, first=first,
+            names=" or ".join(self.names) or "one city", number=number, begin=begin, end=end, first=first,
             day=f" on day {number}" if number else "", each=f" each {per}" if per not in ("", "trip") else "",
             meal=f" for {per}" if per else "",
         )  # fmt: skip

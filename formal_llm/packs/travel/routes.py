@@ -140,6 +140,8 @@ class Routes:
             and demands.allows_place(city)
             and any(self.find_stay_costs(city, stay).min() < NEVER for stay in stays)
         )
+        if not demands.cities <= {*self.cities}:
+            self.cities = ()
 
     def list_next(self, chosen: Sequence[str]) -> list[str]:
         """List the cities that may be visited after others, by the cost of a stay there and by the best way there."""
