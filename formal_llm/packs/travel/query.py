@@ -71,9 +71,10 @@ class TripWish:
         number = f"{self.numbers[0]:,}" if self.numbers else ""
         begin, end = [*(f"{int(one) // 60:02}:{int(one) % 60:02}" for one in self.numbers), "", ""][:2]
         first, per = [*self.names, "", ""][:2]
+        each = " each day" if self.kind == WishKind.day_meal else ""
         return _WORDS[self.kind].format(
             names=" or ".join(self.names) or "one city", number=number, begin=begin, end=end, first=first,
-            day=f" on day {number}" if number else "", each=f" each {per}" if per not in ("", "trip") else "",
+            day=f" on day {number}" if number else each, each=f" each {per}" if per not in ("", "trip") else "",
             meal=f" for {per}" if per else "",
         )  # fmt: skip
 
