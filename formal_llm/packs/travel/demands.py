@@ -398,12 +398,9 @@ def _check_wish(wish: TripWish, days: int) -> None:
     names, numbers, greatest = _FORMS.get(wish.kind, _NAMES_ONLY)
     described = f"the wish {wish.text or ' '.join(map(str, (wish.kind, *wish.names, *wish.numbers)))!r}"
     if len(wish.names) not in names or len(wish.numbers) not in numbers:
-        counts = [
-            f"{' or '.join(map(str, list(one)[:2]))} {what}" for one, what in ((names, "names"), (numbers, "numbers"))
-        ]
-        raise InputError(f"{described} should have {' and '.join(counts)}; see WishKind")
-    for number in wish.numbers:
-        if not 0 <= number <= greatest or (number % 1 and wish.kind not in _FRACTIONS):
+        raise InputError(f"{described} has too few or too many names or numbers; WishKind lists what it takes")
+    for number in map(Decimal, wish.numbers):
+        if not number.is_finite() or not 0 <= number <= greatest or (number % 1 and wish.kind not in _FRACTIONS):
             whole = "a number" if wish.kind in _FRACTIONS else "a whole number"
             raise InputError(f"{described} needs {whole} from 0{f' to {greatest}' if greatest < math.inf else ''}")
         if wish.kind in _DATED and not 1 <= number <= days:
