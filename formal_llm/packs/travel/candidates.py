@@ -255,7 +255,7 @@ class Candidates:
         row, demands = meant[0], self.demands
         name = f"{row.name.strip()}, {row.city}"
         fits = demands.allows_place(name) and all(demands.allows_bed(one, cost) for one in meant)
-        if not fits or not demands.find_beds(row.city) <= {name}:
+        if not fits or not demands.find_wanted("bed", row.city) <= {name}:
             return None
         return Bed(name, cost, max(row.minimum_nights for row in meant), row)
 

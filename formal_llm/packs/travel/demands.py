@@ -273,15 +273,8 @@ class Demands:
         """Return the maximum cost of a part, in cents; :data:`NEVER` without a bound."""
         return self._most.get((part, unit), NEVER)
 
-    def find_beds(self, city: str) -> set[str]:
-        """Return the names of the beds that must be slept in in a city."""
-        return self._find_wanted("bed", city)
-
-    def find_forced(self, city: str) -> set[str]:
-        """Return the names of the restaurants that must be visited in a city."""
-        return self._find_wanted("meal", city)
-
-    def _find_wanted(self, field: str, city: str) -> set[str]:
+    def find_wanted(self, field: str, city: str) -> set[str]:
+        """Return the names of the beds, ``"bed"``, or of the restaurants, ``"meal"``, that are wanted in a city."""
         return {place.name for place in self._places if place.city == city and place.field == field}
 
     def find_offers(self, name: str, rows: Sequence[Restaurant]) -> int:

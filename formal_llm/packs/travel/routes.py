@@ -238,7 +238,7 @@ class Routes:
             return (
                 found if sights > len(here.sights) - seen else here.kitchen.find_least_costs(used, must, may, missing)
             )
-        forced = demands.find_forced(city)
+        forced = demands.find_wanted("meal", city)
         if not (
             forced <= here.place.keys()
             and demands.fits_stay(city, stay)
