@@ -121,10 +121,7 @@ class Demands:
         self._bits = {("cuisine", name): 1 << bit for bit, name in enumerate(self.cuisines)}
         self._places = [self._find_place(wish) for wish in self._list(WishKind.visit)]
         self._barred = {place.name for name in self._names_of(WishKind.never) for place in self._find_places(name)}
-        self._stays = [
-            ([self._find_places(name)[0].city for name in wish.names], wish.numbers[0])
-            for wish in self._list(WishKind.stay)
-        ]
+        self._stays = [(list(map(self._find_city, wish.names)), wish.numbers[0]) for wish in self._list(WishKind.stay)]
         self.cities = {place.city for place in self._places} | {city for names, _ in self._stays for city in names}
         self.sights = int(max([Decimal(1), *self._numbers_of(WishKind.sights)]))
         rated = sorted(self._list(WishKind.rating), key=lambda wish: wish.numbers[0])  # of two the higher one counts
@@ -154,7 +151,7 @@ class Demands:
         own = [("evening", "")] * bool(evenings and not self._evenings) + [("day", repr(wish)) for wish in dated]
         for key in own:
             self._bits.setdefault(key, 1 << len(self._bits))
-        if len(self._bits) > _MOST_NEEDS:
+        if self and len(self._bits) > _MOST_NEEDS:
             raise InputError(f"at most {_MOST_NEEDS} cuisines, meals on certain days and evenings can be wished for")
         self.wanted = (1 << len(self._bits)) - 1
         self.evening = self._bits.get(("evening", ""), 0)
@@ -191,6 +188,13 @@ class Demands:
             listed = "; ".join(dict.fromkeys(place.name for place in found))
             raise InputError(f"{wish.names[0]!r} means several places: {listed}; write one of these")
         return found[0]._replace(day=_day_of(wish))
+
+    def _find_city(self, name: str) -> str:
+        """Return the city with a name."""
+        found = [place.city for place in self._find_places(name) if place.field == "city"]
+        if not found:
+            raise InputError(f"{name!r} is no city; a wish for nights names the city")
+        return found[0]
 
     def _find_places(self, name: str) -> list[WishedPlace]:
         """Return the places with a name, those in the destination if there are any: sights first."""

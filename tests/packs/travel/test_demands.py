@@ -113,6 +113,7 @@ def test_what_is_not_decided_exactly_is_refused(settings):
         (TripWish(WishKind.visit, ("C1",), (9,)), "the trip has 4 days"),
         (TripWish(WishKind.sights), "too few or too many names or numbers"),
         (TripWish(WishKind.rating, ("sight",), (4,)), "sights have no ratings"),
+        (TripWish(WishKind.stay, ("sight 1 C1",), (2,)), "is no city"),
         (TripWish(WishKind.no_flight, (), (540,)), "too few or too many names or numbers"),
         (TripWish(WishKind.rating, ("bed",), (6,)), "a number from 0 to 5"),
         (TripWish(WishKind.allows, ("cows",)), "'cows' is not known; there are: smoking"),
