@@ -28,7 +28,6 @@ def query(*wishes, days=4, cities=1):
 
 
 def test_the_least_costs_are_those_of_an_integer_program_and_nothing_ends_dead():
-    pytest.importorskip("ortools")
     verdicts = [verdict for _, verdict, _ in found_wrong(range(1000, 1012))]
     assert {"planned", "no trip"} == set(verdicts)
 
