@@ -38,11 +38,12 @@ def made_world(rng: random.Random) -> World:
     """A state of three cities, whose names are all different."""
     roads: list[Road] = []
     flights: list[Flight] = []
+    far = rng.random() < 0.6  # drives take most of a day, so that what flights leave time for matters
     for origin, destination in permutations(("Home", *CITIES), 2):
-        km = rng.randrange(20, 400)
+        km = rng.randrange(600, 1200) if far else rng.randrange(20, 400)
         roads.append(Road(origin, destination, f"{km // 60} hours {km % 60} mins", f"{km} km", float(km)))
         for day in range(5):
-            for _ in range(rng.choice([0, 1, 2])):
+            for _ in range(rng.choice([1, 2, 4] if far else [0, 1, 2])):
                 leaving, hours = rng.randrange(24 * 60), rng.randrange(1, 7)
                 begin, end = (f"{at // 60 % 24:02}:{at % 60:02}" for at in (leaving, leaving + 60 * hours))
                 flights.append(Flight(
@@ -117,7 +118,11 @@ def made_wish(rng: random.Random, kind: WishKind, days: int) -> TripWish:
 def made_query(rng: random.Random) -> TravelQuery:
     """A query with one to five wishes."""
     cities, days = rng.choice([(1, 3), (1, 4), (2, 4), (2, 5), (2, 5)])
-    wishes = [made_wish(rng, kind, days) for kind in rng.choices(list(WishKind), k=rng.randrange(1, 6))]
+    kinds = rng.choices(list(WishKind), k=rng.randrange(1, 6))
+    wishes = [made_wish(rng, kind, days) for kind in kinds]
+    if rng.random() < 0.6:  # a meal on a day of travel
+        day = rng.choice([1, days])
+        wishes.append(TripWish(WishKind.day_meal, (rng.choice(FOOD), *rng.choice([(), (rng.choice(MEALS),)])), (day,)))
     daily = [wish for wish in wishes if wish.kind == WishKind.day_meal and not wish.numbers]
     kept = tuple(wish for wish in wishes if wish not in daily[2:])
     cuisines = tuple(rng.sample(FOOD, rng.choice([0, 0, 1, 2])))
