@@ -145,9 +145,11 @@ def plan_travel(
     if not only_json:
         print_text(understood_text(reading.query) + "\n")
     print_reading(reading)
+    kept = tuple(wish for wish in reading.query.wishes if wish not in reading.not_enforced)
+    query = replace(reading.query, wishes=kept)
     with answerer(f"lenient:{llm}" if lenient else llm, cache, record) as who:
         made = plan_trip(
-            reading.query, world, who, prefer=wanted, search=search.value,
+            query, world, who, prefer=wanted, search=search.value,
             on_event=TracePrinter(err()) if trace else None,
             pages=PAGES if most_options is None else replace(PAGES, options=most_options),
         )  # fmt: skip
@@ -163,7 +165,7 @@ def plan_travel(
         notes = {"Not understood": reading.not_understood, "Taken for granted": reading.assumed}
         write_to(page, trip_page(made.days, reading.query, world, about={"Chosen by": llm}, notes=notes))
     if front is not None:
-        trip = trips_of(reading.query, world)
+        trip = trips_of(query, world)
         found = find_front(trip)
         err().print(f"trips that no other surpasses in costs, ratings, travel time and sights: {len(found)}")
         write_to(front, front_page(found, trip))

@@ -11,9 +11,10 @@ from functools import cache, reduce
 from itertools import permutations, product
 from typing import NamedTuple
 
+from formal_llm.errors import InputError
 from formal_llm.packs.travel.candidates import City
-from formal_llm.packs.travel.routes import Shape, limit_stays, nights_of
-from formal_llm.packs.travel.slots import list_slots
+from formal_llm.packs.travel.routes import limit_stays, nights_of
+from formal_llm.packs.travel.slots import Shape, list_slots
 from formal_llm.packs.travel.telling import NOTHING
 from formal_llm.packs.travel.trip import Trip
 
@@ -56,8 +57,14 @@ _NONE = _Part(0, 0, ())
 def find_front(trip: Trip) -> list[FrontTrip]:
     """Find the Pareto front of the trips of a query, the cheapest trip first.
 
-    Of trips that are equal in costs, ratings, travel time and sights the front contains one.
+    Of trips that are equal in costs, ratings, travel time and sights the front contains one. Wishes about single beds,
+    restaurants and ways are kept, and one for the sum of the trip.
+
+    Raises:
+        InputError: the query has a wish about several choices together, as for places to visit or food on each day.
     """
+    if joint := trip.candidates.demands.joint:
+        raise InputError(f"the front of trips cannot be found with the wish {str(joint[0])!r}; leave it out")
     best: dict[tuple[int, int, int], tuple[int, tuple[str, ...], Shape, _Part, _Part]] = {}
     for cities, shape, sights, ways, stays in _list_trips(trip):
         cost, place = ways.cost + stays.cost, (-stays.sum, ways.sum, -sights)

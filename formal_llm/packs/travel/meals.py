@@ -9,9 +9,11 @@ by the cuisines that they cover is exact.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from functools import lru_cache
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache, reduce
+from itertools import islice, pairwise
+from operator import or_
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -52,7 +54,10 @@ class Kitchen:
         self._offering: dict[int, list[tuple[int, list[int]]]] = {}
         self._found: dict[tuple[object, ...], Costs] = {}
 
-    def find_least_costs(self, used: Collection[int], must: int, may: int, missing: int) -> Costs:
+    def find_least_costs(
+        self, used: Collection[int], must: int, may: int, missing: int,
+        special: tuple[int, ...] = (), forced: Collection[int] = (),
+    ) -> Costs:  # fmt: skip
         """Return the minimum cost of ``must`` to ``must + may`` restaurants outside of ``used``.
 
         Args:
@@ -60,6 +65,8 @@ class Kitchen:
             must: the number of restaurants that must be visited.
             may: the number of further restaurants that may be visited.
             missing: the cuisines that may have to be covered.
+            special: what each of some of the required restaurants must offer, one bit each, in order.
+            forced: the positions of restaurants that must be visited.
 
         Returns:
             the minimum cost for each set of cuisines to cover, indexed by its bits; :data:`NEVER` if it cannot be
@@ -68,11 +75,23 @@ class Kitchen:
         cheap = self._find_cheapest(used, must)
         if cheap is None:
             return nothing(self.wanted, NEVER)
-        key = (*sorted({*cheap, *self._find_covering(used, missing)}), must, may, missing)
+        covering = self._find_covering(used, reduce(or_, special, missing))
+        fitting = (place for mask in set(special) for place in self._find_fitting(used, mask, len(special)))
+        places = sorted({*cheap, *covering, *fitting, *forced})
+        key = (*places, must, may, missing, special, frozenset(forced))
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = self._compute_costs(key[:-3], must, may, missing)
+            found = self._found[key] = self._compute_costs(places, must, may, missing, special, forced)
         return found
+
+    def _find_fitting(self, used: Collection[int], offers: int, count: int) -> Iterator[int]:
+        """Return the cheapest unused restaurants that offer something.
+
+        No more than there are special meals are needed: a cheaper one that is visited for another reason can take
+        the place of a more expensive one.
+        """
+        fits = (place for place, one in enumerate(self.tables) if not offers & ~one.offers and place not in used)
+        return islice(fits, count)
 
     def _find_cheapest(self, used: Collection[int], count: int) -> list[int] | None:
         """Return the cheapest unused restaurants; None if there are too few."""
@@ -102,14 +121,27 @@ class Kitchen:
                 kept.append(offers)
         return found
 
-    def _compute_costs(self, places: Sequence[int], must: int, may: int, missing: int) -> Costs:
-        """Compute the minimum costs over these restaurants by their number and by the cuisines that they cover."""
-        sets = np.arange(self.wanted + 1)
-        costs = np.full((must + may + 1, self.wanted + 1), NEVER)
-        costs[0, 0] = 0
+    def _compute_costs(
+        self, places: Sequence[int], must: int, may: int, missing: int,
+        special: tuple[int, ...], forced: Collection[int],
+    ) -> Costs:  # fmt: skip
+        """Compute the minimum costs over these restaurants by their number, their cuisines and their special meals."""
+        sets, kinds = np.arange(self.wanted + 1), Counter(special)
+        costs = np.full((must + may + 1, self.wanted + 1, *(count + 1 for count in kinds.values())), NEVER)
+        costs[(0,) * costs.ndim] = 0
         for place in places:
             cost, offers = self.tables[place]
-            costs[1:] = np.minimum(costs[1:], costs[:-1, sets & ~(offers & missing)] + cost)
+            plain = costs[:-1, sets & ~(offers & missing)] + cost
+            taken = plain.copy()
+            for axis, mask in enumerate(kinds, 2):
+                if not mask & ~offers:
+                    before, after = (slice(None),) * axis + (slice(-1),), (slice(None),) * axis + (slice(1, None),)
+                    taken[after] = np.minimum(taken[after], plain[before])
+            if place in forced:
+                costs[:] = NEVER
+            costs[1:] = np.minimum(costs[1:], taken)
+        for count in reversed(kinds.values()):
+            costs = costs[..., count]
         found: Costs = np.minimum(costs[must:].min(axis=0), NEVER)
         found[(sets & ~missing) != 0] = NEVER
         return found

@@ -15,17 +15,18 @@ from functools import partial
 from itertools import combinations
 from typing import Unpack, cast
 
-from formal_llm.errors import NoValidPlan
+from formal_llm.automata import Limits
+from formal_llm.errors import InputError, NoValidPlan
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.llm import LLMLike, answered, attempts
 from formal_llm.packs.travel.candidates import RATING, Preference, TravelOption, format_dollars
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER
-from formal_llm.packs.travel.plan_days import NOTHING, Day
-from formal_llm.packs.travel.query import TravelQuery
+from formal_llm.packs.travel.plan_days import MEALS, NOTHING, Day
+from formal_llm.packs.travel.query import TravelQuery, TripWish, WishKind
 from formal_llm.packs.travel.routes import cities_of
-from formal_llm.packs.travel.rows import Flight, Money
-from formal_llm.packs.travel.slots import MEALS, list_slots
+from formal_llm.packs.travel.rows import MODES, Flight, Money
+from formal_llm.packs.travel.slots import list_slots
 from formal_llm.packs.travel.telling import summarize_query
 from formal_llm.packs.travel.trip import Chosen, Trip
 from formal_llm.packs.travel.trip_text import format_money
@@ -49,7 +50,7 @@ class DroppableWish:
     """A wish that can be dropped.
 
     Attributes:
-        kind: ``"budget"``, ``"house rule"``, ``"room type"``, ``"transportation"`` or ``"cuisine"``.
+        kind: ``"budget"``, ``"house rule"``, ``"room type"``, ``"transportation"``, ``"cuisine"`` or ``"wish"``.
         value: the content of the wish.
     """
 
@@ -66,6 +67,8 @@ class DroppableWish:
                 return _ROOMS.get(self.value, self.value)
             case "cuisine":
                 return f"{self.value} food"
+            case "wish":
+                return f"the wish “{self.value}”"
             case _:
                 return self.value
 
@@ -112,7 +115,8 @@ def wishes_of(query: TravelQuery) -> tuple[DroppableWish, ...]:
         ("transportation", wishes.transportation),
     )
     found += [DroppableWish(kind, value) for kind, value in single if value]
-    return (*found, *(DroppableWish("cuisine", cuisine) for cuisine in dict.fromkeys(wishes.cuisines)))
+    found += [DroppableWish("cuisine", cuisine) for cuisine in dict.fromkeys(wishes.cuisines)]
+    return (*found, *(DroppableWish("wish", wish) for wish in dict.fromkeys(map(str, query.wishes))))
 
 
 def without(query: TravelQuery, dropped: tuple[DroppableWish, ...]) -> TravelQuery:
@@ -126,7 +130,9 @@ def without(query: TravelQuery, dropped: tuple[DroppableWish, ...]) -> TravelQue
         transportation=None if "transportation" in kinds else wishes.transportation,
         cuisines=tuple(one for one in wishes.cuisines if DroppableWish("cuisine", one) not in dropped),
     )
-    return replace(query, budget=None if "budget" in kinds else query.budget, constraints=kept)
+    others = tuple(wish for wish in query.wishes if DroppableWish("wish", str(wish)) not in dropped)
+    budget = None if "budget" in kinds else query.budget
+    return replace(query, budget=budget, constraints=kept, wishes=others)
 
 
 def remedies(query: TravelQuery, world: World) -> tuple[Remedy, ...]:
@@ -243,14 +249,38 @@ def trip_planner(trip: Trip, llm: LLMLike = "builtin", **settings: Unpack[Planne
     Args:
         trip: the trips.
         llm: the model that answers.
-        settings: the settings of :class:`~formal_llm.Planner`.
+        settings: the settings of :class:`~formal_llm.Planner`; ``limits`` that require a place, or exclude it, become
+            wishes.
+
+    Raises:
+        NoTrip: no trip keeps the limits.
+        InputError: limits that are no wishes, or constraints, which could lead to dead ends.
     """
+    if settings.pop("constraints", None):
+        raise InputError("constraints on trips could lead to dead ends; add wishes to the query in their place")
+    if limits := settings.pop("limits", None):
+        query = replace(trip.query, wishes=(*trip.query.wishes, *_read_limits(limits)))
+        trip = trips_of(query, trip.world, trip.candidates.prefer)
     summary = summarize_query(trip.query).replace("{", "(").replace("}", ")")
     wording = settings.get("wording") or WORDING
     parts = {name: getattr(wording, name).replace("{task}", summary) for name in ("prompt", "follow_up", "draft")}
     settings["wording"] = replace(wording, **parts)
     settings.setdefault("pages", PAGES)
     return Planner(trip, llm, **settings)
+
+
+def _read_limits(limits: Limits) -> Iterator[TripWish]:
+    """Convert limits to wishes: a name at least once, or never."""
+    other = {*limits.at_least.values()} - {1} or {*limits.at_most.values()} - {0, None}
+    if other or limits.default is not None or limits.sums or limits.times:
+        raise InputError(
+            "only the limits 'a place at least once' and 'never' are sure to lead to no dead end in a trip; "
+            "add wishes to the query in place of others"
+        )
+    yield from (TripWish(WishKind.visit, (name,)) for name in limits.at_least)
+    for name in (name for name, count in limits.at_most.items() if count == 0):
+        mode = name.casefold()
+        yield TripWish(WishKind.no_mode, (mode,)) if mode in MODES else TripWish(WishKind.never, (name,))
 
 
 def plan_trip(
@@ -299,7 +329,9 @@ class _Making:
     def __init__(self, trip: Trip, llm: LLMLike, settings: PlannerSettings) -> None:
         self.task = tastes_of(trip.query)
         self.planner = trip_planner(trip, llm, **settings)
-        self._trip, self._settings = trip, settings
+        self._trip = trip = cast("Trip", self.planner.source)
+        self._settings: PlannerSettings = {**settings}
+        self._settings.pop("limits", None)  # they are wishes of the trip
         wide = self.planner.search == "draft" and len(trip.routes.cities) > trip.routes.count
         #: The walk to the cities; None if they are planned together with the rest.
         self.cities = self.planner.start(self.task) if wide else None

@@ -71,9 +71,10 @@ class TripWish:
         number = f"{self.numbers[0]:,}" if self.numbers else ""
         begin, end = [*(f"{int(one) // 60:02}:{int(one) % 60:02}" for one in self.numbers), "", ""][:2]
         first, per = [*self.names, "", ""][:2]
+        each = " each day" if self.kind == WishKind.day_meal else ""
         return _WORDS[self.kind].format(
-            names=" or ".join(self.names), number=number, begin=begin, end=end, first=first,
-            day=f" on day {number}" if number else "", each=f" each {per}" if per not in ("", "trip") else "",
+            names=" or ".join(self.names) or "one city", number=number, begin=begin, end=end, first=first,
+            day=f" on day {number}" if number else each, each=f" each {per}" if per not in ("", "trip") else "",
             meal=f" for {per}" if per else "",
         )  # fmt: skip
 
@@ -83,7 +84,7 @@ _WORDS = {
     WishKind.some_meal: "{names} food", WishKind.no_mode: "no {names}", WishKind.only_modes: "only {names}",
     WishKind.rooms: "a bed in: {names}", WishKind.allows: "a bed that allows {names}",
     WishKind.forbids: "a bed that forbids {names}",
-    WishKind.no_flight: "no flight that leaves or lands between {begin} and {end}",
+    WishKind.no_flight: "no flight between {begin} and {end}",
     WishKind.leave_after: "leaving after {begin}", WishKind.arrive_by: "arriving by {begin}",
     WishKind.home_by: "home by {begin}", WishKind.travel_hours: "at most {number} hours of travel a day",
     WishKind.visit: "a visit to {names}{day}", WishKind.never: "no visit to {names}",
@@ -95,8 +96,20 @@ _WORDS = {
 }  # fmt: skip
 #: The rooms that a field of a query accepts; another set of them is a wish for which there is no field.
 _ACCEPTED = {name: (name,) for name in ROOM_TYPES[:3]} | {"not shared room": ROOM_TYPES[:2]}
-#: The kinds of wishes that plans keep; a wish of another kind is reported as not enforced.
-ENFORCED: frozenset[WishKind] = frozenset()
+#: The sums that plans keep: of a part of the trip, and for what each time.
+SUMS = frozenset({
+    ("bed", "night"), ("bed", "day"), ("bed", "trip"), ("meals", "meal"), ("meals", "trip"), ("ways", "day"),
+    ("ways", "trip"), ("trip", "trip"),
+})  # fmt: skip
+
+
+def can_keep(wish: TripWish) -> bool:
+    """Return whether plans keep wishes like this: not other sums than :data:`SUMS`, and no ratings of sights."""
+    return (
+        wish.names in SUMS
+        if wish.kind == WishKind.at_most
+        else wish.kind != WishKind.rating or "sight" not in wish.names
+    )
 
 
 @dataclass(frozen=True)

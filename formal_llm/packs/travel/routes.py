@@ -2,6 +2,11 @@
 
 A trip leaves on its first day and returns on its last. Arrival in a city and departure from it are on different days;
 so the nights determine the days, and the days of travel are those on which a stay begins or ends.
+
+Why the least cost is exact: once the cities, the days and the ways are fixed, it is known which meals and sights the
+ways leave time for, and then beds and meals share nothing but the sum of the trip. So each is as cheap as it can be at
+the same time, and a bound on a part can be kept if its minimum keeps it. Ways are tried in all combinations, except
+those that a cheaper one undercuts which leaves time for all the same: no wish is harder to satisfy with more time.
 """
 
 from __future__ import annotations
@@ -18,61 +23,24 @@ from formal_llm.packs.travel.candidates import Candidates, TravelOption
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.hours import count_after, count_before, find_times
 from formal_llm.packs.travel.meals import NEVER, Costs, nothing, together, together_at
+from formal_llm.packs.travel.plan_days import MEALS, NOTHING
 from formal_llm.packs.travel.query import TravelQuery
-
-
-class Stay(NamedTuple):
-    """A stay in a city.
-
-    Attributes:
-        arrival: the day on which it begins, from 0.
-        nights: the number of nights; so there are ``nights - 1`` whole days between.
-        before, after: the maximum number of meals on the day of arrival, and on that of departure.
-        able_before, able_after: the numbers of meals for which the hours of the ways leave time on these days.
-        first, last: the numbers of sights for which they leave time on these days.
-    """
-
-    arrival: int
-    nights: int
-    before: int
-    after: int
-    able_before: int = 3
-    able_after: int = 3
-    first: int = 1
-    last: int = 1
-
-    @property
-    def leaving(self) -> int:
-        """The day on which it ends."""
-        return self.arrival + self.nights
-
-    @property
-    def meals(self) -> int:
-        """The number of required meals: three on each whole day."""
-        return 3 * (self.nights - 1)
-
-    @property
-    def more_meals(self) -> int:
-        """The maximum number of further meals, on the days of travel."""
-        return min(self.before, self.able_before) + min(self.after, self.able_after)
+from formal_llm.packs.travel.slots import Shape, Stay, left_of, list_slots
 
 
 class Leg(NamedTuple):
-    """The cost of a way, and the numbers of meals for which it leaves time before and after it."""
+    """The cost of a way, and the meals and the sights for which it leaves time before it, and those after it."""
 
     cost: int
-    able_after: int = 3
-    able_before: int = 3
+    able: tuple[int, int, int, int] = (3, 1, 3, 1)
 
 
 #: The maximum number of cities for which all ways between them are listed.
 _FEW = 6
-#: The stays of a trip, in order.
-Shape = tuple[Stay, ...]
 
 
 @lru_cache(maxsize=256)
-def list_shapes(days: int, cities: int, *, every_meal: bool) -> tuple[Shape, ...]:
+def list_shapes(days: int, cities: int, *, every_meal: bool, sights: int = 1) -> tuple[Shape, ...]:
     """List the ways to distribute the days over the cities, the most even first.
 
     Days of travel may have a dinner after the arrival and a breakfast before the departure. With ``every_meal`` they
@@ -86,7 +54,9 @@ def list_shapes(days: int, cities: int, *, every_meal: bool) -> tuple[Shape, ...
             before = (3, *(3 - count for count in eaten)) if every_meal else (1,) * cities
             after = (*eaten, 3 if every_meal else 1)
             stays = zip(begins, begins[1:], before, after, strict=False)
-            found.append(tuple(Stay(begin, end - begin, *meals) for begin, end, *meals in stays))
+            found.append(
+                tuple(Stay(begin, end - begin, meals[0], meals[1], sights=sights) for begin, end, *meals in stays)
+            )
     return tuple(sorted(found, key=lambda shape: sum(stay.nights**2 for stay in shape)))
 
 
@@ -144,6 +114,7 @@ class Routes:
     Attributes:
         cities: those of the cities that satisfy the needs of some stay.
         shapes: the ways to distribute the days.
+        demands: what the wishes demand.
         tried: the number of legs examined so far, a measure of the work.
     """
 
@@ -153,15 +124,24 @@ class Routes:
         self.candidates = candidates
         self.count = count
         self.sensible = sensible
-        self.shapes = list_shapes(candidates.query.days, count, every_meal=every_meal)
+        self.demands = demands = candidates.demands
+        every = list_shapes(candidates.query.days, count, every_meal=every_meal, sights=demands.sights)
+        fit = tuple(filter(demands.fits_shape, every))
+        self.shapes = fit or every
         self.tried = 0
-        self._stays: dict[tuple[str, int, int], Costs] = {}
+        self._stays: dict[tuple[str, tuple[int, ...]], Costs] = {}
         self._legs: dict[tuple[str, str, int, tuple[int, int], bool], tuple[Leg, ...]] = {}
         self._open: dict[Shape, tuple[list[list[str]], list[Costs]]] = {}
         stays = dict.fromkeys(stay for shape in self.shapes for stay in shape)
         self.cities = tuple(
-            city for city in cities if any(self.find_stay_costs(city, stay)[0] < NEVER for stay in stays)
+            city
+            for city in cities
+            if fit
+            and demands.allows_place(city)
+            and any(self.find_stay_costs(city, stay).min() < NEVER for stay in stays)
         )
+        if not demands.cities <= {*self.cities}:
+            self.cities = ()
 
     def list_next(self, chosen: Sequence[str]) -> list[str]:
         """List the cities that may be visited after others, by the cost of a stay there and by the best way there."""
@@ -169,7 +149,7 @@ class Routes:
 
         def rate(city: str) -> float:
             ways = map(self.candidates.rate_way, self.list_ways(last, city, stay.arrival))
-            return min(ways, default=NEVER) + self.candidates.rate(int(self.find_stay_costs(city, stay)[0]))
+            return min(ways, default=NEVER) + self.candidates.rate(int(self.find_stay_costs(city, stay).min()))
 
         return sorted((city for city in self.cities if city not in chosen), key=rate)
 
@@ -188,7 +168,7 @@ class Routes:
                 yield from self.list_ways(origin, destination, day)
 
     def find_legs(self, origin: str, destination: str, shape: Shape, number: int, *, driven: bool) -> tuple[Leg, ...]:
-        """Return the legs between two cities that no other leg undercuts with as many meals.
+        """Return the legs between two cities that no other leg undercuts with as many meals and sights.
 
         Only legs by self-driving if ``driven``, else only those by other transport; ``number`` counts legs from 0.
         """
@@ -198,13 +178,15 @@ class Routes:
         found = self._legs.get(key)
         if found is None:
             self.tried += 1
-            least: dict[tuple[int, int], int] = {}
+            least: dict[tuple[int, int, int, int], int] = {}
+            wanted = self.candidates.wanted or self.demands
             for way in self.list_ways(origin, destination, day):
                 if way.driven == driven:
-                    after, _, before, _ = self.find_able(way, shape, number) if self.candidates.wanted else (3, 1, 3, 1)
-                    able = min(after, most[0]), min(before, most[1])
+                    able = self.find_able(way, shape, number) if wanted else (3, 1, 3, 1)
+                    seen = able[1::2] if self.demands else (1, 1)
+                    able = min(able[0], most[0]), seen[0], min(able[2], most[1]), seen[1]
                     least[able] = min(way.cost, least.get(able, NEVER))
-            legs = [Leg(cost, *able) for able, cost in least.items()]
+            legs = [Leg(cost, able) for able, cost in least.items()]
             found = self._legs[key] = tuple(one for one in legs if not any(_undercuts(other, one) for other in legs))
         return found
 
@@ -214,22 +196,65 @@ class Routes:
             return 3, 1, 3, 1
         meals = None if number == len(shape) else shape[number - 1].after if number else 0
         leaving, arrival = find_times(way.row, meals)
+        if self.demands:
+            day = shape[number].arrival if number < len(shape) else shape[-1].leaving
+            moved = self.demands.find_times(way.row, meals, day)
+            leaving, arrival = min(leaving, moved[0]), max(arrival, moved[1])
         return (*count_before(leaving), *count_after(arrival))
 
     def find_stay_costs(self, city: str, stay: Stay) -> Costs:
-        """Return the minimum cost of a stay, with bed and meals, for each set of cuisines to cover there."""
-        key = (city, stay.nights, stay.more_meals)
+        """Return the minimum cost of a stay, with bed and meals, for each set of needs to cover there."""
+        # Without wishes for certain days only the number of meals counts.
+        key = (city, stay if self.demands else (stay.nights, stay.more_meals))
         found = self._stays.get(key)
         if found is None:
-            candidates, wanted = self.candidates.find_city(city), self.candidates.wanted
             bed = self.find_bed_cost(city, stay)
-            if bed >= NEVER or len(candidates.sights) < stay.nights - 1:
-                found = nothing(wanted, NEVER)
+            if bed >= NEVER:
+                found = nothing(self.candidates.wanted, NEVER)
             else:
-                meals = candidates.kitchen.find_least_costs((), stay.meals, stay.more_meals, wanted)
-                found = np.minimum(meals + bed, NEVER)
+                found = np.minimum(self.find_meal_costs(city, stay, ("",), self.candidates.wanted) + bed, NEVER)
             self._stays[key] = found
         return found
+
+    def find_meal_costs(self, city: str, stay: Stay, picks: Sequence[str], missing: int) -> Costs:
+        """Return the minimum cost of the remaining meals of a stay, for each set of needs to cover there.
+
+        Args:
+            city: the city.
+            stay: the stay.
+            picks: the names chosen for its first slots; the first of them is the bed.
+            missing: the needs that may have to be covered.
+
+        Returns:
+            the costs; :data:`NEVER` also if too few sights are left, or a wish for the stay cannot be satisfied.
+        """
+        here, demands, slots = self.candidates.find_city(city), self.demands, list_slots((stay,))
+        done, left = list(zip(slots, picks, strict=False)), slots[len(picks) :]
+        used = {here.place[name] for slot, name in done if slot.kind in MEALS and name != NOTHING}
+        found = nothing(self.candidates.wanted, NEVER)
+        if not demands:
+            must, may, sights = left_of((stay,), len(picks))
+            seen = sum(slot.kind == "sight" and name != NOTHING for slot, name in done)
+            return (
+                found if sights > len(here.sights) - seen else here.kitchen.find_least_costs(used, must, may, missing)
+            )
+        forced = demands.find_wanted("meal", city)
+        if not (
+            forced <= here.place.keys()
+            and demands.fits_stay(city, stay)
+            and demands.fits_sights(city, here.sights, done, left)
+        ):
+            return found
+        rest, cuisines = {here.place[name] for name in forced} - used, np.arange(1 << len(demands.cuisines))
+        for covers, must, may, special in demands.list_courses(city, stay, done, left, here.offers):
+            costs = here.kitchen.find_least_costs(used, must, may, missing, special, rest)
+            found[cuisines | covers] = np.minimum(found[cuisines | covers], costs[cuisines])
+        return found
+
+    def keeps_sums(self, ways: int, beds: int, meals: int) -> bool:
+        """Return whether the costs of the parts of a trip are within their bounds."""
+        parts = zip(("ways", "bed", "meals"), (ways, beds, meals), strict=True)
+        return all(cost <= self.demands.find_most(part, "trip") for part, cost in parts)
 
     def find_bed_cost(self, city: str, stay: Stay) -> int:
         """Return the cost of the cheapest bed for all nights of a stay."""
@@ -270,7 +295,9 @@ class Routes:
             orders, rests = [], [nothing(self.candidates.wanted)]
             for stay in reversed(shape):
                 costs = {city: self.find_stay_costs(city, stay) for city in self.cities}
-                orders.append(sorted((city for city in costs if costs[city][0] < NEVER), key=lambda c: costs[c][0]))
+                # The minimum is not always that of no needs: a free evening saves a dinner.
+                least = {city: costs[city].min() for city in costs}
+                orders.append(sorted((city for city in costs if least[city] < NEVER), key=lambda city: least[city]))
                 anywhere = np.min([*costs.values(), nothing(self.candidates.wanted, NEVER)], axis=0)
                 rests.append(together(anywhere, rests[-1]))
             found = self._open[shape] = (orders[::-1], rests[::-1])
@@ -290,19 +317,19 @@ class _RouteSearch:
         """Return the cost of the cheapest trip if it is less than ``best``; else ``best``."""
         self._best, self._done = best, False
         none = nothing(self._wanted)
-        self._extend_route(0, self._home, (), (none, none), Leg(0))
+        self._extend_route(0, self._home, (), (none, none), Leg(0), 0)
         return self._best
 
     def _extend_route(
-        self, place: int, last: str, visited: tuple[str, ...], stays: tuple[Costs, Costs], legs: Leg
+        self, place: int, last: str, visited: tuple[str, ...], stays: tuple[Costs, Costs], legs: Leg, beds: int
     ) -> None:
         """Extend a route; ``stays`` are the costs without the last stay, and those with every meal in it."""
         routes, wanted, costs = self._routes, self._wanted, stays[1]
         if place == len(self._shape):
             for leg in routes.find_legs(last, self._home, self._shape, place, driven=self._driven):
-                total = legs.cost + leg.cost + int(self._close_stay(place - 1, last, stays, legs, leg)[wanted])
-                if total < self._best:
-                    self._best = total
+                ways, cost = legs.cost + leg.cost, int(self._close_stay(place - 1, last, stays, legs, leg)[wanted])
+                if ways + cost < self._best and routes.keeps_sums(ways, beds, cost - beds):
+                    self._best = ways + cost
                     self._done = self._some
             return
         stay = self._shape[place]
@@ -311,8 +338,10 @@ class _RouteSearch:
         for city in self._chosen[place : place + 1] if fixed else self._orders[place]:
             if city in visited or city in self._chosen[place + 1 :]:
                 continue
+            if len(routes.demands.cities.difference(visited, (city,))) >= len(self._shape) - place:
+                continue
             here = routes.find_stay_costs(city, stay)
-            if legs.cost + costs[0] + here[0] + rest[0] >= self._best:
+            if legs.cost + costs.min() + here.min() + rest.min() >= self._best:
                 break  # the remaining cities are more expensive
             after = together(costs, here)
             if legs.cost + together_at(after, rest, wanted) >= self._best:
@@ -322,20 +351,22 @@ class _RouteSearch:
                 now = after if closed is costs else together(closed, here)
                 if legs.cost + leg.cost + together_at(now, rest, wanted) < self._best:
                     both = leg._replace(cost=legs.cost + leg.cost)
-                    self._extend_route(place + 1, city, (*visited, city), (closed, now), both)
+                    slept = beds + routes.find_bed_cost(city, stay)
+                    self._extend_route(place + 1, city, (*visited, city), (closed, now), both, slept)
                 if self._done:
                     return
 
     def _close_stay(self, place: int, city: str, stays: tuple[Costs, Costs], before: Leg, after: Leg) -> Costs:
         """Return the costs of all stays, the last one with the meals for which the legs around it leave time."""
         stay = self._shape[place]
-        if place < 0 or (before.able_before >= stay.before and after.able_after >= stay.after):
+        (_, _, able_before, first), (able_after, last, _, _) = before.able, after.able
+        if place < 0 or (able_before >= stay.before and able_after >= stay.after and first and last):
             return stays[1]
-        able = stay._replace(able_before=before.able_before, able_after=after.able_after)
+        able = stay._replace(able_before=able_before, able_after=able_after, first=first, last=last)
         return together(stays[0], self._routes.find_stay_costs(city, able))
 
 
 def _undercuts(one: Leg, other: Leg) -> bool:
-    """Return whether one leg is cheaper than another, or as cheap with more meals, and has no fewer meals."""
-    no_worse = one.cost <= other.cost and one.able_after >= other.able_after and one.able_before >= other.able_before
+    """Return whether one leg is cheaper than another, or leaves more time, and is not worse in anything."""
+    no_worse = one.cost <= other.cost and all(mine >= its for mine, its in zip(one.able, other.able, strict=True))
     return no_worse and one != other

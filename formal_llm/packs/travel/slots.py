@@ -5,14 +5,55 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from formal_llm.packs.travel.routes import Shape
+from formal_llm.packs.travel.plan_days import MEALS
 
-MEALS = ("breakfast", "lunch", "dinner")
 Kind = Literal["bed", "sight", "breakfast", "lunch", "dinner"]
 #: The choices of a whole day, followed by so many sights that may be seen.
 _DAY: tuple[Kind, ...] = ("breakfast", "sight", "lunch", "dinner")
 MORE_SIGHTS = 2
 _EATEN: tuple[Kind, ...] = ("breakfast", "lunch", "dinner")
+
+
+class Stay(NamedTuple):
+    """A stay in a city.
+
+    Attributes:
+        arrival: the day on which it begins, from 0.
+        nights: the number of nights; so there are ``nights - 1`` whole days between.
+        before, after: the maximum number of meals on the day of arrival, and on that of departure.
+        able_before, able_after: the numbers of meals for which the hours of the ways leave time on these days.
+        first, last: the numbers of sights for which they leave time on these days.
+        sights: the number of required sights on each whole day.
+    """
+
+    arrival: int
+    nights: int
+    before: int
+    after: int
+    able_before: int = 3
+    able_after: int = 3
+    first: int = 1
+    last: int = 1
+    sights: int = 1
+
+    @property
+    def leaving(self) -> int:
+        """The day on which it ends."""
+        return self.arrival + self.nights
+
+    @property
+    def meals(self) -> int:
+        """The number of required meals: three on each whole day."""
+        return 3 * (self.nights - 1)
+
+    @property
+    def more_meals(self) -> int:
+        """The maximum number of further meals, on the days of travel."""
+        return min(self.before, self.able_before) + min(self.after, self.able_after)
+
+
+#: The stays of a trip, in order.
+Shape = tuple[Stay, ...]
 
 
 class Slot(NamedTuple):
@@ -47,7 +88,8 @@ def list_slots(shape: Shape) -> tuple[Slot, ...]:
         found += [Slot(meal, number, stay.arrival, False, meal in able) for meal in _EATEN[3 - stay.before :]]
         for day in range(stay.arrival + 1, stay.leaving):
             found += [Slot(kind, number, day) for kind in _DAY]
-            found += [Slot("sight", number, day, must=False)] * MORE_SIGHTS
+            found += [Slot("sight", number, day)] * (stay.sights - 1)
+            found += [Slot("sight", number, day, must=False)] * (MORE_SIGHTS + 1 - stay.sights)
         able = _EATEN[: stay.able_after]
         found += [Slot(meal, number, stay.leaving, False, meal in able) for meal in _EATEN[: stay.after]]
         found.append(Slot("sight", number, stay.leaving, must=False, open=stay.last > 0))

@@ -8,9 +8,9 @@ from decimal import Decimal
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.packs.travel.candidates import SELF_DRIVING, TAXI, Bed, Candidates, Eatery, TravelOption, format_dollars
 from formal_llm.packs.travel.query import TravelQuery
-from formal_llm.packs.travel.routes import Routes, Shape, nights_of
+from formal_llm.packs.travel.routes import Routes, nights_of
 from formal_llm.packs.travel.rows import Flight
-from formal_llm.packs.travel.slots import MORE_SIGHTS, Slot, list_slots
+from formal_llm.packs.travel.slots import MORE_SIGHTS, Shape, Slot, list_slots
 from formal_llm.packs.travel.trip_text import format_money
 
 #: The name for no meal and no sight.

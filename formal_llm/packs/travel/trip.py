@@ -20,10 +20,11 @@ from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.packs.travel.candidates import RATING, SELF_DRIVING, Candidates, City, Preference, TravelOption
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.meals import NEVER, Costs, together_at
+from formal_llm.packs.travel.meals import NEVER, Costs, nothing, together_at
+from formal_llm.packs.travel.plan_days import MEALS
 from formal_llm.packs.travel.query import TravelQuery
-from formal_llm.packs.travel.routes import Routes, Shape, cities_of, limit_stays, nights_of
-from formal_llm.packs.travel.slots import MEALS, Slot, find_beginning, left_of, list_slots
+from formal_llm.packs.travel.routes import Routes, cities_of, limit_stays, nights_of
+from formal_llm.packs.travel.slots import Shape, Slot, find_beginning, list_slots
 from formal_llm.packs.travel.telling import NOTHING, TripWords
 
 
@@ -36,7 +37,7 @@ class Chosen(NamedTuple):
         ways: the names of the ways, leg by leg.
         picks: the names chosen for the slots; :data:`NOTHING` for no meal.
         spent: the cost of all choices, in cents.
-        missing: the wanted cuisines not covered yet, one bit each.
+        missing: the needs not covered yet, one bit each.
     """
 
     cities: tuple[str, ...] = ()
@@ -80,7 +81,8 @@ class Trip:
         allowed = known if cities is None else [city for city in known if city in cities]
         count = query.visiting_city_number
         self.routes = Routes(self.candidates, allowed, count, every_meal=every_meal, sensible=sensible)
-        self.most = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
+        budget = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
+        self.most = min(budget, self.candidates.demands.find_most("trip", "trip"))
         self._words = TripWords(self.candidates)
         self._possible: dict[Chosen, bool] = {}
         self._rests: dict[tuple[tuple[str, ...], Shape], Costs] = {}
@@ -117,10 +119,10 @@ class Trip:
         return Chosen(missing=self.candidates.wanted)
 
     def accepting(self, configuration: Chosen) -> bool:
-        """Return whether all choices are made, all cuisines covered, and the budget is kept."""
+        """Return whether all choices are made, all wishes satisfied, and the budget is kept."""
         shape, done = configuration.shape, len(configuration.picks)
         whole = shape is not None and done == len(list_slots(shape))
-        return whole and not configuration.missing and configuration.spent <= self.most
+        return whole and self.find_least_cost(configuration) <= self.most
 
     def moves(self, configuration: Chosen) -> list[Transition]:
         """List the options for the next choice, the best first, without checking the budget for the rest."""
@@ -164,13 +166,14 @@ class Trip:
             today = (name for one, name in zip(list_slots(shape), picks, strict=False) if one[:3] == slot[:3])
             last = [NOTHING, *today][-1]
             yield from ((name, words.describe_sight(name, away, last)) for name, away in city.list_sights(last, seen))
-        elif slot.open:
+        elif not self.candidates.demands.is_closed(slot):
             tried = {cuisine for name in eaten for cuisine in city.eateries[name].row.cuisines}
             found = [one for one in city.eateries.values() if one.name not in eaten]
             # Restaurants with missing cuisines come first, then preferred ones, for a change those of other cuisines.
             found.sort(key=lambda one: (-(one.offers & missing).bit_count(), self.candidates.rate_meal(one, tried)))
             yield from ((one.name, words.describe_eatery(one, left)) for one in found)
-        if not slot.must:
+        demands = self.candidates.demands
+        if not slot.must or demands.is_closed(slot) or missing & demands.find_covered(slot, None):
             yield NOTHING, words.describe_nothing(slot.kind)
 
     def step(self, configuration: Chosen, move: Transition) -> Chosen:
@@ -192,9 +195,10 @@ class Trip:
         city = self.candidates.find_city(cities[slot.stay])
         if slot.kind == "bed":
             spent += city.beds_by_name[name].cost * shape[slot.stay].nights
-        elif slot.kind in MEALS and name != NOTHING:
-            eatery = city.eateries[name]
-            spent, missing = spent + eatery.cost, missing & ~eatery.offers
+        elif slot.kind in MEALS:
+            eatery = city.eateries.get(name)
+            spent += eatery.cost if eatery else 0
+            missing &= ~self.candidates.demands.find_covered(slot, eatery.offers if eatery else None)
         return Chosen(cities, shape, ways, (*picks, name), spent, missing)
 
     def find_leg(self, cities: tuple[str, ...], shape: Shape, number: int) -> tuple[str, str, int]:
@@ -233,32 +237,53 @@ class Trip:
     def find_least_cost(self, configuration: Chosen) -> int:
         """Return the minimum cost of a trip that begins like this, in cents; :data:`NEVER` if there is none.
 
-        The budget is ignored. The cost is the sum of three exact parts: the cheapest way for each remaining leg, with
-        one kind of transport; the cheapest bed for each stay; and the cheapest meals that cover the missing cuisines
-        (:class:`~formal_llm.packs.travel.meals.Kitchen`), each missing cuisine in the stay where that is cheapest.
+        The budget is ignored. For each choice of the remaining ways, with one kind of transport, that no other
+        undercuts, the cost is the sum of exact parts: the cheapest bed for each stay, and the cheapest meals that cover
+        the missing needs (:class:`~formal_llm.packs.travel.meals.Kitchen`), each need in the stay where that is
+        cheapest. See :mod:`~formal_llm.packs.travel.routes` for the proof.
         """
         cities, shape, ways, picks, spent, missing = configuration
         if shape is None or not ways:
             return self.routes.find_least_cost(cities, shape, most=NEVER - 1, some=False)
-        settled = self._settle_ways(configuration)
-        if not picks:
-            costs = (cost + int(self._find_rest_costs(cities, one)[missing]) for cost, one in settled)
-            return min(NEVER, spent + min(costs, default=NEVER))
-        shape = settled[0][1]
-        if len(picks) == len(list_slots(shape)):
-            return spent if not missing else NEVER
-        stay, begin = find_beginning(shape, len(picks))
-        if begin == len(picks):  # the bed of the stay is not yet chosen
-            return min(NEVER, spent + int(self._find_rest_costs(cities[stay:], shape[stay:])[missing]))
-        must, may, sights = left_of(shape, len(picks))
-        city = self.candidates.find_city(cities[stay])
-        eaten, seen = _collect_used(shape, picks, begin)
-        if sights > len(city.sights) - len(seen):
-            return NEVER
-        meals = city.kitchen.find_least_costs({city.place[name] for name in eaten}, must, may, missing)
-        return min(
-            NEVER, spent + together_at(meals, self._find_rest_costs(cities[stay + 1 :], shape[stay + 1 :]), missing)
-        )
+        least, settled = NEVER, self._settle_ways(configuration)
+        number, begin = len(cities), len(picks)
+        if settled and begin < len(list_slots(settled[0][1])):
+            number, begin = find_beginning(settled[0][1], len(picks))
+        for legs, one in settled:
+            after, meals = number, nothing(self.candidates.wanted)
+            if begin < len(picks):  # the bed of the stay is chosen
+                meals = self.routes.find_meal_costs(cities[number], one[number], picks[begin:], missing)
+                after += 1
+            cost = together_at(meals, self._find_rest_costs(cities[after:], one[after:]), missing)
+            if spent + legs + cost < least and self._keeps_demands(configuration, one, legs, cost):
+                least = spent + legs + cost
+        return least
+
+    def _keeps_demands(self, configuration: Chosen, shape: Shape, legs: int, cost: int) -> bool:
+        """Return whether the stays that are over satisfy the wishes, and the sums can be kept.
+
+        Args:
+            configuration: the choices so far.
+            shape: the stays with what the ways leave time for.
+            legs: the minimum cost of the remaining legs.
+            cost: the minimum cost of the remaining beds and meals.
+        """
+        cities, _, ways, picks, spent, _ = configuration
+        routes, beds, later = self.routes, 0, 0
+        if not routes.demands:
+            return True
+        for city, stay in zip(cities, shape, strict=True):
+            size = len(list_slots((stay,)))
+            mine, picks = picks[:size], picks[size:]
+            if mine:
+                beds += self.candidates.find_city(city).beds_by_name[mine[0]].cost * stay.nights
+            else:
+                later += routes.find_bed_cost(city, stay)
+            if len(mine) == size and routes.find_meal_costs(city, stay, mine, 0)[0] >= NEVER:
+                return False
+        taken = sum(self.find_way(*self.find_leg(cities, shape, leg), name).cost for leg, name in enumerate(ways))
+        parts = taken + legs, beds + later, spent - taken - beds + cost - later
+        return routes.demands.cities <= set(cities) and routes.keeps_sums(*parts)
 
     def _settle_ways(self, configuration: Chosen) -> list[tuple[int, Shape]]:
         """Return for each undominated choice of the remaining ways their cost, and the stays with what is possible."""
@@ -276,7 +301,7 @@ class Trip:
                 else:
                     driven = ways[0] == SELF_DRIVING
                     legs = self.routes.find_legs(origin, destination, shape, number, driven=driven)
-                    options = [(leg.cost, (leg.able_after, 1, leg.able_before, 1)) for leg in legs]
+                    options = [(leg.cost, leg.able) for leg in legs]
                 found = [(cost + more, limit_stays(one, number, able)) for cost, one in found for more, able in options]
             self._settled[key] = found
         return found

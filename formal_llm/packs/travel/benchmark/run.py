@@ -22,7 +22,7 @@ from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.contents import OneOf
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata import Limits
-from formal_llm.errors import InvalidAnswer, NoValidPlan, QueryError, WritingError
+from formal_llm.errors import InputError, InvalidAnswer, NoValidPlan, QueryError, WritingError
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.packs.travel.benchmark.cases import TravelCase
@@ -314,8 +314,8 @@ def run_case(
         record["plan"], record["questions"] = to_json(trip.days), trip.plan.usage.questions
     except QueryError as error:
         record["read"], record["error"] = False, f"not read: {error}"
-    except (NoValidPlan, InvalidAnswer, WritingError) as error:
-        record["error"] = f"{'no trip' if isinstance(error, NoValidPlan) else 'bad answer'}: {error}"
+    except (NoValidPlan, InputError, InvalidAnswer, WritingError) as error:
+        record["error"] = f"{'no trip' if isinstance(error, NoValidPlan | InputError) else 'bad answer'}: {error}"
     record["seconds"] = round(time.process_time() - start, 4)
     record["characters"], record["requests"], record["lenient"] = counted.characters, counted.requests, counted.lenient
     return record

@@ -9,7 +9,7 @@ from math import prod
 
 from formal_llm.errors import QueryError, did_you_mean
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.query import ENFORCED, TravelQuery, TripWish, arrange_wishes
+from formal_llm.packs.travel.query import TravelQuery, TripWish, arrange_wishes, can_keep
 from formal_llm.packs.travel.rows import Money
 
 #: The maximum length of a trip; the data set has at most seven days.
@@ -36,8 +36,8 @@ class QueryReading:
 
     @property
     def not_enforced(self) -> tuple[TripWish, ...]:
-        """The wishes that were understood, but that no plan keeps yet."""
-        return tuple(wish for wish in self.query.wishes if wish.kind not in ENFORCED)
+        """The wishes that were understood, but that no plan can keep."""
+        return tuple(wish for wish in self.query.wishes if not can_keep(wish))
 
 
 @dataclass

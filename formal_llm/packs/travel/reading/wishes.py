@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -149,6 +149,22 @@ def _add_wish(passage: Passage, draft: QueryDraft, kind: WishKind, one: _Topic, 
     draft.wishes.append(TripWish(kind, names or (one.name,), (), passage.quote_clause(one.begin)))
 
 
+def _match_behind(passage: Passage, one: _Topic, form: str) -> re.Match[str] | None:
+    """Match and mark what is written right behind a mention."""
+    found = _FORMS[form].match(passage.text[one.end :])
+    if found:
+        passage.mark_spans((one.end, one.end + found.end()))
+    return found
+
+
+def _make_dated(passage: Passage, kind: WishKind, one: _Topic, behind: re.Match[str] | None) -> TripWish:
+    """Create a wish for a meal or a day."""
+    words = behind.groupdict() if behind else {}
+    numbers = (count_of(words["number"]),) if words.get("number") else ()
+    meal = (str(words["meal"]).casefold(),) if words.get("meal") else ()
+    return TripWish(kind, (one.name, *meal), numbers, passage.quote_clause(one.begin))
+
+
 def _note_rest(passage: Passage, draft: QueryDraft, mention: _Topic) -> None:
     """Record that something is neither asked for nor excluded, or that this is unclear."""
     clause = passage.quote_clause(mention.begin)
@@ -172,12 +188,13 @@ def _read_numbered(passage: Passage, draft: QueryDraft) -> None:
             names = (_RATED_PLACES.get(what, "bed"),) if what else ()
             on_day = _ON_DAYS.get(WishKind(kind))
             other_day = on_day is not None and _names_other_day(passage, found.start(), draft, on_day)
+            numbers = () if number is None or not words else (number,)
             if (
                 number is not None
                 and not other_day
                 and passage.find_stance(*found.span()) in (Stance.wanted, Stance.only)
             ):
-                draft.wishes.append(TripWish(WishKind(kind), names, (number,), found.group()))
+                draft.wishes.append(TripWish(WishKind(kind), names, numbers, found.group()))
             else:
                 draft.not_understood.append(passage.quote_clause(found.start()))
             passage.mark_spans(found.span())
@@ -198,8 +215,9 @@ def _read_sights(passage: Passage, draft: QueryDraft, sights: Iterable[str]) -> 
     form = _make_form(names, "")
     kinds = {Stance.wanted: WishKind.visit, Stance.excluded: WishKind.never}
     for one in _find_mentions(passage, form, lambda found: names[found.group().casefold()]) if names else ():
+        behind = _match_behind(passage, one, "on_day") if one.stance == Stance.wanted else None
         if one.stance in kinds:
-            _add_wish(passage, draft, kinds[one.stance], one)
+            draft.wishes.append(_make_dated(passage, kinds[one.stance], one, behind))
         else:
             _note_rest(passage, draft, one)
 
@@ -327,6 +345,18 @@ def _read_ages(passage: Passage, at: int) -> list[int]:
     return [count_of(age) for age in re.findall(rf"\b{COUNT}\b", found["ages"], re.IGNORECASE)]
 
 
+def _read_days(passage: Passage, draft: QueryDraft, mentions: list[_Topic], known: Container[str]) -> list[_Topic]:
+    """Record the wishes for food on a day or on each day, and return the other mentions."""
+    wanted = [one for one in mentions if one.stance == Stance.wanted and one.name.casefold() in known]
+    dated = {one.group: days for one in wanted if (days := _match_behind(passage, one, "some_days"))}
+    for one in wanted:
+        if one.group in dated and sum(other.group == one.group for other in mentions) == 1:
+            draft.wishes.append(_make_dated(passage, WishKind.day_meal, one, dated[one.group]))
+        elif one.group in dated:  # each of them, or one of them?
+            draft.not_understood.append(passage.quote_clause(one.begin))
+    return [one for one in mentions if one.group not in dated or one not in wanted]
+
+
 def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> None:
     world = {name.casefold(): name for name in [*known, *CUISINES]}
     names = {name: name for name in _DIETS} | world
@@ -342,7 +372,7 @@ def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> Non
         return name if several or _FORMS["every"].search(sentence) else None
 
     groups: dict[int, list[str]] = {}
-    for one in _find_mentions(passage, form, find_name):
+    for one in _read_days(passage, draft, _find_mentions(passage, form, find_name), world):
         begin, end = passage.sentence_span(one.begin)
         every = _FORMS["every"].search(passage.text[begin:end])
         passage.mark_spans(

@@ -17,7 +17,7 @@ from formal_llm.llms.question import Question
 from formal_llm.llms.text_doubles import FunctionTextLLM, ScriptedTextLLM
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.generated import random_query
-from formal_llm.packs.travel.query import ENFORCED, FIELD_WISHES, TripWish, WishKind, arrange_wishes, query_of
+from formal_llm.packs.travel.query import FIELD_WISHES, TripWish, WishKind, arrange_wishes, query_of
 from formal_llm.packs.travel.reading import QueryReading, ask_about, read_query, read_query_with
 from formal_llm.packs.travel.reading.reader import MOST_CHARACTERS
 from tests.packs.travel.given import FOLDER, cases, needs_data
@@ -173,7 +173,7 @@ def test_the_second_wish_of_a_kind_is_kept() -> None:
     assert reading.query.wishes == (
         TripWish(WishKind.no_mode, ("self-driving",)), TripWish(WishKind.allows, ("pets",)),
     )  # fmt: skip
-    assert reading.not_enforced == tuple(one for one in reading.query.wishes if one.kind not in ENFORCED)
+    assert reading.not_enforced == ()
 
 
 @pytest.mark.parametrize(
@@ -243,6 +243,7 @@ def test_money_for_a_part_is_not_the_budget(text: str, bound: str) -> None:
     reading = read_query(f"{WHOLE}. {text}.", WORLD, TODAY)
     assert reading.query.budget == 900
     assert (*map(str, reading.query.wishes), *reading.not_understood) == (bound,)
+    assert bool(reading.not_enforced) == ("each day" in bound)
 
 
 def test_unclear_parts_and_differences_are_asked() -> None:
