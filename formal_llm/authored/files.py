@@ -88,7 +88,9 @@ def read_text(path: str | Path, error: type[NotationError] = NotationError, most
         hint = f"did you mean {folder / near}?" if near else "check the name and the folder"
         raise error("there is no such file", file=name, suggestion=hint) from None
     except OSError as trouble:
-        raise error(f"the file cannot be read: {trouble.strerror}", file=name, suggestion="name a file that you may read") from None
+        raise error(
+            f"the file cannot be read: {trouble.strerror}", file=name, suggestion="name a file that you may read"
+        ) from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as trouble:

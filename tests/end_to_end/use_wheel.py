@@ -49,7 +49,9 @@ def main() -> None:
 
 def check_licences(files: list[str]) -> None:
     """Each folder of data has its licence in it, and among those of the distribution."""
-    data = {PurePosixPath(*PurePosixPath(one).parts[2:4]) for one in files if one.startswith("formal_llm/_authored/tasks/")}
+    data = {
+        PurePosixPath(*PurePosixPath(one).parts[2:4]) for one in files if one.startswith("formal_llm/_authored/tasks/")
+    }
     rules = ("pack.toml", "wording.toml")  # packs of rules and wording alone are ours
     folders = [one for one in data if any(f"_authored/{one}/" in file and not file.endswith(rules) for file in files)]
     assert len(folders) >= 4, folders

@@ -264,5 +264,8 @@ def unknown_step(text: str, known: Iterable[str], place: int, line: str) -> Nota
     """The error for a line that no step reads like."""
     bare = re.sub(r"(?i)^use\s+", "", text.strip())
     names = list(known)
-    problem, some = unknown("step", bare, names), () if did_you_mean(bare, names) else sorted(n for n in names if n[:4] != "Use ")[:20]
+    problem, some = (
+        unknown("step", bare, names),
+        () if did_you_mean(bare, names) else sorted(n for n in names if n[:4] != "Use ")[:20],
+    )
     return NotationError(problem, file="<plan>", line=place, source_line=line, expected=some)
