@@ -163,7 +163,7 @@ def _make_column(
         questions=statistics.fmean(row["questions"] for row in rows),
         tokens=statistics.fmean(tokens) if any(tokens) else None,
         requests=statistics.fmean(requests) if any(requests) else None,
-        cost=prices and statistics.fmean(prices.cost(TokenUsage(**row["usage"])) for row in rows),
+        cost=None if prices is None else statistics.fmean(prices.cost(TokenUsage(**row["usage"])) for row in rows),
         average_interval=compute_interval(_compute_means(scored, "task")),
     )  # fmt: skip
 
