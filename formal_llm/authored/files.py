@@ -14,10 +14,11 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from io import TextIOWrapper
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from formal_llm.errors import NotationError
+from formal_llm.errors import NotationError, did_you_mean
 
 #: A larger file is refused by default.
 MOST_BYTES = 100_000_000
@@ -81,9 +82,15 @@ def read_text(path: str | Path, error: type[NotationError] = NotationError, most
     try:
         data = read_bytes(path, most)
     except FileNotFoundError:
-        raise error("there is no such file", file=name) from None
+        folder = Path(path).parent
+        beside = islice(folder.iterdir(), 1000) if folder.is_dir() else ()
+        near = did_you_mean(Path(path).name, (one.name for one in beside))
+        hint = f"did you mean {folder / near}?" if near else "check the name and the folder"
+        raise error("there is no such file", file=name, suggestion=hint) from None
     except OSError as trouble:
-        raise error(f"the file cannot be read: {trouble.strerror}", file=name) from None
+        raise error(
+            f"the file cannot be read: {trouble.strerror}", file=name, suggestion="name a file that you may read"
+        ) from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as trouble:
@@ -93,7 +100,11 @@ def read_text(path: str | Path, error: type[NotationError] = NotationError, most
             suggestion="save it as UTF-8 text",
         ) from None
     if "\0" in text:
-        raise error(f"this is not a text file (zero byte at {text.index(chr(0))})", file=name)
+        raise error(
+            f"this is not a text file (zero byte at {text.index(chr(0))})",
+            file=name,
+            suggestion="save it as UTF-8 text",
+        )
     return text
 
 

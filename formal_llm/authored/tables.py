@@ -93,8 +93,6 @@ class TomlFile:
     @classmethod
     def read(cls, path: str | Path, shape: Shape, called: str = "") -> TomlFile:
         """Read a file; for the arguments see :func:`read_toml`."""
-        if not Path(path).exists():
-            raise NotationError("the file cannot be read: there is no such file", file=str(path))
         text = read_text(path)
         file = cls(str(path), text, parse_toml(text, str(path)))
         for found in problems(file.data, shape, called):
@@ -149,8 +147,9 @@ def parse_toml(text: str, file: str | None = None) -> dict[str, Any]:
         line, column = (int(matched[2]), int(matched[3])) if matched[2] else (len(lines), len(lines[-1]) + 1)
         source_line = lines[line - 1] if line <= len(lines) else None
         raise NotationError(
-            f"this is not TOML: {matched[1]}", file=file, line=line, column=column, source_line=source_line
-        ) from None
+            f"this is not TOML: {matched[1]}", file=file, line=line, column=column, source_line=source_line,
+            suggestion='write name = value; a text stands in quotes: title = "Tea"',
+        ) from None  # fmt: skip
 
 
 def problems(data: object, shape: Shape, called: str = "") -> Iterator[TableProblem]:

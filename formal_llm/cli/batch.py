@@ -104,7 +104,7 @@ def read_tasks(name: str, source: LoadedRules) -> TaskFile | list[Task]:
         )
     tasks = TaskFile(name, source)
     if not len(tasks):
-        raise NotationError("there is no task in it", file=name)
+        raise NotationError("there is no task in it", file=name, suggestion="write a sentence on each line")
     return tasks
 
 

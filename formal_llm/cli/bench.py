@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import typer
 from rich.progress import TaskID
 
+from formal_llm import authored
+from formal_llm.authored.places import PACKS
 from formal_llm.cli.bench_tables import Form, Grouping, TableStyle, tell
 from formal_llm.cli.console import (
     check_folder,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
 
     from formal_llm.packs.openagi.benchmark.conditions import Method
-    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM, AskingSettings, Benchmark, RunProgress, Skipped
+    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM, AskingSettings, Plans, RunProgress, Skipped
     from formal_llm.packs.openagi.benchmark.records import ScoredPlan
     from formal_llm.packs.openagi.benchmark.transfer import Transfer
     from formal_llm.packs.openagi.data.samples import TaskData
@@ -344,16 +346,22 @@ Examples:
 """
 
 
-class Benchmarks(PlainGroup):
-    """The benchmarks."""
+#: The command for any task pack.
+ANY = "PACK"
 
-    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The benchmark of that name, else an error that lists them."""
-        found = super().get_command(ctx, cmd_name)
-        if found is None:
+
+class Benchmarks(PlainGroup):
+    """The benchmarks: some have names, and any task pack is one."""
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        """The benchmark of the name that the arguments begin with; of a task pack, the one for all packs."""
+        named = [name for name in self.list_commands(ctx) if name != ANY]
+        if args[0] not in named:
             with errors_told():
-                raise ResourceNotFound("task pack with a benchmark", cmd_name, self.list_commands(ctx))
-        return found
+                if not Path(args[0]).is_dir() and args[0] not in (packs := [*authored.names("tasks"), *PACKS.names()]):
+                    raise ResourceNotFound("benchmark or task pack", args[0], dict.fromkeys([*named, *packs]))
+            args = [ANY, *args]
+        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(cls=Benchmarks, help="Compare LLMs on tasks or questions.", no_args_is_help=True)
@@ -451,8 +459,8 @@ def bench(
         known = own_data(to, numbers, samples)
     judge = PlanJudge(Executor(tools, cache=to / "cache"), known, scores, samples=samples, pack=pack)
     run = Benchmark(judge, numbers, **settings)
-    with _record_answers(asking, to) as recorded:
-        rows = _all_made(run, recorded, to)
+    with record_answers(asking, to) as recorded:
+        rows = complete_plans(run, recorded, to)
         shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < count]
         tell(run, shown, skipped, to, TableStyle(show, published, grouping, in_cells=methods is not None))
         if other is not None:
@@ -471,7 +479,7 @@ def check_installed() -> None:
 
 
 @contextmanager
-def _record_answers(asking: Asking, to: Path) -> Iterator[Asking]:
+def record_answers(asking: Asking, to: Path) -> Iterator[Asking]:
     """The same LLMs, with what they answer on record."""
     from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM
 
@@ -490,7 +498,7 @@ def _record_answers(asking: Asking, to: Path) -> Iterator[Asking]:
         )
 
 
-def _all_made(run: Benchmark, asking: Asking, to: Path) -> list[ScoredPlan]:
+def complete_plans(run: Plans, asking: Asking, to: Path) -> list[ScoredPlan]:
     """All plans of a benchmark with their scores, those made that are not on record; written, too."""
     from formal_llm.packs.openagi.benchmark.records import Records
 

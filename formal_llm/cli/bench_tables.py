@@ -13,7 +13,8 @@ from formal_llm.cli.console import counted, err, out, print_text
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from formal_llm.packs.openagi.benchmark.plans import Benchmark, Skipped
+    from formal_llm.llms import Prices
+    from formal_llm.packs.openagi.benchmark.plans import Benchmark, PackPlans, Skipped
     from formal_llm.packs.openagi.benchmark.records import ScoredPlan
 
 
@@ -99,6 +100,33 @@ def tell(run: Benchmark, rows: list[ScoredPlan], skipped: list[Skipped], folder:
         for one in differences:
             print_text(f"other there: {one}")
     err().print(f"on record in {folder}: plans.jsonl, scores.jsonl, results.jsonl, table.md, table.json")
+
+
+def report_pack(
+    run: PackPlans, rows: list[ScoredPlan], skipped: list[Skipped], folder: Path, form: Form, prices: Prices | None
+) -> None:
+    """Write the table and the charts of the tasks and repeats of this run, and print the table."""
+    from formal_llm.packs.openagi.benchmark import tables
+
+    columns = tables.columns_of(rows, () if run.reward is not None else run.tasks, prices=prices)
+    quality = None if run.reward is None else run.reward.name
+    title = f"{run.pack.title}: {counted(len(run.tasks), 'task')}, {counted(run.repeats, 'repeat')}"
+    title += f"; average: {quality}" if quality is not None else ""
+    notes = [f"not asked: {one.llm} {one.method}: {one.why}" for one in skipped]
+    notes += [f"left out: task {number}: {why}" for number, why in run.left_out.items()]
+    markdown = "\n".join([tables.markdown_table(title, columns, {}), *(f"- {note}" for note in notes)])
+    data = json.dumps(
+        {"title": title, "columns": tables.as_data(columns), "notes": notes}, indent=1, ensure_ascii=False
+    )
+    page = tables.charts_page(title, columns, quality, notes)
+    for name, text in (("table.md", markdown.rstrip("\n")), ("table.json", data), ("page.html", page)):
+        (folder / name).write_text(text + "\n", encoding="utf-8")
+    if form is not Form.table:
+        print_text(data if form is Form.json else markdown)
+    else:
+        _print_tables(title, tables.rich_tables(columns, {}, out().width))
+        print_text("\n".join(notes)) if notes else None
+    err().print(f"on record in {folder}: plans.jsonl, scores.jsonl, results.jsonl, table.md, table.json, page.html")
 
 
 def _print_tables(title: str, tables: list[Table]) -> None:

@@ -207,7 +207,7 @@ def check_writable(*files: Path | None) -> None:
         if file is None or file == STANDARD:
             continue
         if not file.parent.is_dir():
-            raise InputError(f"{file}: there is no folder {file.parent}")
+            raise InputError(f"{file}: there is no folder {file.parent}; make it, or name another file")
         if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
             raise InputError(f"{file}: it cannot be written; name another file")
 

@@ -12,6 +12,7 @@ from formal_llm.cli import (
     author,
     bench,
     bench_agents,
+    bench_pack,
     bench_travel,
     calibrate,
     check,
@@ -136,6 +137,7 @@ app.command(help=agent.HELP, cls=LongCommand, rich_help_panel=ACT)(agent.agent)
 app.add_typer(guard.app, name="guard", rich_help_panel=ACT)
 app.add_typer(corpus.app, name="corpus", rich_help_panel=ACT)
 app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
+bench.app.command(bench.ANY, help=bench_pack.HELP)(bench_pack.bench_pack)
 bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
 bench.app.command("sop", help=procedures.SOP_HELP)(procedures.bench_sop)
 bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_travelplanner)

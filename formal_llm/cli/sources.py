@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from warnings import catch_warnings
@@ -20,7 +20,7 @@ from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import ENDINGS, ReaderOptions, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.cli.options import SHIPPED
-from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
+from formal_llm.errors import FormalLLMError, InputError, NotationError, ResourceNotFound
 from formal_llm.llms import LLM, CachedLLM, RecordingLLM
 from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.plans.steps import Order
@@ -157,7 +157,8 @@ def load(
         found = _load_rules(
             name, read_facts(facts or ()), ReaderOptions(process, tuple(final or ()), world_after_service_tasks)
         )
-        more = tuple(constraint(text, found.source) for text in constraints or ())
+        with naming_place("--constraint"):
+            more = tuple(constraint(text, found.source) for text in constraints or ())
     messages = dict.fromkeys(str(one.message) for one in caught)
     return replace(found, more=more, warnings=tuple(messages), order=order)
 
@@ -174,7 +175,8 @@ def _load_rules(name: str, known: dict[str, str], reading: ReaderOptions) -> Loa
     if PACKS.find(name) is not None:
         return _load_pack(name, known, reading)
     shipped = (one for kind in ("tasks", *SHIPPED) for one in authored.names(kind))
-    raise ResourceNotFound("task pack, rules or file", name, dict.fromkeys([*shipped, *PACKS.names()]))
+    beside = (str(one) for one in Path().iterdir() if one.suffix in ENDINGS)
+    raise ResourceNotFound("task pack, rules or file", name, dict.fromkeys([*beside, *shipped, *PACKS.names()]))
 
 
 def _load_pack(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRules:
@@ -259,7 +261,18 @@ def read_plan(name: str, loaded: LoadedRules, rules: CFG | PDA) -> Word:
     Raises:
         NotationError: it cannot be read.
     """
-    return read_plan_text(plan_text(name), rules, order=loaded.wording.order)
+    with naming_place(name):
+        return read_plan_text(plan_text(name), rules, order=loaded.wording.order)
+
+
+@contextmanager
+def naming_place(name: str) -> Iterator[None]:
+    """Have errors in a text name where the person wrote it."""
+    try:
+        yield
+    except NotationError as error:
+        error.file = error.file if name == "-" else name
+        raise
 
 
 def keep_answers(llm: LLM, cache: Path | None, record: Path | None, opened: ExitStack, name: str | None = None) -> LLM:

@@ -9,7 +9,7 @@ import typer
 
 from formal_llm.cli import options
 from formal_llm.cli.console import command, err, print_text
-from formal_llm.cli.sources import load, plan_text
+from formal_llm.cli.sources import load, naming_place, plan_text
 from formal_llm.planning.checking.texts import verify_text
 from formal_llm.planning.checking.verify import Verifier
 
@@ -59,7 +59,8 @@ def verify(
     loaded = load(source, set_, constraint, None if order is None else order.value, process=process, final=final)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     verifier = Verifier(rules, limits, max_states=max_states)
-    verdict = verify_text(plan_text(plan), verifier, order=loaded.wording.order, strict=strict)
+    with naming_place(plan):
+        verdict = verify_text(plan_text(plan), verifier, order=loaded.wording.order, strict=strict)
     for skipped in verdict.skipped:
         err().print(f"left out, {skipped}")
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))

@@ -280,10 +280,16 @@ class TaskPack:
             NotationError: one of its files cannot be read; the error names the file and the place.
         """
         folder = authored.find("tasks", name)
+        if not (folder / "pack.toml").is_file():
+            hint = "name a file with rules instead, or begin with: formal-llm new NAME"
+            raise NotationError("this folder is no task pack: it has no pack.toml", file=str(folder), suggestion=hint)
         file = TomlFile.read(folder / "pack.toml", SHAPE)
         data = file.data
         beside = folder / data["rules"]
-        rules = read_rules(beside if beside.is_file() else authored.find("grammars", data["rules"], ENDINGS))
+        try:
+            rules = read_rules(beside if beside.is_file() else authored.find("grammars", data["rules"], ENDINGS))
+        except ResourceNotFound as error:
+            file.fail(TableProblem(("rules",), f"{error} Or name a file in this folder."))
         known = {key: str(value) for key, value in data.get("facts", {}).items()}
         for fact in facts or {}:
             if fact not in known:

@@ -139,7 +139,7 @@ def test_nobody_can_be_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [
-        (("openag",), 2, "no task pack with a benchmark 'openag'. Did you mean 'openagi'?"),
+        (("openag",), 2, "no benchmark or task pack 'openag'. Did you mean 'openagi'?"),
         (("openagi", "--tasks", "tests"), 2, "Did you mean 'test'"),
         (("openagi", "--tasks", "7,999"), 2, "no task '999'. There are: 0 to 184."),
         (("openagi", "--toolkit", "classic"), 2, "Did you mean 'classical'"),

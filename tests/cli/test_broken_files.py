@@ -132,7 +132,7 @@ def test_facts_from_a_file_and_from_the_line(tmp_path: Path, monkeypatch: pytest
     with redirect_stdout(printed), pytest.raises(SystemExit):
         app(("plan", "risk", "--set", "@deal.toml", "--set", "seller=its founder", "--llm", "test:script=2"))
     assert "its founder may not sell Initrode" in printed.getvalue()
-    for wrong, expected in (("@none.toml", "cannot be read"), ("buyer", "NAME=VALUE"), ("byer=x", "'buyer'")):
+    for wrong, expected in (("@none.toml", "there is no such file"), ("buyer", "NAME=VALUE"), ("byer=x", "'buyer'")):
         code, said = run("plan", "risk", "--set", wrong)
         assert code == 2
         assert expected in said

@@ -51,7 +51,7 @@ from tests.warm import ROOT
         (["plan", "openagi", "15", "--max-questions", "1"], 4, "in the plan; raise it with --max-questions"),
         (["plan", "openagi", "3", "--lookahead", "sideways"], 2, "'sideways' is not one of 'on', 'off'"),
         (["plan"], 2, "Missing argument"),
-        (["plan", "openagi", "3", "--wording", "none.toml"], 2, "cannot be read"),
+        (["plan", "openagi", "3", "--wording", "none.toml"], 2, "none.toml: there is no such file"),
         (["tasks", "openagi", "--split", "tset"], 2, "Did you mean 'test'"),
         (["draw", "openagi", "--out", "x.jpg"], 2, "the ending of x.jpg names no format"),
         (["frobnicate"], 2, "No such command 'frobnicate'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,22 @@ def test_the_tests_of_a_new_folder_pass(like: TemplateName, tmp_path: Path) -> N
         capture_output=True, text=True, cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("like", list(TemplateName))
+def test_the_commands_of_its_readme_run(like: TemplateName, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    assert new(str(folder), "--like", like.value)[0] == 0
+    lines = [line.partition("#")[0] for line in (folder / "README.md").read_text().splitlines()]
+    commands = [shlex.split(line)[1:] for line in lines if line.startswith("formal-llm ")]
+    assert commands
+    for command in commands:
+        if not {"studio", "try", "COMMAND", "--serve"} & set(command):  # those wait for a person, or serve
+            done = subprocess.run(
+                [sys.executable, "-m", "formal_llm", *command], capture_output=True, text=True, cwd=folder, timeout=100,
+            )  # fmt: skip
+            assert done.returncode == (1 if command[0] == "act" else 0), done.stderr
+            assert command[0] != "act" or done.stdout.startswith("declined: refund(")
 
 
 def test_sentences_become_the_rules(tmp_path: Path) -> None:

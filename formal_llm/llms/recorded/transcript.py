@@ -155,7 +155,9 @@ class ReplayLLM:
                     self._digest.update(line)
                     self._read_line(line, number)
         except OSError as error:
-            raise AnswerFileError(str(path), f"it cannot be read: {error.strerror or error}") from error
+            raise AnswerFileError(
+                str(path), f"it cannot be read: {error.strerror or error}; --record FILE writes one"
+            ) from error
 
     def __repr__(self) -> str:
         return f"<ReplayLLM {self.name}>"
@@ -197,7 +199,9 @@ class ReplayLLM:
         except ValueError as error:
             if not line.endswith(b"\n") and (number > 1 or _is_beginning(line)):
                 return  # the recording was interrupted while it was written
-            raise AnswerFileError(str(self.path), f"this line is no record of a transcript: {error}", number) from None
+            raise AnswerFileError(
+                str(self.path), f"this line is no record of a transcript: {error}; --record FILE writes one", number
+            ) from None
         recording = _Recording(outcome)
         self._by_walk.setdefault((walk, content), deque()).append(recording)
         self._by_content.setdefault(content, deque()).append(recording)

@@ -48,8 +48,8 @@ class Overlay(Drawable):
         self._automaton = _resolve_pda(rules)
         self.moves = find_run(self._automaton, self.word)
         grammar = self._automaton.cfg
-        self._tree = build_tree(self.moves, self._automaton.label, grammar.start if grammar is not None else None)
-        self.steps = read_steps(self._tree, order)
+        self.tree = build_tree(self.moves, self._automaton.label, grammar.start if grammar is not None else None)
+        self.steps = read_steps(self.tree, order)
         #: The steps in the order in which the word is read.
         self._read = self.steps if order == "forward" else self.steps[::-1]
 
@@ -92,7 +92,7 @@ class Overlay(Drawable):
         """The productions of the derivation, with the steps that they make."""
         made = self._number_nodes()
         used: dict[tuple[str, tuple[str, ...]], Numbers] = {}
-        for node in self._tree.walk():
+        for node in self.tree.walk():
             if node.terminal:
                 continue
             key = node.symbol, tuple(child.symbol for child in node.children)
@@ -104,7 +104,7 @@ class Overlay(Drawable):
         made: dict[int, int] = {}
         waiting = [*reversed(self._read)]
         position = 0
-        for node in self._tree.walk():
+        for node in self.tree.walk():
             if waiting and _makes_step(node, waiting[-1], position):
                 made[id(node)] = waiting.pop().number
             position += node.terminal
@@ -116,7 +116,7 @@ class Overlay(Drawable):
             for head in heads:
                 if selection_members(head.symbol) or only_terminal(head) is not None:
                     made.setdefault(id(head), number)
-        for node in self._tree.walk():
+        for node in self.tree.walk():
             only = node.children[0] if len(node.children) == 1 else node
             if only.terminal and id(only) in made:
                 made.setdefault(id(node), made[id(only)])

@@ -262,4 +262,9 @@ def _check_hidden(text: str, place: int, line: str, phrases: StepPhrases, messag
 def unknown_step(text: str, known: Iterable[str], place: int, line: str) -> NotationError:
     """The error for a line that no step reads like."""
     bare = re.sub(r"(?i)^use\s+", "", text.strip())
-    return NotationError(unknown("step", bare, list(known)), file="<plan>", line=place, source_line=line)
+    names = list(known)
+    problem, some = (
+        unknown("step", bare, names),
+        () if did_you_mean(bare, names) else sorted(n for n in names if n[:4] != "Use ")[:20],
+    )
+    return NotationError(problem, file="<plan>", line=place, source_line=line, expected=some)

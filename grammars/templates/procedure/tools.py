@@ -1,9 +1,34 @@
 """The tools of the procedure. Replace the bodies with calls of your own systems."""
 
+from typing import Any
+
+from formal_llm.tools import Toolkit, tool
+
 codes = {"ada@example.org": "4711"}
-orders = {"A7": {"customer": "ada@example.org", "day": "2026-11-20", "total": 80, "state": "sent", "refunds": []}}
+orders: dict[str, dict[str, Any]] = {
+    "A7": {"customer": "ada@example.org", "day": "2026-11-20", "total": 80, "state": "sent", "refunds": []}
+}
 
 
+@tool
+def today() -> str:
+    """Return the day."""
+    return "2026-11-26"
+
+
+@tool
+def find_order(order_id: str) -> dict[str, Any] | None:
+    """Look an order up."""
+    return orders.get(order_id)
+
+
+@tool
+def verify_customer(email: str, code: str) -> bool:
+    """Check the code that a customer got."""
+    return code == codes.get(email)
+
+
+@tool
 def refund(order_id: str, email: str, amount: float) -> bool:
     """Pay money back for an order."""
     orders[order_id]["refunds"].append((email, amount))
@@ -11,9 +36,4 @@ def refund(order_id: str, email: str, amount: float) -> bool:
     return True
 
 
-toolkit = {
-    "today": lambda: "2026-11-26",
-    "find_order": lambda order_id: orders.get(order_id),
-    "verify_customer": lambda email, code: code == codes.get(email),
-    "refund": refund,
-}
+toolkit = Toolkit([today, find_order, verify_customer, refund])

@@ -14,7 +14,7 @@ from formal_llm.packs.openagi.benchmark.reading import Matcher, ToolText, chain_
 from formal_llm.planning import Task, TaskPack
 
 #: The planning methods; :mod:`~formal_llm.packs.openagi.benchmark.methods` describes them.
-Method: TypeAlias = Literal["zero", "few", "names", "typed", "formal", "rltf", "draft", "look"]
+Method: TypeAlias = Literal["zero", "few", "free", "names", "typed", "formal", "rltf", "draft", "look"]
 METHODS: tuple[Method, ...] = get_args(Method)
 #: The paper's prompts (Li et al. 2024, appendix A.3; there "Setp" in place of "Step").
 ZERO = "Problem: {task}.\nWhat is its solution? Use 'Step' to mark."
@@ -32,7 +32,7 @@ class Conditions:
 
     Attributes:
         tasks: the tasks by number, with limits of 0 for missing tools.
-        tools: the available tools, whose names the methods "names" and "typed" offer.
+        tools: the available tools, whose names the methods "names" and "typed" offer; none in packs of other rules.
         every: all tools of the grammar, any of which a step in free text may mean.
         matcher: determines which tool a step means.
         examples: worked examples: by task number, the tools in the order of their execution.

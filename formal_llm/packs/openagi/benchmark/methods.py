@@ -5,9 +5,11 @@
   of tools, and nothing ensures that they fit together.
 - ``typed``: OpenAGI's constrained decoding (Ge et al. 2023; the prefix trie of its scripts), the baseline without
     automaton. The first tool is any with one input; each further one takes the last output, and none occurs twice.
-    Tools with two inputs are not in that trie, and it ignores the inputs and the goal of the task.
+    Tools with two inputs are not in that trie, and it ignores the inputs and the goal of the task. In packs of other
+    rules: the planner without lookahead, as what decodes by a grammar or looks one step ahead; a dead end ends it.
   - ``formal``: the planner, which offers only what can still become a valid plan.
   - ``rltf``: the same with the model with trained adapters.
+  - ``free``: the first request of ``draft``, which shows the rules; the plan is read from the text as it is.
   - ``draft``: the planner with ``search="draft"``: the model writes the whole plan; questions correct invalid parts.
   - ``look``: the planner with ``search="exact"``: one question for all steps, and the best plan by its answer.
 
@@ -21,7 +23,7 @@ from collections.abc import Generator, Iterable, Sequence
 from itertools import islice
 from typing import Any, Literal
 
-from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
+from formal_llm.errors import BudgetExceeded, InvalidAnswer, NotationError, NoValidPlan, Undecided
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.driven import driven, resumed
 from formal_llm.llms.generation import Generated, Messages, TextLLM, Writing
@@ -31,12 +33,15 @@ from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.conditions import CHOICE, STOP, Assignment, Attempt, Conditions, Method, PlanKey
 from formal_llm.packs.openagi.benchmark.reading import ToolText, read_steps
 from formal_llm.planning.drivers.batch import Outcome
+from formal_llm.planning.drivers.draft import Drafting
 from formal_llm.planning.drivers.planner import Search
+from formal_llm.planning.reading.reader import read_plan_text
+from formal_llm.planning.walks.budget import QUESTIONS, Budget
 
 
 def why_not(method: Method, llm: LLM) -> str:
     """Return why a method does not apply to an LLM; empty if it does."""
-    if method == "draft":
+    if method in ("draft", "free"):
         writes = isinstance(llm, TextLLM)
     else:
         writes = method not in ("zero", "few") or get_writer(llm, ()) is not None
@@ -45,13 +50,14 @@ def why_not(method: Method, llm: LLM) -> str:
 
 def make_attempts(method: Method, assigned: Assignment) -> None:
     """Make an attempt for each key."""
-    if method == "formal" or method == "rltf" or method == "draft" or method == "look":
-        searches: dict[Method, Search] = {"draft": "draft", "look": "exact"}
-        _plan_formally(assigned, searches.get(method, "greedy"))
-    elif method == "names" or method == "typed":
+    if method == "free":
+        _write_drafts(assigned)
+    elif method == "zero" or method == "few":
+        _write_attempts(method, assigned)
+    elif method == "names" or (method == "typed" and assigned.conditions.tools):
         _force_names(method, assigned)
     else:
-        _write_attempts(method, assigned)
+        _plan_formally(method, assigned)
 
 
 # -- free text ---------------------------------------------------------------------------------------------------------
@@ -226,9 +232,37 @@ def _ask_together(method: Literal["names", "typed"], llm: BatchLLM, assigned: As
         under_way = [chain for chain in under_way if chain.outcome is None]
 
 
-def _plan_formally(assigned: Assignment, search: Search) -> None:
+def _write_drafts(assigned: Assignment) -> None:
+    """Read the plans from the drafts as they are written."""
     conditions = assigned.conditions
-    planner = conditions.pack.planner(assigned.llm, tries=conditions.tries, search=search)
+    planner = conditions.pack.planner(
+        assigned.llm, search="draft", drafting=Drafting(max_tokens=conditions.max_tokens), tries=conditions.tries
+    )
+
+    def write_draft(key: PlanKey) -> Attempt:
+        walk = planner.start(conditions.tasks[key.task], name=f"{key.task}:{key.repeat}")
+        request = next(planner.steps(walk), None)
+        if request is None:
+            return Attempt(walk.word)  # there is only one plan
+        answer = answered(assigned.llm, request)
+        try:
+            word = read_plan_text(answer.text, walk.table.lookahead.source, order=walk.wording.reads)
+        except (NotationError, Undecided) as error:
+            return Attempt((), (), 1, answer.usage, answer.text, str(error).split("\n", 1)[0])
+        return Attempt(word, tuple(read_steps(answer.text)), 1, answer.usage, answer.text)
+
+    for key, made in assigned.run_jobs(write_draft):
+        assigned.note(key, made)
+
+
+def _plan_formally(method: Method, assigned: Assignment) -> None:
+    conditions = assigned.conditions
+    searches: dict[Method, Search] = {"draft": "draft", "look": "exact"}
+    planner = conditions.pack.planner(
+        assigned.llm, tries=conditions.tries, search=searches.get(method, "greedy"),
+        lookahead="off" if method == "typed" else "on",
+        budget=Budget(QUESTIONS, backtracks=0 if method == "typed" else None),
+    )  # fmt: skip
 
     def on_outcome(outcome: Outcome) -> None:
         used = outcome.usage
@@ -237,7 +271,9 @@ def _plan_formally(assigned: Assignment, search: Search) -> None:
             asked = used.questions + used.drafts
             attempt: Attempt | Exception = Attempt(outcome.plan.word, steps, asked, used.token_usage)
         elif isinstance(outcome.error, (NoValidPlan, InvalidAnswer, BudgetExceeded)):
-            attempt = Attempt((), (), used.questions, used.token_usage, error=str(outcome.error))
+            dead_end = isinstance(outcome.error, BudgetExceeded) and outcome.error.kind == "backtracks"
+            error = "a dead end: no plan can be finished from there" if dead_end else str(outcome.error)
+            attempt = Attempt((), (), used.questions, used.token_usage, error=error)
         else:
             assert outcome.error is not None
             attempt = outcome.error

@@ -8,21 +8,26 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
 from formal_llm import authored
 from formal_llm.authored.tables import Items, Keys, read_toml
 from formal_llm.automata import Limits
-from formal_llm.errors import NoValidPlan, ResourceNotFound
-from formal_llm.llms.llm import LLM
+from formal_llm.errors import AutomatonError, Cancelled, InfiniteLanguage, NoValidPlan, ResourceNotFound, Undecided
+from formal_llm.llms.llm import LLM, answered
+from formal_llm.llms.question import Question
 from formal_llm.packs.openagi.benchmark.conditions import Assignment, Attempt, Conditions, Method, PlanKey
 from formal_llm.packs.openagi.benchmark.methods import make_attempts, why_not
-from formal_llm.packs.openagi.benchmark.reading import Matcher, matcher_for, tool_texts
+from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, Matcher, matcher_for, tool_texts
 from formal_llm.packs.openagi.benchmark.records import Records, ScoreKey
-from formal_llm.packs.openagi.data.samples import data_identity
-from formal_llm.packs.openagi.scores.judging import PlanJudge
-from formal_llm.planning import Task, TaskPack
+from formal_llm.planning import Plan, Task, TaskPack
 from formal_llm.planning.checking.verify import Verifier
+from formal_llm.planning.drivers.exact import weigh_steps
+from formal_llm.planning.plans.overlay import Overlay
+from formal_llm.rltf.rewards import Reward
+
+if TYPE_CHECKING:
+    from formal_llm.packs.openagi.scores.judging import PlanJudge
 
 #: The number of consecutive failures not caused by a plan after which a run ends: the provider is unreachable.
 _IN_A_ROW = 5
@@ -114,10 +119,13 @@ class Plans:
         if not self.tasks:
             tools_there = ", ".join(there or ()) or "none"
             raise NoValidPlan(f"none of the {len(tasks)} tasks has a plan with these tools: {tools_there}")
-        every = tool_texts(pack)
+        self.conditions = self._make_conditions(there, asking)
+
+    def _make_conditions(self, there: Collection[str] | None, asking: AskingSettings) -> Conditions:
+        every = tool_texts(self.pack)
         tools = tuple(tool for tool in every if there is None or tool.name in there)
-        self.conditions = Conditions(
-            pack, self.tasks, tools, every, asking.get("matcher") or matcher_for(every),
+        return Conditions(
+            self.pack, self.tasks, tools, every, asking.get("matcher") or matcher_for(every),
             read_examples({tool.name for tool in tools}), asking["temperature"], asking["max_tokens"], asking["tries"],
         )  # fmt: skip
 
@@ -198,8 +206,9 @@ class Plans:
     ) -> Iterator[tuple[str, Method]]:
         """List the recorded names of the LLMs with the methods that apply to them."""
         for name, llm in llms.items():
+            skipped = [one.method for one in self.list_skipped({name: llm}, methods, trained)]
             for method in methods:
-                if not _why_not(name, method, llm, trained):
+                if method not in skipped:
                     yield (trained[name].name if method == "rltf" else name), method
 
     def _execute_plans(
@@ -275,7 +284,7 @@ class Benchmark(Plans):
     @cached_property
     def identity(self) -> dict[str, object]:
         """The factors besides the LLMs that determine the figures, as JSON data."""
-        return {**super().identity, "judge": self.judge.identity, "data": data_identity(self.judge.data)}
+        return {**super().identity, "judge": self.judge.identity, "data": self.judge.data_identity}
 
     def score_names(self, groups: Mapping[int, str] | None = None) -> dict[str, str]:
         """Return for each group of tasks the names of the scores that judge it.
@@ -315,3 +324,94 @@ class Benchmark(Plans):
             if on_step is not None:
                 plan_text = f"task {scored.task}: {' '.join(scored.word)}"
                 on_step(RunProgress("executing", len(required) - len(todo) + place, len(required), plan_text))
+
+
+#: The question to a judge, and its answers, from 0 to 1.
+JUDGE = "Task: {task}\n\nPlan:\n{plan}\n\nHow well does this plan do the task?\n\n{options}\n\nAnswer with one number."
+GRADES = ("not at all", "badly", "in part", "well", "very well")
+
+
+def ask_judge(llm: LLM, called: str) -> Reward:
+    """Return the reward of plans that an LLM grades from 0 to 1; it does not see who made a plan, or how."""
+
+    def grade_plan(task: Task, plan: Plan) -> float:
+        options = "\n".join(f"{place}: {grade}" for place, grade in enumerate(GRADES, 1))
+        prompt = JUDGE.format(task=task.description, plan=plan, options=options)
+        return (answered(llm, Question(prompt, GRADES, task=task.description)).number - 1) / (len(GRADES) - 1)
+
+    return Reward(grade_plan, name=f"judged by {called}")
+
+
+class PackPlans(Plans):
+    """A benchmark over tasks of any pack; nothing is carried out.
+
+    Args:
+        pack: the pack.
+        tasks: the tasks by number.
+        reward: how good a valid plan is; None where only validity counts. An invalid plan has the value 0.
+        settings: see :class:`AskingSettings`.
+
+    Attributes:
+        reward: the same; it may be set before the first use of :attr:`identity`.
+
+    Raises:
+        AutomatonError: the world decides in these rules, so their plans are no words alone.
+        ValueError, NoValidPlan: as in :class:`Plans`.
+    """
+
+    def __init__(
+        self, pack: TaskPack, tasks: Mapping[int, Task], reward: Reward | None = None,
+        **settings: Unpack[AskingSettings],
+    ) -> None:  # fmt: skip
+        self.reward = reward
+        super().__init__(pack, tasks, **settings)
+        if self._planner.table().has_world_moves:
+            raise AutomatonError(f"{pack.name}: the world decides in these rules; plan with --strategy instead")
+
+    def _make_conditions(self, there: Collection[str] | None, asking: AskingSettings) -> Conditions:  # noqa: ARG002
+        return Conditions(
+            self.pack, self.tasks, (), (), LexicalMatcher(()), {}, asking["temperature"], asking["max_tokens"],
+            asking["tries"],
+        )  # fmt: skip
+
+    @cached_property
+    def identity(self) -> dict[str, object]:
+        """The factors besides the LLMs that determine the figures, as JSON data."""
+        tasks = {str(number): task.description for number, task in self.tasks.items()}
+        quality = None if self.reward is None else self.reward.identity
+        return {**super().identity, "tasks": tasks, "quality": quality}
+
+    def list_skipped(
+        self, llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, AdaptedLLM] | None = None
+    ) -> list[Skipped]:
+        """List the methods that do not apply to some LLM, or to these rules."""
+        try:
+            weigh_steps(self._planner.table(next(iter(self.tasks.values()))))
+            why = ""
+        except (AutomatonError, InfiniteLanguage, Undecided) as error:
+            why = str(error)
+        looking = [Skipped(llm, "look", why) for llm in llms if why and "look" in methods]
+        return super().list_skipped(llms, methods, trained) + looking
+
+    def _execute_plans(
+        self,
+        records: Records,
+        keys: Sequence[PlanKey],
+        on_step: Callable[[RunProgress], None] | None,
+        cancel: threading.Event | None,
+    ) -> None:
+        if self.reward is None:
+            return
+        made = [records.plans[key] for key in keys if key in records.plans]
+        valid = {ScoreKey(plan["task"], tuple(plan["word"])) for plan in made if plan["valid"]}
+        todo = sorted(valid - records.scores.keys())
+        for place, (number, word) in enumerate(todo, len(valid) - len(todo) + 1):
+            if cancel is not None and cancel.is_set():
+                raise Cancelled
+            task = self.tasks[number]
+            drawn = Overlay(word, self._planner.table(task).lookahead.source)
+            plan = Plan(task.description, drawn.tree, order=self._planner.wording.reads)
+            judged = self.reward.judge(task, plan)
+            records.record_score(ScoreKey(number, word), judged.value, self.reward.name, judged.failed)
+            if on_step is not None:
+                on_step(RunProgress("judging", place, len(valid), f"task {number}"))

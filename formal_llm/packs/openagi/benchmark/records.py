@@ -15,18 +15,20 @@ Each line is written immediately and as a whole; an incomplete last line is remo
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from io import FileIO
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar
 
 from formal_llm.authored.files import parse_json, read_bytes
 from formal_llm.errors import ResultsError
 from formal_llm.packs.openagi.benchmark.conditions import Method, PlanKey
-from formal_llm.packs.openagi.scores.judging import Judgement
 from formal_llm.planning.drivers.json_lines import open_exclusively, write_atomically, write_line
 from formal_llm.tools import Result
+
+if TYPE_CHECKING:
+    from formal_llm.packs.openagi.scores.judging import Judgement
 
 _FORMAT = "formal_llm.bench/1"
 _BUSY = "another benchmark is writing here; wait for it, or give another folder"
@@ -123,9 +125,15 @@ class Records(AbstractContextManager["Records"]):
             {"value": value, "error": error, "steps": self._record_steps(result)}
             for value, error, result in zip(judged.scores, judged.errors, judged.results, strict=False)
         ]
+        self.record_score(key, judged.value, judged.score, judged.reason, samples)
+
+    def record_score(
+        self, key: ScoreKey, value: float, score: str, reason: str = "", samples: Sequence[dict[str, object]] = ()
+    ) -> None:
+        """Write the line of a score."""
         record: ScoreRecord = {
-            "task": key.task, "word": list(key.word), "value": judged.value, "score": judged.score,
-            "reason": judged.reason, "samples": samples,
+            "task": key.task, "word": list(key.word), "value": value, "score": score, "reason": reason,
+            "samples": list(samples),
         }  # fmt: skip
         write_line(self._scores, self.folder / _SCORES, record, "a line")
         self.scores[key] = record

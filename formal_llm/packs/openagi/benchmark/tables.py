@@ -15,8 +15,10 @@ import numpy as np
 
 from formal_llm import authored
 from formal_llm.authored.tables import Items, Keys, NamedEntries, read_toml
+from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Method
 from formal_llm.packs.openagi.benchmark.records import ScoredPlan
+from formal_llm.pictures.page import PALETTE, escape_text, html_page
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -65,6 +67,8 @@ class MethodColumn:
         deviation: the standard deviation of the average over the repeats; None for a single repeat.
         questions: the mean number of questions per plan; None for published figures, which do not include it.
         tokens: the mean number of input and output tokens per plan; None if they were not counted.
+        requests: the mean number of requests per plan; None if they were not counted.
+        cost: the mean cost of a plan; None without prices.
         published: the number of the paper's table; 0 for our own figures.
         average_interval: the 95 % interval of the average over similar tasks; None for published figures.
         note: why there are no plans; empty if there are.
@@ -79,6 +83,8 @@ class MethodColumn:
     deviation: float | None = None
     questions: float | None = None
     tokens: float | None = None
+    requests: float | None = None
+    cost: float | None = None
     published: int = 0
     average_interval: Interval | None = None
     note: str = ""
@@ -104,7 +110,10 @@ class Published:
 
 
 def columns_of(
-    rows: Iterable[ScoredPlan], unscored: Iterable[int] = (), groups: Mapping[int, str] | None = None
+    rows: Iterable[ScoredPlan],
+    unscored: Iterable[int] = (),
+    groups: Mapping[int, str] | None = None,
+    prices: Prices | None = None,
 ) -> list[MethodColumn]:
     """Compute the columns of recorded plans: LLMs in the order of their first occurrence, each with its methods.
 
@@ -112,13 +121,14 @@ def columns_of(
         rows: plans with their scores (:meth:`~formal_llm.packs.openagi.benchmark.records.Records.join_scores`).
         unscored: the tasks that no score can judge.
         groups: the group of each task that is counted in another group than its own.
+        prices: the prices of tokens.
     """
     passed_over = set(unscored)
     by_column: dict[tuple[str, Method], list[ScoredPlan]] = {}
     for row in rows:
         counted: ScoredPlan = {**row, "group": (groups or {}).get(row["task"], row["group"])}
         by_column.setdefault((row["llm"], row["method"]), []).append(counted)
-    return in_order([_make_column(llm, method, some, passed_over) for (llm, method), some in by_column.items()])
+    return in_order([_make_column(llm, method, some, passed_over, prices) for (llm, method), some in by_column.items()])
 
 
 def in_order(columns: Sequence[MethodColumn]) -> list[MethodColumn]:
@@ -132,16 +142,24 @@ def empty_column(llm: str, method: str, why: str) -> MethodColumn:
     return MethodColumn(llm, method, 0, 0.0, dict.fromkeys(GROUPS), None, note=why)
 
 
-def _make_column(llm: str, method: str, rows: Sequence[ScoredPlan], passed_over: set[int]) -> MethodColumn:
+def _make_column(
+    llm: str, method: str, rows: Sequence[ScoredPlan], passed_over: set[int], prices: Prices | None
+) -> MethodColumn:
     scored = [row for row in rows if row["task"] not in passed_over]
     averages = _compute_means(scored, "repeat")
     tokens = [row["usage"]["input_tokens"] + row["usage"]["output_tokens"] for row in rows]
-    by_group = {group: _mean_over_tasks([row for row in scored if row["group"] == group]) for group in GROUPS}
+    requests = [row["usage"].get("requests", 0) for row in rows]
+    grouped = any(row["group"] in GROUPS for row in rows)
+    by_group = {
+        group: _mean_over_tasks([row for row in scored if row["group"] == group]) for group in GROUPS if grouped
+    }
     return MethodColumn(
         llm, method, len(rows), statistics.fmean(row["valid"] for row in rows), by_group, _mean_over_tasks(scored),
         deviation=statistics.stdev(averages) if len(averages) > 1 else None,
         questions=statistics.fmean(row["questions"] for row in rows),
         tokens=statistics.fmean(tokens) if any(tokens) else None,
+        requests=statistics.fmean(requests) if any(requests) else None,
+        cost=None if prices is None else statistics.fmean(prices.cost(TokenUsage(**row["usage"])) for row in rows),
         average_interval=compute_interval(_compute_means(scored, "task")),
     )  # fmt: skip
 
@@ -199,17 +217,23 @@ def read_published() -> Published:
 def lines_of(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> list[list[str]]:
     """Return the rows of a table as texts: the name of the row, for groups with the score, and a figure per column."""
     lines = [["valid plans", *(column.note or f"{column.valid:.1%}" for column in columns)]]
-    for group in GROUPS:
+    grouped = any(column.scores for column in columns)
+    for group in GROUPS if grouped else ():
         figures = [_format_figure(column.scores[group]) for column in columns]
         lines.append([f"{group} ({scores.get(group) or 'not scored'})", *figures])
-    lines.append(["average over tasks", *(_format_figure(column.average) for column in columns)])
+    if grouped or any(column.average is not None for column in columns):
+        lines.append(["average over tasks", *(_format_figure(column.average) for column in columns)])
     if any(column.deviation is not None for column in columns):
         lines.append(["± over repeats", *(_format_figure(column.deviation) for column in columns)])
     if any(column.average_interval is not None for column in columns):
         lines.append(["95 % over tasks", *(str(column.average_interval or "-") for column in columns)])
     if not all(column.published for column in columns):
         lines.append(["questions per plan", *(_format_figure(column.questions, 1) for column in columns)])
+        if any(column.requests for column in columns):
+            lines.append(["requests per plan", *(_format_figure(column.requests, 1) for column in columns)])
         lines.append(["tokens per plan", *(_format_figure(column.tokens, 0) for column in columns)])
+        if any(column.cost is not None for column in columns):
+            lines.append(["cost per plan", *(_format_figure(column.cost, 6) for column in columns)])
         lines.append(["plans", *(str(column.plans) for column in columns)])
     return lines
 
@@ -277,3 +301,48 @@ def published_title(published: Published, table: int) -> str:
 def as_data(columns: Sequence[MethodColumn]) -> list[dict[str, object]]:
     """Convert columns to JSON data."""
     return [asdict(column) for column in columns]
+
+
+_STYLE = (
+    PALETTE
+    + """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; margin: 0 0 2rem; }
+caption { font-weight: 600; text-align: left; padding-bottom: .3rem; }
+th { font-weight: 400; text-align: left; width: 40%; overflow-wrap: anywhere; } td { text-align: right; width: 7rem; }
+td:last-child { width: auto; } .bar { background: var(--user); height: .9rem; min-width: 1px; }
+"""
+)
+
+
+def charts_page(title: str, columns: Sequence[MethodColumn], quality: str | None, notes: Sequence[str] = ()) -> str:
+    """Write a web page with a chart of each figure: a bar for each method.
+
+    Args:
+        title: the title.
+        columns: the methods.
+        quality: the name of the score; None for none.
+        notes: sentences below the charts.
+    """
+    charts: list[tuple[str, list[float | None], int, float]] = [
+        ("valid plans", [column.valid for column in columns], 2, 1.0),
+        (f"quality: {quality}", [column.average for column in columns], 2, 1.0),
+        ("questions per plan", [column.questions for column in columns], 1, 0.0),
+        ("requests per plan", [column.requests for column in columns], 1, 0.0),
+        ("tokens per plan", [column.tokens for column in columns], 0, 0.0),
+        ("cost per plan", [column.cost for column in columns], 6, 0.0),
+    ]
+    body = [f"<main><h1>{escape_text(title)}</h1>"]
+    for name, values, places, most in charts:
+        known = [value for value in values if value is not None]
+        if not known:
+            continue
+        longest = max(most, *known) or 1
+        body.append(f"<table><caption>{escape_text(name)}</caption>")
+        for column, value in zip(columns, values, strict=True):
+            bar = "" if value is None else f'<div class="bar" style="width:{100 * value / longest:.1f}%"></div>'
+            who = escape_text(f"{column.llm} {column.method}")
+            body.append(f'<tr><th scope="row">{who}</th><td>{_format_figure(value, places)}</td><td>{bar}</td></tr>')
+        body.append("</table>")
+    body += [f"<p>{escape_text(note)}</p>" for note in notes]
+    return html_page(title, _STYLE, "\n".join([*body, "</main>"]))

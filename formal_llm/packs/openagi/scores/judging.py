@@ -145,6 +145,11 @@ class PlanJudge:
                 self._known[key] = replace(judgement, results=())
         return judgement
 
+    @property
+    def data_identity(self) -> str:
+        """The factors of the data that determine the values."""
+        return data_identity(self.data)
+
     def verify_word(self, task: AnyTask, word: Sequence[str]) -> Verification:
         """Verify that a word is a plan for a task: it follows the task's rules and uses only available tools."""
         wanted = self.get_task(task)
@@ -262,7 +267,7 @@ def data_reward(judge: PlanJudge) -> Reward:
 
     A plan that is invalid, or that fails on every sample, gets 0, and the reason is recorded.
     """
-    identity = json.dumps([judge.identity, data_identity(judge.data)], sort_keys=True, default=str)
+    identity = json.dumps([judge.identity, judge.data_identity], sort_keys=True, default=str)
     name = f"openagi data, {hashlib.sha256(identity.encode()).hexdigest()[:16]}"
 
     def reward_plan(task: Task, plan: Plan) -> Judged:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from PIL import Image
-
-from formal_llm.packs.openagi.data.samples import ImageOrText
+if TYPE_CHECKING:  # texts are compared without pillow, too
+    from formal_llm.packs.openagi.data.samples import ImageOrText
 
 
 class Score(ABC):
@@ -73,7 +72,7 @@ class Score(ABC):
         return (value - self.least) / (self.most - self.least)
 
     def _check_kind(self, value: object, kind: str) -> None:
-        if not isinstance(value, Image.Image if kind == "image" else str):
+        if isinstance(value, str) != (kind == "text"):
             compared = f"values of kind {kind}" if not self.against else f"an {self.kind} with a {self.against}"
             raise TypeError(f"{self.name} compares {compared}, not {type(value).__name__}")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from formal_llm import TaskPack
 from formal_llm.packs.openagi.benchmark.plans import Benchmark
 from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, tool_texts
 from formal_llm.packs.openagi.data.making import make_data
@@ -17,6 +18,7 @@ from formal_llm.packs.openagi.scores.judging import PlanJudge
 from formal_llm.packs.openagi.scores.text import ChrF
 from formal_llm.packs.openagi.toolkits import classical
 from formal_llm.tools import Executor
+from tests.cli.inside import runner
 
 #: Gray picture; noisy and gray, to object names; text to image; sentiment; a document and a question.
 NUMBERS = [7, 50, 106, 116, 184]
@@ -45,3 +47,10 @@ def made(data: Path, cache: Path) -> Any:
         return Benchmark(judge, numbers, matcher=matcher, **{"repeats": 2, **more})
 
     return make
+
+
+@pytest.fixture
+def laundry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TaskPack:
+    monkeypatch.chdir(tmp_path)
+    assert runner("new")("laundry")[0] == 0
+    return TaskPack.load("./laundry")

@@ -13,9 +13,16 @@ from formal_llm.llms import resolve
 from formal_llm.llms.generation import Generated, Messages
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Assignment, Attempt, Conditions, Method, PlanKey
 from formal_llm.packs.openagi.benchmark.methods import ChanceWriter, make_attempts
+from formal_llm.packs.openagi.benchmark.plans import PackPlans
 from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, chain_word, tool_texts
 from formal_llm.packs.openagi.benchmark.records import Records
 from tests.packs.openagi.benchmark.writers import Together, Writer
+
+
+class Drafts(Writer):
+    def generate(self, messages: Messages, **settings: Any) -> Generated:
+        assert not isinstance(messages, str) and settings["max_tokens"] > 0
+        return super().generate(messages[-1].content, **settings)
 
 
 def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
@@ -23,31 +30,60 @@ def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
     llms = {"builtin": resolve("builtin"), "test:random": resolve("test:random")}
     skipped = bench.list_skipped(llms, METHODS)
     assert [(one.llm, one.method) for one in skipped] == [
-        ("builtin", "zero"), ("builtin", "few"), ("builtin", "rltf"), ("builtin", "draft"),
-        ("test:random", "rltf"), ("test:random", "draft"),
+        ("builtin", "zero"), ("builtin", "few"), ("builtin", "free"), ("builtin", "rltf"), ("builtin", "draft"),
+        ("test:random", "free"), ("test:random", "rltf"), ("test:random", "draft"),
     ]  # fmt: skip
     with Records(tmp_path, bench.identity) as records:
         bench.run(llms, METHODS, records)
         assert {(key.llm, key.method) for key in records.plans} == {
             ("builtin", "names"), ("builtin", "typed"), ("builtin", "formal"), ("builtin", "look"),
-            *(("test:random", method) for method in METHODS if method not in ("rltf", "draft"))
+            *(("test:random", method) for method in METHODS if method not in ("free", "rltf", "draft"))
         }  # fmt: skip
 
 
 def test_a_draft_is_written_whole_and_mended(made: Any, tmp_path: Path) -> None:
     bench = made([7], repeats=1)
-
-    class Drafts(Writer):
-        def generate(self, messages: Messages, **settings: Any) -> Generated:
-            assert not isinstance(messages, str) and settings["max_tokens"] > 0
-            return super().generate(messages[-1].content, **settings)
-
     with Records(tmp_path, bench.identity) as records:
         bench.run({"w": Drafts("no plan at all"), "same": Drafts("no plan")}, ["draft", "formal"], records)
         plans = {(key.llm, key.method): plan for key, plan in records.plans.items()}
         assert all(plan["valid"] for plan in plans.values())
         assert plans["w", "draft"]["usage"]["requests"] == plans["w", "formal"]["usage"]["requests"] + 1
         assert plans["w", "draft"]["questions"] == plans["w", "formal"]["questions"] + 1  # a draft is one, too
+
+
+@pytest.mark.parametrize(
+    ("written", "word", "valid", "reason"),
+    [
+        ("wash\ndry\nfold", ["wash", "dry", "fold"], True, ""),
+        ("1. dry\n2. wash\n3. fold", ["dry", "wash", "fold"], False, "dry cannot stand at place 1"),
+        ("I would rather not.", [], False, "unknown step"),
+    ],
+)
+def test_a_draft_is_judged_as_it_was_written(
+    laundry: TaskPack, tmp_path: Path, written: str, word: list[str], valid: bool, reason: str
+) -> None:
+    run = PackPlans(laundry, {0: laundry.tasks[0]}, repeats=1)
+    writer = Drafts(written)
+    with Records(tmp_path, run.identity) as records:
+        run.run({"w": writer}, ["free"], records)
+        (plan,) = records.plans.values()
+    assert (plan["word"], plan["valid"], plan["text"]) == (word, valid, written)
+    assert reason in plan["reason"]
+    assert (plan["questions"], plan["usage"]["requests"]) == (1, 1)
+    assert "wash" in writer.prompts[0]
+    assert "iron" in writer.prompts[0]
+
+
+def test_without_lookahead_a_plan_can_end_in_a_dead_end(laundry: TaskPack, tmp_path: Path) -> None:
+    """What the rules allow next, one step at a time: some plans are finished, others cannot be any more."""
+    run = PackPlans(laundry, {0: laundry.tasks[0]}, repeats=40)
+    with Records(tmp_path, run.identity) as records:
+        run.run({"r": RandomLLM(1)}, ["typed", "formal"], records)
+        plans = list(records.plans.values())
+    typed = [plan for plan in plans if plan["method"] == "typed"]
+    assert {plan["valid"] for plan in typed} == {False, True}
+    assert {plan["reason"] for plan in typed if not plan["valid"]} == {"a dead end: no plan can be finished from there"}
+    assert all(plan["valid"] for plan in plans if plan["method"] == "formal")
 
 
 def test_chance_draws_from_the_double() -> None:

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from formal_llm import RandomLLM, TaskPack
-from formal_llm.errors import Cancelled, NoValidPlan, ResourceNotFound
+from formal_llm import Question, RandomLLM, Task, TaskPack
+from formal_llm.errors import AutomatonError, Cancelled, FormalLLMError, NoValidPlan, ResourceNotFound
 from formal_llm.llms import RecordingLLM, resolve
 from formal_llm.packs.openagi.benchmark.conditions import METHODS
-from formal_llm.packs.openagi.benchmark.plans import Plans, RunProgress, read_examples
+from formal_llm.packs.openagi.benchmark.plans import PackPlans, Plans, RunProgress, ask_judge, read_examples
 from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, chain_word, tool_texts
-from formal_llm.packs.openagi.benchmark.records import Records
+from formal_llm.packs.openagi.benchmark.records import Records, ScoredPlan
+from formal_llm.rltf.reference_tools import ReferenceTools
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,61 @@ def test_what_cannot_be(pack: TaskPack) -> None:
         Plans(pack, {106: replace(pack.tasks[106], limits=pack.tasks[106].limits & Limits(none))}, ())
 
 
+def test_plans_of_any_pack_are_valued_by_a_reward_or_a_judge(laundry: TaskPack, tmp_path: Path) -> None:
+    tasks = {0: laundry.tasks[0], 1: Task("Wash and iron")}
+    wanted = {tasks[0]: ("wash", "dry", "fold"), tasks[1]: ("wash", "iron", "fold")}
+    shown: list[str] = []
+
+    def grade(question: Question) -> int:
+        shown.append(question.prompt)
+        return 4
+
+    def seven(plan: ScoredPlan) -> float:
+        used, good = set(plan["word"]), set(wanted[tasks[plan["task"]]])
+        return 2 * len(used & good) / (len(used) + len(good)) if plan["valid"] else 0.0
+
+    for name, reward in (
+        ("references", ReferenceTools(wanted.__getitem__, inputs=(), name="refs")),
+        ("judge", ask_judge(resolve(grade), "somebody")),
+    ):
+        run = PackPlans(laundry, tasks, reward, repeats=4)
+        with Records(tmp_path / name, run.identity) as records:
+            run.run({"r": RandomLLM(0)}, ["typed", "formal"], records)
+            rows = records.join_scores()
+        assert len(rows) == 16
+        for row in rows:
+            expected = seven(row) if name == "references" else 0.75 * row["valid"]
+            assert row["value"] == pytest.approx(expected)
+            assert row["score"] == (reward.name if row["valid"] else "")
+    assert len(shown) == len({(row["task"], tuple(row["word"])) for row in rows if row["valid"]})  # each plan once
+    assert all("Task: " in text and "\nStep 1: " in text and "random" not in text for text in shown)
+    # Other references are another benchmark.
+    assert PackPlans(laundry, tasks, ReferenceTools(wanted.__getitem__, name="x")).identity != run.identity
+
+
+def test_look_is_left_out_where_rules_cannot_be_weighed(tmp_path: Path) -> None:
+    (tmp_path / "go.cfg").write_text("S -> a S | b", encoding="utf-8")
+    (tmp_path / "pack.toml").write_text('title = "Go"\nrules = "go.cfg"\ntask = "go"', encoding="utf-8")
+    endless = TaskPack.load(str(tmp_path))
+    run = PackPlans(endless, {0: endless.tasks[0]})
+    llms = {"r": RandomLLM(0)}
+    skipped = {one.method: one.why for one in run.list_skipped(llms, ["look", "formal"])}
+    try:
+        endless.planner("test:random", search="exact").plan(endless.tasks[0])
+    except FormalLLMError as error:
+        assert skipped == {"look": str(error)}
+    else:
+        assert skipped == {}
+
+
+def test_rules_in_which_the_world_decides_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "w.cfg").write_text("%world R\nS -> try R\nR -> ok | ko S", encoding="utf-8")
+    (tmp_path / "pack.toml").write_text('title = "W"\nrules = "w.cfg"\ntask = "go"', encoding="utf-8")
+    pack = TaskPack.load(str(tmp_path))
+    with pytest.raises(AutomatonError, match="the world decides in these rules; plan with --strategy"):
+        PackPlans(pack, {0: pack.tasks[0]})
+
+
 def test_all_methods_with_chance(made: Any, tmp_path: Path) -> None:
     bench = made()
     steps: list[RunProgress] = []
@@ -59,7 +115,7 @@ def test_all_methods_with_chance(made: Any, tmp_path: Path) -> None:
     # No tool makes pictures of texts.
     assert list(bench.left_out) == [106]
     assert bench.left_out[106]
-    assert len(rows) == 4 * 2 * (len(METHODS) - 2)  # chance writes no drafts, and was not trained
+    assert len(rows) == 4 * 2 * (len(METHODS) - 3)  # chance writes no drafts, and was not trained
     assert all(0 <= row["value"] <= 1 for row in rows)
     assert all(row["value"] == 0 and row["reason"] for row in rows if not row["valid"])
     formal = [row for row in rows if row["method"] == "formal"]
