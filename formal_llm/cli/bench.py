@@ -360,7 +360,7 @@ class Benchmarks(PlainGroup):
             with errors_told():
                 if not Path(args[0]).is_dir() and args[0] not in (packs := [*authored.names("tasks"), *PACKS.names()]):
                     raise ResourceNotFound("benchmark or task pack", args[0], dict.fromkeys([*named, *packs]))
-            args = [ANY, *args]
+            return "", self.get_command(ctx, ANY), args  # the usage shows PACK as its argument
         return super().resolve_command(ctx, args)
 
 

@@ -60,7 +60,7 @@ class PackMethod(StrEnum):
 @command
 @with_request_options
 def bench_pack(
-    pack: Annotated[str, typer.Argument(metavar="", hidden=True)],
+    pack: Annotated[str, typer.Argument(metavar="PACK", hidden=True)],
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the benchmark's records.")],
     llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm llms. Repeatable.")] = None,
     method: Annotated[list[PackMethod] | None, typer.Option(help="A way of planning. Repeatable.")] = None,
