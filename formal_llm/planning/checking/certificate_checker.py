@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 Data = dict[str, Any]  # a JSON object
+State = tuple[Any, ...]  # of all parts together, and sums
 
 
 class Refused(Exception):
@@ -98,8 +99,7 @@ def derive_word(grammar: Data, numbers: list[int]) -> list[str]:
 
 def replay_run(automaton: Data, numbers: list[int]) -> list[str]:
     """What a run of an automaton reads, if it accepts."""
-    state, stack = automaton["start"], automaton["stack"][::-1]
-    read: list[str] = []
+    state, stack, read = automaton["start"], automaton["stack"][::-1], list[str]()
     for at in numbers:
         source, step, popped, target, pushed = automaton["transitions"][at]
         must_hold(source == state, f"transition {at} does not start in {state!r}")
@@ -171,13 +171,13 @@ def as_automaton(grammar: Data) -> Data:
     return {"start": 0, "stack": [grammar["start"]], "accepting": [0], "transitions": rows}
 
 
-def may_end(state: tuple[Any, ...], parts: list[Data], counted: list[Data]) -> bool:
+def may_end(state: State, parts: list[Data], counted: list[Data]) -> bool:
     """Whether a plan may end in a state of all together."""
     enough = all(q >= read_number(one.get("at_least", 0)) for q, one in zip(state[len(parts) :], counted, strict=True))
     return enough and all(q in one["accepting"] for q, one in zip(state, parts))
 
 
-def list_moves(state: tuple[Any, ...], parts: list[Data], counted: list[Data]) -> Iterator[tuple[Any, ...]]:
+def list_moves(state: State, parts: list[Data], counted: list[Data]) -> Iterator[tuple[Any, ...]]:
     """What can be done in a state of all together: (step, popped, state after it, pushed)."""
     for at, constraint in enumerate(parts[1:], 1):
         silent = [target for source, step, target in constraint["transitions"] if source == state[at] and step is None]

@@ -213,7 +213,7 @@ def _compile_constraint(pda: PDA, place: int) -> dict[str, JSON]:
     }
 
 
-def write_exact(amount: Fraction | int) -> JSON:
+def write_exact(amount: Fraction | int) -> int | str:
     """A number as JSON, exactly."""
     return int(amount) if Fraction(amount).denominator == 1 else str(Fraction(amount))
 
