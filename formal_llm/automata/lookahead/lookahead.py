@@ -161,8 +161,8 @@ class Lookahead(Drawable):
         self._counted = self.automaton if isinstance(self.automaton, LimitedAutomaton) else None
         self._selecting = self.automaton if isinstance(self.automaton, HasSelections) else None
         self._classing = self.automaton if isinstance(self.automaton, HasClasses) else None
-        #: The searches of pushdown automata; None for other automata and for products of a grammar and a constraint, such
-        #: as a clock, that would take too long to look through beforehand. Those have the plain one.
+        #: The searches of pushdown automata; None for other automata, and for products of a grammar and a constraint
+        #: (such as a clock) that would take too long to look through beforehand. Those have the plain one.
         self._search: CompletionSearch | None = None
         if self.pda is not None:
             counters = self._counted.counters if self._counted is not None else Counters(())
