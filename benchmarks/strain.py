@@ -75,15 +75,20 @@ def main() -> None:
     if given.run:
         print(json.dumps(cases[given.run].measure()))
         return
+    slow = asked = 0.0
     checkouts = [*([given.against.resolve()] if given.against else []), ROOT]
     table = Table("case", "aim", *(["before"] if given.against else []), "now", title="The engine under strain")
     for name, case in cases.items():
         if given.only and not any(word in name for word in given.only):
             continue
-        figures = [shown(measured(name, checkout, given.seconds)) for checkout in checkouts]
+        found = [measured(name, checkout, given.seconds) for checkout in checkouts]
+        slow += float(found[-1].get("over 80 ms", 0))
+        asked += float(found[-1].get("questions", 0))
+        figures = [shown(one) for one in found]
         print(name, case.aim, *figures, sep=" | ", file=sys.stderr, flush=True)
         table.add_row(name, case.aim, *figures)
     Console(width=180).print(table)
+    print(f"{slow:,.0f} of {asked:,.0f} questions took more than 80 ms")
 
 
 if __name__ == "__main__":

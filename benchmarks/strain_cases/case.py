@@ -36,3 +36,9 @@ def spread(times: Iterable[float]) -> dict[str, float | str]:
     """The median and the worst of some times."""
     found = list(times)
     return {"p50": statistics.median(found), "worst": max(found)}
+
+
+def spread_of_questions(times: list[float]) -> dict[str, float | str]:
+    """The :func:`spread` of what questions took, and how many took longer than they may."""
+    slow = sum(time > 80 for time in times)
+    return {**spread(times), "over 80 ms": float(slow), "questions": float(len(times))}

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 from time import process_time
 
-from benchmarks.strain_cases.case import Case, milliseconds, spread
+from benchmarks.strain_cases.case import Case, milliseconds, spread_of_questions
 from formal_llm import CFG, PDA, Budget, Lookahead, Planner
 from formal_llm.errors import BudgetExceeded, NoValidPlan
 
@@ -51,7 +51,7 @@ def walked(planner: Planner, questions: int, seed: int = 0) -> dict[str, float |
     verdicts = getattr(walk.usage, "verdicts", None)
     told = {"asked": float(walk.usage.questions), "wasted": float(walk.usage.wasted)}
     unknown = {} if verdicts is None else {"unknown": float(verdicts.unknown)}
-    return {**found, **(spread(times) if times else {}), **told, **unknown}
+    return {**found, **(spread_of_questions(times) if times else {}), **told, **unknown}
 
 
 def minutes(least: int, most: int | None, tools: int, steps: int) -> dict[str, float | str]:

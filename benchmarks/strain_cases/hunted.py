@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from benchmarks.hunting.rules import problem
-from benchmarks.strain_cases.case import Case, milliseconds, spread
+from benchmarks.strain_cases.case import Case, milliseconds, spread_of_questions
 from formal_llm import CFG, Budget, Planner, RandomLLM
 from formal_llm.errors import InvalidAnswer
 from formal_llm.planning.checking.verify import Verifier
@@ -38,7 +38,7 @@ def _asked(family: str, settings: dict[str, int], questions: int) -> dict[str, f
     while len(answers) < questions and (question := walk.question) is not None:
         outlooks.append(milliseconds(lambda: question.outlook))  # called at once
         answers.append(milliseconds(partial(walk.answer, llm.choose(question))))
-    return {"outlook worst": max(outlooks), **spread(answers)}
+    return {"outlook worst": max(outlooks), **spread_of_questions(answers)}
 
 
 def _checked() -> dict[str, float | str]:

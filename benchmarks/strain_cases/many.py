@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.strain_cases.case import Case, milliseconds, spread
+from benchmarks.strain_cases.case import Case, milliseconds, spread_of_questions
 from formal_llm import CFG, Planner
 
 
@@ -14,7 +14,7 @@ def _asked(cfg: CFG) -> dict[str, float | str]:
         starts.append(milliseconds(lambda: planner.start("one of many")))  # noqa: B023  # called at once
         walk = planner.start("one of many")
         times.append(milliseconds(lambda: walk.question and walk.question.prompt))  # noqa: B023
-    return {**spread(times), "start": min(starts)}
+    return {**spread_of_questions(times), "start": min(starts)}
 
 
 def alternatives() -> dict[str, float | str]:

@@ -48,7 +48,8 @@ def test_where_there_is_no_plan_that_is_proved(tmp_path: Path, rules: str) -> No
 
 def test_what_was_found_by_search_is_told(tmp_path: Path) -> None:
     (tmp_path / "r.cfg").write_text("S -> a a S | b\n", encoding="utf-8")
-    done = run(str(tmp_path / "r.cfg"), "--certificate", str(tmp_path / "proof"), "--require", "a=3", "--limit", "a=3")
+    bounds = ("--require", "a=20001", "--limit", "a=20001")
+    done = run(str(tmp_path / "r.cfg"), "--certificate", str(tmp_path / "proof"), *bounds)
     assert done.exit_code == 1
     assert "found by search" in done.stderr
     code, said = checked(tmp_path / "proof")

@@ -119,7 +119,7 @@ class FlowGrammar:
         self._known = 0
         #: The symbols without a completion, limits aside.
         self._dead: set[int] = set()
-        self._table = Tabulation(pda, _keep_state)
+        self.table = Tabulation(pda, _keep_state)
         self._open, self._open_at = False, -1
         self._exits: dict[tuple[State, str | None], list[State]] = {}
         self._chains: dict[tuple[State, tuple[str | None, ...]], dict[State, list[tuple[Key, ...]]]] = {}
@@ -129,7 +129,7 @@ class FlowGrammar:
         self.limited = frozenset(counters.need)
         self._banned = {name for name in self.limited if not counters.can_afford(name, counters.remaining)}
         stacked = [factor for factor in pda.factors if factor.uses_stack] if len(pda.states) >= _MANY_STATES else []
-        self.has_whole_stacks = bool(stacked) and has_few_configurations(stacked[0])
+        self.has_whole_stacks = bool(stacked) and _has_few_configurations(stacked[0])
 
     # -- symbols and their ways ---------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class FlowGrammar:
         """The states in which ``symbol`` can be gone, limits aside."""
         found = self._exits.get((state, symbol))
         if found is None:
-            found = self._exits[state, symbol] = [target for target, _ in self._table.find_exits(state, symbol)]
+            found = self._exits[state, symbol] = [target for target, _ in self.table.find_exits(state, symbol)]
         return found
 
     def get_symbol(self, state: State, top: str | None, target: State) -> FlowSymbol:
@@ -150,7 +150,7 @@ class FlowGrammar:
 
     def may_accept(self, state: State, top: str | None) -> bool:
         """Whether the run can accept before ``top`` is popped, limits aside."""
-        return self._table.may_accept(state, top)
+        return self.table.may_accept(state, top)
 
     @property
     def has_open_symbols(self) -> bool:
@@ -158,7 +158,7 @@ class FlowGrammar:
         if self.has_whole_stacks:
             return True
         if self._open_at != len(self.symbols):
-            self._open, self._open_at = self._table.has_open_calls, len(self.symbols)
+            self._open, self._open_at = self.table.has_open_calls, len(self.symbols)
         return self._open
 
     def target_states(self, state: State, top: str | None) -> list[State]:
@@ -238,6 +238,7 @@ class FlowGrammar:
         while self._known < len(self.symbols):
             symbol = self.symbols[self._known]
             self._known += 1
+            self.table.take_room()
             symbol.ways = tuple([way for _, way in self._find_ways(symbol.key)])
         self._chains.clear()
         new = self.symbols[first:]
@@ -426,7 +427,7 @@ class FlowGrammar:
         return found
 
 
-def has_few_configurations(pda: PDA) -> bool:
+def _has_few_configurations(pda: PDA) -> bool:
     """Whether an automaton can be in few configurations only, whatever it reads."""
     start = pda.start()
     found, todo = {start}, [start]

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol, cast, runtime_checkable
 
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.lookahead.flow import has_few_configurations
 from formal_llm.automata.models.automaton import Automaton, Configuration, M, make_fingerprint
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
@@ -213,15 +212,9 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
 
 
 def count_clock_states(source: Source) -> int:
-    """About how many states a lookahead has to distinguish because of a clock; 0 without one.
-
-    A recursive grammar has them for each pair of moments.
-    """
+    """About how many states a clock has in a lookahead; 0 without one."""
     automaton, limits = _automaton_and_limits(source)
-    if not limits.times or not isinstance(automaton, PDA):
-        return 0
-    moments = count_moments(automaton, limits.times)
-    return moments if not automaton.uses_stack or has_few_configurations(automaton) else moments**2
+    return count_moments(automaton, limits.times) if limits.times and isinstance(automaton, PDA) else 0
 
 
 def _automaton_and_limits(source: object) -> tuple[SourceAutomaton, Limits]:

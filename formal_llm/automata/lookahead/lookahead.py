@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -117,6 +118,8 @@ _COUNTED_STATES = 100_000
 _SAMPLERS = 4
 #: The tries that a lower bound may cost by default: a twentieth of a second.
 _LITTLE_WORK = 4_000
+#: The symbols of a product's flow grammar, with the states in which they are popped, that take about a second to find.
+_ROOM = 25_000
 
 
 class Lookahead(Drawable):
@@ -135,8 +138,8 @@ class Lookahead(Drawable):
         pda: the same, where it is a PDA; else None.
         automaton: what runs: the automaton with counters around it where it has limits. Configurations are of this one.
         max_states, solver: as given.
-        work: what queries may cost: ``with lookahead.work.within(0.05): ...`` bounds those inside.
-
+        work: what queries may cost: ``with lookahead.work.limit_seconds(0.05): ...`` bounds those inside.
+        made: what making it took, in tries.
         guarantee: ``"some"``: a completion is one for some answers of the world, where it decides anything.
 
     Everything found is remembered, so one Lookahead serves all plans over its automaton; a copy, or what is read back
@@ -153,31 +156,32 @@ class Lookahead(Drawable):
         self.pda = self.source if isinstance(self.source, PDA) else None
         self.automaton = add_counters(self.source)
         self.max_states, self.solver = max_states, solver
+        self.made = 0
         self._samplers: dict[int | None, Sampler] = {}
         self._counted = self.automaton if isinstance(self.automaton, LimitedAutomaton) else None
         self._selecting = self.automaton if isinstance(self.automaton, HasSelections) else None
         self._classing = self.automaton if isinstance(self.automaton, HasClasses) else None
-        #: The searches of pushdown automata; None for other automata, which have the plain one.
+        #: The searches of pushdown automata; None for other automata, and for products of a grammar and a constraint
+        #: (such as a clock) that would take too long to look through beforehand. Those have the plain one.
         self._search: CompletionSearch | None = None
         if self.pda is not None:
             counters = self._counted.counters if self._counted is not None else Counters(())
-            self._search = CompletionSearch(FlowGrammar(self.pda, counters), max_states, solver=solver)
-            self._shortest = ShortestSearch(self._search)
-            self.work: WorkBudget = self._search.work
-        else:
+            grammar = FlowGrammar(self.pda, counters)
+            grammar.table.room = _ROOM if len(self.pda.factors) > 1 else INFINITE
+            with suppress(Undecided):
+                self._search = CompletionSearch(grammar, max_states, solver=solver)
+                self._shortest = ShortestSearch(self._search)
+            grammar.table.room = INFINITE
+            self.made = MADE * len(grammar.symbols)
+        if self._search is None:
             self._plain = PlainSearch[Any, Any](self.automaton, max_states)
-            self.work = self._plain.work
+        self.work: WorkBudget = self._plain.work if self._search is None else self._search.work
 
     def __repr__(self) -> str:
         return f"<Lookahead over {self.source!r}>"
 
     def __reduce__(self) -> tuple[Callable[[Source], Lookahead], tuple[Source]]:
         return partial(Lookahead, max_states=self.max_states, solver=self.solver), (self.source,)
-
-    @property
-    def made(self) -> int:
-        """What making it took, in tries."""
-        return 0 if self._search is None else MADE * len(self._search.grammar.symbols)
 
     @property
     def lacks_solver(self) -> bool:
@@ -304,7 +308,8 @@ class Lookahead(Drawable):
         An upper set: of the limits only those that are used up are looked at, without ``limits`` not even those.
         """
         if self._search is None:
-            return dict.fromkeys(self._plain.reachable_terminals(configuration), 0)
+            known = self._plain.reachable_terminals(configuration) if self.pda is None else self.pda.terminals
+            return dict.fromkeys(known, 0)
         (state, stack), remaining, _ = self._split_configuration(configuration)
         found = self._search.demands.detours_of_stack(state, stack)
         need, guard = self._search.counters.need, self._search.counters.guard

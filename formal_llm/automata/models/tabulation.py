@@ -11,11 +11,13 @@ to know which stack symbols can be completed at all (:mod:`formal_llm.automata.l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container
 from typing import NamedTuple, Protocol
 
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.transition import Transition
+from formal_llm.errors import Undecided
 
 #: Where the work on one stack symbol begins: (state, symbol on top or None for the empty stack, position).
 StackCall = tuple[State, str | None, int]
@@ -57,11 +59,15 @@ class Tabulation:
 
     Args:
         advance: the position after reading a terminal at a position, None where it cannot be read there.
+
+    Attributes:
+        room: how much more may be found (:meth:`take_room`); infinite where left as it is.
     """
 
     def __init__(self, pda: TabulatedAutomaton, advance: Callable[[str, int], int | None]) -> None:
         self._pda = pda
         self._advance = advance
+        self.room = math.inf
         self._exits: dict[StackCall, dict[Exit, None]] = {}
         self._waiting: dict[StackCall, list[_Frame]] = {}
         #: The callers that have nothing left to pop after a call: its exits are theirs.
@@ -73,6 +79,12 @@ class Tabulation:
         self._seen: set[tuple[_Frame, State, int]] = set()
         #: Every (state, position) that some run gets to, whatever the stack.
         self.reached: set[Exit] = set()
+
+    def take_room(self) -> None:
+        """Take note that one more exit, or something else of that size, was found; Undecided where there is no room."""
+        self.room -= 1
+        if self.room < 0:
+            raise Undecided("there are too many pairs of states")
 
     def find_exits(self, state: State, symbol: str | None, position: int = 0) -> dict[Exit, None]:
         """All (state, position) in which ``symbol`` can be gone from the stack, in the order they were found."""
@@ -165,6 +177,7 @@ class Tabulation:
             found = self._exits[call]
             if exit_ not in found:
                 found[exit_] = None
+                self.take_room()
                 for waiting in self._waiting[call]:
                     self._add_frame(waiting, *exit_)
                 calls += self._ending[call]

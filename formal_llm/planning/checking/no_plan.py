@@ -5,7 +5,9 @@ the automaton accepts costs more (Farkas' lemma, over the runs of the automaton)
 The prices are multipliers of the limits. They are looked for by cutting planes (Kelley 1960): under some multipliers
 the cheapest word is found, and where it costs no more than the limits allow, the next multipliers must price it higher.
 
-Not everything has such a proof: that no sum of 2s is 5 is no linear argument. Then the certificate states that.
+Not everything has such a proof: that no sum of 2s is 5 is no linear argument. What a search finds has another one: sums
+so far become a part of the states, and that what is left accepts nothing is written down, state by state. Where the
+states are too many for that, the certificate states it.
 """
 
 from __future__ import annotations
@@ -17,9 +19,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from formal_llm.automata import Limits, Lookahead, Source
 from formal_llm.errors import AutomatonError, Undecided
-from formal_llm.planning.checking.certificate_checker import as_automaton, list_moves
+from formal_llm.planning.checking.certificate_checker import as_automaton, list_moves, may_end
 from formal_llm.planning.json_data import JSON
-from formal_llm.planning.plans.certificates import compiled_rules, pda_of, write_claim_head
+from formal_llm.planning.plans.certificates import compiled_rules, pda_of, write_claim_head, write_exact
 
 #: Bounds on the search for a proof: rows of the automaton, rows that are looked at, turns of relaxing before a price is
 #: taken to have no end, multipliers that are tried, steps of the simplex method.
@@ -36,7 +38,8 @@ def no_plan_certificate(rules: Source, limits: Limits | None = None, *, max_stat
     """The certificate that nothing follows the rules, as JSON data; see :mod:`formal_llm.planning.plans.certificates`.
 
     Its ``how`` is ``"reachability"`` where the automaton accepts nothing, ``"linear"`` where the limits have to be
-    added up, and ``"search"`` where there is no short proof: then there is nothing to check in it.
+    added up, ``"counting"`` where sums have to be followed through all runs, and ``"search"`` where that is too much:
+    then there is nothing to check in it.
 
     Args:
         rules: a grammar, flowchart, behaviour, automaton, or a product.
@@ -49,15 +52,30 @@ def no_plan_certificate(rules: Source, limits: Limits | None = None, *, max_stat
     """
     pda = pda_of(rules, limits)
     head = write_claim_head(pda, "no plan")
-    proof = _PriceTable(compiled_rules(pda)).find_proof()
-    if proof is None:
-        verdict = Lookahead(pda, max_states=max_states).completable()
-        if verdict.value == "yes":
-            raise AutomatonError("there is a plan that follows these rules")
-        if verdict.value == "unknown":
-            raise Undecided(f"whether there is a plan was not decided: {verdict.how}")
-        return {**head, "how": "search"}
-    return {**head, **proof}
+    compiled: Any = compiled_rules(pda)
+    proof = _PriceTable(compiled).find_proof()
+    if proof is not None:
+        return {**head, **proof}
+    verdict = Lookahead(pda, max_states=max_states).completable()
+    if verdict.value == "yes":
+        raise AutomatonError("there is a plan that follows these rules")
+    for counted in _choose_counted(compiled["limits"]):
+        proof = _PriceTable(compiled, counted).find_proof()
+        if proof is not None:
+            return {**head, **proof, "how": "counting"}
+    if verdict.value == "unknown":
+        raise Undecided(f"whether there is a plan was not decided: {verdict.how}")
+    return {**head, "how": "search"}
+
+
+def _choose_counted(limits: Sequence[Any]) -> Iterator[list[int]]:
+    """The limits to follow through all runs, by number: those of each sum with both bounds by itself, then all."""
+    for at, one in enumerate(limits):
+        both = [n for n, other in enumerate(limits[:at]) if other["weights"] == one["weights"]]
+        if both:
+            yield [*both, at]
+    if limits:
+        yield list(range(len(limits)))
 
 
 class _PopRow(NamedTuple):
@@ -73,8 +91,8 @@ class _PopRow(NamedTuple):
 class _PriceTable:
     """The rows of compiled rules, and the cheapest words over them."""
 
-    def __init__(self, rules: Any) -> None:
-        self._rules = rules
+    def __init__(self, rules: Any, counted: Sequence[int] = ()) -> None:
+        self._rules, self._counted = rules, list(counted)
         self._base = rules["automaton"] if "automaton" in rules else as_automaton(rules["grammar"])
         self._limits = rules["limits"]
         # Of each limit all numbers are scaled to whole ones; a lower limit counts negatively.
@@ -105,19 +123,19 @@ class _PriceTable:
 
     def _build_rows(self) -> list[_PopRow] | None:
         """All rows; None where they are too many."""
-        constraints = self._rules["constraints"]
-        parts = [self._base, *constraints]
-        place = {tuple(one["start"] for one in parts): 0}
+        parts = [self._base, *self._rules["constraints"]]
+        counted = [self._limits[number] for number in self._counted]
+        place = {(*(one["start"] for one in parts), *[0] * len(counted)): 0}
         named = {*self._base["stack"], *(name for t in self._base["transitions"] for name in (t[2], *t[4]))} - {None}
         every: list[str | None] = [*sorted(named), None]
         rows: list[_PopRow] = []
         todo = list(place)
         for state in todo:
             here = place[state]
-            if all(q in one["accepting"] for q, one in zip(state, parts, strict=True)):
+            if may_end(state, parts, counted):
                 ends = [None] if "grammar" in self._rules else every
                 rows += [_PopRow(here, symbol, self._nothing, -1, ()) for symbol in ends]
-            for step, popped, target, pushed in list_moves(state, self._base, constraints):
+            for step, popped, target, pushed in list_moves(state, parts, counted):
                 uses = self._uses[step] if step is not None else self._nothing
                 if uses is None:
                     continue
@@ -174,12 +192,15 @@ class _PriceTable:
         prices: Prices = {}
         assert self._rows is not None
         changed, turn = True, 0
-        while changed and self._work <= _WORK:
+        while changed:
             changed, turn = False, turn + 1
             self._work += len(self._rows)
             for row in self._rows:
+                if self._work > _WORK:
+                    return prices
                 price = sum(m * used for m, used in zip(multipliers, row.uses, strict=True))
                 for end, (value, uses) in _price_stack({row.target: (price, row.uses)}, row.pushed, prices).items():
+                    self._work += 1
                     known = prices.setdefault((row.state, row.symbol), {})
                     if end in known and value >= known[end][0]:
                         continue
@@ -200,7 +221,10 @@ class _PriceTable:
             for end, (value, _) in ends.items()
         ]
         scaled = [multiplier * scale for multiplier, scale in zip(multipliers, self._scales, strict=True)]
-        return {"how": how, "multipliers": scaled, "states": [list(state) for state in self.states], "prices": rows}
+        base = len(self._rules["constraints"]) + 1
+        states = [[*one[:base], *(write_exact(total) for total in one[base:])] for one in self.states]
+        counted = {"counted": self._counted} if self._counted else {}
+        return {"how": how, **counted, "multipliers": scaled, "states": states, "prices": rows}
 
 
 def _read_bound(limit: Any) -> Fraction:

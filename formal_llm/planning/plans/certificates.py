@@ -115,7 +115,7 @@ def certificate(
         "run": RunNumbers(pda, base).number_moves(made),
         "constraints": [_find_constraint_run(constraint, word) for constraint in constraints],
         "sums": [
-            _write_exact(sum(weights.get(step, Fraction(0)) for step in word)) for _, weights, _, _ in _list_limits(pda)
+            write_exact(sum(weights.get(step, Fraction(0)) for step in word)) for _, weights, _, _ in _list_limits(pda)
         ],
     }
 
@@ -195,8 +195,8 @@ def _compile_rules(pda: PDA) -> dict[str, JSON]:
     rules["limits"] = [
         {
             "name": name,
-            "weights": {step: _write_exact(weight) for step, weight in weights.items()},
-            kind: _write_exact(edge),
+            "weights": {step: write_exact(weight) for step, weight in weights.items()},
+            kind: write_exact(edge),
         }
         for name, weights, kind, edge in _list_limits(pda)
     ]
@@ -213,7 +213,7 @@ def _compile_constraint(pda: PDA, place: int) -> dict[str, JSON]:
     }
 
 
-def _write_exact(amount: Fraction | int) -> JSON:
+def write_exact(amount: Fraction | int) -> int | str:
     """A number as JSON, exactly."""
     return int(amount) if Fraction(amount).denominator == 1 else str(Fraction(amount))
 

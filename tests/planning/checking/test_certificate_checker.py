@@ -325,6 +325,19 @@ def moves_of(rules: dict[str, Any], state: tuple[Any, ...], stack: tuple[str, ..
                 yield step, (target, *end), after
 
 
+def count_as_constraint(limit: dict[str, Any]) -> dict[str, Any]:
+    """The sum so far, by halves, as an automaton: within an upper bound, and up to a lower one."""
+    most, least = limit.get("at_most"), limit.get("at_least")
+    values = [Fraction(half, 2) for half in range(2 * (most if least is None else least) + 1)]
+    rows = [
+        [value, step, value + weight if least is None else min(value + weight, Fraction(least))]
+        for value in values
+        for step in "abST"
+        if (weight := Fraction(limit["weights"].get(step, 0))) + value <= (most if least is None else 99)
+    ]
+    return {"start": Fraction(0), "accepting": values if least is None else values[-1:], "transitions": rows}
+
+
 def start_of(rules: dict[str, Any]) -> tuple[Any, ...]:
     return (0 if "grammar" in rules else rules["automaton"]["start"], *(one["start"] for one in rules["constraints"]))
 
@@ -391,15 +404,19 @@ def test_a_proof_that_there_is_no_plan_is_taken_exactly_where_its_prices_prove_i
         rng = random.Random(seed)
         rules = random_rules(rng)
         multipliers = [rng.choice([0, 1, 2]) for _ in rules["limits"]]
-        states, table = prices_of(rules, multipliers)
+        counted = [number for number, _ in enumerate(rules["limits"]) if rng.random() < 0.4]
+        counters = [count_as_constraint(rules["limits"][number]) for number in counted]
+        followed = {**rules, "constraints": [*rules["constraints"], *counters]}
+        states, table = prices_of(followed, multipliers)
+        base = 1 + len(rules["constraints"])
         rows = [
             [at, symbol, end, None if price == float("-inf") else str(price)]
             for (at, symbol), ends in table.items() for end, price in ends.items()
         ]  # fmt: skip
         certificate = {
             "format": "formal_llm.certificate/1", "rules": claimed_for(rules), "claim": "no plan", "how": "linear",
-            "multipliers": [m or rng.choice([0, -1]) for m in multipliers], "states": [list(one) for one in states],
-            "prices": rows,
+            "multipliers": [m or rng.choice([0, -1]) for m in multipliers], "prices": rows, "counted": counted,
+            "states": [[*one[:base], *map(str, one[base:])] for one in states],
         }  # fmt: skip
         # The start's whole stack, then the end of it.
         stack = [rules["grammar"]["start"]] if "grammar" in rules else rules["automaton"]["stack"]

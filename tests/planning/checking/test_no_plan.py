@@ -43,8 +43,15 @@ def summed(limits: Limits, *rows: tuple[str, dict[str, float]], text: str = "S -
                 ("a", {"k": 9, "n": 1}), ("b", {"k": 8, "n": 1}), ("c", {"k": 2, "n": 1})), "linear"),
         (summed(Limits({}, {"a": 3, "b": 4}, sums=(SumLimit("k", at_most=10.5), SumLimit("m", at_most=10.5))),
                 ("a", {"k": 2, "m": 1}), ("b", {"k": 1, "m": 2})), "linear"),
-        # No sum of 2s is 5: true, and no linear argument.
-        (summed(Limits(sums=(SumLimit("k", 5, 5),)), ("a", {"k": 2}), text="S -> a S | c"), "search"),
+        # No sum of 2s is 5: true, and no linear argument. Of the large ones there are too many sums to write down.
+        (summed(Limits(sums=(SumLimit("k", 5, 5),)), ("a", {"k": 2}), text="S -> a S | c"), "counting"),
+        (summed(Limits(sums=(SumLimit("k", 3.5, 3.5),)), ("a", {"k": 1}), ("b", {"k": 2}), text="S -> S a | a S b | c"),
+         "counting"),
+        (summed(Limits({"a": 1, "b": 1}, sums=(SumLimit("k", 5, 5), SumLimit("m", at_most=9))),
+                ("a", {"k": 2}), ("b", {"k": 4, "m": 1})), "counting"),
+        (summed(Limits(sums=(SumLimit("k", 7, 7),)), ("a", {"k": 2}), ("b", {"k": 4}))
+         & constraint("(eventually b)", ABC), "counting"),
+        (summed(Limits(sums=(SumLimit("k", 10**5 + 1, 10**5 + 1),)), ("a", {"k": 2}), text="S -> a S | c"), "search"),
     ],
 )  # fmt: skip
 def test_why_there_is_no_plan_is_proved_or_told_to_be_by_search(rules: Any, how: str) -> None:

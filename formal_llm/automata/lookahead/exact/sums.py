@@ -156,8 +156,6 @@ _EACH, _ROWS, _MOST_ROWS, _HALF_BITS = 4, 25, 1 << 19, 60
 _MATCHES, _FOUND, _GROUPS = 1 << 14, 4096, 16
 #: How often chance fixes choices, the most bits that are left to a half then, and how often one choice is changed.
 _TRIALS, _CORE_BITS, _CHANGES = 6, 15, 60
-#: The most of the totals that a quarter comes to.
-_PART = 0.3
 #: How many times more rows than there is room for are made before bounds shorten them.
 _GROWTH = 4
 #: The numbers that trying all changes looks at in one try.
