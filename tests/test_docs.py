@@ -10,8 +10,8 @@ What a block is, the first word behind its fence says:
 - ``mermaid``: a flowchart, ``pda``: an automaton; with ``wrong`` it must be refused.
 - ``toml``: must parse. ``bash``: installing and setting keys, not run. ``text``: for the eye.
 
-A block whose first line is ``# file: NAME`` (``%% file: NAME`` in a flowchart) is written to a temporary folder,
-where all blocks after it find it. So are the files of a folder of the repository that a page names:
+A block whose first line is ``# file: NAME`` (``%% file: NAME`` in a flowchart) is written, without that line, to a
+temporary folder, where all blocks after it find it. So are the files of a folder of the repository that a page names:
 ``<!-- folder: examples/access -->``.
 """
 
@@ -101,7 +101,7 @@ def write_file(block: Block, folder: Path) -> None:
     if name is not None:
         path = folder / name[1]
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(block.text, encoding="utf-8")
+        path.write_text(block.text.partition("\n")[2], encoding="utf-8")
 
 
 def copy_folder(page: Path, folder: Path) -> None:

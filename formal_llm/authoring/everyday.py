@@ -35,7 +35,8 @@ _NOT_READ = (
             r"(?:working |business )?(?:seconds|minutes?|hours?|days?|weeks?|months?|years?)\b|"
             r"\b\d{1,2}(?::\d\d)? ?(?:am|pm)\b"
         ),
-        "sentences have no clock; a grammar has (%gap, %deadline, %window), and so have rules for tool calls (within)",
+        "sentences have no clock; leave this one out, and add to the written file how long steps take, "
+        "(:numbers (time 15min)), and how long all may take, %limit time <= 3h; grammars also have %gap and %deadline",
     ),
     (
         re.compile(r"\bUNREAD (?:the(?! same)|an?|it|you|we|they|\w+ing)\b"),

@@ -235,4 +235,6 @@ def _guess_mistake(source: SourceText, place: Place) -> str | None:
     if word.startswith("%"):
         near = did_you_mean(word, [*DIRECTIVES, "%empty"])
         return f"did you mean {near}?" if near else f"directives are {', '.join(DIRECTIVES)}"
+    if re.fullmatch(r"(?:[^\s.]+\s+){3,}[^\s.]+\.(?:\s.*)?", line.strip()):
+        return "if these are sentences, make rules of them first: formal-llm author @FILE --out rules.agent"
     return None
