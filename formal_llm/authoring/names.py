@@ -15,6 +15,8 @@ from formal_llm.automata.languages.spelling import are_related_words, singulariz
 #: The maximum number of words of a name.
 MOST_WORDS = 6
 _SMALL = frozenset("of to for from in on at by with and or it its".split())  # noqa: SIM905
+#: Pairs of such words that make two names opposites: ``switch_on`` and ``switch_off``.
+_OPPOSITES = ({"on", "off"}, {"in", "out"}, {"up", "down"})
 _ARTICLES = frozenset({"the", "a", "an", "your", "our", "my", "their", "any"})
 #: Words before a name that specify which of its occurrences are meant.
 _WHICH = frozenset({"any", "every", "each", "all", "some", "another", "two", "2"})
@@ -123,8 +125,10 @@ def find_similar(names: Iterable[str]) -> list[tuple[str, str]]:
     pairs: dict[frozenset[str], tuple[str, str]] = {}
     for short, long in permutations(words, 2):
         of_other = words[long]
-        if len(words[short]) <= len(of_other) and all(
-            any(are_related_words(a, b) for b in of_other) for a in words[short]
+        if (
+            len(words[short]) <= len(of_other)
+            and all(any(are_related_words(a, b) for b in of_other) for a in words[short])
+            and set(short.split("_")) ^ set(long.split("_")) not in _OPPOSITES
         ):
             pairs.setdefault(frozenset((short, long)), (short, long))
     return list(pairs.values())

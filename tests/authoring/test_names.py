@@ -80,3 +80,4 @@ def test_names_that_may_be_one_step_are_found_by_their_words() -> None:
     assert find_similar(["notify_customer", "notify_customer_by_email"]) and not find_similar(
         ["open_door", "close_door"]
     )
+    assert not find_similar(["switch_on_power", "switch_off_power", "check_in", "check_out"])
