@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.cli import options
 from formal_llm.cli.console import command, err, print_text
 from formal_llm.cli.sources import load, naming_place, plan_text
@@ -58,7 +59,10 @@ def verify(
     """Verify a plan."""
     loaded = load(source, set_, constraint, None if order is None else order.value, process=process, final=final)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
-    verifier = Verifier(rules, limits, max_states=max_states)
+    own = (
+        loaded.rules if isinstance(loaded.rules, Behaviour) and rules is loaded.source else rules
+    )  # its parts have names
+    verifier = Verifier(own, limits, max_states=max_states)
     with naming_place(plan):
         verdict = verify_text(plan_text(plan), verifier, order=loaded.wording.order, strict=strict)
     for skipped in verdict.skipped:

@@ -140,6 +140,11 @@ class Behaviour(PickledByFields, Written, Drawable):
         last = self.formula.parts[-1] if isinstance(self.formula, Next) else self.formula
         return isinstance(last, Repeated)
 
+    def describe_part(self, part: Formula) -> str:
+        """What messages call a part of the formula: the comment above it, or the part itself."""
+        comment = self.comments.get(part.pretty(6), Comment())
+        return " ".join(line.lstrip("#; ") for line in comment.above) or str(part)
+
     # -- as an automaton ----------------------------------------------------------------------------------------
 
     @cached_property

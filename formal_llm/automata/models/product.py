@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from functools import reduce
+from math import prod
 
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.dfa import finite_pda, minimal_dfa
+from formal_llm.automata.models.formula import EVERYTHING, And
 from formal_llm.automata.models.pda import PDA, intersect_languages
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.models.transition import Transition
@@ -135,6 +138,28 @@ def _merge_symbols(one: Symbol | None, other: Symbol | None) -> Symbol:
 def constrained(pda: PDA, constraints: Iterable[PDA]) -> PDA:
     """``pda`` with every constraint on top."""
     return reduce(product, constraints, pda)
+
+
+#: A conjunction whose parts have more states, multiplied, is not split.
+_SPLIT = 50_000
+
+
+def split_conjunction(behaviour: Behaviour) -> PDA:
+    """The allowed sequences of a behaviour as a product with a constraint for each part of its conjunction.
+
+    So messages can name the part that is broken: by the comment above it, or by its formula. Where there is no
+    conjunction, or its parts have too many states, it is the behaviour's own automaton.
+    """
+    parts = behaviour.formula.parts if isinstance(behaviour.formula, And) else ()
+    dfas = [minimal_dfa(part, behaviour.states) for part in parts]
+    if not dfas or prod(len(dfa.table) for dfa in dfas) > _SPLIT:
+        return behaviour.pda
+    everything = minimal_dfa(EVERYTHING, behaviour.states)
+    base, *constraints = (
+        finite_pda(dfa, name=name, symbols=behaviour.symbols, alphabet=behaviour.states)
+        for dfa, name in zip([everything, *dfas], [behaviour.name, *map(behaviour.describe_part, parts)], strict=True)
+    )
+    return constrained(base, constraints).with_limits(behaviour.limits)
 
 
 @intersect_languages.register(CFG)

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.behaviour import ENV_INPUT, WORLD, Behaviour, BehaviourState
-from formal_llm.automata.models.formula import Formula, quote_name
+from formal_llm.automata.models.formula import And, Formula, quote_name
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, format_amount, read_amount
 from formal_llm.automata.models.symbols import Symbol, quote_text
@@ -265,7 +265,13 @@ def write_behaviour(behaviour: Behaviour) -> str:
     if behaviour.limits:
         lines.append(write_line(f"(:limits {' '.join(map(quote_text, _limit_lines(behaviour)))})", 2, "(:limits"))
     formula = behaviour.formula.pretty(4)
-    lines += [write_line("(:behavior", 2, "(:behavior"), write_line(formula, 4, formula, "))")]
+    lines.append(write_line("(:behavior", 2, "(:behavior"))
+    parts = [part.pretty(6) for part in behaviour.formula.parts]
+    if isinstance(behaviour.formula, And) and any(part in behaviour.comments for part in parts):
+        lines.append(write_line("(and", 4, formula))
+        lines += [write_line(part, 6, part, ")))" * (n == len(parts))) for n, part in enumerate(parts, 1)]
+    else:
+        lines.append(write_line(formula, 4, formula, "))"))
     return "\n".join(add_outer_comments(lines, behaviour.comments)) + "\n"
 
 
@@ -295,9 +301,24 @@ def _find_anchors(behaviour: Behaviour, definition: Expression) -> list[tuple[in
                 key = _write_state(behaviour.states[first.text])
             elif name == ":behavior":
                 key = behaviour.formula.pretty(4)
-            found.append((item.place, key))
-            found += [(Place(line, 0), key) for line in range(item.place.line + 1, _last_line(item) + 1)]
+            parts = item.items[1:] if isinstance(item, SList) else ()
+            if (
+                name == ":behavior"
+                and isinstance(behaviour.formula, And)
+                and len(parts) == len(behaviour.formula.parts)
+            ):
+                found.append((item.place, key))
+                for part, formula in zip(parts, behaviour.formula.parts, strict=True):
+                    found += _list_lines(part, formula.pretty(6))
+            else:
+                found += _list_lines(item, key)
     return [(place.line, key) for place, key in sorted(found)]
+
+
+def _list_lines(expression: Expression, key: str) -> Iterator[tuple[Place, str]]:
+    """List the lines of an expression, with its key."""
+    yield expression.place, key
+    yield from ((Place(line, 0), key) for line in range(expression.place.line + 1, _last_line(expression) + 1))
 
 
 def _last_line(expression: Expression) -> int:

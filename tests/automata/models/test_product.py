@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Formula, Limits, Lookahead, Planner, SumLimit, Symbol, constraint, verify
+from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.dfa import finite_pda, minimal_dfa
-from formal_llm.automata.models.product import constrained, product
+from formal_llm.automata.models.formula import And, and_
+from formal_llm.automata.models.product import constrained, product, split_conjunction
 from formal_llm.errors import AutomatonError, NoValidPlan
 from tests.automata.formula_matching import matches
 from tests.automata.formulas import made, trees
@@ -229,3 +231,27 @@ class TestIntersection:
 def formula_over(formula: Formula, word, cfg) -> bool:
     """Direct evaluation, for letters that may not all be terminals of the grammar."""
     return set(word) <= set(cfg.terminals) and matches(formula, word)
+
+
+@given(st.lists(trees("abc"), min_size=1, max_size=3), st.integers(0, 2))
+@examples(60)
+def test_a_conjunction_that_is_split_allows_the_same(parts, most):
+    formulas = [made(part) for part in parts]
+    try:
+        behaviour = Behaviour("rules", "abc", and_(*formulas), Limits(at_most={"a": most}))
+    except AutomatonError:
+        return  # no sequence is allowed
+    split = split_conjunction(behaviour)
+    for word in all_words("abc", 3):
+        assert split.accepts(word) == behaviour.accepts(word)
+    if isinstance(behaviour.formula, And):
+        assert [one.name for one in split.factors[1:]] == [str(part) for part in behaviour.formula.parts]
+
+
+def test_a_part_is_named_by_the_comment_above_it():
+    behaviour = Behaviour.from_string(
+        "(define rules (:states a b c)\n  (:behavior\n    (and\n      # First a.\n      (next a any any)\n"
+        "      (next any b any))))"
+    )
+    assert [one.name for one in split_conjunction(behaviour).factors[1:]] == ["First a.", "(next any b any)"]
+    assert Behaviour.from_string(str(behaviour)).comments == behaviour.comments
