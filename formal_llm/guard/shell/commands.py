@@ -424,8 +424,7 @@ class _CommandFinder:
                 self.check_variable(variable, ShellWord(variable, False), False)
         if name in _SETTERS:
             for word in words[1:]:
-                # An option may end with the name of its variable: -vPATH.
-                text = re.sub(r"^-\w[a-z]*", "", word.text)
+                text = re.sub(r"^-\w[a-z]*", "", word.text)  # as in -vPATH
                 if variable := re.split(r"[\[=]", text)[0].strip().rstrip("+-*/%&|^<>"):
                     self.check_variable(variable, word, _SETTERS[name])
 
