@@ -655,9 +655,8 @@ def _merge_delta(message: Body, delta: Body) -> None:
 
 def _count_names(message: Body) -> int:
     """Count the calls of a message, or of its delta, that have a name."""
-    return sum(
-        bool((one.get("function") or one.get("custom") or {}).get("name")) for one in message.get("tool_calls") or ()
-    )
+    calls = message.get("tool_calls") or ()
+    return sum(bool((one.get("function") or one.get("custom") or {}).get("name")) for one in calls)
 
 
 def _join_texts(*texts: str | None) -> str:
