@@ -208,8 +208,7 @@ class GuardState:
         """Return an event with its time if the rules depend on it, so that records contain it too."""
         if not self.guard.rules.needs_time:
             return event
-        at = to_moment(event.at or self.guard.clock())
-        return event if at is event.at else replace(event, at=at)
+        return replace(event, at=to_moment(event.at or self.guard.clock()))
 
     def find_broken_rules(self, event: GuardEvent) -> tuple[Objection, ...]:
         """Find the rules that an event breaks which nobody can refuse, such as a result."""

@@ -22,6 +22,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from formal_llm.guard.shell.paths import find_project, is_inside_folder, locate_path, shorten_path
@@ -423,10 +424,11 @@ class _CommandFinder:
             for variable in find_sets(text):
                 self.check_variable(variable, ShellWord(variable, False), False)
         if name in _SETTERS:
-            for word in words[1:]:
+            for before, word in pairwise(words):
                 text = re.sub(r"^-\w[a-z]*", "", word.text)  # as in -vPATH
                 if variable := re.split(r"[\[=]", text)[0].strip().rstrip("+-*/%&|^<>"):
-                    self.check_variable(variable, word, _SETTERS[name])
+                    named = before.text == "-v" or (name == "read" and not re.match(r"-\w*[ptnNdiu]$", before.text))
+                    self.check_variable(variable, word, _SETTERS[name] or (named and "$" in variable))
 
     def add_script(self, word: ShellWord, place: _CommandPlace) -> None:
         """Add a file of code: the commands of a shell script if it can be read."""

@@ -167,8 +167,7 @@ class ShellWordReader(ABC):
             if self.is_ahead(")"):
                 self.at += 1
                 return
-            if (word := self.read_word()).text[:1] == "[":
-                self.set_in_arithmetic(word.text.partition("]=")[0])
+            self.set_in_arithmetic(self.read_word().text.rpartition("]")[0])
 
     def read_single_quoted(self) -> str:
         """Read a text in single quotes."""
