@@ -24,7 +24,7 @@ class Call:
         arguments: its arguments, as JSON.
         id: the provider's identifier; a result belongs to the call with the same id.
         approved: whether a person has approved it.
-        at: its time; by default the time of the guard's clock.
+        at: its time, in UTC if it has no time zone; by default the time of the guard's clock.
     """
 
     tool: str

@@ -19,7 +19,7 @@ from formal_llm.errors import SnapshotError
 from formal_llm.guard.core import GuardCore
 from formal_llm.guard.events import ALLOW, Action, Call, Decision, GuardEvent, Said, as_row, from_row
 from formal_llm.guard.position import Movement, select_letters
-from formal_llm.guard.rules.data import read_value, write_value
+from formal_llm.guard.rules.data import read_value, to_moment, write_value
 from formal_llm.guard.rules.labels import EventLabels, Fields, LetterHistory
 from formal_llm.guard.rules.possible_events import ANY_TOOL
 from formal_llm.guard.rules.rule_set import Severity
@@ -206,9 +206,9 @@ class GuardState:
 
     def timed(self, event: E) -> E:
         """Return an event with its time if the rules depend on it, so that records contain it too."""
-        if event.at is not None or not self.guard.rules.needs_time:
+        if not self.guard.rules.needs_time:
             return event
-        return replace(event, at=self.guard.clock())
+        return replace(event, at=to_moment(event.at or self.guard.clock()))
 
     def find_broken_rules(self, event: GuardEvent) -> tuple[Objection, ...]:
         """Find the rules that an event breaks which nobody can refuse, such as a result."""
@@ -277,7 +277,7 @@ class Guard(GuardCore):
         unsure: what happens to a call if the search hits its bound, so that it is not known whether the rules can be
             kept after it: ``"allow"``, ``"ask"`` or ``"block"``; by default what the file of rules says
             (``%unsure``), or else ``"allow"``. The decision has ``certain=False``.
-        clock: returns the time for events without one.
+        clock: returns the time for events without one; a time without a zone is in UTC.
         max_states: the maximum number of nodes that one look ahead may visit before the answer is "unknown".
     """
 

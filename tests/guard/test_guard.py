@@ -329,6 +329,16 @@ def test_how_long_a_run_is_and_which_tools_are_allowed() -> None:
     assert guard(SHOP).start().allowed_tools() == ()
 
 
+def test_a_time_without_a_zone_is_in_utc() -> None:
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    state = guard("tools a\nrule r: at most 1 a within 1h\n", clock=lambda: noon.replace(tzinfo=None)).start()
+    state = state.after(Call("a", at=noon.replace(tzinfo=None)))
+    assert state.history[0].at == noon
+    assert not state.check(Call("a")).runs
+    assert not state.check(Call("a", at=noon + timedelta(minutes=59))).runs
+    assert state.check(Call("a", at=(noon + timedelta(minutes=61)).replace(tzinfo=None))).runs
+
+
 def test_the_clock_is_asked_where_rules_are_about_time() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     timed = guard("tools a\nrule r: at most 2 a within 1h\n", clock=lambda: now).start()

@@ -61,12 +61,13 @@ class StreamReader(ABC):
         answer: the answer, as it would come without a stream.
         passed: how much of it was passed on: characters, blocks or items.
         ended: whether the answer is complete.
+        is_split: whether the name of a tool came in pieces, which clients read differently.
     """
 
     def __init__(self) -> None:
         self.answer: Body = {}
         self.passed = 0
-        self.ended = False
+        self.ended = self.is_split = False
         self._has_calls = False
 
     @abstractmethod
@@ -227,7 +228,9 @@ class _ChatStream(StreamReader):
             delta = choice.get("delta") or {}
             if choice.get("index") or delta.get("function_call"):
                 raise ValueError("a choice that was not asked for, or a call without tools")
+            named = _count_names(message)
             _merge_delta(message, delta)
+            self.is_split |= _count_names(message) - named < _count_names(delta)
             if choice.get("finish_reason"):
                 answer["choices"][0]["finish_reason"] = choice["finish_reason"]
                 self.ended = True
@@ -248,6 +251,8 @@ class _ChatDialect(Dialect):
             return "several choices (n) cannot be guarded; ask for one"
         if request.get("functions"):
             return "functions cannot be guarded; write them as tools"
+        if request.get("web_search_options") is not None:
+            return "web_search_options: the messages do not show what was searched; use web_search of Responses"
         return ""
 
     def ask_again(self, request: Body, answer: Body, refusals: Mapping[str, str], reason: str) -> Body:
@@ -642,10 +647,16 @@ def _merge_delta(message: Body, delta: Body) -> None:
                 _merge_delta(calls[place], {name: part for name, part in one.items() if name != "index"})
         elif isinstance(value, dict):
             _merge_delta(message.setdefault(key, {}), value)
-        elif isinstance(value, str) and key not in ("role", "id", "type", "name"):
+        elif isinstance(value, str) and key not in ("role", "id", "type"):
             message[key] = (message.get(key) or "") + value
         elif value is not None or key not in message:
             message[key] = value
+
+
+def _count_names(message: Body) -> int:
+    """Count the calls of a message, or of its delta, that have a name."""
+    calls = message.get("tool_calls") or ()
+    return sum(bool((one.get("function") or one.get("custom") or {}).get("name")) for one in calls)
 
 
 def _join_texts(*texts: str | None) -> str:

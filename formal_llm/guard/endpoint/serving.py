@@ -431,7 +431,7 @@ class _GuardedExchange:
             settled = self.dialect.keep_beginning(answer, passed, settled) if begun else settled
         else:
             settled = self.dialect.mark_calls(settled)
-        if settled is answer:
+        if settled is answer and not reader.is_split:
             yield b"".join(held)
             return
         for name, data in self.dialect.write_rest(settled, passed, begun=begun):

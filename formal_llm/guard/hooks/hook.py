@@ -171,7 +171,7 @@ def answer_event(
             answer = handler(session, row)
             known.keep_session(session)
             return answer
-    except (FormalLLMError, OSError) as error:
+    except (FormalLLMError, OSError, InvalidHookInput) as error:
         if name == "PreToolUse":
             return deny_call(f"The guard cannot judge this call, so it does not run. Tell the user: {error}")
         return HookAnswer(err=f"formal-llm guard: {error}", code=TOLD)
@@ -411,7 +411,10 @@ def _read_call(row: Input) -> Call:
     tool = get_text(row, "tool_name")
     value = row.get("tool_input")
     arguments: Mapping[str, JSON] = value if isinstance(value, Mapping) else {} if value is None else {"value": value}
-    arguments = add_effects(tool, arguments, get_text(row, "cwd"))
+    try:
+        arguments = add_effects(tool, arguments, get_text(row, "cwd"))
+    except ValueError as error:
+        raise InvalidHookInput(f"cwd or a path of the call has a character that no path can have ({error})") from None
     return Call(tool, arguments, get_text(row, "tool_use_id"), at=datetime.now(UTC))
 
 

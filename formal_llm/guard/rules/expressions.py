@@ -316,8 +316,9 @@ class StemsFrom(PastLetter):
     """Whether a text in a value is copied from what a letter has given: ``stems_from(body, web)``."""
 
     def evaluate_in(self, scope: Scope) -> Value:
-        # All arguments, also where one is called so.
-        value = scope.arguments if self.given[0] == FieldPath(("arguments",)) else self.given[0].evaluate_in(scope)
+        # All arguments, also where one is called so; their names are no data.
+        every = self.given[0] == FieldPath(("arguments",))
+        value = list(scope.arguments.values()) if every else self.given[0].evaluate_in(scope)
         return scope.memory is not None and scope.memory.has_given_text(self.letter, value)
 
     def __str__(self) -> str:

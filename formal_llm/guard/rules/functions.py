@@ -200,7 +200,9 @@ _UNCLEAR = re.compile(
     r"|refuse|decline|deny|disagree|without|but|however|although|though|except|unless|if|when|once|until|before|after"
     r"|first(?! class)|only|just the|instead|rather|wait|stop|hold|later|yet|maybe|perhaps|probably|possibly|guess"
     r"|think|suppose|unsure|doubt|depends?|provided|assuming|as long as|actually|wrong|question|wonder\w*"
-    r"|let me(?! know)|yeah right|nein|nicht|nichts|kein\w*|nie|niemals|aber|doch|wenn|falls|außer|ohne|erst|nur"
+    r"|let me(?! know)|yeah right|chang\w* (?:my|our) mind|second thoughts?|forget|scrap|abort|hang on|take \w+ back"
+    r"|überlegt|van gedachten|changé d'avis|cambia[dt]o (?:de )?(?:idea|opinión)|mud\w+ de ideia"
+    r"|nein|nicht|nichts|kein\w*|nie|niemals|aber|doch|wenn|falls|außer|ohne|erst|nur"
     r"|bevor|später|warte\w*|vielleicht|nee|niet|geen|nooit|maar|als|tenzij|alleen|eerst|wacht|misschien"
     r"|non|ne|pas|jamais|rien|mais|quand|sauf|sans|seulement|d'abord|avant|attend\w*|peut-être|plus tard"
     r"|nunca|nada|pero|cuando|salvo|excepto|sin|solo|sólo|primero|antes|esper\w*|quizás?|tal vez|luego|después"
@@ -214,6 +216,7 @@ _MOST_WORDS = 40
 def _does_agree(value: Value) -> bool:
     """Return whether a text agrees to what was asked; one that is unclear does not."""
     text = unicodedata.normalize("NFKC", to_text(value)).casefold().replace("’", "'").strip()
+    text = re.sub(r"^[\"“„«‘'](.*)[\"”“»'](\W?)$", r"\1\2", text)  # nothing but a quotation
     if _UNCLEAR.search(text) or len(text.split()) > _MOST_WORDS:
         return False
     if re.fullmatch(rf"(?:{_POLITE}\W+)*{_WEAK}(?:\W+(?:{_WEAK}|{_POLITE}))*\W*", text):
@@ -231,7 +234,7 @@ def has_common_text(value: Value, other: Value) -> bool:
     A shorter text counts if the other contains it as whole words. Numbers are texts; case, spacing and invisible
     characters do not matter.
     """
-    own = _list_all_texts([*value.values()] if isinstance(value, Mapping) else value)
+    own = _list_all_texts(value)
     parts = {text[at : at + _COMMON] for text in own for at in range(len(text) - _COMMON + 1)}
     short = [re.compile(rf"(?<!\w){re.escape(text)}(?!\w)") for text in own if 0 < len(text) < _COMMON]
     return any(

@@ -22,11 +22,12 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from formal_llm.guard.shell.paths import find_project, is_inside_folder, locate_path, shorten_path
 from formal_llm.guard.shell.programs import ProgramWords, ShellProgram, read_programs, select_operands, split_words
-from formal_llm.guard.shell.reader import COMMAND_IN_TEXT, MOST_SIGNS, ShellWord, SimpleCommand, read_simple
+from formal_llm.guard.shell.reader import COMMAND_IN_TEXT, MOST_SIGNS, ShellWord, SimpleCommand, find_sets, read_simple
 from formal_llm.planning.json_data import JSON
 
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "rbash"))
@@ -57,12 +58,12 @@ _STRONG_VARIABLE = re.compile(
 #: Builtins that may run hidden commands in a text.
 _BUILTINS = frozenset((
     "let", "declare", "typeset", "local", "export", "readonly", "test", "[", "printf", "read", "unset", "mapfile",
-    "readarray", "set", "shopt", "getopts",
+    "readarray", "set", "shopt", "getopts", "wait",
 ))  # fmt: skip
 #: Builtins that set the variables they name, and whether other programs get them.
 _SETTERS = {
     "export": True, "declare": True, "typeset": True, "readonly": True, "local": True, "printf": False, "read": False,
-    "mapfile": False, "readarray": False, "getopts": False, "let": False,
+    "mapfile": False, "readarray": False, "getopts": False, "let": False, "wait": False, "unset": False,
 }  # fmt: skip
 #: Commands after which the rest of a line need not run, or its status means nothing.
 _ENDINGS = frozenset(
@@ -419,10 +420,15 @@ class _CommandFinder:
             self.made.unknown.append(f"{name} exports variables that are not looked at")
         if name in ("declare", "typeset", "local") and any(re.match(r"-[a-zA-Z]*n", text) for text in texts):
             self.made.unknown.append(f"{name} -n gives a variable another name")
+        for text in (word.text for word in words[1:] if re.match(r"\W*\w+\[", word.text)):
+            for variable in find_sets(text):
+                self.check_variable(variable, ShellWord(variable, False), False)
         if name in _SETTERS:
-            for word in words[1:]:
-                if (variable := word.text.partition("=")[0].strip().rstrip("+-*/%&|^<>")) and variable[0] != "-":
-                    self.check_variable(variable, word, _SETTERS[name])
+            for before, word in pairwise(words):
+                text = re.sub(r"^-\w[a-z]*", "", word.text)  # as in -vPATH
+                if variable := re.split(r"[\[=]", text)[0].strip().rstrip("+-*/%&|^<>"):
+                    named = before.text == "-v" or (name == "read" and not re.match(r"-\w*[ptnNdiu]$", before.text))
+                    self.check_variable(variable, word, _SETTERS[name] or (named and "$" in variable))
 
     def add_script(self, word: ShellWord, place: _CommandPlace) -> None:
         """Add a file of code: the commands of a shell script if it can be read."""

@@ -22,7 +22,14 @@ COMMAND_IN_TEXT = re.compile(r"\$\(|`")
 #: A value with one of these characters may become such a text when others are appended.
 _COMMAND_SIGN = re.compile(r"[$`]")
 _ARITHMETIC_TESTS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"))
-_SET_IN_ARITHMETIC = re.compile(r"([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
+_SETS = r"\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)"
+_NAME = r"(?<![\w$`{})])(?!\d)([\w$`{})]+)"
+_SET_IN_ARITHMETIC = re.compile(rf"{_NAME}{_SETS}|(?:\+\+|--)\s*{_NAME}")
+_SET_ITEM, _NAME_OF_ITEM = re.compile(rf"\]{_SETS}"), re.compile(rf"{_NAME}\s*\[")
+#: The start and length in ``${x:start:length}``, and the index in ``${x[index]}``.
+_BRACED_ARITHMETIC = re.compile(r"\$\{[#!]?(?:\w+|[@*])(?:\[|:(?![-=?+]))(.*)", re.DOTALL)
+#: Commands that evaluate the values of variables as arithmetic.
+_EVALUATES = re.compile(r"(?:builtin |command )*(?:let |(?:declare|typeset|local|export|readonly) (?:.* )?-[a-zA-Z]*i)")
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
 #: The escapes in $'...' of bash: those of C, and \c before a control character.
 _NAMED = {
@@ -106,6 +113,14 @@ class ShellWordReader(ABC):
         """Note that a variable gets a value that is not known."""
         self.found.append(SimpleCommand(assigned=[name], values=[ShellWord(name, False)]))
 
+    def set_in_arithmetic(self, text: str) -> None:
+        """Note the variables that get a value where a text is evaluated as arithmetic."""
+        for name in find_sets(text):
+            if name.isidentifier():
+                self.set_variable(name)
+            else:
+                self.unsure.append("which variable arithmetic sets, is only known when it runs")
+
     def read_word(self) -> ShellWord:
         """Read the word at the current position."""
         start = self.at
@@ -152,7 +167,7 @@ class ShellWordReader(ABC):
             if self.is_ahead(")"):
                 self.at += 1
                 return
-            self.read_word()
+            self.set_in_arithmetic(self.read_word().text.rpartition("]")[0])
 
     def read_single_quoted(self) -> str:
         """Read a text in single quotes."""
@@ -240,12 +255,7 @@ class ShellWordReader(ABC):
             sign = self.text[self.at]
             if sign == "}":
                 self.at += 1
-                if self.text[start : self.at].endswith("@P}"):
-                    self.unsure.append("${...@P} runs what its variable holds")
-                if found := re.match(r"\$\{([A-Za-z_]\w*)(?:\[[^]]*\])?:?=", self.text[start : self.at]):
-                    self.set_variable(found[1])
-                if re.search(r"\[.*(?:'[^']*|\\)[$`]", self.text[start : self.at]):
-                    self.unsure.append("${...[...]} runs the command in the text of its index")
+                self.check_braced(self.text[start : self.at])
                 return
             if sign == "\\":
                 self.at += 2
@@ -263,6 +273,17 @@ class ShellWordReader(ABC):
                 self.at += 1
         raise UnreadableLine("${ does not end")
 
+    def check_braced(self, written: str) -> None:
+        """Note what a variable in braces runs, and what it sets."""
+        if written.endswith("@P}"):
+            self.unsure.append("${...@P} runs what its variable holds")
+        if found := re.match(r"\$\{([A-Za-z_]\w*)(?:\[[^]]*\])?:?=", written):
+            self.set_variable(found[1])
+        if found := _BRACED_ARITHMETIC.match(written):
+            self.set_in_arithmetic(found[1])
+        if re.search(r"\[.*(?:'[^']*|\\)[$`]", written):
+            self.unsure.append("${...[...]} runs the command in the text of its index")
+
     def read_arithmetic(self, start: int, loop: bool = False) -> bool:
         """Read arithmetic up to ``))``; return False and read nothing if it is brackets in brackets."""
         before, kept, doubts, open_ = self.at, len(self.found), len(self.unsure), 0
@@ -271,8 +292,7 @@ class ShellWordReader(ABC):
             sign = self.text[self.at]
             if sign == ")" and not open_:
                 if self.is_ahead("))"):
-                    for name in _SET_IN_ARITHMETIC.findall(self.text[start : self.at]):
-                        self.set_variable(name)
+                    self.set_in_arithmetic(self.text[start : self.at])
                     self.at += 2
                     self.arithmetic = True
                     return True
@@ -328,6 +348,13 @@ class ShellWordReader(ABC):
         """Skip a comment."""
         end = self.text.find("\n", self.at)
         self.at = len(self.text) if end < 0 else end
+
+
+def find_sets(text: str) -> list[str]:
+    """Find the variables that a text sets if it is evaluated as arithmetic; a name may contain an expansion."""
+    text = re.sub(r"[\"'\\]", "", text)
+    names = [one or other for one, other in _SET_IN_ARITHMETIC.findall(text)]
+    return names + (_NAME_OF_ITEM.findall(text) if _SET_ITEM.search(text) else [])
 
 
 def decode_ansi_c(text: str) -> str:
@@ -401,6 +428,11 @@ class _ShellCommandReader(ShellWordReader):
         for simple in self.found:
             simple.inner |= self.compound
         texts = [word for simple in self.found for word in (*simple.words, simple.here) if word is not None]
+        self.arithmetic |= any(_EVALUATES.match(" ".join(word.text for word in one.words)) for one in self.found)
+        if self.arithmetic:  # a variable in it may hold another expression
+            values = [word.text.partition("=")[2] for simple in self.found for word in simple.values]
+            for text in (*values, *(word.text for word in texts if word.known)):
+                self.set_in_arithmetic(text)
         if self.arithmetic and any(word.known and COMMAND_IN_TEXT.search(word.text) for word in texts):
             self.unsure.append("arithmetic may run the command in a text of the line")
 
@@ -453,6 +485,7 @@ class _ShellCommandReader(ShellWordReader):
         if not simple.words and (assigned := ASSIGNMENT.match(written)):
             simple.assigned.append(assigned[1])
             simple.values.append(word)
+            self.set_in_arithmetic(assigned[0].partition("[")[2])
             self.check_value(word, assigned[1])
             return
         if not simple.words and not word.known:
@@ -585,6 +618,7 @@ class _ShellCommandReader(ShellWordReader):
 
     def read_test(self) -> None:
         """Read the text between ``[[`` and ``]]``."""
+        texts: list[str] = []
         while True:
             self.skip_lines()
             if self.at >= len(self.text):
@@ -597,8 +631,10 @@ class _ShellCommandReader(ShellWordReader):
                 start = self.at
                 word = self.read_word()
                 if self.text[start : self.at] == "]]":
+                    self.set_in_arithmetic(";".join(texts) if self.arithmetic else "")
                     return
                 self.arithmetic |= word.text in _ARITHMETIC_TESTS
+                texts.append(word.text)
                 if word.known and COMMAND_IN_TEXT.search(word.text):
                     self.unsure.append("[[ would run the command in a text that it is given")
 

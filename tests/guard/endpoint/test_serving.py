@@ -207,6 +207,7 @@ def test_the_tools_that_a_choice_lists_are_legal() -> None:
     ("api", "more", "why"),
     [
         ("chat", {"n": 2}, "several choices"), ("chat", {"functions": [{"name": "pay"}]}, "write them as tools"),
+        ("chat", {"web_search_options": {}}, "use web_search of Responses"),
         ("responses", {"previous_response_id": "r"}, "send the whole input"),
         ("responses", {"conversation": "c"}, "send the whole input"),
         ("responses", {"input": [{"type": "function_call_output", "call_id": "i"}]}, "is not among the items"),
@@ -392,6 +393,23 @@ def test_of_a_stream_with_several_calls_the_legal_ones_arrive_whole() -> None:
     [call] = [one for each in events for one in each["choices"][0]["delta"].get("tool_calls", ())]
     assert call == {**called(0, "look", '{"order": 7}'), "id": "call_1"}
     assert "draft was not called" in texts_of(events)[0]
+
+
+@pytest.mark.parametrize(
+    "names", [("draft",), ("dra", "ft"), ("", "draft"), ("draft", ""), ("draft", "look"), ("lo", "ok")]
+)
+def test_a_name_in_pieces_is_judged_and_passed_on_whole(names: tuple[str, ...]) -> None:
+    first, *others = names
+    pieces = [chunk(tool_calls=[called(0, first, "{")])]
+    pieces += [chunk(tool_calls=[{"index": 0, "function": {"name": name}}]) for name in others]
+    pieces += [chunk(tool_calls=[{"index": 0, "function": {"arguments": "}"}}]), chunk(reason="tool_calls"), DONE]
+    upstream = Upstream(pieces)
+    with behind(upstream, NEVER, retries=0) as url:
+        events = read_stream(url, upstream)
+    calls = [one for each in events for one in each["choices"][0]["delta"].get("tool_calls", ())]
+    named = [one["function"]["name"] for one in calls if one["function"].get("name")]
+    assert named == ([] if "".join(names) == "draft" else ["".join(names)])
+    assert calls or "cannot be called" in texts_of(events)[0]
 
 
 @pytest.mark.parametrize(

@@ -442,6 +442,17 @@ def test_what_cannot_be_judged_does_not_run(tmp_path: Path) -> None:
     assert answer_event(json.dumps({**row, "hook_event_name": "Stop"}).encode(), broken, tmp_path).code == 1
 
 
+@pytest.mark.parametrize(
+    ("cwd", "given"),
+    [("/a\0b", {"command": "ls x"}), ("/a\ud800", {"command": "ls x"}), ("/a", {"command": "ls", "workdir": "b\0c"})],
+)
+def test_a_character_that_no_path_can_have_is_named(tmp_path: Path, cwd: str, given: Mapping[str, Any]) -> None:
+    row = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": given, "cwd": cwd}
+    found = answer_event(json.dumps(row).encode(), lambda: GUARD, tmp_path)
+    assert '"deny"' in found.out and "cwd or a path of the call has a character" in found.out
+    assert answer_event(json.dumps({**row, "hook_event_name": "PostToolUse"}).encode(), lambda: GUARD, tmp_path).err
+
+
 #: A process that has all it needs, and answers events as hooks do.
 MANY = """
 import json, os, sys

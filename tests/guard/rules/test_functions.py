@@ -69,13 +69,15 @@ REFUSALS = (
 LATER_AGREEMENTS = (
     "Yeah, that works for me.", "yup", "Okay, go ahead", "Yes please cancel my order", "Great, yes!", "Alright, let's do it.",
     "That’s correct, please proceed.", "Of course.", "I agree.", "ＹＥＳ", "Jawohl", "Ja, mach das bitte", "Klar!", "D'accord.",
-    "Oui, je confirme", "Vale, gracias",
+    "Oui, je confirme", "Vale, gracias", "“Yes”", "„Ja.“", "«Oui»", "‘Yes’", "\"Yes, go ahead\".",
 )  # fmt: skip
 LATER_REFUSALS = (
     "Nope.", "yes or no?", "Wait, yes, no", "Yes, but wait until tomorrow", "Maybe yes", "Yesss-no", "Noyes",
     "The manual says \"yes\" here.", "I am not sure", "Please confirm.", "Yes men are no help", "si no, cancele",
     "Nein, danke", "Let me think about it", "Yes, although I would rather fly on Monday.", "Okay, and what does it cost?",
-    "yesno", "Eyes", "Never mind, go ahead with nothing",
+    "yes, I changed my mind", "Yes. On second thought, cancel it.", "Yes, hang on", "Ja, ich habe es mir anders überlegt",
+    "Oui, j'ai changé d'avis", "Sí, he cambiado de opinión", "Sì, ho cambiato idea", "Sim, mudei de ideia", "Yes, forget it",
+    "“Yes” is what he said", "'Yes' is his, 'go' is mine", "“Yes” or “no”", "yesno", "Eyes", "Never mind, go ahead with nothing",
     "Perfect. Thank you!",  # the one that was expected to agree
 )  # fmt: skip
 
@@ -122,8 +124,6 @@ VALUES = st.recursive(
 def test_a_value_that_has_text_in_common_with_another(value: object, other: object) -> None:
     """Against every part of every text, and the words of short ones."""
 
-    whole = [*value.values()] if isinstance(value, dict) else value
-
     def stems(own: str, text: str) -> bool:
         if len(own) >= 12:
             return any(own[at : at + 12] in text for at in range(len(own) - 11))
@@ -133,7 +133,7 @@ def test_a_value_that_has_text_in_common_with_another(value: object, other: obje
         )
 
     assert has_common_text(value, other) is any(
-        stems(own, text) for own in read_texts(whole) for text in read_texts(other)
+        stems(own, text) for own in read_texts(value) for text in read_texts(other)
     )
 
 

@@ -85,5 +85,6 @@ def test_all_arguments_are_looked_at_though_one_is_called_so() -> None:
         Call("send", {"arguments": "x", "body": "gamma"}),
         Call("send", {"arguments": "gamma"}),
         Call("send", {"gamma": 1}),
+        Call("send", {"body": {"gamma": 1}}),
     ]
-    assert [state.check(call).action for call in calls] == ["block", "block", "allow"]
+    assert [state.check(call).action for call in calls] == ["block", "block", "allow", "block"]

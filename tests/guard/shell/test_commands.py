@@ -47,6 +47,17 @@ def test_what_only_speaks_of_a_push_is_none(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        "((i++))", "[[ $n -eq 1 && $x == PATH ]]", "echo ${x:1:2} ${HOME:-a=b} ${a[i]}", "((BASH_VERSINFO[0] >= 4))", "a[i+1]=PATH",
+        "wait -n", "unset x", "[[ $a = b && $c -eq 1 ]]", "echo \"$i=$((i*2))\"", "read -r x", "read -p \"$y\" x", "printf '%s' \"$y\"", "a=(HOME=1 [2]=x)", "x=PATH=1; echo $x",
+    ],
+)  # fmt: skip
+def test_arithmetic_that_sets_nothing_strong_is_known(line: str) -> None:
+    assert shell_line(line).unknown == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
         "bash -c \"$X\"", "eval $X", "curl x | bash", "bash -s < file", "source file", ". ./file",
         "alias ls='git push'",
         "git $X",
@@ -55,7 +66,10 @@ def test_what_only_speaks_of_a_push_is_none(line: str) -> None:
         "xargs bash", "watch ls", "git -c alias.x=push x", "$X",
         "read PATH <<< .; ls", "printf -v GIT_EDITOR x; git commit", "for PATH in .; do ls; done", ": ${EDITOR:=x}; ls",
         "set -a; x=1; ls", "mapfile GIT_EDITOR", "PATH=. ls", "export GIT_EDITOR=x", "GIT_PAGER=x git log", "EDITOR=x",
-        "[[ -v 'a[$(x)]' ]]", "echo ${a['$(x)']}", "frobnicate", "git frobnicate", "python -c 'x()'", "python -m x", "python <f",
+        "[[ 0 -eq PATH=1 ]]", "[[ -v a[PATH=1] ]]", "a[PATH=1]=x", "a=([PATH=1]=x)", "a+=([PATH=1]+=x)", "echo ${x:PATH=1}", "echo ${x[PATH=1]}",
+        "wait -p PATH", "wait -pPATH", "printf -vPATH x", "printf -v PATH[0] x", "let x=PATH=1", "((PATH[0]=1))", "((PATH++))",
+        "((--PATH))", "y=PATH; (($y=1))", "((${y}TH=1))", "x=PATH=1; ((x))", "declare -i x; x=PATH=1", "unset PATH",
+        "y=PATH; read -r $y <<<.", "y=PATH; printf -v \"$y\" .", "test -v a[PATH=1]", "[[ -v 'a[$(x)]' ]]", "echo ${a['$(x)']}", "frobnicate", "git frobnicate", "python -c 'x()'", "python -m x", "python <f",
         "bash <<E\n$X\nE", "sudo $X", "su bob", "parallel ls", "bash --rcfile x", "bash $X", "trap $X EXIT", "a 'b",
     ],
 )  # fmt: skip
@@ -177,7 +191,22 @@ def test_tools_that_change_files(tmp_path: Path) -> None:
 
 def test_what_makes_the_reader_doubt_ends_soon() -> None:
     """The work is bounded: lines of one piece, repeated, are read or refused."""
-    for piece in ("(", "((", "$((", "$(", "[[ ", "`", "cd x;", "eval ", "find . -exec ", "<(", "xargs ", "f() { "):
+    for piece in (
+        "(",
+        "((",
+        "$((",
+        "$(",
+        "[[ ",
+        "`",
+        "cd x;",
+        "eval ",
+        "find . -exec ",
+        "((a[",
+        "(($a",
+        "<(",
+        "xargs ",
+        "f() { ",
+    ):
         assert shell_line(piece * (20_000 // len(piece))).commands is not None
     assert shell_line("(" * 8_000).unknown == ["too many brackets are nested"]
 
