@@ -87,13 +87,14 @@ class Course(NamedTuple):
         covers: the needs that it covers, besides the wanted cuisines.
         must: the number of meals at least.
         may: the number of further meals at most.
-        special: what each of some of the required meals must offer.
+        special: what each of some of the required meals must offer; where there are several offers, one meal may have
+            all of them, or there are two.
     """
 
     covers: int
     must: int
     may: int
-    special: tuple[int, ...] = ()
+    special: tuple[tuple[int, ...], ...] = ()
 
 
 class Demands:
@@ -368,23 +369,30 @@ class Demands:
 
 
 def _list_courses(meals: Sequence[Slot], wishes: Sequence[MealWish], covers: int) -> set[Course]:
-    """List the ways to distribute wishes over the meals of their days; several may share a meal."""
+    """List the ways to distribute wishes over the meals of their days; several may share a meal.
+
+    Two wishes that may share a meal or not are one special meal with two offers, so that days alike do not multiply.
+    """
     must = sum(slot.must for slot in meals)
     found = {Course(covers, must, len(meals) - must)}
     for day in {wish.day for wish in wishes}:
         slots = [slot for slot in meals if slot.day == day]
         wanted = [wish for wish in wishes if wish.day == day]
-        ways = set()
+        ways: set[tuple[int, tuple[tuple[int, ...], ...]]] = set()
         for places in product(range(len(slots)), repeat=len(wanted)):
             offers = [0] * len(slots)
             for place, wish in zip(places, wanted, strict=True):
                 offers[place] |= wish.offers
             if all(wish.meal in (None, slots[place].kind) for place, wish in zip(places, wanted, strict=True)):
                 more = sum(not slot.must for slot, mask in zip(slots, offers, strict=True) if mask)
-                ways.add((more, tuple(filter(None, offers))))
+                ways.add((more, tuple(sorted((mask,) for mask in offers if mask))))
+        if len(wanted) == 2:
+            one, two = sorted(wish.offers for wish in wanted)
+            if ways == {(0, ((one | two,),)), (0, ((one,), (two,)))}:
+                ways = {(0, ((one, two),))}
         found = {
-            Course(covers, one.must + more, one.may - more, tuple(sorted(one.special + special)))
-            for one in found
+            Course(covers, course.must + more, course.may - more, tuple(sorted(course.special + special)))
+            for course in found
             for more, special in ways
         }
     return found
