@@ -136,9 +136,11 @@ class Kitchen:
         counts = [count for masks, count in kinds.items() for _ in masks]
         costs = np.full((must + may + 1, self.wanted + 1, *(count + 1 for count in counts)), NEVER)
         costs[(0,) * costs.ndim] = 0
-        for place in places:
+        for number, place in enumerate(places):
             cost, offers = self.tables[place]
-            plain = costs[:-1, sets & ~(offers & missing)] + cost
+            # Fewer than ``low`` could not become enough, and more than ``number`` are not there yet.
+            low, high = max(0, must - len(places) + number), min(number + 1, must + may)
+            plain = costs[low:high, sets & ~(offers & missing)] + cost
             taken, axis = plain, 1
             for masks in kinds:
                 special_one = plain
@@ -151,7 +153,7 @@ class Kitchen:
                 taken = np.minimum(taken, special_one)
             if place in forced:
                 costs[:] = NEVER
-            costs[1:] = np.minimum(costs[1:], taken)
+            costs[low + 1 : high + 1] = np.minimum(costs[low + 1 : high + 1], taken)
         for count in reversed(counts):
             costs = costs[..., count]
         found: Costs = np.minimum(costs[must:].min(axis=0), NEVER)
