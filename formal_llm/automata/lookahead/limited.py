@@ -94,10 +94,13 @@ class LimitedAutomaton(Generic[M]):
         limits: the limits.
 
     Raises:
-        AutomatonError: the automaton does not declare its terminals.
+        AutomatonError: the automaton does not declare its terminals, or has a reason to refuse limits: a text
+            ``refuses_limits``.
     """
 
     def __init__(self, source: PDA | Automaton[Hashable, M], limits: Limits) -> None:
+        if reason := getattr(source, "refuses_limits", None):
+            raise AutomatonError(reason)
         declared = getattr(source, "terminals", None)
         if declared is None:
             raise AutomatonError("limits are about terminals, and this automaton does not tell its own: .terminals")
