@@ -94,8 +94,7 @@ class LimitedAutomaton(Generic[M]):
         limits: the limits.
 
     Raises:
-        AutomatonError: the automaton does not declare its terminals, or has a reason to refuse limits: a text
-            ``refuses_limits``.
+        AutomatonError: the automaton does not declare its terminals, or refuses limits (``refuses_limits``, a text).
     """
 
     def __init__(self, source: PDA | Automaton[Hashable, M], limits: Limits) -> None:

@@ -400,8 +400,8 @@ def _list_day_ways(
             more = sum(not must for (_, must), mask in zip(slots, masks, strict=True) if mask)
             ways.add((more, tuple(sorted((mask,) for mask in masks if mask))))
     both = tuple(sorted(offers for offers, _ in wishes))
-    alone = (0, (((both[0] | both[-1]),),))
-    return {(0, (both,))} if ways == {alone, (0, tuple((mask,) for mask in both))} else ways
+    free = {(0, ((both[0] | both[-1],),)), (0, tuple((mask,) for mask in both))}
+    return {(0, (both,))} if ways == free else ways
 
 
 def _check_wish(wish: TripWish, days: int) -> None:

@@ -97,12 +97,7 @@ class Kitchen:
 
     def _find_cheapest(self, used: Collection[int], count: int) -> list[int] | None:
         """Return the cheapest unused restaurants; None if there are too few."""
-        found: list[int] = []
-        for place in range(len(self.tables)):
-            if len(found) == count:
-                break
-            if place not in used:
-                found.append(place)
+        found = list(islice((place for place in range(len(self.tables)) if place not in used), count))
         return found if len(found) == count else None
 
     def _find_covering(self, used: Collection[int], missing: int) -> list[int]:
@@ -143,14 +138,12 @@ class Kitchen:
             plain = costs[low:high, sets & ~(offers & missing)] + cost
             taken, axis = plain, 1
             for masks in kinds:
-                special_one = plain
-                for mask in masks:
-                    axis += 1
+                counted = plain.copy()
+                for axis, mask in enumerate(masks, axis + 1):
                     if not mask & ~offers:
                         before, after = (slice(None),) * axis + (slice(-1),), (slice(None),) * axis + (slice(1, None),)
-                        special_one, without = special_one.copy(), special_one
-                        special_one[after] = np.minimum(without[after], without[before])
-                taken = np.minimum(taken, special_one)
+                        counted[after] = np.minimum(counted[after], counted[before])
+                taken = np.minimum(taken, counted)
             if place in forced:
                 costs[:] = NEVER
             costs[low + 1 : high + 1] = np.minimum(costs[low + 1 : high + 1], taken)
