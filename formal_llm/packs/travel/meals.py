@@ -136,10 +136,10 @@ class Kitchen:
             # Fewer than ``low`` could not become enough, and more than ``number`` are not there yet.
             low, high = max(0, must - len(places) + number), min(number + 1, must + may)
             plain = costs[low:high, sets & ~(offers & missing)] + cost
-            taken, axis = plain, 1
+            taken, axes = plain, iter(range(2, costs.ndim))
             for masks in kinds:
                 counted = plain.copy()
-                for axis, mask in enumerate(masks, axis + 1):
+                for mask, axis in zip(masks, axes, strict=False):
                     if not mask & ~offers:
                         before, after = (slice(None),) * axis + (slice(-1),), (slice(None),) * axis + (slice(1, None),)
                         counted[after] = np.minimum(counted[after], counted[before])

@@ -48,7 +48,7 @@ def test_what_is_remembered_is_what_is_found_anew(found, uses, must):
 
 
 def serves(left, special):
-    """Whether the restaurants can be shared out: each special meal gets one with all it needs, or one for each offer."""
+    """Whether the restaurants can be shared out: each special meal gets one with all it needs, or several."""
     if not special:
         return True
     masks, *others = special
