@@ -94,10 +94,12 @@ class LimitedAutomaton(Generic[M]):
         limits: the limits.
 
     Raises:
-        AutomatonError: the automaton does not declare its terminals.
+        AutomatonError: the automaton does not declare its terminals, or refuses limits (``refuses_limits``, a text).
     """
 
     def __init__(self, source: PDA | Automaton[Hashable, M], limits: Limits) -> None:
+        if reason := getattr(source, "refuses_limits", None):
+            raise AutomatonError(reason)
         declared = getattr(source, "terminals", None)
         if declared is None:
             raise AutomatonError("limits are about terminals, and this automaton does not tell its own: .terminals")

@@ -218,7 +218,7 @@ class Candidates:
                 for one in sights
                 if ";" not in one.name and self.demands.allows_place(full := f"{one.name.strip()}, {name}")
             },
-            Kitchen([MealOption(one.cost, one.offers) for one in by_cost], self.wanted),
+            Kitchen([MealOption(one.cost, one.offers) for one in by_cost], (1 << len(self.demands.cuisines)) - 1),
             {one.name: place for place, one in enumerate(by_cost)},
         )
 

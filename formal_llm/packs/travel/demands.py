@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import ROUND_FLOOR, Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -87,13 +87,14 @@ class Course(NamedTuple):
         covers: the needs that it covers, besides the wanted cuisines.
         must: the number of meals at least.
         may: the number of further meals at most.
-        special: what each of some of the required meals must offer.
+        special: what each of some of the required meals must offer; where there are several offers, one meal may have
+            all of them, or there are two.
     """
 
     covers: int
     must: int
     may: int
-    special: tuple[int, ...] = ()
+    special: tuple[tuple[int, ...], ...] = ()
 
 
 class Demands:
@@ -368,26 +369,39 @@ class Demands:
 
 
 def _list_courses(meals: Sequence[Slot], wishes: Sequence[MealWish], covers: int) -> set[Course]:
-    """List the ways to distribute wishes over the meals of their days; several may share a meal."""
+    """List the ways to distribute wishes over the meals of their days; several may share a meal.
+
+    Two wishes that may share a meal or not are one special meal with two offers, so that days alike do not multiply.
+    """
     must = sum(slot.must for slot in meals)
     found = {Course(covers, must, len(meals) - must)}
     for day in {wish.day for wish in wishes}:
-        slots = [slot for slot in meals if slot.day == day]
-        wanted = [wish for wish in wishes if wish.day == day]
-        ways = set()
-        for places in product(range(len(slots)), repeat=len(wanted)):
-            offers = [0] * len(slots)
-            for place, wish in zip(places, wanted, strict=True):
-                offers[place] |= wish.offers
-            if all(wish.meal in (None, slots[place].kind) for place, wish in zip(places, wanted, strict=True)):
-                more = sum(not slot.must for slot, mask in zip(slots, offers, strict=True) if mask)
-                ways.add((more, tuple(filter(None, offers))))
+        slots = tuple((slot.kind, slot.must) for slot in meals if slot.day == day)
+        ways = _list_day_ways(slots, tuple((wish.offers, wish.meal) for wish in wishes if wish.day == day))
         found = {
             Course(covers, one.must + more, one.may - more, tuple(sorted(one.special + special)))
             for one in found
             for more, special in ways
         }
     return found
+
+
+@lru_cache(maxsize=1024)
+def _list_day_ways(
+    slots: tuple[tuple[str, bool], ...], wishes: tuple[tuple[int, str | None], ...]
+) -> set[tuple[int, tuple[tuple[int, ...], ...]]]:
+    """List the ways to distribute wishes over the meals of a day: the optional meals taken, and the special ones."""
+    ways: set[tuple[int, tuple[tuple[int, ...], ...]]] = set()
+    for places in product(range(len(slots)), repeat=len(wishes)):
+        masks = [0] * len(slots)
+        for place, (offers, _) in zip(places, wishes, strict=True):
+            masks[place] |= offers
+        if all(meal in (None, slots[place][0]) for place, (_, meal) in zip(places, wishes, strict=True)):
+            more = sum(not must for (_, must), mask in zip(slots, masks, strict=True) if mask)
+            ways.add((more, tuple(sorted((mask,) for mask in masks if mask))))
+    both = tuple(sorted(offers for offers, _ in wishes))
+    free = {(0, ((both[0] | both[-1],),)), (0, tuple((mask,) for mask in both))}
+    return {(0, (both,))} if ways == free else ways
 
 
 def _check_wish(wish: TripWish, days: int) -> None:

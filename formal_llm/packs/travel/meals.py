@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache, reduce
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from operator import or_
 from typing import NamedTuple, TypeAlias
 
@@ -56,7 +56,7 @@ class Kitchen:
 
     def find_least_costs(
         self, used: Collection[int], must: int, may: int, missing: int,
-        special: tuple[int, ...] = (), forced: Collection[int] = (),
+        special: tuple[tuple[int, ...], ...] = (), forced: Collection[int] = (),
     ) -> Costs:  # fmt: skip
         """Return the minimum cost of ``must`` to ``must + may`` restaurants outside of ``used``.
 
@@ -65,7 +65,8 @@ class Kitchen:
             must: the number of restaurants that must be visited.
             may: the number of further restaurants that may be visited.
             missing: the cuisines that may have to be covered.
-            special: what each of some of the required restaurants must offer, one bit each, in order.
+            special: what each of some of the required restaurants must offer, one bit each, in order; where there are
+                several offers, one restaurant may have all of them, or there are as many.
             forced: the positions of restaurants that must be visited.
 
         Returns:
@@ -75,8 +76,9 @@ class Kitchen:
         cheap = self._find_cheapest(used, must)
         if cheap is None:
             return nothing(self.wanted, NEVER)
-        covering = self._find_covering(used, reduce(or_, special, missing))
-        fitting = (place for mask in set(special) for place in self._find_fitting(used, mask, len(special)))
+        masks, most = {*chain(*special), *(reduce(or_, one) for one in special)}, sum(map(len, special))
+        covering = self._find_covering(used, reduce(or_, masks, missing))
+        fitting = (place for mask in masks for place in self._find_fitting(used, mask, most))
         places = sorted({*cheap, *covering, *fitting, *forced})
         key = (*places, must, may, missing, special, frozenset(forced))
         found = self._found.get(key)
@@ -95,12 +97,7 @@ class Kitchen:
 
     def _find_cheapest(self, used: Collection[int], count: int) -> list[int] | None:
         """Return the cheapest unused restaurants; None if there are too few."""
-        found: list[int] = []
-        for place in range(len(self.tables)):
-            if len(found) == count:
-                break
-            if place not in used:
-                found.append(place)
+        found = list(islice((place for place in range(len(self.tables)) if place not in used), count))
         return found if len(found) == count else None
 
     def _find_covering(self, used: Collection[int], missing: int) -> list[int]:
@@ -123,24 +120,34 @@ class Kitchen:
 
     def _compute_costs(
         self, places: Sequence[int], must: int, may: int, missing: int,
-        special: tuple[int, ...], forced: Collection[int],
+        special: tuple[tuple[int, ...], ...], forced: Collection[int],
     ) -> Costs:  # fmt: skip
-        """Compute the minimum costs over these restaurants by their number, their cuisines and their special meals."""
+        """Compute the minimum costs over these restaurants by their number, their cuisines and their special meals.
+
+        Of n special meals with two offers that may be apart, n have the one and n the other: those with both are each
+        a meal by itself, or make up for what is missing; so one restaurant may count for both.
+        """
         sets, kinds = np.arange(self.wanted + 1), Counter(special)
-        costs = np.full((must + may + 1, self.wanted + 1, *(count + 1 for count in kinds.values())), NEVER)
+        counts = [count for masks, count in kinds.items() for _ in masks]
+        costs = np.full((must + may + 1, self.wanted + 1, *(count + 1 for count in counts)), NEVER)
         costs[(0,) * costs.ndim] = 0
-        for place in places:
+        for number, place in enumerate(places):
             cost, offers = self.tables[place]
-            plain = costs[:-1, sets & ~(offers & missing)] + cost
-            taken = plain.copy()
-            for axis, mask in enumerate(kinds, 2):
-                if not mask & ~offers:
-                    before, after = (slice(None),) * axis + (slice(-1),), (slice(None),) * axis + (slice(1, None),)
-                    taken[after] = np.minimum(taken[after], plain[before])
+            # Fewer than ``low`` could not become enough, and more than ``number`` are not there yet.
+            low, high = max(0, must - len(places) + number), min(number + 1, must + may)
+            plain = costs[low:high, sets & ~(offers & missing)] + cost
+            taken, axes = plain, iter(range(2, costs.ndim))
+            for masks in kinds:
+                counted = plain.copy()
+                for mask, axis in zip(masks, axes, strict=False):
+                    if not mask & ~offers:
+                        before, after = (slice(None),) * axis + (slice(-1),), (slice(None),) * axis + (slice(1, None),)
+                        counted[after] = np.minimum(counted[after], counted[before])
+                taken = np.minimum(taken, counted)
             if place in forced:
                 costs[:] = NEVER
-            costs[1:] = np.minimum(costs[1:], taken)
-        for count in reversed(kinds.values()):
+            costs[low + 1 : high + 1] = np.minimum(costs[low + 1 : high + 1], taken)
+        for count in reversed(counts):
             costs = costs[..., count]
         found: Costs = np.minimum(costs[must:].min(axis=0), NEVER)
         found[(sets & ~missing) != 0] = NEVER

@@ -260,7 +260,10 @@ def trip_planner(trip: Trip, llm: LLMLike = "builtin", **settings: Unpack[Planne
         raise InputError("constraints on trips could lead to dead ends; add wishes to the query in their place")
     if limits := settings.pop("limits", None):
         query = replace(trip.query, wishes=(*trip.query.wishes, *_read_limits(limits)))
-        trip = trips_of(query, trip.world, trip.candidates.prefer)
+        allowed, trip = trip.allowed, trips_of(query, trip.world, trip.candidates.prefer)
+        trip = trip if allowed is None else trip.restrict_to(allowed)
+        if trip.to_end(trip.start()) is None:
+            raise NoTrip(f"no trip through {_join_names(allowed or ())} keeps the limits; allow other cities")
     summary = summarize_query(trip.query).replace("{", "(").replace("}", ")")
     wording = settings.get("wording") or WORDING
     parts = {name: getattr(wording, name).replace("{task}", summary) for name in ("prompt", "follow_up", "draft")}

@@ -69,6 +69,9 @@ class Trip:
         InputError: the query is invalid: there are no travellers, or too few days.
     """
 
+    #: Counters around a trip would lead to dead ends.
+    refuses_limits = "limits on a trip become wishes: give them to plan_trip or trip_planner, not to a Planner"
+
     def __init__(
         self, query: TravelQuery, world: World, *, every_meal: bool = False, sensible: bool = False,
         cities: Iterable[str] | None = None, prefer: Preference = RATING,
@@ -76,9 +79,11 @@ class Trip:
         self.query = query
         self.world = world
         self.every_meal = every_meal
+        #: The cities that may be visited; None for all that the query allows.
+        self.allowed = None if cities is None else tuple(cities)
         self.candidates = Candidates(query, world, prefer)
         known = cities_of(query, world)
-        allowed = known if cities is None else [city for city in known if city in cities]
+        allowed = known if self.allowed is None else [city for city in known if city in self.allowed]
         count = query.visiting_city_number
         self.routes = Routes(self.candidates, allowed, count, every_meal=every_meal, sensible=sensible)
         budget = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
@@ -103,7 +108,7 @@ class Trip:
 
     def __reduce__(self) -> tuple[object, ...]:
         return partial(
-            Trip, every_meal=self.every_meal, sensible=self.routes.sensible, cities=self.routes.cities,
+            Trip, every_meal=self.every_meal, sensible=self.routes.sensible, cities=self.allowed,
             prefer=self.candidates.prefer,
         ), (self.query, self.world)  # fmt: skip
 

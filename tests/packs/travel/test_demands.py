@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.travel_wishes import found_wrong, made_query, made_world
-from formal_llm import Limits
-from formal_llm.errors import InputError
+from formal_llm import Limits, Planner
+from formal_llm.errors import AutomatonError, InputError
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.fronts import find_front
 from formal_llm.packs.travel.meals import NEVER
@@ -97,6 +97,20 @@ def test_limits_become_wishes():
     with pytest.raises(NoTrip) as caught:
         plan_trip(query(), WORLD, limits=two_beds)
     assert {len(remedy.dropped) for remedy in caught.value.remedies} == {1}
+
+
+def test_limits_keep_to_the_cities_of_a_restricted_trip():
+    trip = trips_of(query(), WORLD).restrict_to(("C1",))
+    limits = Limits(at_least={"sight 1 C1, C1": 1})
+    assert trip_planner(trip, limits=limits).source.routes.cities == ("C1",)
+    with pytest.raises(NoTrip, match="no trip through C2 keeps the limits"):
+        trip_planner(trip.restrict_to(("C2",)), limits=limits)
+
+
+def test_a_planner_without_wishes_refuses_limits_on_trips():
+    planner = Planner(trips_of(query(), WORLD), limits=Limits(at_least={"sight 1 C1, C1": 1}))
+    with pytest.raises(AutomatonError, match="plan_trip"):
+        planner.plan("a trip")
 
 
 @pytest.mark.parametrize("settings", [{"limits": Limits(default=1)}, {"limits": Limits({"C1": 2})}])

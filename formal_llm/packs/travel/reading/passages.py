@@ -64,13 +64,16 @@ class Passage:
         return not any(self._understood[begin:end])
 
     def left_over(self) -> Iterator[str]:
-        """Iterate over what was not understood: whole clauses, and single words and numbers in the others."""
+        """Iterate over what was not understood: whole sentences and clauses, single words and numbers in the others."""
         for begin, end in self.clauses:
             words = [(one.start() + begin, one.end() + begin) for one in _WORD.finditer(self.text[begin:end])]
             remaining = [span for span in words if self.is_free(*span) and self._is_meaningful(*span)]
-            denies = len(words) > 2 and _FORMS["negations"].search(self.text[begin:end])
-            if (remaining or denies) and self.is_free(begin, end):
-                yield self.text[begin:end].strip(" -–—…\"'")
+            sentence = self.sentence_span(begin)
+            scope = sentence if self.is_free(*sentence) else (begin, end)
+            text = self.text[slice(*scope)]
+            wishes = len(_WORD.findall(text)) > 2 and any(_FORMS[name].search(text) for name in ("negations", "wish"))
+            if (remaining or wishes) and self.is_free(*scope):
+                yield text.strip(" -–—…\"'")
             else:
                 yield from (self.text[a:b] for a, b in self._join_words(remaining))
 

@@ -29,3 +29,19 @@ def test_what_is_left_over() -> None:
     assert list(passage.left_over()) == ["7 lamps"]
     passage.mark_spans((0, len(passage.text)))
     assert list(passage.left_over()) == []
+
+
+def test_a_sentence_of_common_words_that_wishes_for_something_is_left_over() -> None:
+    wishes = ["A night more would be nice.", "We would like to be there before dinner.", "More nights, please."]
+    for wish in wishes:
+        assert set(Passage(wish).left_over()) == {wish[:-1]}
+    for other in ("Could you please help me?", "Please help me plan this.", "This is our trip."):
+        assert list(Passage(other).left_over()) == []
+
+
+def test_a_wish_of_which_a_part_was_understood_is_not_left_over() -> None:
+    passage = Passage("A night more would be nice, and we need it.")
+    passage.mark_spans((0, 12))
+    assert list(passage.left_over()) == ["and we need it"]
+    passage.mark_spans((28, 35))
+    assert list(passage.left_over()) == []
