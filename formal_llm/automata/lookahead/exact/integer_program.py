@@ -156,11 +156,11 @@ class IntegerProgram:
     def _reachable_ways(
         self, pending: Iterable[_Node], needed: bool, effort: float
     ) -> dict[_Node, tuple[_ProgramWay, ...]] | None:
-        """The ways of all symbols that what is pending may lead to; None for more than the effort allows."""
+        """The ways of all symbols that what is pending may lead to; None for more than half the effort allows."""
         found: dict[_Node, tuple[_ProgramWay, ...]] = {}
         todo = list(pending)
         while todo:
-            if self.tries >= TRIES * effort:
+            if self.tries >= TRIES * effort / 2:
                 return None
             node = todo.pop()
             if node not in found:
