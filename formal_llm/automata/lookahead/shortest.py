@@ -16,7 +16,7 @@ from formal_llm.automata.lookahead.exact.prices import CostEstimate, PricedWay
 from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowSymbol
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import SearchState, Unresolved
-from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, SEARCH, TIME
+from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, SEARCH, TIME, pause_garbage_collection
 from formal_llm.automata.models.automaton import Automaton, C, M, Stack, State, Word
 from formal_llm.errors import Undecided
 
@@ -212,20 +212,23 @@ class ShortestSearch:
 
     def _get_estimate(self, measure: _CostMeasure) -> CostEstimate:
         """What lower bounds cost by a measure; sums come first, since counted uses are dear one by one."""
-        found = self._estimates.get(measure)
-        if found is None:
-            dues = self.counters.dues
-            ways: list[PricedWay] = []
-            for index, group in self.demands.resources.ways.items():
-                for way in group:
-                    pays: dict[int, int] = {}
-                    for name in way.reads:
-                        for shift, _, weight in dues.get(name, ()):
-                            pays[shift] = pays.get(shift, 0) + weight
-                    ways.append((index, way.steps + measure.per_terminal * len(way.reads), pays, way.children))
-            due = sorted(self.counters.open_bounds(self.counters.needed), key=lambda due: due[0].terminal is not None)
-            found = self._estimates[measure] = CostEstimate(ways, [shift for _, shift, _ in due])
-        return found
+        if measure not in self._estimates:
+            self._estimates[measure] = self._make_estimate(measure)
+        return self._estimates[measure]
+
+    @pause_garbage_collection()
+    def _make_estimate(self, measure: _CostMeasure) -> CostEstimate:
+        dues = self.counters.dues
+        ways: list[PricedWay] = []
+        for index, group in self.demands.resources.ways.items():
+            for way in group:
+                pays: dict[int, int] = {}
+                for name in way.reads:
+                    for shift, _, weight in dues.get(name, ()):
+                        pays[shift] = pays.get(shift, 0) + weight
+                ways.append((index, way.steps + measure.per_terminal * len(way.reads), pays, way.children))
+        due = sorted(self.counters.open_bounds(self.counters.needed), key=lambda due: due[0].terminal is not None)
+        return CostEstimate(ways, [shift for _, shift, _ in due])
 
     def _needs_of(self, needed: int) -> tuple[int, list[tuple[int, int]]]:
         """(the terminals that have to be read before nothing is needed; the lower bounds and what each needs)."""

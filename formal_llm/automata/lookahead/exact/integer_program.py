@@ -47,8 +47,8 @@ from formal_llm.automata.models.automaton import Stack, State
 
 #: The solver counts in 64 bits; sums that could come near that are left undecided.
 _MOST = 1 << 60
-#: The seconds that it takes to write down one variable, and what the solver does before it begins to count.
-_BUILT = 2.5e-4
+#: The seconds that it takes to look at one way; to write down one variable, with what the solver does before it counts.
+_LOOKED, _BUILT = 2.5e-5, 2.5e-4
 
 #: A symbol by its index, or a place in the open part of a stack: a state, and the stack to work off from there.
 _Node = int | tuple[State, Stack]
@@ -126,7 +126,10 @@ class IntegerProgram:
         pending, moves = self._kept_symbols(state.pending, bool(needed))
         if state.unresolved is not None:
             pending[state.unresolved] = 1
-        columns = _make_columns(pending, self._reachable_ways(pending, bool(needed)), left, needed)
+        ways = self._reachable_ways(pending, bool(needed), effort)
+        if ways is None:
+            return None
+        columns = _make_columns(pending, ways, left, needed)
         if columns is None:
             return INFINITE
         building = _BUILT * len(columns)
@@ -150,16 +153,21 @@ class IntegerProgram:
                 kept[symbol.index] = count
         return kept, moves
 
-    def _reachable_ways(self, pending: Iterable[_Node], needed: bool) -> dict[_Node, tuple[_ProgramWay, ...]]:
-        """The ways of all symbols that what is pending may lead to."""
+    def _reachable_ways(
+        self, pending: Iterable[_Node], needed: bool, effort: float
+    ) -> dict[_Node, tuple[_ProgramWay, ...]] | None:
+        """The ways of all symbols that what is pending may lead to; None for more than half the effort allows."""
         found: dict[_Node, tuple[_ProgramWay, ...]] = {}
         todo = list(pending)
         while todo:
+            if self.tries >= TRIES * effort / 2:
+                return None
             node = todo.pop()
             if node not in found:
                 found[node] = (
                     self._ways_of_symbol(node, needed) if isinstance(node, int) else self._ways_of_stack(node, needed)
                 )
+                self.tries += TRIES * _LOOKED * len(found[node])
                 todo += (child for way in found[node] for child in way.children)
         return found
 

@@ -8,7 +8,8 @@ come to is put beside all that the other half can come to, and two that make up 
 (Horowitz and Sahni 1974, Computing partitions with applications to the knapsack problem). Several totals that must be
 hit exactly are matched as one number, the others are looked at where these match. If all matches are found, they also
 decide what follows: a completion that contains what was read since. Where there are too many choices for that, chance
-fixes most of them near the totals, and the others are put together; that finds completions, and rules nothing out.
+fixes most of them near the totals, and the others are put together, where several totals must be hit exactly in four
+parts (Wagner 2002, A generalized birthday problem). That finds completions, and rules nothing out.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from math import gcd
+from math import gcd, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,6 +145,8 @@ class ExactSum:
 #: of a lower bound.
 _Vector = tuple[tuple[int, int], ...]
 _Numbers = NDArray[np.int64]
+#: (the alternatives of each choice of some solutions, by column; whether these are all)
+_Solutions = tuple[_Numbers, bool]
 #: The most completions of a symbol that are listed, and of its copies that are pending.
 _LISTED, _COPIES = 400, 50
 #: The most tables that are kept, and what looking at one costs.
@@ -154,8 +157,8 @@ _LARGE, _OFTEN, _ENDLESS = 1 << 36, 1 << 12, 1 << 62
 _EACH, _ROWS, _MOST_ROWS, _HALF_BITS = 4, 25, 1 << 19, 60
 #: The most matches that are looked at together, that are kept of a question, and the most kept groups of these.
 _MATCHES, _FOUND, _GROUPS = 1 << 14, 4096, 16
-#: How often chance fixes choices, the most bits that are left to a half then, and how often one choice is changed.
-_TRIALS, _CORE_BITS, _CHANGES = 6, 15, 60
+#: How often chance fixes choices, the most bits left to a half or a quarter then, how often one choice is changed.
+_TRIALS, _PART_BITS, _CHANGES = 6, {2: 15, 4: 13}, 60
 #: How many times more rows than there is room for are made before bounds shorten them.
 _GROWTH = 4
 #: The numbers that trying all changes looks at in one try.
@@ -350,8 +353,7 @@ def _list_pairs(
     return np.repeat(some, counts), order[np.repeat(begin, counts) + offsets]
 
 
-def _match_halves(problem: _Problem, one: _Half, other: _Half, rng: np.random.Generator) -> tuple[_Numbers, bool]:
-    """(the alternatives of each choice of some solutions, by column; whether these are all)."""
+def _match_halves(problem: _Problem, one: _Half, other: _Half, rng: np.random.Generator) -> _Solutions:
     low, high = problem.low, problem.high
     digits = np.zeros((len(problem.values), 0), np.int64)
     if not len(one.codes) or not len(other.codes):
@@ -541,8 +543,7 @@ class _SumTable:
             once.append((group[kept], moves[kept]))
         return least, most, once
 
-    def _solve_problem(self, problem: _Problem, work: WorkBudget) -> tuple[_Numbers, bool]:
-        """(the alternatives of each choice of some solutions, by column; whether these are all)."""
+    def _solve_problem(self, problem: _Problem, work: WorkBudget) -> _Solutions:
         room = int(min((work.left - work.floor) * _ROWS / 4, _MOST_ROWS))
         bits = np.log2([len(one) for one in problem.values])
         found = None
@@ -552,23 +553,22 @@ class _SumTable:
             return found
         made = [np.zeros((len(bits), 0), np.int64)]
         wanted = 1 if self._found else _TRIALS  # the first question has most time, and what it finds serves all others
+        parts = 4 if (problem.low == problem.high).sum() > 1 else 2
         for _ in range(_TRIALS):
-            room = int(min((work.left - work.floor) * _ROWS / 4, 1 << _CORE_BITS))
+            room = int(min((work.left - work.floor) * _ROWS / 2 / parts, 1 << _PART_BITS[parts]))
             if room < _LITTLE_ROOM or len(made) > wanted:
                 break
             order = self._rng.permutation(len(bits))
-            core = order[bits[order].cumsum() <= 2 * np.log2(room)]
+            core = order[bits[order].cumsum() <= parts * np.log2(room)]
             digits = self._fix_choices(problem, core, work)
             fixed = np.array([values[digit] for values, digit in zip(problem.values, digits, strict=True)]).sum(0)
             rest = problem._replace(low=problem.low - fixed, high=problem.high - fixed)
-            more = self._meet(rest, core, room, work)
+            more = (self._meet if parts == 2 else self._meet_in_parts)(rest, core, room, work)
             if more is not None and more[0].shape[1]:
                 made.append(more[0] + digits[:, None])
         return np.concatenate(made, 1), False
 
-    def _meet(
-        self, problem: _Problem, choices: Iterable[int], room: int, work: WorkBudget
-    ) -> tuple[_Numbers, bool] | None:
+    def _meet(self, problem: _Problem, choices: Iterable[int], room: int, work: WorkBudget) -> _Solutions | None:
         """Put two halves of some choices together; None where one is larger than there is room."""
         parts = _split_choices(problem, choices)
         work.left -= _EACH * sum(map(len, parts))
@@ -579,6 +579,24 @@ class _SumTable:
             if half is None:
                 return None
             halves.append(half)
+        return _match_halves(problem, halves[0], halves[1], self._rng)
+
+    def _meet_in_parts(self, problem: _Problem, core: _Numbers, room: int, work: WorkBudget) -> _Solutions | None:
+        """Some solutions of many choices: four parts, joined in twos where one total is near what it should be."""
+        parts = [part for half in _split_choices(problem, core) for part in _split_choices(problem, half)]
+        work.left -= 6 * room / _ROWS + _EACH * len(core)
+        listed = [_list_totals(problem, part, np.setdiff1d(core, part), 2 * room) for part in parts]
+        some = [one for one in listed if one is not None and len(one.codes)]
+        if len(some) < len(parts):
+            return None
+        row, halves = int((problem.high - problem.low).argmin()), []
+        means = [one.totals[row].mean() for one in some]
+        middle = round(means[0] + means[1] + (int(problem.low[row]) - sum(means)) / 2)
+        for one, other, goal in ((*some[:2], middle), (*some[2:], int(problem.low[row]) - middle)):
+            near = room * (one.totals[row].std() + other.totals[row].std()) // (len(one.codes) * len(other.codes))
+            mine, others = _list_pairs(one.totals[row], other.totals[row], goal - near, goal + near, room, self._rng)
+            codes = one.codes[mine] * prod(len(problem.values[n]) for n in other.choices) + other.codes[others]
+            halves.append(_Half(one.choices + other.choices, one.totals[:, mine] + other.totals[:, others], codes))
         return _match_halves(problem, halves[0], halves[1], self._rng)
 
     def _fix_choices(self, problem: _Problem, core: _Numbers, work: WorkBudget) -> _Numbers:

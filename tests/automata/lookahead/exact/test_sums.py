@@ -3,6 +3,7 @@
 import itertools
 import random
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -186,12 +187,19 @@ class TestChoices:
         assert walked.usage.wasted == walked.usage.verdicts.unknown == 0
         assert cfg.accepts(walked.plan.word)
 
-    def test_more_choices_than_can_be_put_together(self):
+    @pytest.mark.parametrize(("items", "sizes"), [(60, 2), (100, 3), (200, 4)])
+    def test_more_choices_than_can_be_put_together(self, items, sizes):
         rng = random.Random(3)
-        weights = [(rng.randint(1, 100), rng.randint(1, 100)) for _ in range(60)]
-        total = [sum(one[k] for one in weights[:30]) for k in (0, 1)]
+        weights = [tuple(rng.randint(1, 100) for _ in range(sizes)) for _ in range(items)]
+        total = [sum(one[k] for one in weights[: items // 2]) for k in range(sizes)]
         lookahead = Lookahead(chosen_once(weights, total), solver=False, max_states=1)
         assert str(lookahead.completable()) == "yes (search)"
+        (table,) = lookahead._search._after.sums._alike.values()
+        due = np.array(sorted(total))
+        for found in table._found:
+            assert not found.complete  # what chance does not find is not ruled out
+            paid = table._often[:, len(table.resources) :].T @ found.counts
+            assert (np.sort(paid, 0) == due[:, None]).all()
 
     def test_what_pays_without_a_limit_is_taken_as_often_as_needed(self):
         grammar = "%limit n <= 100\n%limit n >= 99\n%limit 4 b\nS -> a S | b S | end\na n=7\nb n=3"
