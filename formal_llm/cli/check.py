@@ -25,6 +25,7 @@ from formal_llm.automata.lookahead.limited import has_world_moves
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.files import DIAGRAMS
 from formal_llm.cli import options
 from formal_llm.cli.console import command, counted, err, print_text, said_of
@@ -128,6 +129,7 @@ def show(
         described |= {"in no plan": ", ".join(never)} if never else {}
         described |= {"maybe in none": f"{', '.join(open_)}: not decided in one second"} if open_ else {}
     found |= described
+    found |= dict(_list_uncounted(loaded.whole))
     if has_world_moves(lookahead.automaton) and "no valid plan" not in described:
         found |= _world(lookahead)
     if isinstance(loaded.rules, Behaviour):
@@ -151,6 +153,14 @@ def _show_rules_of_calls(source: str, strict: bool, as_json: bool, process: str 
     _tell(found, [], as_json)
     if "not kept" in found or (strict and found.keys() & {"conflicts", "never", "never done", "not understood"}):
         raise typer.Exit(1)
+
+
+def _list_uncounted(rules: CFG | PDA) -> Iterator[tuple[str, str]]:
+    """List for each quantity under a limit the terminals without it, where others have it."""
+    for limit in rules.limits.sums:
+        without = [name for name in rules.terminals if limit.quantity not in rules.symbols.get(name, Symbol()).numbers]
+        if len(without) < len(rules.terminals) and without:
+            yield f"no {limit.quantity}", f"{', '.join(without)}: counts as 0"
 
 
 def _is_drawn_procedure(source: str) -> bool:

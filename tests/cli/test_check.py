@@ -105,6 +105,13 @@ def test_check_counts_and_measures_the_language(tmp_path: Path) -> None:
     assert "infinitely many; 5 of at most 5 terminals" in run("check", "i.cfg", cwd=tmp_path).stdout
 
 
+def test_terminals_that_lack_a_limited_number_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "day.cfg").write_text("%limit time <= 2h\nS -> a S | b | c\na time=30min\nc time=0min\n")
+    assert "no time        b: counts as 0\n" in run("check", "day.cfg", cwd=tmp_path).stdout
+    (tmp_path / "day.cfg").write_text("%limit time <= 2h\nS -> a S | a\na time=30min\n")
+    assert "counts as 0" not in run("check", "day.cfg", cwd=tmp_path).stdout
+
+
 def test_a_behaviour_with_dead_ends_and_examples(tmp_path: Path) -> None:
     agent = tmp_path / "pay.agent"
     agent.write_text(
