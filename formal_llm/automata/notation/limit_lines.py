@@ -95,6 +95,8 @@ def read_sum(words: Sequence[str]) -> tuple[SumLimit, int]:
         if least > most:
             raise WrongWord(0, f"the range from {format_amount(least)} to {format_amount(most)} is empty")
         return SumLimit(quantity, most, least), 2
+    if len(words) == 4 and words[1] in _SIGNS:
+        raise WrongWord(3, f"unexpected {words[3]!r}", "an amount is one word: 4h, 30min, 1h30, 12.50EUR")
     raise WrongWord(
         min(3, len(words)), "a limit on a sum has one or two bounds", "write, for instance, %limit 1 <= kg <= 5"
     )
