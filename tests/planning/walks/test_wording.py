@@ -214,7 +214,7 @@ def test_a_wording_file(tmp_path: Path) -> None:
     file.write_text("system = ", encoding="utf-8")
     with pytest.raises(NotationError, match="not TOML"):
         Wording.from_file(file)
-    with pytest.raises(NotationError, match="cannot be read"):
+    with pytest.raises(NotationError, match="there is no such file"):
         Wording.from_file(tmp_path / "none.toml")
 
 
