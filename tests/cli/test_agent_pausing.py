@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import json
 import os
@@ -111,7 +110,6 @@ def test_a_hosted_model_calls_tools_natively_and_its_text_is_shown_once(server: 
     assert server.asked[-1].body["messages"][0]["content"].startswith("Be kind.")
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the command leaves the connections of an SDK to the collector
 @pytest.mark.parametrize("llm", ["openai:m", "anthropic:m", "ollama:m"])
 def test_a_liar_is_corrected_before_the_eyes_of_the_person(
     server: ToolServer, llm: str, monkeypatch: pytest.MonkeyPatch
@@ -124,7 +122,6 @@ def test_a_liar_is_corrected_before_the_eyes_of_the_person(
     assert code == 0 and "corrected: " in printed and "'rm'" in printed and "1 correction" in printed
     assert "there is no tool 'rm'; what may be called now: pay, interrupt" in printed
     assert "\n  rm(" not in printed
-    gc.collect()
 
 
 def test_without_a_terminal_the_run_pauses_and_is_continued_by_another_command(server: ToolServer) -> None:
