@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import Answer
@@ -21,6 +21,7 @@ from formal_llm.llms.calibration import (
     reliability,
     tempered,
 )
+from tests.strategies import examples
 
 SHARES = st.lists(st.floats(0.01, 1), min_size=2, max_size=5).map(lambda raw: tuple(one / sum(raw) for one in raw))
 JUDGED = st.builds(Judged, SHARES, st.frozensets(st.integers(1, 5), min_size=1, max_size=3))
@@ -56,7 +57,7 @@ def test_the_error_is_that_of_the_definition(judged: list[Judged], temperature: 
 
 
 @given(st.lists(JUDGED, min_size=1, max_size=12))
-@settings(max_examples=25)
+@examples(25)
 def test_no_other_temperature_foretells_better(judged: list[Judged]) -> None:
     found = fit_temperature(judged)
     least = log_loss(judged, found)

@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.llms.schemas import MOST_CHARACTERS, check_schema, closed, portable, problem_in, read_object
+from tests.strategies import examples
 
 CALL = closed({"tool": {"enum": ["search"]}, "arguments": closed({"query": {"type": "string", "maxLength": 9}})})
 SCHEMA: dict[str, Any] = {
@@ -117,7 +118,7 @@ PARTS = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.dictionaries(st.sampled_from("abc"), PARTS, max_size=2).map(closed), JSON)
 def test_against_jsonschema(schema: dict[str, Any], value: Any) -> None:
     jsonschema = pytest.importorskip("jsonschema")

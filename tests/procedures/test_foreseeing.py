@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.errors import InputError, ResourceNotFound, Undecided
@@ -18,6 +18,7 @@ from formal_llm.procedures.foreseeing import describe_ending, follow_run, measur
 from formal_llm.procedures.procedure import ConditionNeed, FactNeed, Need, NeedGroup, NotNeed
 from formal_llm.procedures.terms import CallValue
 from tests.procedures.procedures_at_random import World, worlds
+from tests.strategies import examples
 
 
 def describe(outcome: ProcedureOutcome) -> str:
@@ -76,7 +77,7 @@ def valued_worlds(draw: st.DrawFn) -> tuple[Procedure, Mapping[str, list[Any]]]:
     return replace(world.procedure, tools=tools), values
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(valued_worlds(), st.data())
 def test_a_run_follows_the_strategy_whatever_values_it_gets(
     drawn: tuple[Procedure, Mapping[str, list[Any]]], data: st.DataObject
@@ -122,7 +123,7 @@ def answer_in(question: str, returned: list[object], word: list[str]) -> str:
     return "yes" if {**CONDITIONS, **NUMBERS}[question.partition(").")[2]](value) else "no"
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(worlds())
 def test_each_way_of_a_strategy_is_a_run(world: World) -> None:
     strategy = world.procedure.strategy("goal", ["x"])
