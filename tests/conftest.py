@@ -52,8 +52,8 @@ def _what_is_imported_is_left_alone() -> None:
         _leave_alone()
 
 
-# A test without the mark ``slow`` takes little of the processor, by its own time and that of processes it has waited for:
-# the clock would fail tests on a busy machine. Machines differ, so there is room between a warning and a failure.
+# A test without the mark ``slow`` takes little of the processor, by its own time and that of processes it waited for: the
+# clock would fail tests on a busy machine. Machines differ, so there is room between a warning and a failure.
 WARNED, REFUSED = 2.0, 6.0
 _long: list[str] = []
 

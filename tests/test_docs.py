@@ -34,6 +34,7 @@ from pytest_examples import CodeExample, EvalExample, find_examples
 
 from formal_llm import CFG, PDA, Flowchart
 from formal_llm.errors import GrammarError, GrammarWarning, NotationError
+from tests.cli.inside import COMMAND
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts)]

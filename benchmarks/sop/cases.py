@@ -21,7 +21,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from formal_llm import authored
 from formal_llm.errors import InputError
 from formal_llm.guard import Call as GuardCall
 from formal_llm.guard import Guard
@@ -150,7 +149,7 @@ class SopBench:
 
 def load_domain(domain: str) -> Procedure:
     """Load our procedure of a domain."""
-    return Procedure.from_file(authored.find("tasks", "sop") / f"{domain}.procedure")
+    return Procedure.from_file(Path(__file__).parent / f"{domain}.procedure")
 
 
 def build_procedure(domain: Procedure, case: SopCase) -> Procedure:

@@ -1,10 +1,14 @@
-"""How long a run of a procedure takes for its next step, and what kill -9 does to runs that pay.
+"""SOPBench by procedures, judged by its own judge; and what kill -9 does to runs that pay.
 
-Run: python benchmarks/procedures.py FOLDER
-     python benchmarks/procedures.py --kill N [--seed N]
+    python benchmarks/sop/run.py FOLDER --llm minilm
+    python benchmarks/sop/run.py FOLDER --llm test:random --goal-given --press
+    python benchmarks/sop/run.py FOLDER --recorded
+    python benchmarks/sop/run.py --kill N [--seed N]
 
-FOLDER is a copy of SOPBench: all its cases are run with the goal given, and with the first of equally good ways. A step
-is the work between the answer to one request and the next request, in processor time; the tools are not counted.
+FOLDER is a copy of the benchmark (Li et al. 2025, arXiv 2503.08669). Each case brings the needs of its goal to the
+procedure of its domain, beside this file. The model chooses the goal from the user's words and from the names of the
+values that the user can give; --goal-given leaves it only choices between checks. --press: the user presses the agent to skip
+checks. --recorded: which runs of other models the guard compiled from each case's procedure would have refused.
 
 With --kill, runs with two payments are killed at N random moments and go on each time. Which of them were paid twice,
 and which report that they paid and did not?
@@ -13,86 +17,80 @@ and which report that they paid and did not?
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from statistics import median, quantiles
 
-from rich.console import Console
-from rich.table import Table
-
-from formal_llm.llms.question import Answer, Question
-from formal_llm.packs.sop.benchmark import DOMAINS, SopBench, build_procedure, load_domain, make_tools
-from formal_llm.procedures import Call, MadeCall, Procedure, ProcedureRun, run_procedure
-from formal_llm.procedures.run import Request, ToolRequest
-from formal_llm.procedures.running import call_tool
-from formal_llm.tools.calling import Caller, CallLimits
-
-# -- the time of a step ------------------------------------------------------------------------------------------------
-
-
-def time_steps(run: ProcedureRun, answer: Callable[[Request], object]) -> Iterator[float]:
-    """Yield the milliseconds of processor time that each step of a run takes."""
-    steps, reply = run.steps(), None
-    while True:
-        begun = time.process_time()
-        try:
-            request = steps.send(reply)
-        except StopIteration:
-            request = None
-        yield 1000 * (time.process_time() - begun)
-        if request is None:
-            return
-        reply = answer(request)
+from benchmarks.sop.cases import (
+    DOMAINS,
+    SopBench,
+    SopSettings,
+    build_procedure,
+    find_refused_call,
+    load_domain,
+    read_recorded_runs,
+    run_case,
+)
+from formal_llm.errors import InputError
+from formal_llm.guard import Guard
+from formal_llm.llms import resolve
+from formal_llm.procedures import Call, MadeCall, Procedure, run_procedure
+from formal_llm.procedures.guarding import compile_guard_rules
 
 
-def time_domain(bench: SopBench, name: str) -> list[float]:
-    """The times of all steps of the cases of a domain."""
-    domain, caller, times = load_domain(name), Caller(CallLimits()), list[float]()
-    for case in bench.read_cases(name):
-        procedure = build_procedure(domain, case)
-        tools = make_tools(bench.make_system(case), list(procedure.tools), [])
-        answer = partial(answer_request, tools, caller)
-        times += time_steps(ProcedureRun(procedure, case.request, case.known, case.goal), answer)
-    return times
+def show_cases(bench: SopBench, domains: list[str], settings: SopSettings, failed: bool) -> None:
+    """Run the cases of each domain, and print what the judge says."""
+    print("| domain | cases | passed | % | goals right | requests | calls |\n| --- |" + " ---: |" * 6)
+    for name in domains:
+        procedure = load_domain(name)
+        results = [run_case(bench, procedure, case, settings) for case in bench.read_cases(name)]
+        passed = sum(one.passed for one in results)
+        right = sum(one.outcome.goal == one.case.goal for one in results)
+        requests = sum(one.outcome.usage.requests for one in results)
+        calls = sum(len(one.outcome.calls) for one in results)
+        cells = (name, len(results), passed, f"{100 * passed / len(results):.1f}", right, requests, calls)
+        print(f"| {' | '.join(map(str, cells))} |")
+        for one in results if failed else ():
+            if not one.passed:
+                verdicts = [key for key, value in one.verdicts.items() if value is False]
+                print(f"  {one.case.goal} {one.case.number}: {one.outcome}\n    judge: {', '.join(verdicts)}")
 
 
-def answer_request(tools: Mapping[str, Callable[..., object]], caller: Caller, request: Request) -> object:
-    """Call a tool, take the first way, or have no further values."""
-    if isinstance(request, ToolRequest):
-        return call_tool(tools[request.call.tool], request.call, caller)
-    return Answer((1,)) if isinstance(request, Question) else None
+def find_runs(folder: Path, domain: str) -> Path:
+    """The file with the recorded runs of a domain."""
+    return folder / f"{domain}_runs.jsonl.gz"
 
 
-def show_times(folder: Path) -> None:
-    """Print the times by domain."""
-    bench, table, every = (
-        SopBench(folder),
-        Table("domain", "steps", "median", "p99", "worst", title="ms"),
-        list[float](),
-    )
-    for name in DOMAINS:
-        gc.collect()
-        times = time_domain(bench, name)
-        every += times
-        add_row(table, name, times)
-    add_row(table, "all", every)
-    Console().print(table)
-
-
-def add_row(table: Table, name: str, times: list[float]) -> None:
-    """Add the times of a domain."""
-    cells = (median(times), quantiles(times, n=100)[-1], max(times))
-    table.add_row(name, str(len(times)), *(f"{one:.2f}" for one in cells))
+def show_recorded(bench: SopBench, domains: list[str]) -> None:
+    """Print which recorded runs of other models the guards of the procedures refuse."""
+    if not domains:
+        raise InputError("there are no recorded runs; the folder has DOMAIN_runs.jsonl.gz")
+    print("| domain | runs | pass | of them refused | act against | of them refused |\n| --- |" + " ---: |" * 5)
+    for name in domains:
+        procedure = load_domain(name)
+        guards = {
+            (case.goal, case.number): Guard(compile_guard_rules(build_procedure(procedure, case)))
+            for case in bench.read_cases(name)
+        }
+        counts: Counter[tuple[str, bool]] = Counter()
+        for run in read_recorded_runs(find_runs(bench.folder, name)):
+            guard = guards.get((run.goal, run.number))
+            if guard is None:
+                raise InputError(f"a recorded run is of case {run.goal} {run.number}, which {name} does not have")
+            kind = "pass" if run.verdicts["success"] else "against" if run.acts_against else "other"
+            counts[kind, find_refused_call(guard, run) is not None] += 1
+        cells = [sum(counts.values())]
+        for kind in ("pass", "against"):
+            cells += [counts[kind, True] + counts[kind, False], counts[kind, True]]
+        print(f"| {name} | {' | '.join(map(str, cells))} |")
 
 
 # -- kill -9 -----------------------------------------------------------------------------------------------------------
@@ -178,7 +176,7 @@ def kill_runs(kills: int, seed: int = 0) -> Killed:
     """
     rng, found, procedure = random.Random(seed), Killed(), Procedure.from_string(PAYING)
     processes = get_context("forkserver")
-    processes.set_forkserver_preload(["formal_llm.procedures.running", "rich.table", "formal_llm.packs.sop.benchmark"])
+    processes.set_forkserver_preload(["formal_llm.procedures.running"])
     longest = 0.0
     while found.kills < kills:
         found.runs += 1
@@ -210,13 +208,24 @@ def main() -> None:
     """Read the command line and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, help="a copy of SOPBench")
+    parser.add_argument("--llm", default="minilm", help="who chooses the goal")
+    parser.add_argument("--domain", action="append", choices=DOMAINS, help="only this domain; repeatable")
+    parser.add_argument("--goal-given", action="store_true")
+    parser.add_argument("--press", action="store_true")
+    parser.add_argument("--recorded", action="store_true")
+    parser.add_argument("--failed", action="store_true", help="show each case that does not pass")
     parser.add_argument("--kill", type=int, default=0, metavar="N", help="kill runs at N random moments")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
-    arguments = parser.parse_args()
-    if arguments.folder is not None:
-        show_times(arguments.folder)
-    if arguments.kill:
-        found = kill_runs(arguments.kill, arguments.seed)
+    given = parser.parse_args()
+    domains = given.domain or list(DOMAINS)
+    if given.folder is not None:
+        bench = SopBench(given.folder)
+        if given.recorded:
+            show_recorded(bench, [name for name in domains if find_runs(given.folder, name).is_file()])
+        else:
+            show_cases(bench, domains, SopSettings(resolve(given.llm), given.goal_given, given.press), given.failed)
+    if given.kill:
+        found = kill_runs(given.kill, given.seed)
         print(
             f"{found.kills} kills in {found.runs} runs with {len(PAYMENTS)} payments each, {found.unclear} within an "
             f"action: {found.twice} payments twice, {found.lost} lost"
@@ -224,4 +233,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
     main()
