@@ -395,7 +395,7 @@ def test_from_the_command_line(tmp_path: Path) -> None:
         "tool_input": {},
         "tool_use_id": "1",
     }
-    command = [sys.executable, "-m", "formal_llm", "guard", "--hook", "--alone", str(tmp_path / "rules.guard")]
+    command = [sys.executable, "-m", "formal_llm", "guard", "--hook", str(tmp_path / "rules.guard")]
     told = subprocess.run(
         [*command, "--state", str(tmp_path / "state")], input=json.dumps(row).encode(), capture_output=True, timeout=60
     )
