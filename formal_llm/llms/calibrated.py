@@ -14,7 +14,7 @@ from formal_llm.errors import LLMError
 from formal_llm.llms.calibration import Calibration, tempered
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.llm import LLMLike, WrapperLLM, aanswered, all_answered, answered, resolve
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.question import Answer, Question, what_is_read
 
 
 class CalibratedLLM(WrapperLLM):
@@ -100,6 +100,11 @@ class SureLLM(WrapperLLM):
         """The identities of both; None if one of them has none, as a person never does."""
         first, second = super().identity, getattr(self.other, "identity", None)
         return None if first is None or second is None else {**first, "least": self.least, "other": second}
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """What the answers of both depend on together."""
+        return super().reads | what_is_read(self.other)
 
     def choose(self, question: Question) -> Answer:
         """Return the answer of the first LLM if it is sure, or else that of the second."""

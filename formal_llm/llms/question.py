@@ -193,6 +193,16 @@ AnswerLike: TypeAlias = Answer | int | Sequence[int] | str
 _FUNCTIONS = ("_prompt", "_messages", "_outlook")
 
 
+#: What an LLM may read of a question. An LLM whose answers depend on less says so by its attribute ``reads``.
+READS = frozenset({"chat", "task", "outlook"})
+
+
+def what_is_read(llm: object) -> frozenset[str]:
+    """Return what the answers of an LLM depend on, of :data:`READS`; everything if it does not say so."""
+    found: frozenset[str] = getattr(llm, "reads", READS)
+    return found
+
+
 class Question:
     """A numbered choice, as a value: it is compared, hashed, copied and pickled by what it asks and what it accepts.
 

@@ -205,6 +205,9 @@ class HostedLLM(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
+    #: The only part of a question that is sent.
+    reads = frozenset({"chat"})
+
     @property
     def identity(self) -> dict[str, object]:
         """The settings that determine the answers, as JSON data: part of the key of an answer cache."""

@@ -390,6 +390,11 @@ class BatchedLLM:
         return f"<BatchedLLM {self.name}>"
 
     @property
+    def reads(self) -> frozenset[str]:
+        """What the answers of the model depend on."""
+        return self._twin.reads
+
+    @property
     def identity(self) -> dict[str, object]:
         """That of the model: answers are the same as without batches."""
         return self._twin.identity

@@ -153,6 +153,8 @@ class TransformersLLM(LocalLLM):
     """
 
     provider = "transformers"
+    #: The task tells what ``calibrated`` texts are compared with.
+    reads = frozenset({"chat", "task"})
 
     def __init__(
         self,
