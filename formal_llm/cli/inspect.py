@@ -1,4 +1,4 @@
-"""``formal-llm draw``, ``tasks``, ``llms``, ``plugins`` and ``doctor``."""
+"""``formal-llm draw``, ``tasks``, ``llms`` and ``plugins``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -230,39 +229,6 @@ def llms() -> None:
         state = "" if variable is None else (" [set]" if os.environ.get(variable) else " [key not set]")
         table.add_row(form, meaning + state)
     out().print(table)
-
-
-DOCTOR_HELP = """Make 17 requests to a server that speaks OpenAI's protocol, and report what it supports.
-
-Each check looks at what comes back, since some servers accept a field and ignore it. At the end stands how to use the
-server. Two of the requests have 1,000 tokens, the others less than 100.
-
-Examples:
-
-  formal-llm doctor http://localhost:8080/v1
-
-  formal-llm doctor https://gateway.example/v1 --model large --key-variable GATEWAY_KEY
-"""
-
-
-@command
-def doctor(
-    url: Annotated[str, typer.Argument(help="The address, with the version: http://localhost:8080/v1")],
-    model: Annotated[str, typer.Option(help="The model. Default: the first one that the server lists.")] = "",
-    key_variable: Annotated[
-        str, typer.Option(metavar="NAME", help="The environment variable with the key.")
-    ] = "OPENAI_API_KEY",
-    deadline: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 60.0,
-) -> None:
-    """Examine a server."""
-    from formal_llm.llms.hosted.doctor import ExaminedServer, advise_settings, examine_server
-
-    with closing(ExaminedServer(url, model, os.environ.get(key_variable), deadline)) as server:
-        for finding in examine_server(server):
-            print_text(f"{finding.outcome:8} {finding.check}{': ' if finding.detail else ''}{finding.detail}")
-    print_text("")
-    for line in advise_settings(server.found):
-        print_text(f"- {line}")
 
 
 PLUGINS_HELP = """List what installed packages add: providers, task packs, toolkits, notations, estimators.

@@ -14,7 +14,6 @@ from formal_llm.cli import (
     bench_agents,
     bench_pack,
     bench_travel,
-    calibrate,
     check,
     corpus,
     count,
@@ -142,11 +141,9 @@ bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
 bench.app.command("sop", help=procedures.SOP_HELP)(procedures.bench_sop)
 bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_travelplanner)
 app.command(help=data.DATA_HELP, rich_help_panel=MEASURE)(data.data)
-app.command(help=calibrate.HELP, rich_help_panel=MEASURE)(calibrate.calibrate)
 app.command(help=train_planner.HELP, rich_help_panel=MEASURE)(train_planner.train_planner)
 app.command(help=inspect.TASKS_HELP, rich_help_panel=LIST)(inspect.tasks)
 app.command(rich_help_panel=LIST)(inspect.llms)
-app.command(help=inspect.DOCTOR_HELP, rich_help_panel=LIST)(inspect.doctor)
 app.command(help=inspect.PLUGINS_HELP, rich_help_panel=LIST)(inspect.plugins)
 
 

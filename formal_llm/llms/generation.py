@@ -208,15 +208,6 @@ class ScoringLLM(Protocol):
         ...
 
 
-@runtime_checkable
-class AnswerScoringLLM(Protocol):
-    """A language model that reports how probable whole answers are."""
-
-    def answer_log_probabilities(self, messages: Messages, texts: Sequence[str]) -> Sequence[tuple[float, int]] | None:
-        """Like :meth:`ScoringLLM.log_probabilities`, including the token that ends an answer."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class GeneratedObject:
     """An object that a model wrote and that satisfies its schema, the text from which it was read, and its usage."""

@@ -162,9 +162,6 @@ class Answer:
         ended: what ended a text, if known (:class:`~formal_llm.llms.generation.Generated`).
         stopped: why a text is not whole; empty if it is (:class:`~formal_llm.llms.generation.Generated`).
         calls: the calls of tools that a turn requests (:class:`~formal_llm.llms.generation.ToolTurn`).
-        lenient: whether the numbers were read from a sentence (:class:`~formal_llm.llms.lenient.LenientLLM`).
-        label_mass: the total probability that a decision model gave the options before they were scaled to 1; if it is
-            low, the model would rather have answered something else.
     """
 
     numbers: tuple[int, ...]
@@ -172,10 +169,8 @@ class Answer:
     text: str = ""
     usage: TokenUsage = NO_TOKENS
     ended: str | None = None
-    label_mass: float | None = None
     stopped: str = ""
     calls: tuple[CallRequest, ...] = ()
-    lenient: bool = False
 
     @property
     def number(self) -> int:

@@ -10,10 +10,10 @@ from formal_llm import Question, RandomLLM, ScriptedLLM
 from formal_llm.errors import UnknownProvider
 from formal_llm.llms import PROVIDERS, resolve
 from formal_llm.llms.builtin import BuiltinLLM
-from formal_llm.llms.calibrated import SureLLM
 from formal_llm.llms.doubles import Person
 from formal_llm.llms.llm import MAKERS
 from formal_llm.llms.recorded.transcript import RecordingLLM, ReplayLLM
+from formal_llm.llms.sure import SureLLM
 
 QUESTION = Question("Which?", ["a", "b", "c"])
 

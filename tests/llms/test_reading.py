@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.llms.reading import named_options, read_numbers, read_sentence
+from formal_llm.llms.reading import named_options, read_numbers
 
 OPTIONS = ['the output of "Colorization"', "the input image"]
 
@@ -143,22 +143,3 @@ def test_sixty_letters_are_shown_and_of_more_57() -> None:
     for length, shown in ((60, "x" * 60), (61, "x" * 57 + "...")):
         with pytest.raises(ValueError, match=f"^'{shown.replace('.', '[.]')}' is not a number"):
             read_numbers("x" * length, OPTIONS)
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("I think option 5 would be nice.", 5), ("I'd go with 2.", 2), ("My choice is 4, please", 4),
-        ("Number 3 costs $37 and has 4.8 stars", 3), ("Day 2: option 1", 1), ("option 6, yes, option 6", 6),
-        ("Option 5 or 6", None), ("I would not take option 5", None), ("I don't like option 5", None),
-        ("options 2 and 3", None), ("option 2, 3", None), ("Option 5 is better than option 2", None),
-        ("The one for $4", None), ("option 7", None), ("I would choose 2 nights there", None), ("option 1.5", None),
-        ("option 2 instead of the museum", None), ("banana", None), ("", None),
-    ],
-)  # fmt: skip
-def test_a_sentence_names_one_number_without_doubt(text, number):
-    if number is not None:
-        assert read_sentence(text, 6) == (number,)
-    else:
-        with pytest.raises(ValueError, match=r"without doubt|is not one of the numbers"):
-            read_sentence(text, 6)

@@ -85,14 +85,6 @@ ADAPTERS = [
         "llamacpp", "llamacpp", "LlamaCppLLM", "/v1/chat/completions", "LLAMACPP_API_KEY", "LLAMACPP_BASE_URL", "/v1"
     ),
     Adapter("ollama", "ollama", "OllamaLLM", "/api/chat", "OLLAMA_API_KEY", "OLLAMA_HOST", caches=(0, 0)),
-    Adapter(
-        "systemone", "systemone", "SystemOneLLM", "/v1/systemone", "SYSTEMONE_API_KEY", "SYSTEMONE_BASE_URL",
-        writes=False, caches=(0, 0),
-    ),
-    Adapter(
-        "sglang", "sglang", "SGLangLLM", "/v1/decisions", "SGLANG_API_KEY", "SGLANG_BASE_URL", writes=False,
-        caches=(0, 0),
-    ),
 ]  # fmt: skip
 #: The adapters by their names.
 BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}

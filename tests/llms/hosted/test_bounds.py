@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from formal_llm.errors import ProviderError
-from formal_llm.llms import hostile_server as hs
 from formal_llm.llms.hosted.bounds import RequestBounds, seconds_left
 from formal_llm.llms.question import Message
+from tests import servers as hs
 from tests.llms.hosted.adapters import ADAPTERS, Adapter
 
 OF_EACH_SDK = [adapter for adapter in ADAPTERS if adapter.name in ("openai-chat", "anthropic-schema", "ollama")]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from formal_llm.errors import ProviderError
-from formal_llm.llms import hostile_server as hs
 from formal_llm.llms.hosted.vllm import LoRAServer
+from tests import servers as hs
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted.adapters import Adapter
 

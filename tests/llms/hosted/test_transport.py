@@ -17,8 +17,8 @@ import httpx2
 import pytest
 
 from formal_llm.errors import ProviderError
-from formal_llm.llms import hostile_server as hs
 from formal_llm.llms.hosted import transport
+from tests import servers as hs
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted.adapters import ADAPTERS, Adapter
 

@@ -14,8 +14,8 @@ import pytest
 from formal_llm import CFG, Answer, AsyncLLM, BatchLLM, CachedLLM, Planner, Question, TaskPack, WeightedLLM
 from formal_llm.errors import InvalidAnswer, ProviderError
 from formal_llm.llms import Message, Outlook, Prospect, Term, TokenUsage, ask
-from formal_llm.llms.calibrated import SureLLM
 from formal_llm.llms.fallback import FallbackLLM
+from formal_llm.llms.sure import SureLLM
 from tests.llms.recorded.models import COST, QUESTION, AsyncModel, BatchModel, BothModel, Model
 
 

@@ -10,10 +10,10 @@ from http.client import HTTPConnection, HTTPException
 
 import pytest
 
-from formal_llm.llms import Question, doubles
+from formal_llm.llms import Question
 from formal_llm.llms.hosted.anthropic import AnthropicLLM
 from formal_llm.llms.hosted.openai import OpenAILLM
-from formal_llm.llms.hostile_server import (
+from tests.servers import (
     FAULTS,
     MILLION,
     HostileServer,
@@ -126,9 +126,3 @@ def test_an_answer_is_one_to_both_sdks() -> None:
         assert server.requests == 3
         for llm in (first, second):
             llm.client.close()
-
-
-def test_it_is_one_of_the_doubles() -> None:
-    assert doubles.HostileServer is HostileServer
-    with pytest.raises(AttributeError, match="has no attribute 'Nobody'"):
-        _ = doubles.Nobody

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from io import StringIO
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -12,9 +11,8 @@ import pytest
 from formal_llm import CFG, Answer, Planner, Question, WeightedLLM
 from formal_llm.errors import LLMError, UnknownProvider
 from formal_llm.llms import AsyncFunctionLLM, FunctionLLM, ScriptedLLM, resolve
-from formal_llm.llms.calibrated import CalibratedLLM, SureLLM
-from formal_llm.llms.calibration import Calibration, Judged
 from formal_llm.llms.doubles import Person
+from formal_llm.llms.sure import SureLLM
 from formal_llm.llms.usage import TokenUsage
 
 QUESTION = Question("Which?", ["a", "b", "c"])
@@ -36,31 +34,12 @@ class Batch:
         return list(self.answers[: len(questions)])
 
 
-def test_probabilities_are_mended_and_choices_kept() -> None:
-    found = CalibratedLLM(ScriptedLLM([UNSURE, Answer((1,))]), 2.0)
-    first, second = found.choose(QUESTION), found.choose(QUESTION)
-    assert first.number == 2 and first.usage == UNSURE.usage
-    roots = {number: share**0.5 for number, share in UNSURE.probabilities.items()}  # type: ignore[union-attr]
-    assert first.probabilities == pytest.approx({n: root / sum(roots.values()) for n, root in roots.items()})
-    assert second.probabilities is None
-
-
-def test_many_together_and_awaited() -> None:
-    found = CalibratedLLM(Batch(UNSURE, LLMError("no")), 3.0).choose_many([QUESTION] * 2)  # type: ignore[attr-defined]
-    assert found[0].probabilities[2] < 0.5 and isinstance(found[1], LLMError)
-
+def test_awaited() -> None:
     async def later(_: Question) -> Answer:
         return UNSURE
 
-    awaited = CalibratedLLM(AsyncFunctionLLM(later), 3.0)
-    assert asyncio.run(awaited.achoose(QUESTION)) == found[0]  # type: ignore[attr-defined]
     unsure = SureLLM(AsyncFunctionLLM(later), 0.6, "test:first")
     assert asyncio.run(unsure.achoose(QUESTION)).number == 1  # type: ignore[attr-defined]
-
-
-def test_no_temperature() -> None:
-    with pytest.raises(ValueError, match="above 0"):
-        CalibratedLLM("test:first", 0.0)
 
 
 def test_a_person_is_asked_where_it_is_not_sure() -> None:
@@ -117,28 +96,15 @@ def test_identities() -> None:
         def choose(self, question: Question) -> Answer:
             return UNSURE
 
-    assert CalibratedLLM(Known(), 2.0).identity == {"llm": "known", "calibrated": 2.0}
-    assert CalibratedLLM("test:first", 2.0).identity is None
     assert SureLLM(Known(), 0.6, Known()).identity == {"llm": "known", "least": 0.6, "other": {"llm": "known"}}
     assert SureLLM(Known(), 0.6).identity is None
 
 
-def test_provider_strings(tmp_path: Path) -> None:
-    sure = [Judged((0.9, 0.1), frozenset({1 + number % 2})) for number in range(8)]
-    Calibration.fit("builtin", sure).save(tmp_path / "a.json")
-    found = resolve(f"sure:0.6:calibrated:{tmp_path / 'a.json'}")
-    assert isinstance(found, SureLLM) and isinstance(found.llm, CalibratedLLM) and isinstance(found.other, Person)
-    assert found.least == 0.6 and found.llm.name == "builtin" and found.llm.temperature > 1
-    for name in (
-        "sure",
-        "sure:",
-        "sure:0.6",
-        "sure:0.6:",
-        "sure:2:builtin",
-        "sure:nan:builtin",
-        "sure:x:builtin",
-        "calibrated:",
-    ):
+def test_provider_strings() -> None:
+    found = resolve("sure:0.6:builtin")
+    assert isinstance(found, SureLLM) and isinstance(found.other, Person)
+    assert found.least == 0.6 and found.llm.name == "builtin"
+    for name in ("sure", "sure:", "sure:0.6", "sure:0.6:", "sure:2:builtin", "sure:nan:builtin", "sure:x:builtin"):
         with pytest.raises(UnknownProvider):
             resolve(name)
     with pytest.raises(ValueError, match="from 0 to 1"):
