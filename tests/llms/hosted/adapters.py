@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+import pytest
+
 from formal_llm.llms.hosted.adapter import HostedLLM
 from formal_llm.llms.usage import TokenUsage
 from tests.llms.hosted.protocols import FROM_CACHE, INPUT_TOKENS, INTO_CACHE, OUTPUT_TOKENS
@@ -86,5 +88,9 @@ ADAPTERS = [
     ),
     Adapter("ollama", "ollama", "OllamaLLM", "/api/chat", "OLLAMA_API_KEY", "OLLAMA_HOST", caches=(0, 0)),
 ]  # fmt: skip
+#: One of each SDK: what is handled in shared code is tested with these.
+OF_EACH_SDK = [adapter for adapter in ADAPTERS if adapter.name in ("openai-chat", "anthropic-schema")]
+#: For what each adapter has code of its own for.
+each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=str, indirect=True)
 #: The adapters by their names.
 BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}

@@ -18,7 +18,7 @@ from formal_llm.llms.question import Question
 from formal_llm.llms.usage import TokenUsage
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted import protocols
-from tests.llms.hosted.adapters import ADAPTERS, BY_NAME, Adapter
+from tests.llms.hosted.adapters import ADAPTERS, BY_NAME, Adapter, each_adapter
 
 MakeQuestion = Callable[..., Question]
 Choose = Callable[[Any, Question], Any]
@@ -86,7 +86,6 @@ def test_a_client_that_cannot_be_mirrored_says_so(
 
 @pytest.mark.usefixtures("no_credentials")
 @pytest.mark.parametrize("key", [None, "", "  "])
-@pytest.mark.parametrize("adapter", [adapter for adapter in ADAPTERS if adapter.needs_key], ids=str)
 def test_a_missing_key(key: str | None, adapter: Adapter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_ADMIN_KEY", "not for this")
     if key is not None:
@@ -118,6 +117,7 @@ def test_chat_completions_have_texts_and_the_probabilities_of_their_tokens(
 
 
 @pytest.mark.usefixtures("no_credentials")
+@each_adapter
 def test_key_and_address_from_the_environment(
     adapter: Adapter, monkeypatch: pytest.MonkeyPatch, server: ps.ProtocolServer, make_question: MakeQuestion
 ) -> None:
@@ -260,7 +260,7 @@ def test_the_server_of_llama_cpp_python(server: ps.ProtocolServer) -> None:
     llm.client.close()
 
 
-@BOTH
+@pytest.mark.parametrize("adapter", [VLLM], ids=str, indirect=True)
 @pytest.mark.parametrize(
     "behaviour", [ps.failing(400), ps.failing(500), ps.CUT, ps.HTML, ps.BROKEN_JSON, ps.Behaviour(page="{}")]
 )
