@@ -179,15 +179,6 @@ class ToolCallingLLM(Protocol):
 
 
 @runtime_checkable
-class StreamingToolCallingLLM(Protocol):
-    """A :class:`ToolCallingLLM` that can also stream its text while it is written."""
-
-    def stream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Stream:
-        """Like :meth:`ToolCallingLLM.take_turn`: the pieces of the text, and finally the whole with the calls."""
-        ...
-
-
-@runtime_checkable
 class ScoringLLM(Protocol):
     """A language model that reports how probable given texts are."""
 

@@ -8,15 +8,9 @@ twice, once to find out what it would have answered anyway:
     The log-probability of the option's number and of the token that ends an answer.
 ``text``
     The same for the option's text: the sum over its tokens, so long texts score low.
-``mean``
-    ``text`` divided by the number of tokens.
 ``calibrated``
     ``text`` minus the score of the same text for an unknown task: its pointwise mutual information with the task
     (Holtzman et al. 2021, arXiv 2104.08315, section 3).
-``rotated``
-    The mean of ``number`` over all rotations of the options. Each option takes each place once, so a model's preference
-    for a place affects all options equally.
-
 A mixture is the weighted sum of such scores, each normalised over the options first. In any case the softmax over the
 options gives their probabilities, and gradients flow through everything.
 
@@ -33,17 +27,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-from formal_llm.errors import ModelError, did_you_mean
+from formal_llm.errors import did_you_mean
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
 
-Mode = Literal["number", "text", "mean", "calibrated", "rotated"]
+Mode = Literal["number", "text", "calibrated"]
 #: How options are scored: a mode, or several with their weights.
 Scoring: TypeAlias = "Mode | Mapping[Mode, float] | str"
 #: The task in whose place a text is scored for ``calibrated``.
 UNKNOWN = "an unknown task"
 #: The modes that need no list of options in a question, and the name of the wording without one.
-BY_TEXT, UNLISTED = frozenset({"text", "mean", "calibrated"}), "unlisted"
+BY_TEXT, UNLISTED = frozenset({"text", "calibrated"}), "unlisted"
 MODES: tuple[str, ...] = get_args(Mode)
 
 
@@ -56,7 +50,6 @@ class Reading:
         answers: the texts of the answers, all different.
         of: for each option the index of its answer.
         weight: the factor of the log-probabilities.
-        mean: whether each is divided by its number of tokens.
         prior: whether it is the same for all tasks, and therefore worth caching.
     """
 
@@ -64,7 +57,6 @@ class Reading:
     answers: tuple[str, ...]
     of: tuple[int, ...]
     weight: float = 1.0
-    mean: bool = field(default=False, kw_only=True)
     prior: bool = field(default=False, kw_only=True)
 
 
@@ -101,56 +93,24 @@ def weights(scoring: Scoring) -> dict[str, float]:
 
 
 def readings(question: Question, mode: str) -> list[Reading]:
-    """Return the readings of one mode, whose log-probabilities add up to the scores of the options.
-
-    Raises:
-        ModelError: the options cannot be rotated, since the prompt does not list them one by one.
-    """
+    """Return the readings of one mode, whose log-probabilities add up to the scores of the options."""
     count = len(question.options)
     messages = tuple(question.messages)
     numbers = tuple(str(number) for number in range(1, count + 1))
     if mode == "number":
         return [Reading(messages, numbers, tuple(range(count)))]
-    if mode == "rotated":
-        # The option with index i is at place (i - by) of the list that begins with index `by`.
-        return [
-            Reading(_rotate_options(question, by), numbers, tuple((i - by) % count for i in range(count)), 1 / count)
-            for by in range(count)
-        ]
     texts = [option.text for option in question.options]
     answers = tuple(dict.fromkeys(texts))
     places = {text: place for place, text in enumerate(answers)}
     of = tuple(places[text] for text in texts)
-    found = [Reading(messages, answers, of, mean=mode == "mean")]
+    found = [Reading(messages, answers, of)]
     if mode == "calibrated" and question.task:
-        unknown = tuple(
-            message._replace(content=message.content.replace(question.task, UNKNOWN)) for message in messages
-        )
+        # Only whole words: the task "go" is no part of "goods".
+        task = re.compile(rf"(?<!\w){re.escape(question.task)}(?!\w)")
+        unknown = tuple(message._replace(content=task.sub(UNKNOWN, message.content)) for message in messages)
         if unknown != messages:  # a prompt without the task cannot reveal a preference for an option
             found.append(Reading(unknown, answers, of, -1.0, prior=True))
     return found
-
-
-def _rotate_options(question: Question, by: int) -> tuple[Message, ...]:
-    """Return the chat with a rotated list of options; the numbers keep their places."""
-    messages = tuple(question.messages)
-    if not by:
-        return messages
-    texts = [option.text for option in question.options]
-    prompt = messages[-1].content
-    parts: list[str] = []
-    at = 0
-    for place, text in enumerate(texts):
-        line = re.compile(rf"^[^\w\n]*{place + 1}\W+?(?={re.escape(text)})", re.MULTILINE)
-        found = line.search(prompt, at)
-        if found is None:
-            raise ModelError(
-                f"the options cannot be rotated: the prompt has no line with {place + 1} and {text!r}; "
-                "score by 'number', 'text' or 'calibrated'"
-            )
-        parts += (prompt[at : found.end()], texts[(place + by) % len(texts)])
-        at = found.end() + len(text)
-    return (*messages[:-1], messages[-1]._replace(content="".join([*parts, prompt[at:]])))
 
 
 def is_selected_at_once(question: Question, scoring: Iterable[str]) -> bool:
@@ -173,7 +133,7 @@ def combine_scores(
         scores = [0.0] * len(question.options)
         has_prior = False
         for reading in readings(question, mode):
-            logs = [log / count if reading.mean else log for log, count in report(reading)]
+            logs = [log for log, _ in report(reading)]
             scores = [score + reading.weight * logs[place] for score, place in zip(scores, reading.of, strict=True)]
             has_prior |= reading.prior
         if not question.several:

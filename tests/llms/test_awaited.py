@@ -9,7 +9,7 @@ import pytest
 
 from formal_llm.errors import WritesNoText
 from formal_llm.llms import RandomLLM
-from formal_llm.llms.awaited import AsyncStreamingLLM, AsyncTextLLM, astreamed_by
+from formal_llm.llms.awaited import astreamed_by
 from formal_llm.llms.generation import Generated, Writing
 from formal_llm.llms.llm import aanswered
 from formal_llm.llms.question import Answer
@@ -43,7 +43,6 @@ async def told(llm: object) -> list[object]:
 
 def test_who_is_awaited() -> None:
     llm = Awaited()
-    assert isinstance(llm, AsyncTextLLM) and isinstance(llm, AsyncStreamingLLM)
     assert asyncio.run(aanswered(llm, Writing("u"))) == Answer((), text="abc")
     assert asyncio.run(told(llm)) == ["a", "b", "c", Generated("abc")]
 

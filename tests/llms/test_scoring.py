@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.errors import ModelError
 from formal_llm.llms.question import Question
 from formal_llm.llms.scoring import MODES, UNKNOWN, Reading, combine_scores, named, readings, weights
-
-
-def test_prompts_that_list_no_options() -> None:
-    with pytest.raises(ModelError, match="no line with 1 and 'a'"):
-        readings(Question("Which?", ["a", "b"]), "rotated")
 
 
 @given(st.dictionaries(st.sampled_from(MODES), st.sampled_from([0.25, 0.5, 1.0, 2.0]), min_size=1))
@@ -49,11 +44,12 @@ def test_what_is_read() -> None:
     text, prior = readings(QUESTION, "calibrated")
     assert (text.answers, text.of) == (("a", "b"), (0, 1, 0)) and not text.prior
     assert prior.weight == -1 and prior.prior and UNKNOWN in prior.messages[-1].content
-    turns = readings(QUESTION, "rotated")
-    assert [turn.messages[-1].content.splitlines()[1:] for turn in turns] == [
-        ["1: a", "2: b", "3: a"], ["1: b", "2: a", "3: a"], ["1: a", "2: a", "3: b"],
-    ]  # fmt: skip
-    assert [turn.of for turn in turns] == [(0, 1, 2), (2, 0, 1), (1, 2, 0)]
+
+
+@pytest.mark.parametrize("prompt", ["Task: go. Categories of goods:", "Ago, Go; go"])
+def test_only_whole_words_are_the_task(prompt: str) -> None:
+    _, prior = readings(Question(prompt, ["goods", "go"], task="go"), "calibrated")
+    assert prior.messages[-1].content == re.sub(r"\bgo\b", UNKNOWN, prompt)
 
 
 def test_scores_are_put_together() -> None:
@@ -67,7 +63,6 @@ def test_scores_are_put_together() -> None:
         return [log - total for log in logs]
 
     assert combine_scores(QUESTION, {"text": 1.0}, scores) == pytest.approx(softmax([-1, -4, -1]))
-    assert combine_scores(QUESTION, {"mean": 1.0}, scores) == pytest.approx(softmax([-1, -1, -1]))
     assert combine_scores(QUESTION, {"calibrated": 2.0}, scores) == pytest.approx(softmax([0.0, 0.0, 0.0]))
     mixed = [one + 0.5 * other for one, other in zip(softmax([-1, -4, -1]), softmax([-1, -2, -3]), strict=True)]
     assert combine_scores(QUESTION, {"text": 1.0, "number": 0.5}, scores) == pytest.approx(softmax(mixed))

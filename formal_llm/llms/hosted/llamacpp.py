@@ -1,15 +1,13 @@
-"""Models on a server of llama.cpp: its own ``llama-server``, or that of ``llama-cpp-python``."""
+"""Models on a server of llama.cpp: ``llama-server``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any
 
 from formal_llm.llms.generation import CUT_OFF
 from formal_llm.llms.hosted.adapter import token_usage
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
-from formal_llm.llms.hosted.openai_client import CompletionsLLM, Connection
+from formal_llm.llms.hosted.openai_client import CompletionsLLM
 from formal_llm.llms.hosted.settings import given
 from formal_llm.llms.hosted.text_request import Part, TextRequest
 from formal_llm.llms.question import Question
@@ -20,16 +18,14 @@ class LlamaCppLLM(CompletionsLLM):
     """A model on a llama.cpp server; a grammar (GBNF) restricts it to the option numbers.
 
     The text of the answer is one of the numbers and nothing else; if several may be chosen, numbers in ascending order,
-    separated by commas. Probabilities are computed from those of the tokens; ``llama-cpp-python`` returns them only if
-    it was started with ``--logits_all true``, and is asked without them otherwise.
+    separated by commas. Probabilities are computed from those of the tokens.
 
-    It continues a text (``continue_text``) with ``/completion``, which reports what ended the text; on a server without
-    that endpoint, ``llama-cpp-python``, with ``/completions``, where the text is cut at its stops here.
+    It continues a text (``continue_text``) with ``/completion``, which reports what ended the text.
 
     Args:
         model: the name of the model; a server with a single model accepts any.
         temperature: the sampling temperature; None: the server's default.
-        max_tokens: the maximum number of tokens that the model writes and thinks; None sends none.
+        max_completion_tokens: the maximum number of tokens that the model writes and thinks; None sends none.
         logprobs: whether to request token probabilities; None: until the server refuses them.
         extra_body: further fields of the request, such as ``{"chat_template_kwargs": {"enable_thinking": False}}``.
         connection: the connection to the server, see ``Connection``; by default at ``LLAMACPP_BASE_URL``, or
@@ -44,59 +40,25 @@ class LlamaCppLLM(CompletionsLLM):
     url_variable = "LLAMACPP_BASE_URL"
     default_url = "http://localhost:8080/v1"
     needs = "the server must be one of llama.cpp, which knows grammars"
-    choice_limit = "max_tokens"  # llama-cpp-python only supports the older name
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        logprobs: bool | None = None,
-        extra_body: Mapping[str, object] | None = None,
-        **connection: Unpack[Connection],
-    ) -> None:
-        self._native = True
-        super().__init__(
-            model,
-            temperature=temperature,
-            max_completion_tokens=max_tokens,
-            logprobs=logprobs,
-            extra_body=extra_body,
-            **connection,
-        )
+    choice_limit = "max_tokens"
 
     def _restrict_choice(self, question: Question) -> dict[str, Any]:
         body: dict[str, Any] = {"grammar": grammar(len(question.options), several=question.several)}
         if self.asks_logprobs and not question.several:
-            # This is llama.cpp's own name; llama-cpp-python ignores names that it does not know.
             body["n_probs"] = MOST_ALTERNATIVES
         return {"extra_body": body}
 
     def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
-        # Both servers accept a schema in this form; bounds of texts would become grammars that llama.cpp refuses.
+        # Bounds of texts would become grammars that llama.cpp refuses.
         return {"response_format": {"type": "json_object", "schema": portable(schema, lists=True)}}
 
     def _request_completion(self, client: Any, request: TextRequest) -> Any:
-        if not self._native:
-            return super()._request_completion(client, replace(request, stop=()))
         body = {"prompt": request.messages[-1].content, "n_predict": request.max_tokens, "cache_prompt": True}
         asked = given(temperature=request.temperature, stop=list(request.stop) or None, stream=request.streams or None)
         return self._post_json(client, _at_root(client.base_url, "/completion"), {**body, **asked, **self._extra_body})
 
-    def _reduce_request(self, error: Exception, request: TextRequest) -> TextRequest:
-        if request.continues and self._native and getattr(error, "status_code", None) == 404:
-            self._native = False
-            return request
-        return super()._reduce_request(error, request)
-
     def _read_completion(self, response: Any, request: TextRequest) -> Part:
-        if "choices" in response:
-            return super()._read_completion(response, request)
-        # What ended the text: new servers name the kind, older ones have a flag for each kind.
-        kind = response.get("stop_type") or next(
-            (kind for kind in ("word", "eos", "limit") if response.get(f"stopped_{kind}")), None
-        )
+        kind = response.get("stop_type")
         word = response.get("stopping_word")
         ended = {"eos": "", "word": word if word in request.stop else ""}.get(str(kind))
         last = bool(kind and kind != "none")

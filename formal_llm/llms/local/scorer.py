@@ -161,7 +161,7 @@ class PromptScorer(Scorer):
 
     def key(self, question: Question) -> Hashable:
         """Return the tokens of the prompt, and the answers that are scored."""
-        numbers = len(question.options) if not self.scoring.keys() - {"number", "rotated"} else None
+        numbers = len(question.options) if self.scoring.keys() == {"number"} else None
         answers = numbers or tuple(option.text for option in question.options)
         task = question.task if "calibrated" in self.scoring else ""
         return self.renderer.tokens(question.messages), answers, task
@@ -206,9 +206,6 @@ class PromptScorer(Scorer):
             found = []
             for reading in way:
                 logs = known[keys[reading]]
-                if reading.mean:
-                    paths = asked[keys[reading]].tree.paths
-                    logs = logs / torch.tensor([len(path) for path in paths], device=logs.device)
                 found.append(reading.weight * logs[torch.tensor(reading.of, device=logs.device)])
             return torch.log_softmax(torch.stack(found).sum(dim=0), dim=0)
 

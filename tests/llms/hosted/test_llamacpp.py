@@ -36,7 +36,7 @@ ASKED = {"logprobs": True, "top_logprobs": 20}
 
 def test_llamacpp(server: ps.ProtocolServer, made: Made, make_question: MakeQuestion) -> None:
     server.script = [ps.ok(2), ps.ok(1, 3)]
-    llm = made(LLAMACPP, temperature=0.5, max_tokens=9)
+    llm = made(LLAMACPP, temperature=0.5, max_completion_tokens=9)
     llm.choose(make_question())
     llm.choose(make_question(several=True))
     same = {"model": "test-model", "messages": MESSAGES, "temperature": 0.5, "max_tokens": 9}
@@ -55,21 +55,6 @@ def test_what_is_sent_for_texts(server: ps.ProtocolServer, made: Made) -> None:
     assert server.bodies == [
         {"prompt": "x", "n_predict": 9, "cache_prompt": True, "temperature": 0.0, "stop": ["c"]},
     ]
-
-
-def test_a_server_that_was_started_without_probabilities(
-    server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    # So says llama-cpp-python, with a status that the SDK takes for a passing failure.
-    refused = ps.failing(500, message="logprobs is not supported for models created with logits_all=False")
-    server.script = [refused, refused, ps.ok(2), ps.ok(2)]
-    llm = LLAMACPP.make(server.url, max_retries=1)
-    with pytest.warns(UserWarning, match="no token probabilities"):
-        assert llm.choose(make_question()).number == 2
-    assert llm.choose(make_question()).number == 2
-    assert ["logprobs" in body for body in server.bodies] == [True, True, False, False]
-    assert "n_probs" not in server.bodies[2]
-    llm.client.close()
 
 
 def words(rules: str) -> set[str]:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from formal_llm.errors import MissingKey, ProviderError
-from formal_llm.llms.awaited import AsyncContinuingLLM, AsyncStreamingContinuingLLM
 from formal_llm.llms.generation import CUT_OFF, ContinuingLLM, Generated, StreamingContinuingLLM
 from formal_llm.llms.llm import resolve
 from formal_llm.llms.question import Question
@@ -191,8 +190,7 @@ def test_what_comes_and_what_ended_it(
 ) -> None:  # fmt: skip
     server.script = [said] * 4
     llm = made(adapter)
-    assert isinstance(llm, ContinuingLLM) and isinstance(llm, AsyncContinuingLLM)
-    assert isinstance(llm, StreamingContinuingLLM) and isinstance(llm, AsyncStreamingContinuingLLM)
+    assert isinstance(llm, ContinuingLLM) and isinstance(llm, StreamingContinuingLLM)
     assert ways(llm, "[Thought] I look", loop, max_tokens=9, stop=stop) == expected
 
 
@@ -241,23 +239,6 @@ def test_a_server_that_leaves_the_stop_out_says_which_it_was(made: Made, server:
     choice = {"text": "a ", "finish_reason": "stop", "stop_reason": "[Obs]"}
     server.script = [ps.text("", changes={"choices": [choice]})]
     assert made(VLLM).continue_text("x", stop=["[Obs]"]).ended == "[Obs]"
-
-
-def test_llama_cpp_of_old_has_a_truth_value_for_each_end(made: Made, server: ps.ProtocolServer) -> None:
-    for told, ended in [("stopped_eos", ""), ("stopped_limit", None), ("stopped_word", "c")]:
-        changes = {"stop_type": None, "stopping_word": "c", told: True}
-        server.script = [ps.text("a", changes=changes)]
-        assert made(LLAMACPP).continue_text("x", stop=["c"]).ended == ended
-
-
-def test_the_server_of_llama_cpp_python(server: ps.ProtocolServer) -> None:
-    """It has no /completion and does not tell which stop it was: stops are cut off here, where they are seen."""
-    server.script = [ps.failing(404), ps.text("a [Obs] b"), ps.text("a [Obs] b")]
-    llm = LLAMACPP.make(server.url)
-    assert ways(llm, "x", stop=["[Obs]"]).ended == "[Obs]"
-    assert server.paths == ["/completion", "/v1/completions", "/v1/completions"]
-    assert "stop" not in server.bodies[2]
-    llm.client.close()
 
 
 @pytest.mark.parametrize("adapter", [VLLM], ids=str, indirect=True)

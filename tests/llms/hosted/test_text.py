@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from formal_llm.errors import InvalidAnswer, ProviderError
-from formal_llm.llms.awaited import AsyncObjectLLM, AsyncTextLLM
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import Generated, ObjectLLM, StreamingLLM, TextLLM
 from formal_llm.llms.objects import generate_object
@@ -218,7 +217,6 @@ def test_awaited_it_is_the_same(adapter: Adapter, made: Made, server: ps.Protoco
     said = ps.text("Use Colorization; then stop")
     server.script = [said] * 4
     llm = made(adapter)
-    assert isinstance(llm, AsyncTextLLM) and isinstance(llm, AsyncObjectLLM)
     assert loop.run(llm.agenerate("x", stop=["; t"])) == llm.generate("x", stop=["; t"])
 
     async def listed() -> list[Any]:

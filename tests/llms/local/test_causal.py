@@ -144,7 +144,6 @@ def test_the_cache_keeps_within_its_memory_and_saves_reading(llama: Any, spoken:
     try:
         for budget in (60_000, 1 << 30):
             scorer = text_scorer(llama, spoken(), cache_bytes=budget)
-            assert scorer.reach.covers(256)  # what its trial reads is read now
             for other in ("caption", "translate", "answer", "summarize", "sharpen", "classify"):
                 with torch.no_grad():  # where there is little memory, these have to go
                     scorer.log_probabilities([token_by_token.question(9, f"{other} everything there is")])

@@ -94,7 +94,6 @@ def test_encoders(bert_folder: Path, tmp_path: Path, spoken: Callable[..., Any])
     llm = resolve(f"encoder:{bert_folder}")
     assert isinstance(llm, EncoderLLM) and sum(llm.choose(asked).probabilities.values()) == pytest.approx(1)
     tiny_models.save(tmp_path, tiny_models.encoder(labels=1), spoken())
-    assert EncoderLLM(str(tmp_path), together=True).choose(asked).numbers
     assert EncoderLLM(str(tmp_path)).choose(asked).numbers  # its head is left out
 
 
@@ -216,12 +215,10 @@ def test_code_beside_a_model_is_not_run(copy: Path, tmp_path: Path, monkeypatch:
 
 
 def test_a_model_of_another_kind(
-    bert_folder: Path, llama_folder: Path, tmp_path: Path, network: Callable[..., Any], spoken: Callable[..., Any]
+    bert_folder: Path, tmp_path: Path, network: Callable[..., Any], spoken: Callable[..., Any]
 ) -> None:
     """What a model has no weights for would be random numbers, silently."""
     assert "(bert) is not a model that writes" in refused(bert_folder)
-    assert "(bert) is not a cross-encoder" in refused(bert_folder, "cross-encoder")
-    assert "(llama) is not a cross-encoder" in refused(llama_folder, "cross-encoder")
     tiny_models.save(tmp_path, network("t5"), spoken())
     assert f"use it as transformers:{tmp_path}" in refused(tmp_path, "encoder")
 

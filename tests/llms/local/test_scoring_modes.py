@@ -22,7 +22,7 @@ def asked(texts: list[str], task: str = "a noisy image", *, told: bool = True) -
     return Question(prompt, texts, task=task, messages=[Message("system", f"You plan for {task}.")] if told else [])
 
 
-def written(model: Any, tokenizer: Any, question: Question, answers: list[str], *, mean: bool = False) -> torch.Tensor:
+def written(model: Any, tokenizer: Any, question: Question, answers: list[str]) -> torch.Tensor:
     """The log-probability of each answer and its end, with nothing of the library's scorers."""
     found = []
     before = "".join(f"{m.content}\n{'Answer:' if m.role == 'user' else ''}" + ("" if m.role == "user" else "\n")
@@ -32,7 +32,7 @@ def written(model: Any, tokenizer: Any, question: Question, answers: list[str], 
         ids = tokenizer(f"{before} {answer}\n", add_special_tokens=False)["input_ids"]
         logs = torch.log_softmax(model(input_ids=torch.tensor([ids])).logits[0].float(), dim=-1)
         total = sum(logs[place - 1, ids[place]] for place in range(start, len(ids)))
-        found.append(total / (len(ids) - start) if mean else total)
+        found.append(total)
     return torch.stack(found)  # type: ignore[arg-type]
 
 
@@ -45,13 +45,7 @@ def brute(model: Any, tokenizer: Any, mode: str, texts: list[str]) -> torch.Tens
     numbers = [str(number) for number in range(1, len(texts) + 1)]
     if mode == "number":
         return normalised(written(model, tokenizer, question, numbers))
-    if mode == "rotated":
-        total = torch.zeros(len(texts))
-        for by in range(len(texts)):
-            scores = written(model, tokenizer, asked(texts[by:] + texts[:by]), numbers)
-            total += torch.stack([scores[(index - by) % len(texts)] for index in range(len(texts))]) / len(texts)
-        return normalised(total)
-    scores = written(model, tokenizer, question, texts, mean=mode == "mean")
+    scores = written(model, tokenizer, question, texts)
     if mode == "calibrated":
         scores = scores - written(model, tokenizer, asked(texts, UNKNOWN), texts)
     return normalised(scores)
@@ -96,14 +90,6 @@ def test_one_texts_probability_is_that_of_the_other(llama: Any, spoken: Callable
     assert found[0] == found[4]
 
 
-def test_rotated_options_keep_their_probabilities(llama: Any, spoken: Callable[..., Any]) -> None:
-    texts = TEXTS[:4]
-    scorer = text_scorer(llama, spoken(), scoring="rotated")
-    with torch.no_grad():
-        first, other = scorer.log_probabilities([asked(texts), asked(texts[1:] + texts[:1])])
-    assert torch.allclose(first, other.roll(1), atol=1e-5)
-
-
 def test_a_prompt_without_the_task_says_nothing_by_itself(llama: Any, spoken: Callable[..., Any]) -> None:
     question = asked(TEXTS, told=False)
     with torch.no_grad():
@@ -129,7 +115,7 @@ def test_the_unknown_task_is_read_once(llama: Any, spoken: Callable[..., Any], m
 
 @pytest.mark.parametrize(
     ("scoring", "wording"),
-    [("number", ""), ("text", "unlisted"), ("calibrated+mean", "unlisted"), ("calibrated+number", ""), ("rotated", "")],
+    [("number", ""), ("text", "unlisted"), ("calibrated+text", "unlisted"), ("calibrated+number", "")],
 )
 def test_options_that_are_scored_by_text_need_no_list(
     llama: Any, spoken: Callable[..., Any], scoring: str, wording: str
