@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ import pytest
 
 from formal_llm import CFG, Planner
 from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
-from formal_llm.llms.hosted.adapter import Lanes
 from formal_llm.llms.llm import AsyncLLM, ask
 from formal_llm.llms.question import Question
 from tests.llms.hosted import protocol_server as ps
@@ -129,15 +127,6 @@ def test_json_of_another_kind(
                 choose(made(adapter), make_question(several=several))
 
 
-def test_a_failure_of_the_provider_is_not_asked_again(
-    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.failing(500), ps.ok(1)]
-    with pytest.raises(ProviderError):
-        ask(made(adapter), make_question(), tries=3)
-    assert len(server.bodies) == 1
-
-
 @pytest.mark.parametrize("page", [ps.HTML, ps.BROKEN_JSON, ps.NO_UNICODE], ids=["html", "cut json", "no unicode"])
 def test_a_page_that_is_no_answer_is_asked_for_again(
     page: ps.Behaviour, adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
@@ -165,15 +154,6 @@ def test_a_flood(adapter: Adapter, made: Made, server: ps.ProtocolServer, make_q
         made(adapter, timeout=30, max_bytes=100_000_000).choose(make_question())
     assert said.value.transcript == (("Which one?", "x" * 1000 + "..."),)
     assert len(server.bodies) == 3
-
-
-def test_an_answer_in_drips(
-    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    # The timeout is for each wait, not for all of them together.
-    server.script = [ps.ok(2, drip=0.05)]
-    assert choose(made(adapter, timeout=0.4), make_question()).number == 2
-    assert len(server.bodies) == 1
 
 
 @pytest.mark.parametrize("behaviour", [ps.SLOW, ps.ok(2, drip=0.3)], ids=["silent", "drips too slowly"])
@@ -301,17 +281,6 @@ def test_a_bad_answer_is_asked_again_with_the_complaint(
     assert "9" in asked[2]
 
 
-def test_asking_again_is_bounded(
-    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.ok(7), ps.ok(8), ps.ok(1)]
-    with pytest.raises(InvalidAnswer) as caught:
-        ask(made(adapter), make_question(), tries=2)
-    assert len(caught.value.transcript) == 2
-    assert caught.value.usage == adapter.one + adapter.one
-    assert len(server.bodies) == 2
-
-
 @each_adapter
 def test_a_server_that_counts_nonsense(
     adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
@@ -326,87 +295,6 @@ def test_a_server_that_counts_nonsense(
 RULES = CFG.from_string("S -> a S | b")
 
 
-class Client:
-    """A client that counts how many of its kind are open, and holds its loop as real ones do."""
-
-    open = 0
-
-    def __init__(self) -> None:
-        Client.open += 1
-        self.loop = asyncio.get_running_loop()
-
-    async def close(self) -> None:
-        await asyncio.sleep(0)
-        assert self.loop is asyncio.get_running_loop()
-        Client.open -= 1
-
-
-@pytest.fixture
-def lanes() -> Lanes:
-    Client.open = 0
-    return Lanes(Client)  # type: ignore[arg-type]
-
-
-def test_clients_are_closed_with_their_loop(lanes: Lanes) -> None:
-    loops = []
-
-    async def use() -> None:
-        async with lanes.client() as first, lanes.client() as second:
-            assert first is second
-        loops.append(weakref.ref(asyncio.get_running_loop()))
-        assert Client.open == 1
-
-    for _ in range(20):
-        asyncio.run(use())
-        assert Client.open == 0
-    gc.collect()
-    assert len(lanes._loops) == 0
-    assert all(loop() is None for loop in loops)
-
-
-def test_a_loop_that_closes_nothing_is_forgotten_with_the_next_one(lanes: Lanes) -> None:
-    async def use() -> None:
-        async with lanes.client():
-            pass
-
-    for _ in range(5):
-        loop = asyncio.new_event_loop()
-        loop.run_until_complete(use())
-        loop.close()
-    assert len(lanes._loops) == 1
-    asyncio.run(use())
-    assert len(lanes._loops) == 0
-
-
-def test_closing_by_hand_and_beginning_anew(lanes: Lanes) -> None:
-    async def use() -> None:
-        for _ in range(3):
-            async with lanes.client():
-                assert Client.open == 1
-            await lanes.aclose()
-            await lanes.aclose()
-            assert Client.open == 0
-            assert lanes.in_flight == []
-
-    asyncio.run(use())
-
-
-def test_closing_takes_no_client_away_from_others(lanes: Lanes) -> None:
-    async def use() -> None:
-        async with lanes.client() as first, lanes.client() as again:
-            assert again is first
-            await lanes.aclose()  # somebody else on this loop is done
-            assert Client.open == 1
-            async with lanes.client() as second:
-                assert second is not first
-                assert Client.open == 2
-        assert Client.open == 1  # the first one was closed with its last request
-        await lanes.aclose()
-        assert Client.open == 0
-
-    asyncio.run(use())
-
-
 def test_batches_on_one_loop_do_not_close_each_others_connections(adapter: Adapter, server: ps.ProtocolServer) -> None:
     llm = adapter.make(server.url)
     server.script = [ps.ok(2, together=2), ps.ok(1, together=2), ps.ok(1), ps.ok(1), ps.ok(2)]
@@ -419,45 +307,6 @@ def test_batches_on_one_loop_do_not_close_each_others_connections(adapter: Adapt
 
     asyncio.run(both())
     llm.client.close()
-
-
-def test_lanes_of_loops_in_threads_do_not_meet(lanes: Lanes) -> None:
-    inside = threading.Barrier(4)
-    found: list[Any] = []
-
-    async def use() -> None:
-        async with lanes.client() as client:
-            found.append(client)
-            await asyncio.to_thread(inside.wait, 30)
-            assert client.loop is asyncio.get_running_loop()  # type: ignore[attr-defined]
-
-    threads = [threading.Thread(target=lambda: asyncio.run(use())) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(map(id, found))) == 4
-    assert Client.open == 0
-
-
-def test_a_client_of_the_users_stays_open() -> None:
-    closed: list[int] = []
-
-    class Own:
-        async def close(self) -> None:
-            closed.append(1)
-
-    own = Own()
-    lanes = Lanes(Client, own)  # type: ignore[arg-type]
-
-    async def use() -> None:
-        for _ in range(40):
-            async with lanes.client() as client:
-                assert client is own  # type: ignore[comparison-overlap]
-        await lanes.aclose()
-
-    asyncio.run(use())
-    assert not closed
 
 
 def descriptors() -> int:
@@ -517,16 +366,6 @@ def test_a_forked_process_has_connections_of_its_own(
     assert first == last
     assert len(set(of_child)) == 1
     assert of_child[0] != first
-    llm.client.close()
-
-
-def test_plans_that_are_awaited_one_by_one(adapter: Adapter, server: ps.ProtocolServer) -> None:
-    llm = adapter.make(server.url)
-    planner = Planner(RULES, llm)
-    for _ in range(3):
-        server.script = [ps.ok(2)]
-        assert asyncio.run(planner.aplan("t")).word == ("b",)
-    assert len(llm._lanes._loops) == 0
     llm.client.close()
 
 

@@ -14,6 +14,7 @@ import pytest
 from formal_llm.errors import InvalidAnswer, ProviderError
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import Generated, ObjectLLM, StreamingLLM, TextLLM
+from formal_llm.llms.hosted.text_request import TextRequest
 from formal_llm.llms.objects import generate_object
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import closed, portable
@@ -242,20 +243,6 @@ def test_an_awaited_stream_that_is_closed_is_not_read_on(
     assert loop.run(llm.agenerate("x")).text == "again"
 
 
-@pytest.mark.parametrize(
-    "behaviour", [ps.failing(400), ps.CUT, ps.Behaviour(page="data: {\n\n"), ps.text("abc", cut_body=40)]
-)
-def test_no_awaited_stream_comes(
-    behaviour: ps.Behaviour, adapter: Adapter, made: Made, server: ps.ProtocolServer, loop: asyncio.Runner
-) -> None:
-    async def listed(llm: Any) -> list[Any]:
-        return [came async for came in llm.astream("x")]
-
-    server.script = [behaviour]
-    with pytest.raises(ProviderError):
-        loop.run(listed(made(adapter)))
-
-
 def test_an_awaited_stream_is_bounded(server: ps.ProtocolServer, loop: asyncio.Runner) -> None:
     async def listed(llm: Any) -> list[Any]:
         return [came async for came in llm.astream("x")]
@@ -307,3 +294,6 @@ def test_a_stream_is_bounded(server: ps.ProtocolServer) -> None:
         list(slow.stream("x"))
     llm.client.close()
     slow.client.close()
+
+
+REQUEST = TextRequest((Message("user", "x"),), 9, ("a",), 0.5)

@@ -68,48 +68,6 @@ def test_which_client_it_is(adapter: Adapter, ways: str, loop: asyncio.Runner, s
     llm.client.close()
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "cause"),
-    [
-        (ps.CUT, "APIConnectionError"),
-        (ps.CUT_BODY, "APIConnectionError"),
-        (ps.SLOW, "APITimeoutError"),
-        (ps.ok(2, drip=0.3), "APITimeoutError"),
-        (ps.failing(429), "RateLimitError"),
-        (ps.BROKEN_JSON, "JSONDecodeError"),
-        (ps.Behaviour(page=b"no gzip", headers={"content-encoding": "gzip"}), "APIConnectionError"),
-    ],
-    ids=["cut", "cut body", "silent", "drips", "429", "no json", "no gzip"],
-)
-def test_errors_are_the_same(
-    behaviour: ps.Behaviour,
-    cause: str,
-    adapter: Adapter,
-    ways: str,
-    loop: asyncio.Runner,
-    server: ps.ProtocolServer,
-    make_question: Any,
-) -> None:
-    server.script = [behaviour]
-    with pytest.raises(ProviderError) as caught:
-        asked(loop, adapter.make(server.url, timeout=0.15), make_question())
-    assert type(caught.value.cause).__name__ == cause
-
-
-@pytest.mark.parametrize(
-    "behave",
-    [hs.endless_head, lambda send, _: send(b"no http at all\r\n\r\n"), lambda send, _: send(hs.make_head()[:20])],
-    ids=["head without end", "no http", "half a head"],
-)
-def test_what_is_no_http(
-    behave: hs.Fault, adapter: Adapter, ways: str, loop: asyncio.Runner, make_question: Any, running_server: Any
-) -> None:
-    with hs.HostileServer(behave) as server:
-        with pytest.raises(ProviderError, match="cannot be reached") as caught:
-            asked(loop, adapter.make(server.url), make_question())
-        assert type(caught.value.cause).__name__ == "APIConnectionError"
-
-
 class WithoutTLS(socketserver.BaseRequestHandler):
     """Answers without encryption, whatever comes."""
 

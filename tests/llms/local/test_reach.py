@@ -165,43 +165,6 @@ def test_the_trial_leaves_the_model_as_it_was(spoken: Callable[..., Any]) -> Non
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def refusing(error: Exception) -> Any:
-    model = tiny_models.causal()
-
-    def forward(
-        *_: object,
-        attention_mask: Any,
-        position_ids: Any = None,
-        cache: Any = None,
-        past_key_values: Any = None,
-        **__: Any,
-    ) -> Any:
-        raise error
-
-    model.base_model.forward = forward
-    return model
-
-
-def alone(model: Any) -> Any:
-    """Reads nothing, so that all is left to the packed reading."""
-    return lambda prompts: iter([(list(range(len(prompts))), torch.zeros(4 * len(prompts), 7))])
-
-
-def test_what_a_model_refuses_is_told() -> None:
-    model = refusing(ValueError("no such mask"))
-    packed = CausalScorer(model, NOT_LOOKED_AT, packing="on")._score_packed
-    assert why_not_packed(model, packed, alone(model)) == "it refuses to (no such mask)"
-
-
-@pytest.mark.parametrize("kind", [AttributeError, TypeError, RuntimeError, IndexError])
-def test_a_fault_is_not_taken_for_a_model_that_cannot(kind: type[Exception]) -> None:
-    model = refusing(kind("a fault"))
-    packed = CausalScorer(model, NOT_LOOKED_AT, packing="on")._score_packed
-    with pytest.raises(kind, match="a fault"):
-        why_not_packed(model, packed, alone(model))
-    assert not model.training
-
-
 def test_other_logits_are_told_with_how_far_they_are_off(llama: Any) -> None:
     scorer = CausalScorer(llama, NOT_LOOKED_AT, packing="on")
 
