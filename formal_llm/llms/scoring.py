@@ -1,4 +1,4 @@
-"""The scores of options: the ways to ask a model that writes, and their combination.
+"""The scores of options: the ways to ask a model that writes.
 
 A model may be asked how probable it is that it writes the *number* of an option. Small models have favourite numbers,
 whatever the options are. Two things help: to score the *text* of the option instead of its number, and to ask the model
@@ -11,8 +11,8 @@ twice, once to find out what it would have answered anyway:
 ``calibrated``
     ``text`` minus the score of the same text for an unknown task: its pointwise mutual information with the task
     (Holtzman et al. 2021, arXiv 2104.08315, section 3).
-A mixture is the weighted sum of such scores, each normalised over the options first. In any case the softmax over the
-options gives their probabilities, and gradients flow through everything.
+
+The softmax over the options gives their probabilities, and gradients flow through everything.
 
 **Selections.** Where any set of options is an answer, each option has a probability of its own to belong to it. Its log
 odds are what the task adds to the log-probability of its text: the score of ``calibrated``, not normalised. Without a
@@ -23,17 +23,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, get_args
 
 from formal_llm.errors import did_you_mean
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
 
+#: How options are scored.
 Mode = Literal["number", "text", "calibrated"]
-#: How options are scored: a mode, or several with their weights.
-Scoring: TypeAlias = "Mode | Mapping[Mode, float] | str"
 #: The task in whose place a text is scored for ``calibrated``.
 UNKNOWN = "an unknown task"
 #: The modes that need no list of options in a question, and the name of the wording without one.
@@ -60,36 +59,17 @@ class Reading:
     prior: bool = field(default=False, kw_only=True)
 
 
-def weights(scoring: Scoring) -> dict[str, float]:
-    """Return the weight of each mode.
-
-    Args:
-        scoring: a mode; modes with weights; or a text such as ``calibrated+0.5*number``.
+def known_mode(scoring: str) -> str:
+    """Return a mode as it is.
 
     Raises:
-        ValueError: a part is no mode or no weight, or there are no parts.
+        ValueError: there is no such mode.
     """
-    parts: list[tuple[float, str]] = []
-    if isinstance(scoring, str):
-        for part in scoring.split("+"):
-            number, _, name = part.rpartition("*")
-            try:
-                parts.append((float(number) if number else 1.0, name.strip()))
-            except ValueError as error:
-                raise ValueError(f"{number!r} is no weight; write scoring such as calibrated+0.5*number") from error
-    else:
-        parts = [(float(weight), name) for name, weight in scoring.items()]
-    for weight, name in parts:
-        if name not in MODES:
-            near = did_you_mean(name, MODES)
-            hint = f"did you mean {near}?" if near else f"there are {', '.join(MODES)}"
-            raise ValueError(f"{name!r} is no way of scoring; {hint}")
-        if not 0 < weight < float("inf"):
-            raise ValueError(f"the weight of {name} is above 0, not {weight}")
-    found = {name: weight for weight, name in parts}
-    if len(found) < len(parts) or not found:
-        raise ValueError("each way of scoring is named once, and at least one is")
-    return found
+    if scoring not in MODES:
+        near = did_you_mean(scoring, MODES)
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(MODES)}"
+        raise ValueError(f"{scoring!r} is no way of scoring; {hint}")
+    return scoring
 
 
 def readings(question: Question, mode: str) -> list[Reading]:
@@ -113,35 +93,26 @@ def readings(question: Question, mode: str) -> list[Reading]:
     return found
 
 
-def is_selected_at_once(question: Question, scoring: Iterable[str]) -> bool:
+def is_selected_at_once(question: Question, mode: str) -> bool:
     """Return whether the texts of all options of a selection are scored, and any set of them is an answer."""
-    return question.several and question.objection is None and BY_TEXT.issuperset(scoring)
+    return question.several and question.objection is None and mode in BY_TEXT
 
 
-def combine_scores(
-    question: Question, scoring: Mapping[str, float], report: Callable[[Reading], Sequence[tuple[float, int]]]
-) -> list[float]:
-    """Compute the logarithms of the options' probabilities from those of answers; of a selection, their log odds.
+def weigh_options(question: Question, mode: str, report: Callable[[Reading], Sequence[float]]) -> list[float]:
+    """Compute the log odds of the options of a selection from the log-probabilities of answers.
 
     Args:
         question: the question.
-        scoring: the weight of each mode.
-        report: returns for each answer of a reading the logarithm of its probability, and its number of tokens.
+        mode: a mode that scores texts.
+        report: returns the logarithm of the probability of each answer of a reading.
     """
-    total = [0.0] * len(question.options)
-    for mode, weight in scoring.items():
-        scores = [0.0] * len(question.options)
-        has_prior = False
-        for reading in readings(question, mode):
-            logs = [log for log, _ in report(reading)]
-            scores = [score + reading.weight * logs[place] for score, place in zip(scores, reading.of, strict=True)]
-            has_prior |= reading.prior
-        if not question.several:
-            scores = _normalise_scores(scores)
-        elif not has_prior:
-            scores = [score + math.log(len(scores)) for score in _normalise_scores(scores)]
-        total = [sum_ + weight * log for sum_, log in zip(total, scores, strict=True)]
-    return total if question.several else _normalise_scores(total)
+    scores = [0.0] * len(question.options)
+    has_prior = False
+    for reading in readings(question, mode):
+        logs = report(reading)
+        scores = [score + reading.weight * logs[place] for score, place in zip(scores, reading.of, strict=True)]
+        has_prior |= reading.prior
+    return scores if has_prior else [score + math.log(len(scores)) for score in _normalise_scores(scores)]
 
 
 def read_log_odds(question: Question, odds: Sequence[float], usage: TokenUsage) -> Answer:
@@ -153,8 +124,3 @@ def _normalise_scores(scores: Sequence[float]) -> list[float]:
     top = max(scores)
     total = top + math.log(math.fsum(math.exp(score - top) for score in scores))
     return [score - total for score in scores]
-
-
-def named(scoring: Mapping[str, float]) -> str:
-    """Format a scoring as a text that :func:`weights` reads."""
-    return "+".join(name if weight == 1 else f"{weight:g}*{name}" for name, weight in scoring.items())

@@ -12,6 +12,7 @@ import pytest
 from formal_llm import CFG, Answer, Planner, Question, WeightedLLM
 from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, UnknownProvider
 from formal_llm.llms import AsyncFunctionLLM, FunctionLLM, ScriptedLLM, resolve
+from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.doubles import Person
 from formal_llm.llms.fallback import LEFT_ALONE, FallbackLLM
 from formal_llm.llms.sure import SureLLM
@@ -197,7 +198,7 @@ def test_identities() -> None:
 def test_provider_strings() -> None:
     found = resolve("sure:0.6:builtin")
     assert isinstance(found, SureLLM) and isinstance(found.other, Person)
-    assert found.least == 0.6 and found.llm.name == "builtin"
+    assert found.least == 0.6 and isinstance(found.llm, BuiltinLLM)
     for name in ("sure", "sure:", "sure:0.6", "sure:0.6:", "sure:2:builtin", "sure:nan:builtin", "sure:x:builtin"):
         with pytest.raises(UnknownProvider):
             resolve(name)

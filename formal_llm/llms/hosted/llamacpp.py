@@ -55,7 +55,9 @@ class LlamaCppLLM(CompletionsLLM):
     def _request_completion(self, client: Any, request: TextRequest) -> Any:
         body = {"prompt": request.messages[-1].content, "n_predict": request.max_tokens, "cache_prompt": True}
         asked = given(temperature=request.temperature, stop=list(request.stop) or None, stream=request.streams or None)
-        return self._post_json(client, _at_root(client.base_url, "/completion"), {**body, **asked, **self._extra_body})
+        # Not below the version of OpenAI's protocol.
+        address = str(client.base_url).rstrip("/").removesuffix("/v1") + "/completion"
+        return self._post_json(client, address, {**body, **asked, **self._extra_body})
 
     def _read_completion(self, response: Any, request: TextRequest) -> Part:
         kind = response.get("stop_type")
@@ -64,11 +66,6 @@ class LlamaCppLLM(CompletionsLLM):
         last = bool(kind and kind != "none")
         usage = token_usage(response.get("tokens_evaluated"), response.get("tokens_predicted")) if last else None
         return Part(response["content"], ended, usage, last, CUT_OFF if last and ended is None else "")
-
-
-def _at_root(base_url: object, path: str) -> str:
-    """Return the address of a server's path that is not below the version of OpenAI's protocol."""
-    return str(base_url).rstrip("/").removesuffix("/v1") + path
 
 
 def grammar(count: int, *, several: bool = False) -> str:

@@ -18,7 +18,7 @@ from formal_llm.llms.local.packing import (
     write_row,
 )
 from formal_llm.llms.local.prefix_cache import PrefixCache
-from formal_llm.llms.local.reach import Reach, why_not_packed
+from formal_llm.llms.local.reach import declared_window, why_not_packed
 from formal_llm.llms.local.rendering import Prompted, Renderer
 from formal_llm.llms.local.scorer import (
     PromptScorer,
@@ -77,7 +77,7 @@ class CausalScorer(PromptScorer):
         self._scaling = {name: getattr(text_config, name, None) for name in _SCALINGS}
         self._spread = 0  # the number of empty places between past tokens and those that are read
         self.packs = packing == "on"
-        self.reach = Reach(model.config)
+        self.window = declared_window(model.config)
         if packing == "auto":
             self._spread = min(_SPREAD, (renderer.longest or _SPREAD) // 2)
             reason = why_not_packed(model, self._score_packed, self._score_padded)
@@ -118,8 +118,8 @@ class CausalScorer(PromptScorer):
         alone: list[int] = []
         for index, prompt in enumerate(prompts):
             length = len(prompt.tokens) + max(prompt.tree.depths, default=0)
-            fits = self.packs and self.reach.covers(length)
-            (together if fits else alone).append(index)
+            fits = self.window is None or length <= self.window
+            (together if self.packs and fits else alone).append(index)
         passes = (
             (together, self._score_packed([prompts[index] for index in together], cache)),
             (alone, self._score_padded([prompts[index] for index in alone])),

@@ -62,21 +62,6 @@ def _list_numbers(value: object) -> Iterator[int]:
         yield value
 
 
-class Reach:
-    """Decides which lengths of prompts may be packed.
-
-    Attributes:
-        window: the smallest window that the model's config declares; None if it declares none.
-    """
-
-    def __init__(self, config: PreTrainedConfig) -> None:
-        self.window = declared_window(config)
-
-    def covers(self, length: int) -> bool:
-        """Return whether a prompt of this many tokens, including its answers, may be packed."""
-        return self.window is None or length <= self.window
-
-
 _NEEDED = ("attention_mask", "position_ids")
 
 

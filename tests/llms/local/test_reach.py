@@ -76,7 +76,7 @@ def check(scorer: CausalScorer, asked: list[Prompted]) -> None:
             model.zero_grad()
             assert float((found - slope).norm() / slope.norm()) < 1e-4
     lengths = [len(prompt.tokens) + max(prompt.tree.depths) for prompt in asked]
-    assert kept == [place for place, length in enumerate(lengths) if scorer.packs and scorer.reach.covers(length)]
+    assert kept == [place for place, length in enumerate(lengths) if scorer.packs and length <= (scorer.window or 512)]
 
 
 @pytest.mark.parametrize("kind", families.WINDOWED)
@@ -84,9 +84,7 @@ def test_no_text_is_longer_than_a_declared_window(kind: str) -> None:
     model = families.decoder(kind, families.WINDOWED[kind])
     scorer = CausalScorer(model, NO_RENDERER)
     assert scorer.packs
-    assert scorer.reach.window == families.WINDOW
-    assert scorer.reach.covers(families.WINDOW)
-    assert not scorer.reach.covers(families.WINDOW + 1)
+    assert scorer.window == families.WINDOW
     check(scorer, prompts(9, 20) if kind in families.BY_CONTENT else prompts(9, 20, 26, 70))
 
 
@@ -95,8 +93,7 @@ def test_without_a_window_all_is_packed(kind: str) -> None:
     model = families.decoder(kind, families.PLAIN[kind])
     scorer = CausalScorer(model, NO_RENDERER)
     assert scorer.packs
-    assert scorer.reach.window is None
-    assert scorer.reach.covers(90)
+    assert scorer.window is None
     check(scorer, prompts(9, 26, 70))
 
 

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.local.text_scorer import text_scorer
 from formal_llm.llms.question import Message, Question
-from formal_llm.llms.scoring import MODES, UNKNOWN, Reading, combine_scores, named, readings, weights
+from formal_llm.llms.scoring import MODES, UNKNOWN, Reading, known_mode, readings, weigh_options
 
 TEXTS = ["Image Denoising", 'the output of "Colorization"', "Translation", "the input image", "Image Denoising"]
 
@@ -67,14 +65,6 @@ def test_each_is_what_it_says(llama: Any, spoken: Callable[..., Any], mode: str,
             scorer._remembered.clear()
 
 
-def test_a_mixture(llama: Any, spoken: Callable[..., Any]) -> None:
-    with torch.no_grad():
-        parts = {mode: brute(llama, spoken(), mode, TEXTS) for mode in ("calibrated", "number")}
-        mixed = normalised(parts["calibrated"] + 0.5 * parts["number"])
-        (found,) = text_scorer(llama, spoken(), scoring="calibrated+0.5*number").log_probabilities([asked(TEXTS)])
-    assert torch.allclose(found, mixed, atol=1e-4)
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_the_gradient_is_that_of_the_brute_force(llama: Any, spoken: Callable[..., Any], mode: str) -> None:
     texts = TEXTS[:3]
@@ -119,7 +109,7 @@ def test_the_unknown_task_is_read_once(llama: Any, spoken: Callable[..., Any], m
 
 @pytest.mark.parametrize(
     ("scoring", "wording"),
-    [("number", ""), ("text", "unlisted"), ("calibrated+text", "unlisted"), ("calibrated+number", "")],
+    [("number", ""), ("text", "unlisted"), ("calibrated", "unlisted")],
 )
 def test_options_that_are_scored_by_text_need_no_list(
     llama: Any, spoken: Callable[..., Any], scoring: str, wording: str
@@ -127,26 +117,10 @@ def test_options_that_are_scored_by_text_need_no_list(
     assert TransformersLLM.of(llama, spoken(), scoring=scoring).wording == wording
 
 
-@given(st.dictionaries(st.sampled_from(MODES), st.sampled_from([0.25, 0.5, 1.0, 2.0]), min_size=1))
-def test_names(scoring: dict[str, float]) -> None:
-    assert weights(named(scoring)) == scoring == weights(scoring)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "no way of scoring"),
-        ("numbr", "did you mean number"),
-        ("x*text", "no weight"),
-        ("0*text", "above 0"),
-        ("inf*text", "above 0"),
-        ("nan*text", "above 0"),
-        ("text+text", "named once"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [("", "no way of scoring"), ("numbr", "did you mean number")])
 def test_what_is_no_scoring(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        weights(text)
+        known_mode(text)
 
 
 QUESTION = Question("Task: dry it. Which?\n1: a\n2: b\n3: a", ["a", "b", "a"], task="dry it")
@@ -166,19 +140,12 @@ def test_only_whole_words_are_the_task(prompt: str) -> None:
     assert prior.messages[-1].content == re.sub(r"\bgo\b", UNKNOWN, prompt)
 
 
-def test_scores_are_put_together() -> None:
-    told = {"a": (-1.0, 1), "b": (-4.0, 4), "1": (-1.0, 1), "2": (-2.0, 1), "3": (-3.0, 1)}
+def test_the_log_odds_of_a_selection() -> None:
+    told = {"a": -1.0, "b": -4.0}
 
-    def scores(reading: Reading) -> list[tuple[float, int]]:
-        return [(log - 3.0 * reading.prior, count) for log, count in (told[text] for text in reading.answers)]
+    def scores(reading: Reading) -> list[float]:
+        return [told[text] - 3.0 * reading.prior for text in reading.answers]
 
-    def softmax(logs: list[float]) -> list[float]:
-        total = math.log(sum(map(math.exp, logs)))
-        return [log - total for log in logs]
-
-    assert combine_scores(QUESTION, {"text": 1.0}, scores) == pytest.approx(softmax([-1, -4, -1]))
-    assert combine_scores(QUESTION, {"calibrated": 2.0}, scores) == pytest.approx(softmax([0.0, 0.0, 0.0]))
-    mixed = [one + 0.5 * other for one, other in zip(softmax([-1, -4, -1]), softmax([-1, -2, -3]), strict=True)]
-    assert combine_scores(QUESTION, {"text": 1.0, "number": 0.5}, scores) == pytest.approx(softmax(mixed))
-    shares = softmax([-1, -2, -3])
-    assert combine_scores(QUESTION, {"number": 1.0}, scores) == pytest.approx(shares)
+    total = math.log(2 * math.exp(-1) + math.exp(-4)) - math.log(3)  # without a prior all options are equally probable
+    assert weigh_options(QUESTION, "text", scores) == pytest.approx([-1 - total, -4 - total, -1 - total])
+    assert weigh_options(QUESTION, "calibrated", scores) == pytest.approx([3.0, 3.0, 3.0])
