@@ -205,7 +205,6 @@ class HostedLLM(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
-    #: The only part of a question that is sent.
     reads = frozenset({"chat"})
 
     @property

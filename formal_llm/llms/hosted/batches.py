@@ -364,6 +364,7 @@ class BatchedLLM:
 
     #: Its ``choose`` accepts a :class:`~formal_llm.llms.generation.Writing`, too.
     takes_text = True
+    reads = HostedLLM.reads
 
     def __init__(self, llm: LLMLike, watch: BatchWatch | None = None) -> None:
         adapter = resolve(llm)
@@ -388,11 +389,6 @@ class BatchedLLM:
 
     def __repr__(self) -> str:
         return f"<BatchedLLM {self.name}>"
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """What the answers of the model depend on."""
-        return self._twin.reads
 
     @property
     def identity(self) -> dict[str, object]:

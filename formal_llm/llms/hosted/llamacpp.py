@@ -23,12 +23,7 @@ class LlamaCppLLM(CompletionsLLM):
     It continues a text (``continue_text``) with ``/completion``, which reports what ended the text.
 
     Args:
-        model: the name of the model; a server with a single model accepts any.
-        temperature: the sampling temperature; None: the server's default.
-        max_completion_tokens: the maximum number of tokens that the model writes and thinks; None sends none.
-        logprobs: whether to request token probabilities; None: until the server refuses them.
-        extra_body: further fields of the request, such as ``{"chat_template_kwargs": {"enable_thinking": False}}``.
-        connection: the connection to the server, see ``Connection``; by default at ``LLAMACPP_BASE_URL``, or
+        settings: as of :class:`~formal_llm.llms.hosted.vllm.VLLM`; by default at ``LLAMACPP_BASE_URL``, or
             ``http://localhost:8080/v1``, with the key ``LLAMACPP_API_KEY`` if it is set.
 
     Raises:

@@ -153,8 +153,7 @@ class TransformersLLM(LocalLLM):
     """
 
     provider = "transformers"
-    #: The task tells what ``calibrated`` texts are compared with.
-    reads = frozenset({"chat", "task"})
+    reads = frozenset({"chat", "task"})  # the task: for ``calibrated``
 
     def __init__(
         self,

@@ -162,7 +162,6 @@ class ReplayLLM:
     def __repr__(self) -> str:
         return f"<ReplayLLM {self.name}>"
 
-    #: What recordings are found by.
     reads = frozenset({"chat"})
 
     @property

@@ -238,10 +238,6 @@ def test_a_file_has_the_same_head(tmp_path: Path) -> None:
     assert again.fingerprint == head.fingerprint != replace(head, bias=head.bias + 1).fingerprint
 
 
-def test_a_head_that_knows_nothing() -> None:
-    assert make_head().without_steps().score(np.ones((2, 3), np.float32)) == {}
-
-
 def test_files_that_are_none(tmp_path: Path) -> None:
     from safetensors.numpy import save_file
 
