@@ -10,7 +10,6 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -198,50 +197,6 @@ def test_many_questions_wait_together(
 
     assert [answer.number for answer in loop.run(all_of_them())] == [2] * 8
     assert server.most_at_once == 8
-
-
-def test_each_event_loop_has_its_own_client(
-    adapter: Adapter, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    llm = adapter.make(server.url)
-    clients = []
-
-    async def use() -> None:
-        assert (await llm.achoose(make_question())).number == 2
-        async with llm._lanes.client() as first:
-            clients.append(first)
-        async with llm._lanes.client() as again:
-            assert again is first
-        await llm.aclose()
-        await llm.aclose()
-
-    server.script = [ps.ok(2)] * 3
-    asyncio.run(use())
-    thread = threading.Thread(target=lambda: asyncio.run(use()))
-    thread.start()
-    thread.join()
-    assert clients[0] is not clients[1]
-    assert all(client.is_closed() for client in clients)
-    assert llm.choose(make_question()).number == 2
-    llm.client.close()
-
-
-def test_many_requests_in_flight_are_spread_over_clients(
-    adapter: Adapter, made: Made, loop: asyncio.Runner, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.ok(2)] * 40
-    llm = made(adapter)
-
-    async def all_of_them() -> list[int]:
-        answers = [asyncio.ensure_future(llm.achoose(make_question())) for _ in range(40)]
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        busy = llm._lanes.in_flight
-        assert [answer.number for answer in await asyncio.gather(*answers)] == [2] * 40
-        assert llm._lanes.in_flight == [0, 0]
-        return busy
-
-    assert loop.run(all_of_them()) == [32, 8]
 
 
 @each_adapter

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import math
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -92,27 +91,6 @@ def test_a_missing_key(key: str | None, adapter: Adapter, monkeypatch: pytest.Mo
     with pytest.raises(MissingKey, match=f"{adapter.provider}.*{adapter.key}.*'builtin'") as caught:
         resolve(adapter.provider)
     assert caught.value.variable == adapter.key
-
-
-def test_chat_completions_have_texts_and_the_probabilities_of_their_tokens(
-    server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    (chat,) = (one for one in ADAPTERS if one.name == "openai-chat")
-    top = [{"token": str(number), "logprob": math.log(share)} for number, share in ((1, 0.25), (2, 0.75))]
-    written = [
-        {"token": token, "logprob": 0.0, "top_logprobs": [{"token": token, "logprob": 0.0}]}
-        for token in ('{"choice": ', "}")
-    ]
-    written.insert(1, {**top[1], "top_logprobs": top})
-    server.script = [ps.ok(2, logprobs=written), ps.ok(2, logprobs="none"), ps.text("a plan")]
-    llm: Any = chat.make(server.url)
-    with llm.client:
-        assert llm.choose(make_question()).probabilities == pytest.approx({1: 0.25, 2: 0.75, 3: 0})
-        assert llm.choose(make_question()).probabilities is None
-        assert llm.generate("Plan.", max_tokens=9, stop=["end"], temperature=0.5).text == "a plan"
-    assert {name: server.bodies[2][name] for name in ("max_completion_tokens", "stop", "temperature")} == {
-        "max_completion_tokens": 9, "stop": ["end"], "temperature": 0.5,
-    }  # fmt: skip
 
 
 @pytest.mark.usefixtures("no_credentials")

@@ -121,29 +121,6 @@ def test_what_is_forgotten_is_computed_with_the_new_weights(spoken: Callable[...
     assert torch.allclose(after.exp()[0].double(), torch.tensor(wanted, dtype=torch.float64), atol=TOLERANCE)
 
 
-def test_the_cache_keeps_within_its_memory_and_saves_reading(llama: Any, spoken: Callable[..., Any]) -> None:
-    read: list[int] = []
-    handle = llama.model.register_forward_pre_hook(
-        lambda _, __, inputs: read.append(inputs["input_ids"].numel()), with_kwargs=True
-    )
-    try:
-        for budget in (60_000, 1 << 30):
-            scorer = text_scorer(llama, spoken(), cache_bytes=budget)
-            for other in ("caption", "translate", "answer", "summarize", "sharpen", "classify"):
-                with torch.no_grad():  # where there is little memory, these have to go
-                    scorer.log_probabilities([token_by_token.question(9, f"{other} everything there is")])
-            read.clear()
-            for step in range(12):
-                with torch.no_grad():
-                    scorer.log_probabilities([token_by_token.question(9, "restore the image " + "again " * step)])
-                held = sum(t.numel() * t.element_size() for pair in scorer.cache._tables for t in pair)
-                assert held <= budget
-            asked = [token_by_token.question(9, "restore the image " + "again " * step) for step in range(12)]
-            assert sum(read) < 0.8 * sum(len(scorer.renderer.prompt(one).tokens) for one in asked)
-    finally:
-        handle.remove()
-
-
 # -- gradients -------------------------------------------------------------------------------------------------------
 
 
