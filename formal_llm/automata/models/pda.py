@@ -193,6 +193,21 @@ class PDA(PickledByFields, Written, Drawable):
             )
 
     @classmethod
+    def from_scxml(cls, text: str, *, file: str | None = None, final: Sequence[str] = ()) -> PDA:
+        """Read a state machine in SCXML: its words are events; ``final`` names the states in which plans end."""
+        return notation_of(cls).get_reader("scxml")(text, file, final=final)
+
+    @classmethod
+    def from_xstate(cls, text: str, *, file: str | None = None, final: Sequence[str] = ()) -> PDA:
+        """Read a state machine of XState in JSON: its words are events; ``final`` as of :meth:`from_scxml`."""
+        return notation_of(cls).get_reader("xstate")(text, file, final=final)
+
+    @classmethod
+    def from_mermaid(cls, text: str, *, file: str | None = None, final: Sequence[str] = ()) -> PDA:
+        """Read a Mermaid state diagram: its words are labels or states; ``final`` as of :meth:`from_scxml`."""
+        return notation_of(cls).get_reader("mermaid")(text, file, final=final)
+
+    @classmethod
     def from_cfg(cls, cfg: CFG) -> PDA:
         """The textbook automaton of a grammar: three states, expand on ε, match on a terminal, accept by final state.
 

@@ -89,10 +89,15 @@ class Written:
         return notation_of(cls).get_reader()(text, file)
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Self:
-        """Read a file (UTF-8, with or without a byte order mark); see :meth:`from_string`."""
+    def from_file(cls, path: str | Path, **options: object) -> Self:
+        """Read a file (UTF-8, with or without a byte order mark); see :meth:`from_string`.
+
+        Where its ending is the name of another notation for the same values, such as ``.bpmn``, it is read as that;
+        ``options`` are those of its reader, such as ``final`` of state machines.
+        """
         notation = notation_of(cls)
-        return notation.get_reader()(read_text(path, notation.error), str(path))
+        read = notation.get_reader(Path(path).suffix[1:].lower())
+        return read(read_text(path, notation.error), str(path), **options)
 
     def __str__(self) -> str:
         return notation_of(type(self)).write(self)
