@@ -2,22 +2,20 @@
 
 It serves on this machine, on plain sockets, since no library for servers would send these things::
 
-    with HostileServer("refusal", "answer") as server:
+    with HostileServer(refusal(), flood(600)) as server:
         llm = OpenAILLM("any", base_url=server.url, api_key="none")
 
-The first request gets the first fault, the next one the next, and all others the last. A fault is a name of
-:data:`FAULTS`, or a function that sends what it likes, with the functions below for other sizes and times. What is sent
-is made as it is sent, and ends when the client hangs up.
+The first request gets the first fault, the next one the next, and all others the last. A fault is a function that sends
+what it likes. What is sent is made as it is sent, and ends when the client hangs up.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gzip
-import json
 import socketserver
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from threading import Event, Thread
 from typing import Self, TypeAlias
 
@@ -41,20 +39,14 @@ class HostileServer(socketserver.ThreadingTCPServer):
     Attributes:
         requests: the number of requests so far.
         sent: the number of bytes that were sent.
-
-    Raises:
-        ValueError: there is no fault of that name.
     """
 
     daemon_threads = False
     allow_reuse_address = True
     request_queue_size = 64
 
-    def __init__(self, *faults: str | Fault) -> None:
-        unknown = [one for one in faults if isinstance(one, str) and one not in FAULTS]
-        if unknown or not faults:
-            raise ValueError(f"no fault {', '.join(unknown)!r}; there are: {', '.join(FAULTS)}")
-        self._faults = [FAULTS[one] if isinstance(one, str) else one for one in faults]
+    def __init__(self, *faults: Fault) -> None:
+        self._faults = faults
         self.requests = self.sent = 0
         self.stopped = Event()
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -115,15 +107,6 @@ def make_head(status: int = 200, **headers: object) -> bytes:
 def page(body: bytes, status: int = 200, **headers: object) -> Fault:
     """Respond with a page, whole."""
     return lambda send, _: send(make_head(status, content_length=len(body), **headers) + _END + body)
-
-
-def answer(text: str = '{"choice": 1}') -> Fault:
-    """Respond well: with a text in a form that is both a chat completion of OpenAI and a message of Anthropic."""
-    counts = {"prompt_tokens": 1, "completion_tokens": 1, "input_tokens": 1, "output_tokens": 1}
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-    block = {"type": "text", "text": text}
-    body = {"id": "1", "type": "message", "role": "assistant", "model": "any", "stop_reason": "end_turn"}
-    return page(json.dumps({**body, "choices": [choice], "content": [block], "usage": counts}).encode())
 
 
 def refusal(header: str = "retry-after: 0.01", status: int = 429) -> Fault:
@@ -187,50 +170,3 @@ def endless_interim(send: Send, _stopped: Event) -> None:
 def silence(_: Send, stopped: Event) -> None:
     """Send nothing for a minute."""
     stopped.wait(60)
-
-
-def hang_up(_: Send, __: Event) -> None:
-    """End the connection without a response."""
-
-
-def cut_body(send: Send, _: Event) -> None:
-    """End the connection in the middle of the body."""
-    send(make_head(content_length=1_000) + _END + b'{"choices": [')
-
-
-#: The faults by name, and one that is none.
-FAULTS: Mapping[str, Fault] = {
-    "answer": answer(),
-    "flood": flood(),
-    "declared-flood": flood(declared=True),
-    "bomb": lambda send, stopped: bomb()(send, stopped),  # packed only where it is used
-    "drip": drip(),
-    "dripping-body": drip(head_too=False),
-    "endless-head": endless_head,
-    "endless-interim": endless_interim,
-    "silence": silence,
-    "hang-up": hang_up,
-    "cut-head": lambda send, _: send(make_head()[:8]),
-    "cut-body": cut_body,
-    "no-http": lambda send, _: send(b"no http at all" + _END),
-    "html": page(b"<html>Welcome</html>"),
-    "broken-json": page(b'{"id": '),
-    "empty-json": page(b"{}"),
-    "other-json": page(b'{"choices": [7], "content": 3, "answers": 4}'),
-    "deep-json": page(b"[" * 200_000),
-    "huge-number": page(b'{"usage": ' + b"9" * 5_000 + b"}"),
-    "no-unicode": page(b'{"id": "\xff\xfe"}'),
-    "illegal-answer": answer('{"choice": 999}'),
-    "endless-answer": answer("1" * MILLION),
-    "wrong-length": page(b"{}", content_encoding="gzip"),
-    "refusal": refusal(),
-    "refusal-without-end": refusal("retry-after: 100000"),
-    "overload": refusal(status=503),
-    "failure": refusal(status=500),
-    "no-key": refusal(status=401),
-    "no-model": refusal(status=404),
-    "bad-request": refusal(status=400),
-    "redirect": refusal("location: http://127.0.0.1:9/v1", status=307),
-    "redirect-nowhere": refusal("location: http://[", status=308),
-    "redirect-round": refusal("location: /again", status=307),
-}

@@ -1,72 +1,14 @@
-"""Wrappers that use probabilities: one that calibrates them, and one that asks another LLM if they are low.
-
-Their provider strings nest: ``sure:0.6:calibrated:smollm2.json`` is the model of that file with its temperature, and a
-person answers whenever the probability of its choice is below 0.6.
-"""
+"""``sure:0.6:LLM``: a person answers whenever the probability of the LLM's choice is below 0.6."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from formal_llm.errors import LLMError
-from formal_llm.llms.calibration import Calibration, tempered
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.llm import LLMLike, WrapperLLM, aanswered, all_answered, answered, resolve
-from formal_llm.llms.question import Answer, Question
-
-
-class CalibratedLLM(WrapperLLM):
-    """An LLM whose probabilities are adjusted by a temperature, which does not change its choices.
-
-    Args:
-        temperature: see :mod:`formal_llm.llms.calibration`.
-
-    Raises:
-        ValueError: the temperature is not positive.
-    """
-
-    def __init__(self, llm: LLMLike, temperature: float) -> None:
-        super().__init__(llm)
-        self.temperature = Calibration(self.name, temperature, 0).temperature
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> CalibratedLLM:
-        """Create the LLM of a file that ``formal-llm calibrate`` wrote, with its fitted temperature.
-
-        Raises:
-            NotationError: the file cannot be read.
-            UnknownProvider: the file names no LLM.
-        """
-        calibration = Calibration.load(path)
-        return cls(calibration.llm, calibration.temperature)
-
-    @property
-    def identity(self) -> dict[str, object] | None:
-        """The identity of the wrapped LLM, and the temperature."""
-        known = super().identity
-        return None if known is None else {**known, "calibrated": self.temperature}
-
-    def choose(self, question: Question) -> Answer:
-        """Return the answer of the LLM with calibrated probabilities."""
-        return self._apply_temperature(answered(self.llm, question))
-
-    async def _achoose(self, question: Question) -> Answer:
-        return self._apply_temperature(await aanswered(self._awaited, question))
-
-    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        outcomes = all_answered(self._batched, questions)
-        return [self._apply_temperature(one) if isinstance(one, Answer) else one for one in outcomes]
-
-    def _apply_temperature(self, answer: Answer) -> Answer:
-        likely = answer.probabilities
-        # In a selection each option has a probability of its own, to which one temperature does not apply.
-        if not likely or len(answer.numbers) != 1:
-            return answer
-        return replace(
-            answer, probabilities=dict(zip(likely, tempered(list(likely.values()), self.temperature), strict=True))
-        )
+from formal_llm.llms.question import Answer, Question, what_is_read
 
 
 class SureLLM(WrapperLLM):
@@ -100,6 +42,11 @@ class SureLLM(WrapperLLM):
         """The identities of both; None if one of them has none, as a person never does."""
         first, second = super().identity, getattr(self.other, "identity", None)
         return None if first is None or second is None else {**first, "least": self.least, "other": second}
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """What the answers of both depend on together."""
+        return super().reads | what_is_read(self.other)
 
     def choose(self, question: Question) -> Answer:
         """Return the answer of the first LLM if it is sure, or else that of the second."""
