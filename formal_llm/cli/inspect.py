@@ -1,4 +1,4 @@
-"""``formal-llm draw``, ``tasks``, ``llms``, ``plugins`` and ``doctor``."""
+"""``formal-llm draw``, ``tasks``, ``llms`` and ``plugins``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,15 +26,13 @@ from formal_llm.automata.notation.files import PLUGINS as NOTATIONS
 from formal_llm.cli.console import command, counted, err, out, print_text
 from formal_llm.cli.options import (
     SHIPPED,
-    FinalOption,
     JsonOption,
     OrderOption,
-    ProcessOption,
     SetOption,
     SourceArgument,
 )
 from formal_llm.cli.sources import load, read_plan
-from formal_llm.errors import FormalLLMError, InputError, PluginError
+from formal_llm.errors import FormalLLMError, PluginError
 from formal_llm.llms.llm import PLUGINS as PROVIDERS
 from formal_llm.llms.llm import provider_forms
 from formal_llm.planning import TaskPack
@@ -44,7 +41,6 @@ from formal_llm.tools.toolkit import PLUGINS as TOOLKITS
 
 _KINDS = {
     ".cfg": "grammar", ".pda": "automaton", ".mmd": "flowchart", ".mermaid": "flowchart", ".agent": "behaviour",
-    ".bpmn": "BPMN process", ".scxml": "SCXML machine", ".xstate": "XState machine",
 }  # fmt: skip
 #: The title of a file of rules, or the first sentence of its first comment.
 _TITLE = re.compile(r"^(?:title: *(.+)|(?:#|<!--) *(.+?)(?:\.(?= |$)|$))", re.MULTILINE)
@@ -82,10 +78,7 @@ Examples:
 
   formal-llm plan daily | formal-llm draw daily --plan - --out day.svg
 
-  formal-llm draw refund.procedure --goal refund --format text
-
-With --goal, the strategy of a procedure's goal: what a run does, whatever the world answers. SVG and PNG need Graphviz;
-Mermaid, DOT and text need nothing.
+SVG and PNG need Graphviz; Mermaid, DOT and text need nothing.
 """
 
 
@@ -105,32 +98,20 @@ def draw(
     ] = None,
     max_boxes: Annotated[int, typer.Option(min=1, help="Draw no automaton that takes more boxes than this.")] = 60,
     set_: SetOption = None,
-    process: ProcessOption = None,
-    final: FinalOption = None,
     order: OrderOption = None,
-    goal: Annotated[str | None, typer.Option(help="The goal of a procedure.")] = None,
-    known: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A value that is known from the start. Repeatable.")
-    ] = None,
 ) -> None:
     """Draw rules or their automaton."""
-    is_large = source.endswith(".procedure")
-    if is_large:
-        drawable: Any = _make_strategy(source, goal, known or ())
-    elif goal is not None or known:
-        raise InputError("--goal and --known are for a .procedure file")
-    else:
-        loaded = load(source, set_, order=None if order is None else order.value, process=process, final=final)
-        language = loaded.whole
-        drawable = as_automaton(language) if what is What.pda else loaded.rules
-        if plan is not None:
-            drawable = Overlay(read_plan(plan, loaded, language), drawable, order=loaded.wording.reads)
-        is_large = what is What.pda or isinstance(loaded.rules, (PDA, Behaviour))
+    loaded = load(source, set_, order=None if order is None else order.value)
+    language = loaded.whole
+    drawable: Any = as_automaton(language) if what is What.pda else loaded.rules
+    if plan is not None:
+        drawable = Overlay(read_plan(plan, loaded, language), drawable, order=loaded.wording.reads)
+    is_large = what is What.pda or isinstance(loaded.rules, (PDA, Behaviour))
     if is_large and format_ is not Format.text:
         boxes = len(drawable.picture.nodes)
         if boxes > max_boxes:
             ways = ["the rules as they are written (--what rules)"] if what is What.pda else []
-            ways += ["it as text (--format text)"] if goal else ["one plan's way through it (--plan FILE)"] * (not plan)
+            ways += ["one plan's way through it (--plan FILE)"] * (not plan)
             ways.append(f"it nevertheless (--max-boxes {boxes})")
             raise FormalLLMError(f"the picture would have {boxes} boxes, too many to read; draw {', or '.join(ways)}")
     if format_ is None:
@@ -147,16 +128,6 @@ def draw(
         sys.stdout.buffer.write(picture)
     else:
         print_text(picture)
-
-
-def _make_strategy(source: str, goal: str | None, known: Sequence[str]) -> object:
-    """Make the strategy of a procedure's goal."""
-    from formal_llm.procedures.procedure import Procedure
-
-    procedure = Procedure.from_file(source)
-    if goal is None:
-        raise InputError(f"name a goal: --goal {' | '.join(tool.name for tool in procedure.goals)}")
-    return procedure.strategy(goal, known)
 
 
 TASKS_HELP = """List what is shipped and can be named: task packs and rules; or the tasks of a pack.
@@ -230,39 +201,6 @@ def llms() -> None:
         state = "" if variable is None else (" [set]" if os.environ.get(variable) else " [key not set]")
         table.add_row(form, meaning + state)
     out().print(table)
-
-
-DOCTOR_HELP = """Make 17 requests to a server that speaks OpenAI's protocol, and report what it supports.
-
-Each check looks at what comes back, since some servers accept a field and ignore it. At the end stands how to use the
-server. Two of the requests have 1,000 tokens, the others less than 100.
-
-Examples:
-
-  formal-llm doctor http://localhost:8080/v1
-
-  formal-llm doctor https://gateway.example/v1 --model large --key-variable GATEWAY_KEY
-"""
-
-
-@command
-def doctor(
-    url: Annotated[str, typer.Argument(help="The address, with the version: http://localhost:8080/v1")],
-    model: Annotated[str, typer.Option(help="The model. Default: the first one that the server lists.")] = "",
-    key_variable: Annotated[
-        str, typer.Option(metavar="NAME", help="The environment variable with the key.")
-    ] = "OPENAI_API_KEY",
-    deadline: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 60.0,
-) -> None:
-    """Examine a server."""
-    from formal_llm.llms.hosted.doctor import ExaminedServer, advise_settings, examine_server
-
-    with closing(ExaminedServer(url, model, os.environ.get(key_variable), deadline)) as server:
-        for finding in examine_server(server):
-            print_text(f"{finding.outcome:8} {finding.check}{': ' if finding.detail else ''}{finding.detail}")
-    print_text("")
-    for line in advise_settings(server.found):
-        print_text(f"- {line}")
 
 
 PLUGINS_HELP = """List what installed packages add: providers, task packs, toolkits, notations, estimators.

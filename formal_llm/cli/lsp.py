@@ -5,7 +5,7 @@ from __future__ import annotations
 from formal_llm.cli.console import command
 from formal_llm.errors import FormalLLMError
 
-HELP = """The language server of the notations, for editors.
+HELP = """The language server of the notations: errors and warnings as you type.
 
 It speaks the Language Server Protocol on standard input and output, and needs the extra lsp.
 
@@ -21,7 +21,7 @@ Examples:
 def lsp() -> None:
     """Serve an editor until it hangs up."""
     try:
-        from formal_llm.editors.server import server  # pygls is optional
+        from formal_llm.cli.language_server import server  # pygls is optional
     except ModuleNotFoundError as missing:
         if missing.name not in ("pygls", "lsprotocol"):
             raise

@@ -10,9 +10,7 @@ import pytest
 
 from formal_llm import Flowchart, TaskPack
 from formal_llm.authored.places import names
-from tests.cli.inside import runner
 from tests.cli.program import run
-from tests.llms.hosted.test_doctor import EVERYTHING, gateway
 
 
 def test_all_that_can_be_named_is_listed() -> None:
@@ -84,25 +82,6 @@ def test_tasks_and_llms() -> None:
     assert "builtin" in said
     assert "[key not set]" in said
     assert "[set]" in run("llms", OPENAI_API_KEY="x").stdout
-
-
-doctor = runner("doctor")
-
-
-def test_what_is_printed() -> None:
-    with gateway(EVERYTHING - {"stops"}) as url:
-        code, printed, _ = doctor(url)
-    assert code == 0
-    lines = printed.splitlines()
-    assert "yes      models are listed: small" in lines
-    assert "ignored  stops: one two three" in lines
-    assert lines[-1].startswith("- use vllm:MODEL")
-
-
-def test_a_server_that_is_not_there() -> None:
-    code, _, said = doctor("http://127.0.0.1:9/v1")
-    assert code == 3
-    assert "127.0.0.1:9" in said
 
 
 def test_the_strategy_of_a_goal_is_drawn(tmp_path: Path) -> None:

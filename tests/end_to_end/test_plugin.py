@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from formal_llm.studio.opened import Opened
+from formal_llm.studio.rules import read as read_studio
 
 from formal_llm import Planner, TaskPack
 from formal_llm.automata.notation.files import endings, read_rules, read_rules_text
@@ -20,8 +22,6 @@ from formal_llm.errors import NotationError, ResourceNotFound, UnknownProvider
 from formal_llm.llms import resolve
 from formal_llm.rltf.advantages import TaskRewards, estimator
 from formal_llm.rltf.settings import Settings
-from formal_llm.studio.opened import Opened
-from formal_llm.studio.rules import read as read_studio
 from formal_llm.tools import toolkit_named
 from tests.cli.inside import runner
 from tests.cli.program import run

@@ -6,13 +6,14 @@ import random
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.studio.texts import CHART, HOSTILE, NESTED, TEA
 
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits, Lookahead, Planner, ScriptedLLM, Task, constraint
 from formal_llm.errors import AutomatonError, InvalidAnswer, NoValidPlan, WalkError
 from formal_llm.planning.drivers.stepping import HTML, Stepping
-from tests.studio.texts import CHART, HOSTILE, NESTED, TEA
+from tests.strategies import examples
 
 
 def stepping(text: str = TEA, task: str | Task = "", **settings: object) -> Stepping:
@@ -97,7 +98,7 @@ def test_why() -> None:
 
 
 @given(st.sampled_from([TEA, NESTED, "S -> a S | b S c | d\n%limit 3 a\n%limit 2 b\n"]), st.integers(0, 2**16))
-@settings(max_examples=20)
+@examples(20)
 def test_the_counts_of_the_branches_add_up(text: str, seed: int) -> None:
     """However a walk goes: the plans behind the options together are the plans from here."""
     rng = random.Random(seed)

@@ -1,11 +1,12 @@
 """Where a run stands in its rules, as a picture."""
 
+from tests.studio.texts import CHART, NESTED, TEA
+
 from formal_llm import CFG, PDA, Behaviour, Flowchart
 from formal_llm.automata import Configuration, Stack
 from formal_llm.pictures.drawable import picture_of
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.overlay import MOST, position_picture, way_picture
-from tests.studio.texts import CHART, NESTED, TEA
 
 
 def marked(picture: Picture) -> set[str]:
