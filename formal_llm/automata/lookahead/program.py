@@ -62,7 +62,7 @@ _NEAR = 1e-6
 #: Factors of rows are rounded to parts of this.
 _SCALE = 1 << 32
 #: Prices are whole numbers of this part of a unit, and are gone over so often until all are right.
-_PRICE_SCALE, _ROUNDS = 1 << 20, 25
+_PRICE_SCALE, _ROUNDS = 1 << 40, 25
 #: How many arguments are kept, and how many completions (of what is alike).
 _ARGUMENTS, _COMPLETIONS, _ALIKE = 64, 20_000, 8
 
@@ -457,6 +457,8 @@ def price_needs(
         row of a lower bound, and of its symbol less its children, add up to. So the values of all that is pending and
         needed are never more than a completion costs. None where HiGHS, or rounding, does not lead to any.
     """
+    if max([abs(f) for row in rows.values() for f in row.values()] + list(sides.values()), default=0) > _MOST:
+        return None
     relaxation = _Relaxation(len(costs), list(rows.values()), costs)
     keys = list(rows)
     low = [sides.get(key, 0) for key in keys]

@@ -7,6 +7,7 @@ made from the demand of the stack below, so on a stack that grows and shrinks it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
@@ -57,7 +58,7 @@ class Multisets:
     sums of units are multisets.
     """
 
-    def __init__(self, grammar: FlowGrammar, can_drop: Callable[[FlowSymbol], bool]) -> None:
+    def __init__(self, grammar: FlowGrammar, can_drop: Callable[[FlowSymbol], bool] = attrgetter("is_free")) -> None:
         self._grammar = grammar
         self._can_drop = can_drop
         self._fields: list[FlowSymbol] = []
