@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
-from formal_llm.agents.findings import Finding
 from formal_llm.authored.files import read_text
 from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.automata.models.automaton import make_fingerprint
@@ -29,6 +29,30 @@ from formal_llm.guard.rules.reading import read_rules
 from formal_llm.guard.rules.rule_set import SEVERITIES, UNSURE, GuardRuleSet, Letter, NotationBody, Severity, Unsure
 
 Trace = tuple[PlantSymbol, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is probably not meant.
+
+    Attributes:
+        kind: ``"empty"``: nothing keeps the rules. ``"never"``: an event that cannot come.
+        name: the event; empty where it is about no single one.
+        message: a sentence for a person.
+        trace: the shortest trace that shows it.
+        rules: the rules that are to blame.
+        by_environment: whether an event that the agent does not decide breaks the rules.
+    """
+
+    kind: Literal["empty", "never"]
+    name: str
+    message: str
+    trace: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    by_environment: bool = False
+
+    def __str__(self) -> str:
+        return self.message
 
 
 def find_problems(
@@ -65,11 +89,11 @@ def find_problems(
 def _describe_conflict(lookout: ViabilitySearch, node: ComponentNode, names: tuple[str, ...]) -> Finding:
     rule_list = "; ".join(names)
     if lookout.has_continuation(node) is False:
-        return Finding("empty", "", f"nothing keeps these rules together: {rule_list}", (), (), names)
+        return Finding("empty", "", f"nothing keeps these rules together: {rule_list}", (), names)
     trace = describe_way(_find_uncontrollable_trace(lookout, node))
     after = f", for instance {', then '.join(trace)}" if trace else ""
     message = f"these rules cannot be kept whatever tools return and users say{after}: {rule_list}"
-    return Finding("empty", "", message, trace, (), names, by_environment=True)
+    return Finding("empty", "", message, trace, names, by_environment=True)
 
 
 def _find_uncontrollable_trace(lookout: ViabilitySearch, start: ComponentNode) -> Trace:
