@@ -24,7 +24,7 @@ from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA, intersect_languages
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
-from formal_llm.automata.models.written import Comment, Written
+from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.pictures.drawable import Drawable
 
@@ -80,7 +80,7 @@ class Behaviour(PickledByFields, Written, Drawable):
     states: Mapping[str, BehaviourState]
     formula: Formula
     limits: Limits = field(default_factory=Limits)
-    comments: Mapping[str, Comment] = FrozenDict()  # printed with the lines that have not changed; they mean nothing
+    sentences: Mapping[str, str] = FrozenDict()  # what messages call parts of the formula: the comments above them
 
     def __init__(
         self, name: str, states: Iterable[BehaviourState | str], formula: Formula, limits: Limits | None = None
@@ -142,8 +142,7 @@ class Behaviour(PickledByFields, Written, Drawable):
 
     def describe_part(self, part: Formula) -> str:
         """What messages call a part of the formula: the comment above it, or the part itself."""
-        comment = self.comments.get(part.pretty(6), Comment())
-        return " ".join(line.lstrip("#; ") for line in comment.above) or str(part)
+        return self.sentences.get(str(part), str(part))
 
     # -- as an automaton ----------------------------------------------------------------------------------------
 

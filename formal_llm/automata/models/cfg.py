@@ -40,7 +40,7 @@ from formal_llm.automata.models.symbols import (
     find_reachable,
     selection_members,
 )
-from formal_llm.automata.models.written import Comment, Written, notation_of
+from formal_llm.automata.models.written import Written, notation_of
 from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
 
@@ -62,8 +62,6 @@ class CFG(PickledByFields, Written, Drawable):
         limits: bounds that every plan must keep.
         order: whether a plan's word runs from its last step to its first (``"backward"``), as where each production is
             a tool and what it is applied to, or from the first to the last; None where the grammar does not declare it.
-        comments: what is printed with statements that have not changed, by what is printed for them; they mean nothing,
-            and grammars with other comments are equal.
         world: nonterminals whose productions the world chooses: a tool's result, a person, the caller, and no model.
             Such a grammar runs forward, since the world answers while a plan is carried out.
 
@@ -79,7 +77,6 @@ class CFG(PickledByFields, Written, Drawable):
     symbols: Mapping[str, Symbol] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     order: Order | None = None
-    comments: Mapping[str, Comment] = field(default_factory=dict)
     world: frozenset[str] = frozenset()
 
     def __init__(
@@ -89,7 +86,6 @@ class CFG(PickledByFields, Written, Drawable):
         symbols: Mapping[str, Symbol] | None = None,
         limits: Limits | None = None,
         order: Order | None = None,
-        comments: Mapping[str, Comment] | None = None,
         world: Iterable[str] = (),
     ) -> None:
         made = tuple(
@@ -105,7 +101,6 @@ class CFG(PickledByFields, Written, Drawable):
         object.__setattr__(self, "limits", limits or Limits())
         object.__setattr__(self, "world", frozenset(world))
         object.__setattr__(self, "order", order or ("forward" if self.world else None))
-        object.__setattr__(self, "comments", FrozenDict(comments or {}))
         _check_wellformed(self)
 
     @classmethod

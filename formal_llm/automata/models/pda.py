@@ -21,7 +21,7 @@ from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, find_reachable, selection_members
 from formal_llm.automata.models.tabulation import accepts_by_tabulation
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
-from formal_llm.automata.models.written import Comment, Written
+from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.pictures.drawable import Drawable
 
@@ -141,7 +141,6 @@ class PDA(PickledByFields, Written, Drawable):
     alphabet: tuple[str, ...] = ()
     order: Order | None = None
     world: frozenset[State] = frozenset()
-    comments: Mapping[str, Comment] = FrozenDict()  # printed with the lines that have not changed; they mean nothing
 
     def __init__(
         self,

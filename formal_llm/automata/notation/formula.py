@@ -116,16 +116,12 @@ class FormulaReader:
     Args:
         names: the known states or terminals.
         kind: the word for a name in messages: ``"state"`` or ``"terminal"``.
-        formulas: named formulas, which their names denote.
     """
 
-    def __init__(
-        self, source: SourceText, names: Iterable[str], kind: str, formulas: Mapping[str, Formula] | None = None
-    ) -> None:
+    def __init__(self, source: SourceText, names: Iterable[str], kind: str) -> None:
         self.source = source
         self.names = tuple(names)
         self.kind = kind
-        self.formulas = formulas or {}
         self._known = frozenset(self.names)
 
     def read_formula(self, expression: Expression) -> Formula:

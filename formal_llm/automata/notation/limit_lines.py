@@ -285,7 +285,6 @@ class LimitsReader:
         symbols: Mapping[str, Symbol],
         *,
         called: str = "terminal",
-        imported: Limits | None = None,
     ) -> Limits:
         """Build all limits of the text.
 
@@ -293,7 +292,6 @@ class LimitsReader:
             terminals: the terminals that the limits may name.
             symbols: the data of the terminals.
             called: the word for a terminal in messages.
-            imported: limits of other texts that also apply.
 
         Raises:
             NotationError: a terminal or quantity is unknown, a timetable has no clock or two different ones, or amounts
@@ -307,10 +305,6 @@ class LimitsReader:
         for quantity in self._quantities:
             if quantity.text not in carried:
                 fail(unknown("quantity", quantity.text, carried), quantity.place, suggestion="no terminal carries it")
-        try:
-            limits = limits if imported is None else imported & limits
-        except ValueError as error:
-            fail(str(error), self.first_time)
         if self._first_time is not None and limits.times.clock is None:
             fail(f"{self._first_time.text} needs a clock", self.first_time,
                  suggestion=f"write: {self._prefix}{EXAMPLES['%clock']}")  # fmt: skip

@@ -63,7 +63,6 @@ class ParsedChart:
     limits: list[LimitLine] = field(default_factory=list)
     groups: dict[str, Group] = field(default_factory=dict)
     begins: int = 0  # the offset of its header
-    comments: list[tuple[int, str]] = field(default_factory=list)  # each with its offset
     world: dict[str, Place] = field(default_factory=dict)  # the nodes of the class "world"
 
 
@@ -149,8 +148,6 @@ class _ChartParser(NodeScanner):
         self.take_match(_GAP)
         if "%" in self.text[start : self.at]:
             self.drawing.limits += lines_in(self.source, start, self.at)
-            gap = _SETTINGS.sub(lambda found: " " * len(found[0]), self.text[start : self.at])
-            self.drawing.comments += [(start + found.start(), found[0]) for found in COMMENT.finditer(gap)]
 
     def _read_direction(self, word: str, at: int) -> str:
         if word not in DIRECTIONS:
