@@ -267,9 +267,6 @@ def leaving_order(first: Iterable[str], after: Callable[[str], Iterable[str]]) -
     return found
 
 
-_ANSWERS = {"yes": True, "true": True, "y": True, "no": False, "false": False, "n": False}
-
-
 #: The name of what comes after all ends; no node can have it.
 END = "end"
 

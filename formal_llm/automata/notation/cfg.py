@@ -11,26 +11,24 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, NoReturn, cast
 
-from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
-from formal_llm.automata.models.quantities import format_amount
-from formal_llm.automata.models.repetition import MOST_DEEP, parse_repetition, problem_of, write_group
-from formal_llm.automata.models.symbols import quote_text, selection
-from formal_llm.automata.notation.source import Place, SourceText
-
 from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason
-from formal_llm.automata.models.quantities import read_amount
-from formal_llm.automata.models.repetition import expand_all_sugar
+from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
+from formal_llm.automata.models.quantities import format_amount, read_amount
+from formal_llm.automata.models.repetition import MOST_DEEP, expand_all_sugar, parse_repetition, problem_of, write_group
 from formal_llm.automata.models.symbols import (
     ORDERS,
     Order,
     Production,
     Symbol,
     find_derivable_heads,
+    quote_text,
+    selection,
     selection_members,
     unquote_text,
 )
 from formal_llm.automata.notation.cfg_syntax import PlainRule, read_statements
 from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord
+from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarError, unknown
 
 if TYPE_CHECKING:
@@ -253,7 +251,7 @@ class _GrammarReader:
         for alternative in cast("Tree[Token]", alternatives).children:
             body, text = self.bodies.read_body(cast("Tree[Token]", alternative))
             self.productions.append(Production(name, body, unquote_text(text) if text is not None else None))
-    
+
     def _plain_rule(self, rule: PlainRule) -> None:
         head, places = rule.head, self.source.places
         self._begin_rule(head.text, Place(head.line, head.column))

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, NoReturn
@@ -29,11 +28,11 @@ from formal_llm.automata.notation.pda_lines import (
     fields,
     quoted_name,
     quoted_text,
-    statements,
     unquoted,
 )
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
+
 
 def write_pda(pda: PDA) -> str:
     """Write an automaton in its notation, with every family expanded.

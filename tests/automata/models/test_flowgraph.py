@@ -6,6 +6,7 @@ import networkx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.automata.processes import LONGEST, Process, drawn, processes
 
 from formal_llm import Flowchart, FlowEdge, FlowNode, Lookahead, Planner, ScriptedLLM
 from formal_llm.automata.languages.word_lists import words
@@ -14,7 +15,6 @@ from formal_llm.automata.models.flowgraph import ID, PLACEHOLDER, RESERVED, SHAP
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, COMMENTS
 from formal_llm.errors import AutomatonError
 from tests.automata.charts import NASTY, RETURNS, WILD
-from tests.automata.processes import LONGEST, Process, drawn, processes
 from tests.cli.program import run
 from tests.strategies import examples
 

@@ -3,12 +3,12 @@
 import warnings
 
 import pytest
+from formal_llm.automata.notation.imports import imported_files
 from hypothesis import assume, example, given, reject
 from hypothesis import strategies as st
 
 from formal_llm import Behaviour, BehaviourState, Limits
 from formal_llm.automata.models.formula import Atom, next_, or_, until
-from formal_llm.automata.notation.imports import imported_files
 from formal_llm.errors import AutomatonError, GrammarWarning, NotationError
 from tests.automata.formulas import made, trees
 from tests.automata.messages import from_caret, quiet
