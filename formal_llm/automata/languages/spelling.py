@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|e)$|(?<=\w\w)es$|(?<=\w[^suiy])s$")
 
 
 def looks_of(name: str) -> str:
     """Return what is left of a name without its spacing, case, and the regular endings of its words."""
     words = re.split(r"(?<=[a-z])(?=[A-Z])|[\s_-]+", name.strip())
-    return "".join(re.sub(r"(.)\1$", r"\1", _ENDING.sub("", word.lower())) for word in words)
+    return "".join(re.sub(r"([^aeiouls])\1$", r"\1", _ENDING.sub("", word.lower())) for word in words)
 
 
 def spelling_warnings(names: Iterable[str], label: Callable[[str], str]) -> list[str]:

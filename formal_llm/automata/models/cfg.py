@@ -20,7 +20,6 @@ from typing import NoReturn
 
 from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
 from formal_llm.automata.models.limits import Limits
-from formal_llm.automata.models.membership import Recognizer
 from formal_llm.automata.models.quantities import is_finite
 from formal_llm.automata.models.repetition import (
     add_sugar_productions,
@@ -40,6 +39,7 @@ from formal_llm.automata.models.symbols import (
     find_reachable,
     selection_members,
 )
+from formal_llm.automata.models.tabulation import GrammarAutomaton, accepts_by_tabulation
 from formal_llm.automata.models.written import Written, notation_of
 from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
@@ -268,13 +268,12 @@ class CFG(PickledByFields, Written, Drawable):
     # -- membership ---------------------------------------------------------------------------------------------
 
     @cached_property
-    def recognizer(self) -> Recognizer:
-        """What decides membership, with the sets FIRST and FOLLOW."""
-        return Recognizer(self.expanded, self.start, self.terminals)
+    def _automaton(self) -> GrammarAutomaton:
+        return GrammarAutomaton([(p.head, p.body) for p in self.expanded], self.start, self.terminals)
 
     def accepts(self, word: Iterable[str]) -> bool:
-        """Whether the grammar derives ``word``. Exact for every grammar and always ends; limits are not looked at."""
-        return self.recognizer.accepts(tuple(word))
+        """Whether the grammar derives ``word``; its limits are not asked. Exact for every grammar."""
+        return accepts_by_tabulation(self._automaton, tuple(word))
 
 
 # -- what makes a grammar well-formed ---------------------------------------------------------------------------------

@@ -406,8 +406,6 @@ class PDA(PickledByFields, Written, Drawable):
         word = tuple(word)
         if not self.keeps_limits(word):
             return False
-        if self.is_of_cfg and self.cfg is not None:
-            return self.cfg.accepts(word)
         return accepts_by_tabulation(self, word) if self.uses_stack else self._subsets.accepts(word)
 
     def keeps_limits(self, word: tuple[str, ...]) -> bool:

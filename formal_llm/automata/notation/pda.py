@@ -349,7 +349,7 @@ class _PdaReader:
     def _check_runs(self, pda: PDA) -> None:
         """Raise an error if nothing is accepted, and warn if some runs are lost."""
         why = why_no_plan(pda) if pda.limits else None
-        if why is not None or not some_run_accepts(pda, pda.transitions):
+        if why is not None or not some_run_accepts(pda):
             reason = "what is popped never lies there" if why is None else why.reason
             self.source.fail_at(f"no run accepts: {reason}", self.accepting[0].place,
                              suggestion="follow the transitions from the initial state to a final one")  # fmt: skip
