@@ -33,8 +33,9 @@ def words(source: CFG | PDA, max_length: int, *, order: Iterable[str] | None = N
     Raises:
         TypeError: ``source`` is another automaton.
     """
+    grammar = _plain_grammar(source)
     ranks = {name: rank for rank, name in enumerate(source.terminals if order is None else order)}
-    listed = _WordLister(_plain_grammar(source), max_length, ranks).list_words()
+    listed = _WordLister(grammar, max_length, ranks).list_words()
     return filter(source.keeps_limits, listed) if isinstance(source, PDA) and source.limits else listed
 
 

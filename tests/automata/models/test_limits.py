@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Limits, SumLimit, Symbol
-from formal_llm.errors import GrammarWarning
+from formal_llm import CFG, Behaviour, Limits, SumLimit, Symbol
+from formal_llm.errors import AutomatonError, GrammarError, GrammarWarning
 from tests.oracles import all_words, bounds_of, keeps
 from tests.strategies import LETTERS, amounts, examples, limits
 
@@ -65,6 +65,32 @@ class TestValue:
     def test_sums_of_one_quantity_are_merged_to_the_tighter(self):
         bounds = Limits(sums=(SumLimit("x", 5), SumLimit("x", 3, 1), SumLimit("x", at_least=2)))
         assert bounds.sums == (SumLimit("x", 3, 2),)
+
+    @pytest.mark.parametrize(("one", "other"), [("€30", "$50"), ("€30", "$20"), ("€30", "1h"), ("30", "$20")])
+    def test_two_units_of_one_quantity_are_refused(self, one, other):
+        # Merged by number, one of the two bounds was lost.
+        for lower in (None, other):
+            second = SumLimit("cost", at_least=lower) if lower else SumLimit("cost", other)
+            with pytest.raises(ValueError, match="cost is given in two units"):
+                Limits(sums=(SumLimit("cost", one), second))
+            with pytest.raises(ValueError, match="cost is given in two units"):
+                Limits(sums=(SumLimit("cost", one),)) & Limits(sums=(second,))
+        with pytest.raises(ValueError, match="cost is given in two units"):
+            Limits(sums=(SumLimit("cost", at_most=one, at_least=other),))
+        text = f'%order forward\n%limit cost <= {one}\n%limit cost <= {other}\nS -> a S | a\na "A" cost=€10\n'
+        with pytest.raises(GrammarError, match="cost is given in two units") as caught:
+            CFG.from_string(text)
+        assert (caught.value.line, caught.value.column) == (3, 8)
+
+    def test_units_that_two_sets_of_rules_do_not_share_are_told(self):
+        euros, dollars = (
+            Behaviour.from_string(
+                f'(define b (:states (a (:numbers (cost {one})))) (:limits "%limit cost <= {one}") (:behavior a))'
+            )
+            for one in ("€30", "$50")
+        )
+        with pytest.raises(AutomatonError, match="cost is given in two units"):
+            euros & dollars
 
     def test_most(self):
         bounds = Limits({"a": 0, "b": None}, default=2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from formal_llm import CFG, PDA, Behaviour
+from formal_llm import CFG, PDA, Behaviour, Flowchart, Lookahead
 from formal_llm.automata.models.rules import automaton_of
 from formal_llm.errors import AutomatonError
 from tests.automata.charts import RETURNS
@@ -28,3 +28,16 @@ class TestAutomatonOf:
     def test_what_a_flowchart_misses_is_told(self):
         with pytest.raises(AutomatonError, match=r"no value for \{limit\}"):
             automaton_of(RETURNS)
+
+    def test_what_was_filled_is_not_filled_again(self):
+        chart = Flowchart.from_mermaid(
+            "flowchart TD\na[Write to {company}] --> b{Does {company} answer?}\nb -->|yes| c\nb -->|no| d"
+        )
+        filled = chart.fill({"company": "ACME {Holding} Ltd"})
+        assert (filled.placeholders, filled.fill({})) == ((), filled)
+        texts = {t.text for t in automaton_of(filled).transitions} | {
+            t.question for t in Lookahead(filled).pda.transitions
+        }
+        assert {"Write to ACME {Holding} Ltd", "Does ACME {Holding} Ltd answer?"} <= texts
+        with pytest.raises(AutomatonError, match=r"no \{Holding\}; its names are: none"):
+            filled.fill({"Holding": "x"})

@@ -289,7 +289,7 @@ def test_they_are_written_in_one_way() -> None:
 
 
 def test_the_worlds_moves_are_read_and_written() -> None:
-    text = "%start S\n%order forward\n# nobody chooses\n%world W V  # two of them\n\nS -> a W V\nW -> b | c\nV -> d\n"
+    text = "%start S\n%order forward\n%world W V\n\nS -> a W V\nW -> b | c\nV -> d\n"
     cfg = CFG.from_string(text)
     assert cfg.world == {"W", "V"}
     assert CFG.from_string(str(cfg)) == cfg

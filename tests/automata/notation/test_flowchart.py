@@ -70,15 +70,6 @@ def test_the_worlds_decisions_are_read_by_name_text_and_class(marks: str) -> Non
     assert chart.pda().world == chart.pda(decisions=False).world == chart.world
 
 
-def test_what_facts_decide_is_not_the_worlds() -> None:
-    chart = Flowchart.from_string(
-        "flowchart TD\n%% %world amount\na[Look] --> amount{Much?}\namount -->|> 10| b[Ask]\namount -->|else| c[Pay]\n"
-    )
-    assert chart.world == {"amount"}
-    assert chart.fill({"amount": 5}).world == frozenset()
-    assert chart.fill({}).world == {"amount"}
-
-
 def test_where_the_world_cannot_decide() -> None:
     text = "flowchart TD\n%% %world {}\ns{{{{Which?}}}} -->|one| a[A]\ns -->|two| a\na --> d{{Well?}}\n" \
         "d -->|yes| b[B]\nd -->|no| e{{Well?}}\ne -->|x| b\ne -->|y| c[C]\n"  # fmt: skip

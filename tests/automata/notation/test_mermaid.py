@@ -151,13 +151,13 @@ def test_no_mutilation_of_a_chart_crashes_the_reader(text, data):
 
 
 @pytest.mark.parametrize("between", ["\n", "; ", " --> "])
-def test_a_chart_of_a_megabyte_is_read_and_written(between: str) -> None:
-    steps = 30_000
+def test_a_large_chart_is_read_and_written(between: str) -> None:
+    steps = 6_000
     if between == " --> ":
         text = "flowchart TD\n" + between.join(f"step_number_{n}[Do what is number {n}]" for n in range(steps))
     else:
         text = "flowchart TD" + between + between.join(f"n{n}[Do thing {n}] --> n{n + 1}" for n in range(steps - 1))
-    assert len(text) > 900_000
+    assert len(text) > 170_000
     chart = Flowchart.from_string(text)
     assert len(chart.nodes) == steps
     assert Flowchart.from_string(str(chart)) == chart

@@ -266,7 +266,7 @@ a "Ah" "oh" cost=2
 
 
 def test_the_worlds_states_are_read_and_written() -> None:
-    text = "%start p\n%accept e\n%world 'the weather'  # nobody decides that\n\np, look, ε -> 'the weather', ε\n" \
+    text = "%start p\n%accept e\n%world 'the weather'\n\np, look, ε -> 'the weather', ε\n" \
         "'the weather', sun, ε -> e, ε\n'the weather', rain, ε -> p, ε\n"  # fmt: skip
     pda = PDA.from_string(text)
     assert pda.world == {"the weather"}
