@@ -30,14 +30,11 @@ class TestAutomatonOf:
             automaton_of(RETURNS)
 
     def test_what_was_filled_is_not_filled_again(self):
-        chart = Flowchart.from_mermaid(
-            "flowchart TD\na[Write to {company}] --> b{Does {company} answer?}\nb -->|yes| c\nb -->|no| d"
-        )
-        filled = chart.fill({"company": "ACME {Holding} Ltd"})
+        text = "flowchart TD\na[Write to {company}] --> b{Does {company} answer?}\nb -->|yes| c\nb -->|no| d"
+        filled = Flowchart.from_mermaid(text).fill({"company": "ACME {Holding} Ltd"})
         assert (filled.placeholders, filled.fill({})) == ((), filled)
-        texts = {t.text for t in automaton_of(filled).transitions} | {
-            t.question for t in Lookahead(filled).pda.transitions
-        }
+        assert automaton_of(filled) == Lookahead(filled).pda
+        texts = {text for t in filled.pda().transitions for text in (t.text, t.question)}
         assert {"Write to ACME {Holding} Ltd", "Does ACME {Holding} Ltd answer?"} <= texts
         with pytest.raises(AutomatonError, match=r"no \{Holding\}; its names are: none"):
             filled.fill({"Holding": "x"})
