@@ -14,7 +14,6 @@ from typing import Literal
 from formal_llm.authored.files import read_text
 from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.automata.models.automaton import make_fingerprint
-from formal_llm.automata.notation.imports import imported_files
 from formal_llm.control.component import ComponentNode, Position, project_node
 from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.control.search import ViabilitySearch
@@ -152,11 +151,10 @@ class GuardRules:
         return cls.from_string(read_text(path, NotationError), file=str(path), folder=str(Path(path).parent))
 
     def list_files(self, path: str | Path) -> list[Path]:
-        """List the file that these rules were read from, and the files that it names, directly or indirectly."""
+        """List the file that these rules were read from, and the files that it names."""
         named = [rule.body.text for rule in self.rule_set.rules
                  if isinstance(rule.body, NotationBody) and rule.body.notation == "file"]  # fmt: skip
-        files = [Path(path), *(Path(self.rule_set.folder, name) for name in named)]
-        return [*files, *(imported for file in files for imported in imported_files(file))]
+        return [Path(path), *(Path(self.rule_set.folder, name) for name in named)]
 
     @property
     def names(self) -> tuple[str, ...]:
