@@ -33,8 +33,8 @@ import pytest
 from pytest_examples import CodeExample, EvalExample, find_examples
 
 from formal_llm import CFG, PDA, Flowchart
-from formal_llm.cli.main import app
 from formal_llm.errors import GrammarError, GrammarWarning, NotationError
+from tests.cli.inside import COMMAND
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts)]
@@ -238,7 +238,7 @@ def run(command: Command) -> tuple[str, int]:
     stdin, sys.stdin = sys.stdin, io.StringIO("".join(line + "\n" for line in command.typed))
     try:
         with redirect_stdout(screen), redirect_stderr(screen):
-            app(words[1:], prog_name="formal-llm")
+            COMMAND.main(words[1:], prog_name="formal-llm")
         exit_code = 0
     except SystemExit as end:
         exit_code = int(end.code or 0)

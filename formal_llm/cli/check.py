@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +19,7 @@ from formal_llm.automata import CFG, PDA, Lookahead, Word
 from formal_llm.automata.languages.emptiness import why_empty
 from formal_llm.automata.languages.grammar_warnings import find_unused_terminals
 from formal_llm.automata.languages.spelling import spelling_warnings
-from formal_llm.automata.languages.word_lists import PlanCount, count_plans
+from formal_llm.automata.languages.word_lists import count_plans
 from formal_llm.automata.lookahead.limited import has_world_moves
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
@@ -60,8 +59,6 @@ Examples:
   formal-llm check daily --strict
 """
 
-#: Where the shortest plan has more terminals, the longest is not looked for: that takes a count for each length tried.
-_LONG = 1_000
 #: The most decisions of the strategy of a goal that is described, and the most of its ends that are listed.
 _DECISIONS, _ENDS = 1_000, 4
 #: The random walks of a forecast, and the seconds of processor time after which none is begun or continued.
@@ -335,7 +332,7 @@ def _written(loaded: LoadedRules) -> dict[str, object]:
     found: dict[str, object] = {}
     if loaded.pack is not None:
         count = len(loaded.pack.tasks)
-        found["task pack"] = f"{loaded.pack.title}; {count} tasks" if count else loaded.pack.title
+        found["task pack"] = f"{loaded.pack.title}; {counted(count, 'task')}" if count else loaded.pack.title
         if loaded.pack.facts:
             found["facts"] = [f"{name} = {value}" for name, value in loaded.pack.facts.items()]
     rules, source = loaded.rules, loaded.source
@@ -368,7 +365,7 @@ def _size(automaton: PDA) -> str:
 
 
 def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
-    """What the language is: how many plans, the shortest, the longest, three at random; as far as budgets reach.
+    """What the language is: how many plans, the shortest, three at random; as far as budgets reach.
 
     And the words among these.
     """
@@ -386,28 +383,8 @@ def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
         rng = random.Random(0)
         drawn = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(3)]
         words += [word for word in drawn if word is not None]
-        if many.bound is None and len(shortest) > _LONG:
-            found["longest plan"] = f"not looked for: the shortest one has {len(shortest):,} terminals"
-        elif many.bound is None:
-            found["longest plan"] = f"{_longest(lookahead, many, max(map(len, words)))} terminals"
         found["at random"] = [line.write_plan(word or ()) for word in drawn]
     except Undecided as error:
         late = "the shortest plan was not found in one second of search"
         found["not decided"] = late if lookahead.work.left <= 0 else said_of(error)
     return found, words
-
-
-def _longest(lookahead: Lookahead, all_: PlanCount, at_least: int) -> int:
-    """The length of the longest of finitely many plans: the least bound that leaves none out.
-
-    One of them has ``at_least`` this many terminals.
-    """
-
-    def within(length: int) -> int:
-        return lookahead.count(of=all_.of, max_length=length)
-
-    # A plan drawn at random is often nearly as long, so bounds are tried upwards from there: by 1, by 2, by 4 ...
-    low, steps = at_least, 1
-    while within(low + steps - 1) < all_.number:
-        low, steps = low + steps, 2 * steps
-    return low + bisect_left(range(low, low + steps - 1), all_.number, key=within)

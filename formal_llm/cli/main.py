@@ -14,9 +14,7 @@ from formal_llm.cli import (
     bench_agents,
     bench_pack,
     bench_travel,
-    calibrate,
     check,
-    corpus,
     count,
     data,
     guard,
@@ -26,12 +24,10 @@ from formal_llm.cli import (
     plan,
     procedures,
     run,
-    studio,
     train_planner,
     travel,
     try_,
     verify,
-    watch,
 )
 from formal_llm.cli.console import EXIT_CODES, guard_errors, print_text, settings
 from formal_llm.cli.help_pages import LongCommand, PlainGroup, show_plainly
@@ -124,9 +120,7 @@ app.command(help=verify.HELP, rich_help_panel=PLAN)(verify.verify)
 app.command(help=new.HELP, rich_help_panel=WRITE)(new.new)
 app.command("try", help=try_.HELP, rich_help_panel=WRITE)(try_.try_)
 app.command("author", help=author.HELP, rich_help_panel=WRITE)(author.author_)
-app.command(help=studio.HELP, rich_help_panel=WRITE)(studio.studio)
 app.command(help=check.HELP, rich_help_panel=WRITE)(check.check)
-app.command(help=watch.HELP, rich_help_panel=WRITE)(watch.watch)
 app.command(help=lsp.HELP, rich_help_panel=WRITE)(lsp.lsp)
 app.command(help=count.DIFF_HELP, rich_help_panel=WRITE)(count.diff)
 app.command(help=inspect.DRAW_HELP, rich_help_panel=WRITE)(inspect.draw)
@@ -135,19 +129,14 @@ app.command(help=count.SAMPLE_HELP, rich_help_panel=WRITE)(count.sample)
 app.command(help=procedures.ACT_HELP, rich_help_panel=ACT)(procedures.act)
 app.command(help=agent.HELP, cls=LongCommand, rich_help_panel=ACT)(agent.agent)
 app.add_typer(guard.app, name="guard", rich_help_panel=ACT)
-app.add_typer(corpus.app, name="corpus", rich_help_panel=ACT)
 app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
 bench.app.command(bench.ANY, help=bench_pack.HELP)(bench_pack.bench_pack)
 bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
 bench.app.command("sop", help=procedures.SOP_HELP)(procedures.bench_sop)
 bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_travelplanner)
 app.command(help=data.DATA_HELP, rich_help_panel=MEASURE)(data.data)
-app.command(help=calibrate.HELP, rich_help_panel=MEASURE)(calibrate.calibrate)
 app.command(help=train_planner.HELP, rich_help_panel=MEASURE)(train_planner.train_planner)
-app.command(help=inspect.TASKS_HELP, rich_help_panel=LIST)(inspect.tasks)
-app.command(rich_help_panel=LIST)(inspect.llms)
-app.command(help=inspect.DOCTOR_HELP, rich_help_panel=LIST)(inspect.doctor)
-app.command(help=inspect.PLUGINS_HELP, rich_help_panel=LIST)(inspect.plugins)
+app.command("list", help=inspect.LIST_HELP, rich_help_panel=LIST)(inspect.list_)
 
 
 def main() -> None:

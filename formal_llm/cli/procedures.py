@@ -49,7 +49,7 @@ def act(
     procedure: Annotated[Path, typer.Argument(metavar="PROCEDURE", help="A .procedure file, or a diagram.")],
     request: Annotated[str, typer.Argument(help="What the user wants.")] = "",
     tools: Annotated[str | None, typer.Option(metavar="MODULE:NAME", help="The toolkit.")] = None,
-    llm: Annotated[str | None, typer.Option("--llm", help="Who chooses the goal; see: formal-llm llms.")] = None,
+    llm: Annotated[str | None, typer.Option("--llm", help="Who chooses the goal; see: formal-llm list llms.")] = None,
     goal: Annotated[str | None, typer.Option(help="The goal, if it is known.")] = None,
     known: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A value; JSON, or a text. Repeatable.")
@@ -184,7 +184,7 @@ the guard compiled from each case's procedure shows which it would have refused.
 @command
 def bench_sop(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Your copy of the benchmark.")],
-    llm: Annotated[str, typer.Option("--llm", help="Who chooses the goal; see: formal-llm llms.")] = "minilm",
+    llm: Annotated[str, typer.Option("--llm", help="Who chooses the goal; see: formal-llm list llms.")] = "minilm",
     domain: Annotated[list[str] | None, typer.Option(help="A domain; all four if left out. Repeatable.")] = None,
     goal_given: Annotated[bool, typer.Option("--goal-given", help="The goal is given.")] = False,
     press: Annotated[bool, typer.Option("--press", help="The user presses the agent.")] = False,

@@ -16,7 +16,7 @@ from tests.cli.inside import runner
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("formal-llm pl", ["plan", "plugins"]),
+        ("formal-llm pl", ["plan"]),
         ("formal-llm tr", ["train", "train-planner", "try"]),
         ("formal-llm plan openagi --search be", ["best-first"]),
         ("formal-llm plan coo", ["cooking"]),
