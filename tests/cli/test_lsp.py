@@ -73,7 +73,7 @@ def test_an_editor_is_told(tmp_path: Path) -> None:
             client.initialized(types.InitializedParams())
             item = types.TextDocumentItem(uri, "formal-llm-grammar", 1, grammar)
             client.text_document_did_open(types.DidOpenTextDocumentParams(item))
-            assert (await told.get()).diagnostics == []
+            assert list((await told.get()).diagnostics) == []
             document = types.VersionedTextDocumentIdentifier(version=2, uri=uri)
             whole = types.TextDocumentContentChangeWholeDocument(f'{grammar}S "😀" -> eat\n%limit 1 eet')
             client.text_document_did_change(types.DidChangeTextDocumentParams(document, [whole]))
@@ -81,9 +81,9 @@ def test_an_editor_is_told(tmp_path: Path) -> None:
             assert wrong.message.startswith("unknown symbol in a limit: eet (did you mean eat?)")
             assert wrong.range == types.Range(types.Position(5, 9), types.Position(5, 12))
             assert wrong.severity == types.DiagnosticSeverity.Error
+        finally:
             await client.shutdown_async(None)
             client.exit(None)
-        finally:
             await client.stop()
 
-    asyncio.run(asyncio.wait_for(talk(), 120))
+    asyncio.run(asyncio.wait_for(talk(), 20))
