@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # The demonstration of training has the machine to itself.
 THREADS ?= 2
 
-.PHONY: help demo demo-llm demo-run train-demo planner test lint types imports docs wheel dist sdks check bench bench-training llamacpp pictures clean
+.PHONY: help demo demo-llm train-demo planner test test-all lint types imports docs wheel dist sdks check bench bench-training pictures clean
 
 help:            ## show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -40,9 +40,6 @@ demo: $(VENV)/.installed   ## plan a task offline, question by question
 demo-llm: $(VENV)/.installed-dev   ## the same by a real language model of 135 million weights, offline
 	@$(BIN)/formal-llm plan openagi "$(TASK)" --llm smollm2 --trace --show steps --show call
 
-demo-run: $(VENV)/.installed-dev   ## restore a damaged photograph and answer a question about it offline: plan, run, report
-	@$(BIN)/python benchmarks/demo_run.py build/demo-run
-
 train-demo: $(VENV)/.installed-dev   ## train a pretrained scorer on the paper's tasks for some minutes, offline
 	@OMP_NUM_THREADS=$(THREADS) $(BIN)/python benchmarks/train_demo.py build/train-demo
 
@@ -50,8 +47,11 @@ planner: $(VENV)/.installed-dev   ## train the head of minilm-planner, three see
 	@$(BIN)/formal-llm train-planner openagi --sentences "sentences.toml + sentences.toml + training + rewordings.toml" --validation sentences_validation.toml --epochs 30 --out build/minilm-planner.safetensors
 	@$(BIN)/python benchmarks/planner.py --train
 
-test: $(VENV)/.installed-dev   ## install and run the whole test suite
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: $(VENV)/.installed-dev   ## install and run the test suite
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+test-all: $(VENV)/.installed-dev   ## the slow tests, too, and each property on 500 random examples
+	HYPOTHESIS_PROFILE=all $(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.installed-dev   ## style
 	$(BIN)/ruff check .
@@ -84,41 +84,17 @@ sdks: $(VENV)/.installed-dev   ## the tests of hosted models at the lowest and h
 check: lint types imports docs wheel   ## everything but the tests
 
 bench: $(VENV)/.installed-dev   ## the benchmarks' tables
-	$(BIN)/python benchmarks/overhead.py
-	$(BIN)/python benchmarks/openagi_random.py
-	$(BIN)/python benchmarks/uniform_choice.py
-	$(BIN)/python benchmarks/builtin_accuracy.py
-	$(BIN)/python benchmarks/import_time.py
-	$(BIN)/python benchmarks/counting.py
-	$(BIN)/python benchmarks/weighted.py
-	$(BIN)/python benchmarks/scale.py
-	$(BIN)/python benchmarks/lookahead_tools.py
-	$(BIN)/python benchmarks/verify.py
-	$(BIN)/python benchmarks/best_first.py
-	$(BIN)/python benchmarks/throughput.py
-	$(BIN)/python benchmarks/kill.py
-	$(BIN)/python benchmarks/executor.py
-	$(BIN)/python benchmarks/restoration.py
-	$(BIN)/python benchmarks/restoration_plans.py
-	$(BIN)/formal-llm bench openagi --llm test:random --llm builtin --out build/bench-openagi
-	$(BIN)/python benchmarks/estimators.py
+	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/openagi.py
+	$(BIN)/python benchmarks/strain.py
+	$(BIN)/python benchmarks/hosted.py
 	$(BIN)/python benchmarks/local_choice.py
-	$(BIN)/python benchmarks/gradient_pass.py
+	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/learning.py --quick
 
 bench-training: $(VENV)/.installed-dev   ## how training compares (TRL in an environment of its own), and what is learned: hours
 	$(BIN)/python -m benchmarks.rltf
 	$(BIN)/python benchmarks/learning.py
-
-# The server is compiled from source: some minutes, once.
-build/llamacpp/.installed: | $(BIN)/python
-	@echo "installing a llama.cpp server into build/llamacpp ..."
-	@$(PYTHON) -m venv build/llamacpp
-	@build/llamacpp/bin/pip install --quiet xllamacpp gguf
-	@touch $@
-
-llamacpp: build/llamacpp/.installed $(VENV)/.installed   ## plan through a real llama.cpp server with a tiny random model
-	$(BIN)/python benchmarks/llamacpp.py --python build/llamacpp/bin/python
 
 pictures: $(VENV)/.installed   ## draw the README's pictures again (needs Graphviz)
 	$(BIN)/python docs/draw_pictures.py

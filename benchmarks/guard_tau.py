@@ -142,12 +142,12 @@ def measure_airline(folder: Path, show: bool) -> None:
     known = airline(folder, traces)
     guard = Guard(GuardRules.from_file(RULES / "tau_airline.guard"))
     begun = time.process_time()
-    reports = [verify_trace(guard, known.enriched(trace), repair=False) for trace in traces]
+    reports = [verify_trace(guard, known.enriched(trace)) for trace in traces]
     spent = time.process_time() - begun
     _print_table(reports, guard)
     tasks = {trace.facts["task_id"]: trace.facts["actions"] for trace in traces}
     solutions = [
-        verify_trace(guard, known.solution(number, actions), repair=False)  # type: ignore[arg-type]
+        verify_trace(guard, known.solution(number, actions))  # type: ignore[arg-type]
         for number, actions in sorted(tasks.items(), key=str)
     ]
     judged = [one for one in solutions if not one.notes]

@@ -53,7 +53,6 @@ ENVIRONMENT = {
     "VLLM_BASE_URL": None,
     "LLAMACPP_BASE_URL": None,
     "OLLAMA_HOST": None,
-    "SYSTEMONE_BASE_URL": None,
     "FORCE_COLOR": None,
     "NO_COLOR": "1",
     "COLUMNS": "100",

@@ -72,10 +72,6 @@ _CFG, _PDA = "formal_llm.automata.models.cfg:CFG", "formal_llm.automata.models.p
 _FLOWCHART = "formal_llm.automata.models.flowchart:Flowchart"
 _BEHAVIOUR = "formal_llm.automata.models.behaviour:Behaviour"
 
-_SCXML = LazyFunction("formal_llm.automata.notation.scxml:read_scxml")
-_XSTATE = LazyFunction("formal_llm.automata.notation.xstate:read_xstate")
-_MERMAID = LazyFunction("formal_llm.automata.notation.state_diagram:read_state_diagram")
-_BPMN = LazyFunction("formal_llm.automata.notation.bpmn:read_bpmn")
 
 register_notation(_CFG, Notation(
     LazyFunction("formal_llm.automata.notation.cfg:read_grammar"),
@@ -89,12 +85,10 @@ register_notation(_CFG, Notation(
 register_notation(_PDA, Notation(
     LazyFunction("formal_llm.automata.notation.pda:read_pda"),
     LazyFunction("formal_llm.automata.notation.pda:write_pda"),
-    others={"scxml": _SCXML, "xml": _SCXML, "xstate": _XSTATE, "json": _XSTATE, "mmd": _MERMAID, "mermaid": _MERMAID},
 ))  # fmt: skip
 register_notation(_FLOWCHART, Notation(
     LazyFunction("formal_llm.automata.notation.flowchart:read_flowchart"),
     LazyFunction("formal_llm.automata.notation.flowchart:write_flowchart"),
-    others={"bpmn": _BPMN, "xml": _BPMN},
 ))  # fmt: skip
 register_notation(_BEHAVIOUR, Notation(
     LazyFunction("formal_llm.automata.notation.behaviour:read_behaviour"),

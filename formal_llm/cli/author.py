@@ -30,17 +30,11 @@ Without a model these families of sentences are read: {"; ".join(dict.fromkeys(n
 
 RULES is the text, @FILE for the text in a file, or - for standard input.
 
-With --procedure RULES is the usual text of a policy ("ALL of these conditions must be met: ..."), and becomes what the
-tools of that file need: groups by rules, sentences by the words of its facts. What is not clear stays a hole (?), of
-which you are warned. With --llm a model chooses the facts of such sentences.
-
 Examples:
 
   formal-llm author "Wash before dry. Iron at most 2 times." --out laundry.agent
 
   formal-llm author @rules.txt --out rules.cfg --llm openai:MODEL
-
-  formal-llm author @policy.txt --procedure tools.procedure --out refund.procedure
 """
 
 
@@ -49,9 +43,7 @@ def author_(
     rules: Annotated[str, typer.Argument(metavar="RULES", help="The rules in words; @FILE, or - for standard input.")],
     out: Annotated[
         Path,
-        typer.Option(
-            help="The file that is written: .cfg, .mmd, .pda, .agent or .procedure; without an ending the model picks."
-        ),
+        typer.Option(help="The file that is written: .cfg, .mmd, .pda or .agent; without an ending the model picks."),
     ],
     llm: Annotated[
         str | None, typer.Option("--llm", help="Who drafts; without it the words are read as controlled English.")
@@ -62,19 +54,9 @@ def author_(
         int, typer.Option(min=0, help="How many plans are shown, beside those on which rules differ.")
     ] = 6,
     yes: Annotated[bool, typer.Option("--yes", help="Show nothing; take the rules as they are.")] = False,
-    procedure: Annotated[
-        Path | None,
-        typer.Option(help="A .procedure file with tools and facts, whose needs the policy in RULES states."),
-    ] = None,
-    goal: Annotated[
-        str | None, typer.Option(help="With --procedure: the tool that a policy without names of tools is about.")
-    ] = None,
 ) -> None:
     """Write rules from plain words."""
     words = read_words(rules)
-    if procedure is not None:
-        _write_procedure(words, procedure, out, llm, goal)
-        return
     if out.suffix and out.suffix not in KINDS:
         raise FormalLLMError(f"--out {out}: the ending {out.suffix} is no notation; there are: {', '.join(KINDS)}")
     if llm is None and out.suffix not in ("", ".agent"):
@@ -101,29 +83,6 @@ def author_(
     path.write_text(made.text, encoding="utf-8")
     log.path.unlink(missing_ok=True)
     _tell(made, path)
-
-
-def _write_procedure(words: str, declared: Path, out: Path, llm: str | None, goal: str | None) -> None:
-    from formal_llm.cli.procedures import report_holes
-    from formal_llm.procedures.policy import read_policy
-    from formal_llm.procedures.procedure import Procedure
-
-    if out.suffix != ".procedure":
-        raise FormalLLMError(f"--out {out}: with --procedure write {out.with_suffix('.procedure')}")
-    check_writable(out)
-    text = read_text(declared)
-    reading = read_policy(Procedure.from_string(text, file=str(declared)), words, llm, tool=goal)
-    out.write_text(reading.write(text), encoding="utf-8")
-    report_holes(reading.procedure)
-    for one in reading.sentences:
-        if one.doubt:
-            err().print(f"warning: {one.tool}: {one.doubt}: {one.text}", style="yellow", markup=False)
-    if reading.unread:
-        err().print(f"{counted(len(reading.unread), 'line')} that belong to no tool were not read", style="yellow")
-    print_text(f"written        {out}")
-    print_text(f"understood     {sum(one.is_understood for one in reading.sentences)} of {len(reading.sentences)}")
-    if llm is not None:
-        print_text(f"by the model   {sum(one.by_model for one in reading.sentences)}")
 
 
 def _before(path: Path) -> tuple[str | None, CFG | PDA | None, Sequence[Example]]:

@@ -14,7 +14,6 @@ import typer
 
 from formal_llm.cli.bench import answers_file
 from formal_llm.cli.console import command, err, print_text, progress_bars
-from formal_llm.cli.options import LenientOption
 from formal_llm.cli.run import make_folder
 from formal_llm.cli.travel import CommitOption, TravelSearch, read_wishes
 from formal_llm.errors import InputError
@@ -56,7 +55,6 @@ def bench_travelplanner(
     data: Annotated[Path, typer.Option(metavar="DIR", help="The folder with the cases and the database.")],
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the benchmark's records.")],
     llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm list llms. Repeatable.")] = None,
-    lenient: LenientOption = False,
     mode: Annotated[list[ModeName] | None, typer.Option(help="What the planner is given. Repeatable.")] = None,
     search: Annotated[TravelSearch, typer.Option(help="What becomes of the answers.")] = TravelSearch.greedy,
     reader: Annotated[str, typer.Option(metavar="rules|LLM", help="Who reads the sentences.")] = "rules",
@@ -76,7 +74,7 @@ def bench_travelplanner(
     from formal_llm.packs.travel.benchmark.run import judge, read_by_rules, run_cases
     from formal_llm.packs.travel.benchmark.tables import DENOMINATORS
 
-    names = [f"lenient:{one}" if lenient else one for one in dict.fromkeys(llm or ["builtin"])]
+    names = list(dict.fromkeys(llm or ["builtin"]))
     check_providers(*names, *([] if reader == "rules" else [reader]))  # before one of them loads a model
     known = read_cases(data, cases)[:most]
     if not known:

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from warnings import catch_warnings
 
 import typer
 
-from formal_llm.authored.files import read_text
 from formal_llm.authoring import load_plan_examples
 from formal_llm.automata import CFG, PDA, Lookahead, Word
 from formal_llm.automata.languages.emptiness import why_empty
@@ -25,7 +24,6 @@ from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.automata.notation.files import DIAGRAMS
 from formal_llm.cli import options
 from formal_llm.cli.console import command, counted, err, print_text, said_of
 from formal_llm.cli.sources import LoadedRules, load
@@ -39,18 +37,13 @@ from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.trail import describe_hard_rule
 from formal_llm.planning.walks.walk import Walk
 
-if TYPE_CHECKING:
-    from formal_llm.procedures import Procedure
-
 HELP = """Check rules: errors with their place, warnings, and what they describe.
 
-Rules are a task pack, or a file: a grammar (.cfg), a flowchart or state diagram in Mermaid (.mmd), an automaton (.pda),
-a behaviour (.agent), BPMN (.bpmn), SCXML (.scxml), XState (.xstate), a procedure (.procedure, or a flowchart or BPMN
-that declares tools), or rules for tool calls (.guard). Of the last, conflicts and dead ends are reported, each with the
-shortest trace that shows it; of a procedure, for each goal the ways to its ends, and why it may be handed over; of a
-behaviour, the dead ends that a run without lookahead can enter; of rules in which the world decides (%world), whether a
-plan can be finished whatever it answers, and where it can force a dead end. The examples in the file beside the rules
-(NAME.examples) are checked: plans and traces that must be allowed, those that must not, and the runs of an agent.
+Rules are a task pack, or a file: a grammar (.cfg), a flowchart in Mermaid (.mmd), an automaton (.pda), a behaviour
+(.agent), a procedure (.procedure), or rules for tool calls (.guard). Of the last, conflicts are reported, each with
+the shortest trace that shows it; of a procedure, what it declares and what was not understood. The examples in the file
+beside the rules (NAME.examples) are checked: plans and traces that must be allowed, those that must not, and the runs
+of an agent.
 
 Examples:
 
@@ -59,8 +52,6 @@ Examples:
   formal-llm check daily --strict
 """
 
-#: The most decisions of the strategy of a goal that is described, and the most of its ends that are listed.
-_DECISIONS, _ENDS = 1_000, 4
 #: The random walks of a forecast, and the seconds of processor time after which none is begun or continued.
 _WALKS, _FORECAST_TIME = 20, 1.0
 
@@ -72,16 +63,10 @@ def check(
     set_: options.SetOption = None,
     constraint: options.ConstraintOption = None,
     max_states: options.MaxStatesOption = 20_000,
-    process: options.ProcessOption = None,
-    final: options.FinalOption = None,
-    world_after_service_tasks: options.WorldOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Check rules."""
-    show(
-        source, strict, set_, constraint, max_states, as_json, process=process, final=final,
-        world_after_service_tasks=world_after_service_tasks,
-    )  # fmt: skip
+    show(source, strict, set_, constraint, max_states, as_json)
 
 
 def show(
@@ -91,24 +76,19 @@ def show(
     constraint: Sequence[str] | None = None,
     max_states: int = 20_000,
     as_json: bool = False,
-    process: str | None = None,
-    final: Sequence[str] | None = None,
-    world_after_service_tasks: bool = False,
 ) -> None:
     """Print what the check of rules finds.
 
     Raises:
         Exit: with code 1 where an example is not kept, or ``strict`` found warnings.
     """
-    if source.endswith((".guard", ".procedure")) or _is_drawn_procedure(source):
-        if set_ or constraint or final or (process and not source.endswith(DIAGRAMS)):
-            given = "--set, --constraint, --process and --final"
+    if source.endswith((".guard", ".procedure")):
+        if set_ or constraint:
+            given = "--set and --constraint"
             raise InputError(f"{given} are for rules of plans; write the rule into the {Path(source).suffix} file")
-        _show_rules_of_calls(source, strict, as_json, process)
+        _show_rules_of_calls(source, strict, as_json)
         return
-    loaded = load(
-        source, set_, constraint, process=process, final=final, world_after_service_tasks=world_after_service_tasks
-    )
+    loaded = load(source, set_, constraint)
     warnings = list(loaded.warnings)
     found = _written(loaded)
     lookahead = Lookahead(loaded.whole, max_states=max_states)
@@ -144,9 +124,9 @@ def show(
         raise typer.Exit(1)
 
 
-def _show_rules_of_calls(source: str, strict: bool, as_json: bool, process: str | None) -> None:
+def _show_rules_of_calls(source: str, strict: bool, as_json: bool) -> None:
     """Print what the check of a guard's rules or of a procedure finds; raise Exit as :func:`show` does."""
-    found = _guard(source) if source.endswith(".guard") else _describe_procedure(source, process)
+    found = _guard(source) if source.endswith(".guard") else _describe_procedure(source)
     _tell(found, [], as_json)
     if "not kept" in found or (strict and found.keys() & {"conflicts", "never", "never done", "not understood"}):
         raise typer.Exit(1)
@@ -160,19 +140,11 @@ def _list_uncounted(rules: CFG | PDA) -> Iterator[tuple[str, str]]:
             yield f"no {limit.quantity}", f"{', '.join(without)}: counts as 0"
 
 
-def _is_drawn_procedure(source: str) -> bool:
-    if not source.endswith(DIAGRAMS) or not Path(source).is_file():
-        return False
-    from formal_llm.procedures.diagrams import declares_tools
-
-    return declares_tools(read_text(Path(source)))
-
-
-def _describe_procedure(source: str, process: str | None) -> dict[str, object]:
+def _describe_procedure(source: str) -> dict[str, object]:
     """Describe what a procedure declares, and the sentences that were not understood."""
     from formal_llm.procedures.procedure import Procedure
 
-    procedure = Procedure.from_file(source, process=process)
+    procedure = Procedure.from_file(source)
     actions = sum(tool.acts for tool in procedure.tools.values())
     found: dict[str, object] = {
         "procedure": f"{len(procedure.tools) - actions} checks, {actions} actions, {len(procedure.facts)} facts",
@@ -180,37 +152,11 @@ def _describe_procedure(source: str, process: str | None) -> dict[str, object]:
     }
     if procedure.holes:
         found["not understood"] = [f"{name}: {text}" for name, text in procedure.holes]
-    lines: dict[str, list[str]] = {}
-    for goal in procedure.goals:
-        for title, line in _describe_goal(procedure, goal.name):
-            lines.setdefault(title, []).append(f"{goal.name}: {line}")
     used = {one.name for one in procedure.walk_owners(*(tool.name for tool in procedure.goals))}
     used |= {one.tool for fact in procedure.facts.values() if fact.name in used for one in fact.until}
     if unused := [name for name in (*procedure.tools, *procedure.facts) if name not in used]:
-        lines["never used"] = [", ".join(unused)]
-    return {**found, **lines}
-
-
-def _describe_goal(procedure: Procedure, goal: str) -> Iterator[tuple[str, str]]:
-    """Yield titled lines about what a goal can come to, where the user gives all values."""
-    from formal_llm.procedures.foreseeing import UNCLEAR_REASON, measure_strategy
-
-    try:
-        strategy = procedure.strategy(goal, sorted(procedure.names), most=_DECISIONS)
-    except Undecided as error:
-        yield "not decided", said_of(error)
-        return
-    calls, cost = measure_strategy(procedure, strategy)
-    yield "ways", f"{strategy.count():,} to its ends; at most {counted(calls, 'call')}, cost {cost:g}"
-    ends = [node.question for node in strategy.nodes if not node.branches]
-    if not any(end.startswith("done") for end in ends):
-        yield "never done", "; ".join(ends[:_ENDS])
-    handed = [end.removeprefix("handed over: ") for end in ends if end.startswith("handed over: ")]
-    # Any check may fail, so only other reasons are worth a line.
-    reasons = [end for end in handed if not end.endswith((f"({UNCLEAR_REASON})", "(it fails)"))]
-    if reasons:
-        more = f"; and {len(reasons) - _ENDS} more" if len(reasons) > _ENDS else ""
-        yield "handed over", "; ".join(reasons[:_ENDS]) + more
+        found["never used"] = [", ".join(unused)]
+    return found
 
 
 def _examples(loaded: LoadedRules) -> tuple[str, list[str]]:

@@ -64,12 +64,10 @@ def count(
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="Distinct words, or derivations.")] = Of.words,
-    process: options.ProcessOption = None,
-    final: options.FinalOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Count the valid plans."""
-    loaded = load(source, set_, constraint, process=process, final=final)
+    loaded = load(source, set_, constraint)
     cfg, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     number = Lookahead(cfg, limits, max_states=max_states).count(of=of.value, max_length=max_length)
     print_text(json.dumps({"count": number, "of": of.value, "max_length": max_length}) if as_json else str(number))
@@ -90,12 +88,10 @@ def sample(
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="What is equally likely: words, or derivations.")] = Of.words,
-    process: options.ProcessOption = None,
-    final: options.FinalOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Draw valid plans at random."""
-    loaded = load(source, set_, constraint, process=process, final=final)
+    loaded = load(source, set_, constraint)
     cfg, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     lookahead = Lookahead(cfg, limits, max_states=max_states)
     rng = random.Random(seed)
@@ -128,12 +124,10 @@ def diff(
     other: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
     max_length: Annotated[int | None, typer.Option(min=0, help="Compare plans of at most this many terminals.")] = None,
     max_states: Annotated[int, typer.Option(min=1, help="How far plans are followed: the budget.")] = 5_000,
-    process: options.ProcessOption = None,
-    final: options.FinalOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Compare rules."""
-    a, b = (load(name, process=process, final=final).whole for name in (one, other))
+    a, b = (load(name).whole for name in (one, other))
     found = differences(a, b, max_length, max_places=max_states)
     if as_json:
         print_text(json.dumps(_comparison_data(found), indent=2, ensure_ascii=False))

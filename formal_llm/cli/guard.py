@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formal_llm.cli.console import command, err, needs_extra, print_text
+from formal_llm.cli.console import command, err, print_text
 from formal_llm.cli.help_pages import PlainGroup
 
 if TYPE_CHECKING:
@@ -26,12 +25,8 @@ HELP = """Guard an agent that exists already: only steps from which the rules ca
 In front of MCP servers: to its client this is one MCP server, on standard input and output or on a port of this
 machine. It lists the tools that the rules allow now, checks each call again, and asks a person where the rules say so.
 
-In front of the API of a model (--serve): an agent in any language uses this address instead of the API's, for chat
-completions, Responses and Anthropic's Messages. It is offered only the tools that may be called now, a refused call is
-asked again with the reason, and the last answer waits until nothing is owed. Keys pass through.
-
 As a hook of Claude Code or Codex (--hook): one event on standard input, the answer on standard output. It takes --state
-FOLDER for the sessions, --key FILE to sign their logs, --alone to keep no process that answers later hooks.
+FOLDER for the sessions, and --key FILE to sign their logs.
 
 Over what was recorded (guard verify): where logs and traces break which rule.
 
@@ -43,17 +38,14 @@ Examples:
 
   formal-llm guard rules.guard --servers .mcp.json
 
-  formal-llm guard rules.guard --serve --port 8080
-
   formal-llm guard --hook rules.guard
 
   formal-llm guard verify audit.jsonl rules.guard
 """
-VERIFY_HELP = """Verify what was recorded: which rules a trace breaks, where, and what the nearest valid trace is.
+VERIFY_HELP = """Verify what was recorded: which rules a trace breaks, and where.
 
 Read are the log of a guard (is it what was written?), messages of OpenAI (chat and Responses) and Anthropic, spans of
-OpenTelemetry for generative AI, and transcripts of our agents; JSON, or JSON lines. The nearest valid trace leaves out
-as few calls as can be, and adds the shortest way to the end.
+OpenTelemetry for generative AI, and transcripts of our agents; JSON, or JSON lines.
 
 Examples:
 
@@ -120,20 +112,10 @@ def serve(
     ] = None,
     key: KeyOption = None,
     port: Annotated[int | None, typer.Option(help="Serve over HTTP on this port of this machine.")] = None,
-    as_endpoint: Annotated[bool, typer.Option("--serve", help="Guard the API of a model instead.")] = False,
-    openai: Annotated[
-        str, typer.Option(metavar="URL", help="The API of OpenAI or a compatible server, without /v1.")
-    ] = "https://api.openai.com",
-    anthropic: Annotated[str, typer.Option(metavar="URL", help="Anthropic's API.")] = "https://api.anthropic.com",
-    sign: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Accept only results that are signed by the key in this file.")
-    ] = None,
     guarantee: GuaranteeOption = GuaranteeName.some,
     unsure: Annotated[
         UnsureName | None,
-        typer.Option(
-            help="What happens to a call where the search reaches its bound; else as the file says, or allow."
-        ),
+        typer.Option(help="What happens to a call where the search reaches its bound; else as the file says, or ask."),
     ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds that a server may take to start.", min=0.1)] = 60.0,
 ) -> None:
@@ -147,9 +129,6 @@ def serve(
     def make_guard(tools: Sequence[str] = ()) -> Guard:
         return Guard(read, tools, guarantee.value, unsure=None if unsure is None else unsure.value)
 
-    if as_endpoint:
-        _serve_endpoint(make_guard(), openai, anthropic, sign, 8080 if port is None else port)
-        return
     behind = _servers(words, server, servers)
     # The fingerprint of the rules alone: which tools there are may change.
     signing = read_key(key) if key else b""
@@ -158,29 +137,6 @@ def serve(
         behind, make_guard, audit=make_audit(record) if record else None,
         past=record.read_events() if record else (), port=port, timeout=timeout,
     )  # fmt: skip
-
-
-def _serve_endpoint(guard: Guard, openai: str, anthropic: str, sign: Path | None, port: int) -> None:
-    with needs_extra("endpoint", "an endpoint"):
-        import uvicorn
-
-        from formal_llm.guard.endpoint.serving import Endpoint, EndpointSettings
-    from formal_llm.errors import InputError
-    from formal_llm.guard.audit import read_key
-
-    app = Endpoint(guard, EndpointSettings(openai, anthropic, key=read_key(sign) if sign else None)).build_app()
-    # asyncio sends small pieces without delay only where the socket names its protocol.
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind(("127.0.0.1", port))
-    except OSError as error:
-        listening.close()
-        raise InputError(f"port {port} cannot be used: {error.strerror or error}; name another: --port") from error
-    with listening:
-        here = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        err().print(f"use {here} instead of {openai} and {anthropic}; Ctrl-C ends it", markup=False)
-        uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run([listening])
 
 
 def _rules(path: Path) -> GuardRules:
@@ -211,7 +167,6 @@ def verify(
         str | None, typer.Option(metavar="HASH", help="The hash that the last line of the log had.")
     ] = None,
     key: KeyOption = None,
-    repair: Annotated[bool, typer.Option(help="Look for a nearest valid trace.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Verify what was recorded."""
@@ -233,7 +188,7 @@ def verify(
             wrong.append(f"no line has the hash {head}: lines were taken away at the end, or the log was written anew")
         if reading.rules and reading.rules != guard.fingerprint:
             err().print("note: the log was written under other rules, or another guarantee")
-    reports = [verify_trace(guard, one, repair=repair) for one in read_traces(trace)]
+    reports = [verify_trace(guard, one) for one in read_traces(trace)]
     counts = count_by_rule(reports)
     if as_json:
         data: JSON = {

@@ -26,10 +26,8 @@ from formal_llm.automata.notation.files import PLUGINS as NOTATIONS
 from formal_llm.cli.console import command, counted, err, out, print_text
 from formal_llm.cli.options import (
     SHIPPED,
-    FinalOption,
     JsonOption,
     OrderOption,
-    ProcessOption,
     SetOption,
     SourceArgument,
 )
@@ -43,7 +41,6 @@ from formal_llm.tools.toolkit import PLUGINS as TOOLKITS
 
 _KINDS = {
     ".cfg": "grammar", ".pda": "automaton", ".mmd": "flowchart", ".mermaid": "flowchart", ".agent": "behaviour",
-    ".bpmn": "BPMN process", ".scxml": "SCXML machine", ".xstate": "XState machine",
 }  # fmt: skip
 #: The title of a file of rules, or the first sentence of its first comment.
 _TITLE = re.compile(r"^(?:title: *(.+)|(?:#|<!--) *(.+?)(?:\.(?= |$)|$))", re.MULTILINE)
@@ -81,10 +78,7 @@ Examples:
 
   formal-llm plan daily | formal-llm draw daily --plan - --out day.svg
 
-  formal-llm draw refund.procedure --goal refund --format text
-
-With --goal, the strategy of a procedure's goal: what a run does, whatever the world answers. SVG and PNG need Graphviz;
-Mermaid, DOT and text need nothing.
+SVG and PNG need Graphviz; Mermaid, DOT and text need nothing.
 """
 
 
@@ -104,32 +98,20 @@ def draw(
     ] = None,
     max_boxes: Annotated[int, typer.Option(min=1, help="Draw no automaton that takes more boxes than this.")] = 60,
     set_: SetOption = None,
-    process: ProcessOption = None,
-    final: FinalOption = None,
     order: OrderOption = None,
-    goal: Annotated[str | None, typer.Option(help="The goal of a procedure.")] = None,
-    known: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A value that is known from the start. Repeatable.")
-    ] = None,
 ) -> None:
     """Draw rules or their automaton."""
-    is_large = source.endswith(".procedure")
-    if is_large:
-        drawable: Any = _make_strategy(source, goal, known or ())
-    elif goal is not None or known:
-        raise InputError("--goal and --known are for a .procedure file")
-    else:
-        loaded = load(source, set_, order=None if order is None else order.value, process=process, final=final)
-        language = loaded.whole
-        drawable = as_automaton(language) if what is What.pda else loaded.rules
-        if plan is not None:
-            drawable = Overlay(read_plan(plan, loaded, language), drawable, order=loaded.wording.reads)
-        is_large = what is What.pda or isinstance(loaded.rules, (PDA, Behaviour))
+    loaded = load(source, set_, order=None if order is None else order.value)
+    language = loaded.whole
+    drawable: Any = as_automaton(language) if what is What.pda else loaded.rules
+    if plan is not None:
+        drawable = Overlay(read_plan(plan, loaded, language), drawable, order=loaded.wording.reads)
+    is_large = what is What.pda or isinstance(loaded.rules, (PDA, Behaviour))
     if is_large and format_ is not Format.text:
         boxes = len(drawable.picture.nodes)
         if boxes > max_boxes:
             ways = ["the rules as they are written (--what rules)"] if what is What.pda else []
-            ways += ["it as text (--format text)"] if goal else ["one plan's way through it (--plan FILE)"] * (not plan)
+            ways += ["one plan's way through it (--plan FILE)"] * (not plan)
             ways.append(f"it nevertheless (--max-boxes {boxes})")
             raise FormalLLMError(f"the picture would have {boxes} boxes, too many to read; draw {', or '.join(ways)}")
     if format_ is None:
@@ -146,16 +128,6 @@ def draw(
         sys.stdout.buffer.write(picture)
     else:
         print_text(picture)
-
-
-def _make_strategy(source: str, goal: str | None, known: Sequence[str]) -> object:
-    """Make the strategy of a procedure's goal."""
-    from formal_llm.procedures.procedure import Procedure
-
-    procedure = Procedure.from_file(source)
-    if goal is None:
-        raise InputError(f"name a goal: --goal {' | '.join(tool.name for tool in procedure.goals)}")
-    return procedure.strategy(goal, known)
 
 
 LIST_HELP = """List what can be named: task packs and rules, the tasks of a pack, who can answer, what packages add.

@@ -47,9 +47,6 @@ SourceArgument = Annotated[
         autocompletion=_complete_sources,
     ),
 ]
-LenientOption = Annotated[
-    bool, typer.Option("--lenient", help='Read "I think option 5 would be nice.", too; the same as lenient:LLM.')
-]
 LLMOption = Annotated[
     str, typer.Option("--llm", help="Who answers; see: formal-llm list llms.", autocompletion=_complete_llms)
 ]

@@ -175,9 +175,6 @@ def plan(
         float, typer.Option(min=0, help="For --search best-first: above 0, longer plans are favoured; 1 is the mean.")
     ] = 0.0,
     seed: Annotated[int, typer.Option(help="For --search sample.")] = 0,
-    process: options.ProcessOption = None,
-    final: options.FinalOption = None,
-    world_after_service_tasks: options.WorldOption = False,
     guarantee: Annotated[
         Guaranteed,
         typer.Option(
@@ -266,8 +263,7 @@ def plan(
         raise FormalLLMError("--strategy makes one tree of plans: no --tasks, --show or --search beside it")
     check_writable(out_, cache, record)
     loaded = load(
-        source, set_, constraint, None if order is None else order.value, process=process, final=final,
-        world_after_service_tasks=world_after_service_tasks,
+        source, set_, constraint, None if order is None else order.value,
     )  # fmt: skip
     for warning in loaded.warnings:
         err().print(f"warning: {warning}")

@@ -17,7 +17,7 @@ from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.rules import Rules, automaton_of
-from formal_llm.automata.notation.files import ENDINGS, ReaderOptions, read_rules
+from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.cli.options import SHIPPED
 from formal_llm.errors import FormalLLMError, InputError, NotationError, ResourceNotFound
@@ -132,10 +132,6 @@ def load(
     facts: Sequence[str] | None = None,
     constraints: Sequence[str] | None = None,
     order: Order | None = None,
-    *,
-    process: str | None = None,
-    final: Sequence[str] | None = None,
-    world_after_service_tasks: bool = False,
 ) -> LoadedRules:
     """The pack or the rules of that name or path, with the warnings about them.
 
@@ -144,9 +140,6 @@ def load(
         facts: what stands for placeholders, each as ``NAME=VALUE``.
         constraints: formulas.
         order: the order of plans, where it is not that of the rules or the pack.
-        process: the process that is read of a BPMN file.
-        final: the states of a state machine in which plans end.
-        world_after_service_tasks: whether the world decides at exclusive gateways that follow service tasks (BPMN).
 
     Raises:
         ResourceNotFound: there is nothing of that name.
@@ -154,48 +147,38 @@ def load(
         NotationError: a file or a formula cannot be read.
     """
     with catch_warnings(record=True, action="always") as caught:
-        found = _load_rules(
-            name, read_facts(facts or ()), ReaderOptions(process, tuple(final or ()), world_after_service_tasks)
-        )
+        found = _load_rules(name, read_facts(facts or ()))
         with naming_place("--constraint"):
             more = tuple(constraint(text, found.source) for text in constraints or ())
     messages = dict.fromkeys(str(one.message) for one in caught)
     return replace(found, more=more, warnings=tuple(messages), order=order)
 
 
-def _load_rules(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRules:
+def _load_rules(name: str, known: dict[str, str]) -> LoadedRules:
     path = Path(name)
     if name in authored.names("tasks"):
-        return _load_pack(name, known, reading)
+        return _load_pack(name, known)
     for kind in SHIPPED:
         if name in authored.names(kind):
-            return _read_file(authored.find(kind, name, ENDINGS), known, reading)
+            return _read_file(authored.find(kind, name, ENDINGS), known)
     if path.is_dir():
-        return _load_pack(name, known, reading)
+        return _load_pack(name, known)
     if path.is_file() or path.suffix:
-        return _read_file(path, known, reading)
+        return _read_file(path, known)
     if PACKS.find(name) is not None:
-        return _load_pack(name, known, reading)
+        return _load_pack(name, known)
     shipped = (one for kind in ("tasks", *SHIPPED) for one in authored.names(kind))
     beside = (str(one) for one in Path().iterdir() if one.suffix in ENDINGS)
     raise ResourceNotFound("task pack, rules or file", name, dict.fromkeys([*beside, *shipped, *PACKS.names()]))
 
 
-def _load_pack(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRules:
-    if reading != ReaderOptions():
-        given = "--world-after-service-tasks is" if reading.world_after_service_tasks else "--process and --final are"
-        raise InputError(f"{given} for files, and {name} is a task pack")
+def _load_pack(name: str, known: dict[str, str]) -> LoadedRules:
     pack = TaskPack.load(name, known)
     return LoadedRules(pack.rules, pack.source, pack)
 
 
-def _read_file(path: Path, facts: dict[str, str], reading: ReaderOptions) -> LoadedRules:
-    rules = read_rules(
-        path,
-        process=reading.process,
-        final=reading.final,
-        world_after_service_tasks=reading.world_after_service_tasks,
-    )
+def _read_file(path: Path, facts: dict[str, str]) -> LoadedRules:
+    rules = read_rules(path)
     names = rules.placeholders if isinstance(rules, Flowchart) else ()
     known = (*names, *(rules.facts if isinstance(rules, Flowchart) else ()))
     for fact in facts:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -46,9 +45,6 @@ def train_planner(
     ] = "",
     epochs: Annotated[int, typer.Option(min=1, help="How often each sentence is read.")] = 15,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds are tried.")] = 3,
-    encoder: Annotated[
-        Literal["minilm", "mpnet"], typer.Option(help="What reads the sentences; mpnet is better, larger and slower.")
-    ] = "minilm",
 ) -> None:
     """Train a planner."""
     from formal_llm.llms.local.planner import load_encoder
@@ -61,7 +57,7 @@ def train_planner(
     neutral = [entry["terminal"] for entry in loaded.data.get("inputs", {}).values()]
     read, held = labelled(loaded, sentences), labelled(loaded, validation)
     without_loading_bars()
-    loaded_encoder = load_encoder(encoder)
+    loaded_encoder = load_encoder()
     # Imported after the encoder, whose error explains how to install torch.
     from formal_llm.rltf.head_training import HeadSettings, describe_steps, train_head
 
@@ -73,6 +69,6 @@ def train_planner(
             planner, loaded_encoder, read, held, HeadSettings(epochs, range(seeds)), neutral=neutral,
             on_epoch=lambda seed, epoch: bars.update(bar, completed=seed * epochs + epoch, said=f"seed {seed}"),
         )  # fmt: skip
-    replace(trained.head, encoder=encoder).save(to)
+    trained.head.save(to)
     exact = f"; {trained.exact} of {len(held)} plans for validation have exactly the right steps" if held else ""
-    print_text(f"{to}: seed {trained.seed}{exact}. Use it: --llm {encoder}-planner:{to}")
+    print_text(f"{to}: seed {trained.seed}{exact}. Use it: --llm minilm-planner:{to}")

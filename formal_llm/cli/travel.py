@@ -98,7 +98,6 @@ class TravelSearch(StrEnum):
 def plan_travel(
     text: Annotated[str, typer.Argument(help='What is wanted: "Please plan a trip from ...".')],
     llm: options.LLMOption = "builtin",
-    lenient: options.LenientOption = False,
     database: DatabaseOption = None,
     reference: ReferenceOption = None,
     reader: ReaderOption = "rules",
@@ -147,7 +146,7 @@ def plan_travel(
     print_reading(reading)
     kept = tuple(wish for wish in reading.query.wishes if wish not in reading.not_enforced)
     query = replace(reading.query, wishes=kept)
-    with answerer(f"lenient:{llm}" if lenient else llm, cache, record) as who:
+    with answerer(llm, cache, record) as who:
         made = plan_trip(
             query, world, who, prefer=wanted, search=search.value,
             on_event=TracePrinter(err()) if trace else None,

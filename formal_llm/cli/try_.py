@@ -58,12 +58,10 @@ def try_(
     lookahead: LookaheadOption = LookaheadMode.on,
     max_states: options.MaxStatesOption = 20_000,
     search_time: options.SearchTimeOption = SEARCH_TIME,
-    process: options.ProcessOption = None,
-    final: options.FinalOption = None,
     order: options.OrderOption = None,
 ) -> None:
     """Try rules."""
-    loaded = load(source, set_, order=None if order is None else order.value, process=process, final=final)
+    loaded = load(source, set_, order=None if order is None else order.value)
     planner = Planner(
         loaded.source,
         "test:first",  # never asked: the person at the terminal answers

@@ -52,12 +52,10 @@ def verify(
     max_states: options.MaxStatesOption = 50_000,
     order: options.OrderOption = None,
     strict: options.StrictOption = False,
-    process: options.ProcessOption = None,
-    final: options.FinalOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Verify a plan."""
-    loaded = load(source, set_, constraint, None if order is None else order.value, process=process, final=final)
+    loaded = load(source, set_, constraint, None if order is None else order.value)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     own = (
         loaded.rules if isinstance(loaded.rules, Behaviour) and rules is loaded.source else rules

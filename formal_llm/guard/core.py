@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -14,8 +15,7 @@ from formal_llm.authored.files import read_text
 from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.automata.notation.imports import imported_files
-from formal_llm.control.component import Component, ComponentNode, Position, project_node
-from formal_llm.control.machines import Letters, Machine
+from formal_llm.control.component import ComponentNode, Position, project_node
 from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.control.search import ViabilitySearch
 from formal_llm.control.supervisor import Supervisor, describe_way
@@ -32,7 +32,7 @@ Trace = tuple[PlantSymbol, ...]
 
 
 def find_problems(
-    supervisor: Supervisor, positions: PositionTracker, plant: Plant, letters: Sequence[Letter], max_places: int
+    supervisor: Supervisor, positions: PositionTracker, plant: Plant, letters: Sequence[Letter]
 ) -> tuple[Finding, ...]:
     """Find problems of rules.
 
@@ -41,11 +41,9 @@ def find_problems(
         positions: the tracker of the states of the rules.
         plant: the possible events.
         letters: the letters.
-        max_places: the maximum number of nodes to examine for rules that depend on the same tools.
 
     Returns:
-        Rules that cannot be kept together; the shortest trap for each event; letters that no event can have, and
-        letters that no run contains which keeps the rules.
+        Rules that cannot be kept together, and letters that no event can have.
     """
     possible = {name for symbol in plant.symbols for name in symbol.letters}
     findings = [
@@ -61,9 +59,6 @@ def find_problems(
                 dict.fromkeys(positions.parts[place].rule.name for place in supervisor.find_minimal_conflict(start))
             )
             findings.append(_describe_conflict(lookout, node, names))
-        else:
-            findings += _find_traps(lookout, node, max_places)
-            findings += _find_open_amounts(lookout.component)
     return tuple(findings)
 
 
@@ -94,74 +89,6 @@ def _find_uncontrollable_trace(lookout: ViabilitySearch, start: ComponentNode) -
     return ()
 
 
-def _find_traps(lookout: ViabilitySearch, start: ComponentNode, max_places: int) -> Iterator[Finding]:
-    component = lookout.component
-    todo: deque[tuple[ComponentNode, Trace]] = deque([(start, ())])
-    seen = {start}
-    traps: dict[tuple[str, str, Letters], Trace] = {}
-    occurring: set[str] = set()
-    complete = True
-    while todo:
-        node, trace = todo.popleft()
-        for step in component.steps:
-            for after in component.find_successors(node, step):
-                if after is None or step.symbol.doubtful:
-                    continue
-                now = (*trace, step.symbol)
-                if lookout.is_viable(after) is False:
-                    if _can_keep_separately(lookout, after):
-                        traps.setdefault((step.symbol.kind, step.symbol.tool, step.symbol.letters), now)
-                    continue
-                occurring |= step.symbol.letters
-                if after not in seen:
-                    if len(seen) >= max_places:
-                        complete = False
-                        continue
-                    seen.add(after)
-                    todo.append((after, now))
-    for trace in traps.values():
-        yield _describe_trap(lookout, trace[-1], describe_way(trace))
-    if complete:
-        doubtful = {name for step in component.steps if step.symbol.doubtful for name in step.symbol.names}
-        known = {name for step in component.steps for name in step.symbol.names}
-        for name in sorted(known - occurring - doubtful):
-            yield Finding("never", name, f"{name} can never come: no run that keeps the rules holds it")
-    else:
-        yield Finding("not decided", "", f"only the {max_places} places nearest to the start were looked at for traps")
-
-
-def _can_keep_separately(lookout: ViabilitySearch, node: ComponentNode) -> bool:
-    """Return whether each rule alone can still be kept, so that none of them alone forbids the last event."""
-    return lookout.component.distance_to_acceptance(node) is not None
-
-
-def _describe_trap(lookout: ViabilitySearch, symbol: PlantSymbol, trace: tuple[str, ...]) -> Finding:
-    names = tuple(dict.fromkeys(part.name for part in lookout.component.parts.values()))
-    after = f"after {', '.join(trace[:-1])}" if trace[:-1] else "at the start"
-    note = "" if symbol.is_controllable else ", which the agent does not decide,"
-    message = (
-        f"{after} {trace[-1]}{note} can come, and then these rules can no longer be kept together: {'; '.join(names)}"
-    )
-    return Finding("trap", trace[-1], message, trace, (), names, by_environment=not symbol.is_controllable)
-
-
-def _find_open_amounts(component: Component) -> Iterator[Finding]:
-    """Find the events that a rule may need and of whose amounts no condition states the least."""
-    open_: dict[tuple[str, str], str] = {}
-    for part in component.parts.values():
-        owing = type(part.machine).distance_to_acceptance is not Machine.distance_to_acceptance
-        needed = getattr(part.machine, "first", part.machine.letters) if owing else ()
-        for step in component.steps:
-            for name in sorted(step.symbol.letters.intersection(needed)):
-                open_.update(((name, quantity), part.name) for quantity in step.symbol.unbounded)
-    for (name, quantity), rule in open_.items():
-        message = (
-            f"rule {rule} may need {name}, of which no condition states the least {quantity}: where some is spent "
-            f"before, it is not known whether enough is left. State it, for instance {name}: tool[amount >= 1]"
-        )
-        yield Finding("not decided", name, message, constraints=(rule,))
-
-
 class GuardRules:
     """Compiled rules for tool calls, from which guards are built.
 
@@ -180,7 +107,7 @@ class GuardRules:
         self.parts, self.timed = compile_rules(rules, file)
         self.labeller = Labeller(rules.letters, rules.others)
         #: Whether the rules depend on the times of events.
-        self.needs_time = bool(self.timed) or "now" in str(rules)
+        self.needs_time = bool(self.timed) or re.search(r"\bnow\b", str(rules)) is not None
 
     @classmethod
     def from_string(cls, text: str, *, file: str | None = None, folder: str = "") -> GuardRules:
@@ -212,15 +139,12 @@ class GuardRules:
         """The names of the rules."""
         return tuple(rule.name for rule in self.rule_set.rules)
 
-    def check(
-        self, tools: Collection[str] = (), guarantee: Guarantee = "some", *, max_places: int = 2_000
-    ) -> tuple[Finding, ...]:
-        """Find problems of the rules before any run: conflicts, traps, letters that can never occur.
+    def check(self, tools: Collection[str] = (), guarantee: Guarantee = "some") -> tuple[Finding, ...]:
+        """Find problems of the rules before any run: conflicts, letters that can never occur.
 
         Args:
             tools: the available tools; empty if they are unknown.
             guarantee: the guarantee that a guard has to provide.
-            max_places: the maximum number of positions to examine, the nearest to the start first.
         """
         core = GuardCore(self, tools, guarantee)
         strict = [
@@ -228,7 +152,7 @@ class GuardRules:
         ]
         if not strict:
             return ()
-        return find_problems(strict[-1], core.positions, core.plant, self.rule_set.letters, max_places)
+        return find_problems(strict[-1], core.positions, core.plant, self.rule_set.letters)
 
     def __str__(self) -> str:
         return str(self.rule_set)
@@ -269,7 +193,7 @@ class GuardCore:
         self.rules = rules
         self.tools = tuple(dict.fromkeys(tools))
         self.guarantee: Guarantee = guarantee
-        self.unsure: Unsure = unsure or rules.rule_set.unsure or "allow"
+        self.unsure: Unsure = unsure or rules.rule_set.unsure or "ask"
         self.clock = clock
         self.max_states = max_states
         self.plant = build_plant(rules.labeller, self.tools)

@@ -56,7 +56,7 @@ class TraceExample:
 
     def describe_mismatch(self, guard: Guard) -> str:
         """Describe how the rules of a guard contradict the example; return an empty text if they do not."""
-        report = verify_trace(guard, self.trace, repair=False)
+        report = verify_trace(guard, self.trace)
         if report.valid == self.allowed:
             return ""
         refused = [one for one in report.violations if one.action in ("block", "ask")]

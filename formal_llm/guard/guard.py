@@ -276,7 +276,7 @@ class Guard(GuardCore):
             (controllable and nonblocking supervision, Ramadge and Wonham 1987).
         unsure: what happens to a call if the search hits its bound, so that it is not known whether the rules can be
             kept after it: ``"allow"``, ``"ask"`` or ``"block"``; by default what the file of rules says
-            (``%unsure``), or else ``"allow"``. The decision has ``certain=False``.
+            (``%unsure``), or else ``"ask"``. The decision has ``certain=False``.
         clock: returns the time for events without one; a time without a zone is in UTC.
         max_states: the maximum number of nodes that one look ahead may visit before the answer is "unknown".
     """

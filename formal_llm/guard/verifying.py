@@ -1,21 +1,17 @@
-"""Verification of traces: where a trace breaks which rules, and the nearest trace that keeps them all."""
+"""Verification of traces: where a trace breaks which rules."""
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from formal_llm.guard.events import Action, Call, Decision, GuardEvent, Result, Said
-from formal_llm.guard.guard import Guard, GuardState
+from formal_llm.guard.guard import Guard
 from formal_llm.guard.traces.trace import Trace
 from formal_llm.planning.json_data import JSON
 
-#: The maximum number of calls that the search for a nearest trace may examine.
-MOST_TRIES = 3_000
 _SHOWN = 100
 #: The time of the events in a trace without any times.
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -52,37 +48,16 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class NearestTrace:
-    """A nearest trace that keeps the rules: the calls of the trace that it leaves out, and what it adds at the end."""
-
-    leaves_out: tuple[str, ...]
-    adds: tuple[str, ...]
-
-    @property
-    def distance(self) -> int:
-        """The number of calls that are left out or added."""
-        return len(self.leaves_out) + len(self.adds)
-
-    def __str__(self) -> str:
-        changes = [f"leave out {', '.join(self.leaves_out)}"] if self.leaves_out else []
-        changes += [f"then add {', '.join(self.adds)}"] if self.adds else []
-        return "; ".join(changes) or "the trace itself"
-
-
-@dataclass(frozen=True, slots=True)
 class TraceReport:
     """The report on a trace.
 
     Attributes:
         violations: where it breaks rules, in order.
-        nearest: a nearest trace, obtained by leaving out calls and adding some at the end; None if there is none, or
-            none was found within the bound.
         notes: what could not be judged.
     """
 
     trace: Trace
     violations: tuple[Violation, ...]
-    nearest: NearestTrace | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -96,23 +71,17 @@ class TraceReport:
         for one in self.violations:
             lines.append(f"  {one.place}, {one.rule} ({one.action}): {one.event}")
             lines.append(f"    {one.reason}")
-        if not self.valid:
-            nearest = "not found within the bound" if self.nearest is None else str(self.nearest)
-            lines.append(f"  nearest valid trace: {nearest}")
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     def to_dict(self) -> dict[str, JSON]:
         """Convert it to data for JSON."""
-        nearest: JSON = None
-        if self.nearest is not None:
-            nearest = {"leaves_out": list(self.nearest.leaves_out), "adds": list(self.nearest.adds)}
         return {
             "trace": self.trace.name, "valid": self.valid, "violations": [one.to_dict() for one in self.violations],
-            "nearest": nearest, "notes": list(self.notes), "facts": dict(self.trace.facts),
+            "notes": list(self.notes), "facts": dict(self.trace.facts),
         }  # fmt: skip
 
 
-def verify_trace(guard: Guard, trace: Trace, *, repair: bool = True, max_tries: int = MOST_TRIES) -> TraceReport:
+def verify_trace(guard: Guard, trace: Trace) -> TraceReport:
     """Find the violations of a guard's rules in a trace.
 
     A call that breaks a rule has happened nevertheless, and later events are judged from there: a broken rule keeps its
@@ -122,8 +91,6 @@ def verify_trace(guard: Guard, trace: Trace, *, repair: bool = True, max_tries: 
     Args:
         guard: the guard.
         trace: the trace.
-        repair: whether to look for a nearest valid trace.
-        max_tries: the maximum number of calls that the search may examine.
     """
     events = _fill_times(guard, trace.events)
     state = guard.start()
@@ -149,10 +116,7 @@ def verify_trace(guard: Guard, trace: Trace, *, repair: bool = True, max_tries: 
     end = state.may_stop()
     if end.action != "allow":
         violations.append(_build_violation(end, "the end", "the trace ends"))
-    report = TraceReport(trace, tuple(violations), notes=(*trace.notes, *_note_missing_times(guard, trace)))
-    if report.valid:
-        return replace(report, nearest=NearestTrace((), ()))
-    return replace(report, nearest=_find_nearest_trace(guard, events, trace.places, max_tries)) if repair else report
+    return TraceReport(trace, tuple(violations), (*trace.notes, *_note_missing_times(guard, trace)))
 
 
 def _build_violation(decision: Decision, place: str, event: str) -> Violation:
@@ -197,64 +161,3 @@ def _note_missing_times(guard: Guard, trace: Trace) -> tuple[str, ...]:
     if guard.rules.needs_time and not all(event.at is not None for event in trace.events):
         return ("some events have no time: rules about time count them at the time of the event before",)
     return ()
-
-
-def _find_nearest_trace(
-    guard: Guard, events: Sequence[GuardEvent], places: Sequence[str], max_tries: int
-) -> NearestTrace | None:
-    """Find the trace that keeps the rules with the fewest calls left out or added at the end (uniform-cost search)."""
-    number = itertools.count()
-    #: cost, distance from the end, order, the state, the indices of the calls left out.
-    todo: list[tuple[int, int, int, GuardState, tuple[int, ...]]] = [(0, len(events), next(number), guard.start(), ())]
-    done: set[tuple[int, object, object]] = set()
-    tries = 0
-    while todo:
-        cost, left, _, state, out = heapq.heappop(todo)
-        place = len(events) - left
-        if left < 0:  # a way to the end was added
-            return NearestTrace(tuple(places[one] for one in out), state.may_stop().way if cost > len(out) else ())
-        if place == len(events):
-            end = state.may_stop()
-            if end.action in ("allow", "log", "warn"):
-                return NearestTrace(tuple(places[one] for one in out), ())
-            if end.way:
-                heapq.heappush(todo, (cost + len(end.way), -1, next(number), state, out))
-            continue
-        event = events[place]
-        if isinstance(event, Result) and _is_left_out(events, place, out):
-            heapq.heappush(todo, (cost, left - 1, next(number), state, out))
-            continue
-        key = (place, state.position, len(out))
-        if key in done and not guard.rules.labeller.asked:
-            continue
-        done.add(key)
-        tries += 1
-        if tries > max_tries:
-            return None
-        if isinstance(event, Call):
-            heapq.heappush(todo, (cost + 1, left - 1, next(number), state, (*out, place)))
-        if _is_refused(state, event):
-            continue
-        after = state.after(event)
-        if set(after.lost_rules) - set(state.lost_rules):
-            continue
-        heapq.heappush(todo, (cost, left - 1, next(number), after, out))
-    return None
-
-
-def _is_refused(state: GuardState, event: GuardEvent) -> bool:
-    """Return whether a call would be refused, or anything else breaks a rule that refuses calls."""
-    if isinstance(event, Call):
-        return state.check(event).action in ("block", "ask")
-    return any(one.severity in ("block", "ask") for one in state.find_broken_rules(event))
-
-
-def _is_left_out(events: Sequence[GuardEvent], place: int, out: tuple[int, ...]) -> bool:
-    """Return whether a result belongs to a call that is left out: the last call before it with its id and tool."""
-    result = events[place]
-    assert isinstance(result, Result)
-    for one in range(place - 1, -1, -1):
-        event = events[one]
-        if isinstance(event, Call) and event.id == result.id and event.tool == result.tool:
-            return one in out
-    return False

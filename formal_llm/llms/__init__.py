@@ -7,7 +7,6 @@ from formal_llm.llms.providers import PROVIDERS
 
 if TYPE_CHECKING:
     from formal_llm.llms.doubles import AsyncFunctionLLM, FunctionLLM, RandomLLM, ScriptedLLM, WeightedLLM
-    from formal_llm.llms.hostile_server import HostileServer
     from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM, Provider, ask, resolve
     from formal_llm.llms.question import Answer, Message, Option, Outlook, Prospect, Question, Term
     from formal_llm.llms.recorded.cache import CachedLLM, CacheStats
@@ -24,7 +23,6 @@ _HOMES = {
     "CacheStats": "recorded.cache",
     "CachedLLM": "recorded.cache",
     "FunctionLLM": "doubles",
-    "HostileServer": "hostile_server",
     "Message": "question",
     "Option": "question",
     "Outlook": "question",
@@ -47,6 +45,6 @@ __getattr__ = export_lazily(__name__, _HOMES)
 
 __all__ = [
     "LLM", "PROVIDERS", "Answer", "AsyncFunctionLLM", "AsyncLLM", "BatchLLM", "CacheStats", "CachedLLM",
-    "FunctionLLM", "HostileServer", "Message", "Option", "Outlook", "Prices", "Prospect", "Provider", "Question",
+    "FunctionLLM", "Message", "Option", "Outlook", "Prices", "Prospect", "Provider", "Question",
     "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM", "Term", "TokenUsage", "WeightedLLM", "ask", "resolve",
 ]  # fmt: skip

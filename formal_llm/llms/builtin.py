@@ -5,8 +5,8 @@ the value of a plan is that of the words its terminals cover, minus a price for 
 that of its own terminals and of the best continuation that the question's outlook allows. It understands nothing:
 no negation, and no order of events except the order in which the task mentions things.
 
-A :data:`Likeness` measures how well terminals match a word of the task. ``builtin`` only compares stems;
-``builtin:synonyms`` also uses the synonyms of WordNet, ``builtin:minilm`` also the similarities of a sentence encoder.
+A :data:`Likeness` measures how well terminals match a word of the task. ``builtin`` only compares stems,
+``builtin:minilm`` also uses the similarities of a sentence encoder.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Simple answerers (functions, chance, scripts, a person), for tests and baselines, as public as the real LLMs.
-
-``HostileServer`` is a server that misbehaves, for tests of code that asks hosted models; see
-:mod:`formal_llm.llms.hostile_server`.
-"""
+"""Simple answerers (functions, chance, scripts, a person), for tests and baselines, as public as the real LLMs."""
 
 from __future__ import annotations
 
@@ -13,14 +9,11 @@ import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TextIO, cast
 
 from formal_llm.errors import InvalidAnswer, LLMError
 from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.pictures.visible import visible
-
-if TYPE_CHECKING:
-    from formal_llm.llms.hostile_server import HostileServer as HostileServer
 
 
 class FunctionLLM:
@@ -214,12 +207,3 @@ class Person:
                 return question.check(line.rstrip("\n"))
             except InvalidAnswer as error:
                 writes.write(visible(f"{question.again(error.problem).complaint}\n"))
-
-
-def __getattr__(name: str) -> object:
-    """Import the server when it is used: it needs sockets, which nothing else here does."""
-    if name != "HostileServer":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from formal_llm.llms.hostile_server import HostileServer
-
-    return HostileServer

@@ -7,7 +7,7 @@ from time import monotonic
 
 from formal_llm.errors import LLMError, ProviderError
 from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM, LLMLike, WrapperLLM, aanswered, all_answered, answered, resolve
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.question import Answer, Question, what_is_read
 
 #: The seconds for which an LLM that failed is asked only after the others.
 LEFT_ALONE = 30.0
@@ -45,6 +45,11 @@ class FallbackLLM(WrapperLLM):
         """The identities of all; None if one is unknown."""
         known = [getattr(llm, "identity", None) for llm in self.llms]
         return None if None in known else {"llm": self.name, "any of": known}
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """What the answers of all depend on together."""
+        return frozenset().union(*map(what_is_read, self.llms))
 
     def choose(self, question: Question) -> Answer:
         """Return the answer of the first LLM whose provider does not fail.

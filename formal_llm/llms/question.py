@@ -162,9 +162,6 @@ class Answer:
         ended: what ended a text, if known (:class:`~formal_llm.llms.generation.Generated`).
         stopped: why a text is not whole; empty if it is (:class:`~formal_llm.llms.generation.Generated`).
         calls: the calls of tools that a turn requests (:class:`~formal_llm.llms.generation.ToolTurn`).
-        lenient: whether the numbers were read from a sentence (:class:`~formal_llm.llms.lenient.LenientLLM`).
-        label_mass: the total probability that a decision model gave the options before they were scaled to 1; if it is
-            low, the model would rather have answered something else.
     """
 
     numbers: tuple[int, ...]
@@ -172,10 +169,8 @@ class Answer:
     text: str = ""
     usage: TokenUsage = NO_TOKENS
     ended: str | None = None
-    label_mass: float | None = None
     stopped: str = ""
     calls: tuple[CallRequest, ...] = ()
-    lenient: bool = False
 
     @property
     def number(self) -> int:
@@ -191,6 +186,16 @@ AnswerLike: TypeAlias = Answer | int | Sequence[int] | str
 
 #: The fields of a question that may be given as functions.
 _FUNCTIONS = ("_prompt", "_messages", "_outlook")
+
+
+#: What an LLM may read of a question. An LLM whose answers depend on less says so by its attribute ``reads``.
+READS = frozenset({"chat", "task", "outlook"})
+
+
+def what_is_read(llm: object) -> frozenset[str]:
+    """Return what the answers of an LLM depend on, of :data:`READS`; everything if it does not say so."""
+    found: frozenset[str] = getattr(llm, "reads", READS)
+    return found
 
 
 class Question:

@@ -25,15 +25,6 @@ _NUMBER = re.compile(
 #: The number and the words before it, in bold or as code in Markdown.
 _MARKED = re.compile(r"(?P<mark>\*{1,3}|_{1,2}|`)(?P<inner>[^*_`\d]*\d{1,9}[)\].:]*)(?P=mark)(?P<rest>.*)", re.DOTALL)
 _SEVERAL = re.compile(r"\s*(?:,|;|\band\b|\s)\s*(?:and\s+)?", re.IGNORECASE)
-#: In a sentence: a number that is called one of an option, and what makes it doubtful that it is chosen.
-_NAMED = re.compile(
-    r"(?i)\b(?:(?:option|number|choice|answer)s?(?:\s+is)?\s*[:#]?|(?:choose|pick|select|go\s+with)"
-    r"(?=\s+\d+\s*(?:[.,;:!]|$)))\s*(\d+)\b(?![.,]\d)"
-)
-_DOUBT = re.compile(
-    r"(?i)\b(?:not|no|none|never|neither|nor|or|either|except|instead|rather|unless|avoid|skip)\b|n['’]t\b|"
-    r"\d\W*(?:\band|\bto|[&/,–-])\W*(?:options?\s*)?\d"
-)
 _WHOLE = re.compile(r"[+-]?\d+")
 _STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
 #: The marks that may enclose a whole text.
@@ -74,20 +65,6 @@ def read_numbers(text: str, options: Sequence[str], *, several: bool = False) ->
             f"{_shorten_text(text)} is more than a number, and not the number with the text of that option"
         )
     return (number,)
-
-
-def read_sentence(text: str, options: int) -> tuple[int, ...]:
-    """Return the one option number that a sentence names without doubt, as in "I think option 5 would be nice".
-
-    A number counts if it is called one of an option, or chosen, and no other is; prices and ratings do not matter.
-
-    Raises:
-        ValueError: the text names none of the first ``options`` numbers, is long, or has a word such as "not" or "or".
-    """
-    numbers = set(_NAMED.findall(text))
-    if len(numbers) != 1 or len(text) > 1_000 or _DOUBT.search(text):
-        raise ValueError(f"{_shorten_text(text)} does not name one number without doubt")
-    return (_in_range(numbers.pop(), range(options)),)
 
 
 def named_options(text: str, options: Sequence[str]) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The scores of options: the ways to ask a model that writes, and their combination.
+"""The scores of options: the ways to ask a model that writes.
 
 A model may be asked how probable it is that it writes the *number* of an option. Small models have favourite numbers,
 whatever the options are. Two things help: to score the *text* of the option instead of its number, and to ask the model
@@ -8,17 +8,11 @@ twice, once to find out what it would have answered anyway:
     The log-probability of the option's number and of the token that ends an answer.
 ``text``
     The same for the option's text: the sum over its tokens, so long texts score low.
-``mean``
-    ``text`` divided by the number of tokens.
 ``calibrated``
     ``text`` minus the score of the same text for an unknown task: its pointwise mutual information with the task
     (Holtzman et al. 2021, arXiv 2104.08315, section 3).
-``rotated``
-    The mean of ``number`` over all rotations of the options. Each option takes each place once, so a model's preference
-    for a place affects all options equally.
 
-A mixture is the weighted sum of such scores, each normalised over the options first. In any case the softmax over the
-options gives their probabilities, and gradients flow through everything.
+The softmax over the options gives their probabilities, and gradients flow through everything.
 
 **Selections.** Where any set of options is an answer, each option has a probability of its own to belong to it. Its log
 odds are what the task adds to the log-probability of its text: the score of ``calibrated``, not normalised. Without a
@@ -29,21 +23,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, get_args
 
-from formal_llm.errors import ModelError, did_you_mean
+from formal_llm.errors import did_you_mean
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.usage import TokenUsage
 
-Mode = Literal["number", "text", "mean", "calibrated", "rotated"]
-#: How options are scored: a mode, or several with their weights.
-Scoring: TypeAlias = "Mode | Mapping[Mode, float] | str"
+#: How options are scored.
+Mode = Literal["number", "text", "calibrated"]
 #: The task in whose place a text is scored for ``calibrated``.
 UNKNOWN = "an unknown task"
 #: The modes that need no list of options in a question, and the name of the wording without one.
-BY_TEXT, UNLISTED = frozenset({"text", "mean", "calibrated"}), "unlisted"
+BY_TEXT, UNLISTED = frozenset({"text", "calibrated"}), "unlisted"
 MODES: tuple[str, ...] = get_args(Mode)
 
 
@@ -56,7 +49,6 @@ class Reading:
         answers: the texts of the answers, all different.
         of: for each option the index of its answer.
         weight: the factor of the log-probabilities.
-        mean: whether each is divided by its number of tokens.
         prior: whether it is the same for all tasks, and therefore worth caching.
     """
 
@@ -64,124 +56,63 @@ class Reading:
     answers: tuple[str, ...]
     of: tuple[int, ...]
     weight: float = 1.0
-    mean: bool = field(default=False, kw_only=True)
     prior: bool = field(default=False, kw_only=True)
 
 
-def weights(scoring: Scoring) -> dict[str, float]:
-    """Return the weight of each mode.
-
-    Args:
-        scoring: a mode; modes with weights; or a text such as ``calibrated+0.5*number``.
+def known_mode(scoring: str) -> str:
+    """Return a mode as it is.
 
     Raises:
-        ValueError: a part is no mode or no weight, or there are no parts.
+        ValueError: there is no such mode.
     """
-    parts: list[tuple[float, str]] = []
-    if isinstance(scoring, str):
-        for part in scoring.split("+"):
-            number, _, name = part.rpartition("*")
-            try:
-                parts.append((float(number) if number else 1.0, name.strip()))
-            except ValueError as error:
-                raise ValueError(f"{number!r} is no weight; write scoring such as calibrated+0.5*number") from error
-    else:
-        parts = [(float(weight), name) for name, weight in scoring.items()]
-    for weight, name in parts:
-        if name not in MODES:
-            near = did_you_mean(name, MODES)
-            hint = f"did you mean {near}?" if near else f"there are {', '.join(MODES)}"
-            raise ValueError(f"{name!r} is no way of scoring; {hint}")
-        if not 0 < weight < float("inf"):
-            raise ValueError(f"the weight of {name} is above 0, not {weight}")
-    found = {name: weight for weight, name in parts}
-    if len(found) < len(parts) or not found:
-        raise ValueError("each way of scoring is named once, and at least one is")
-    return found
+    if scoring not in MODES:
+        near = did_you_mean(scoring, MODES)
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(MODES)}"
+        raise ValueError(f"{scoring!r} is no way of scoring; {hint}")
+    return scoring
 
 
 def readings(question: Question, mode: str) -> list[Reading]:
-    """Return the readings of one mode, whose log-probabilities add up to the scores of the options.
-
-    Raises:
-        ModelError: the options cannot be rotated, since the prompt does not list them one by one.
-    """
+    """Return the readings of one mode, whose log-probabilities add up to the scores of the options."""
     count = len(question.options)
     messages = tuple(question.messages)
     numbers = tuple(str(number) for number in range(1, count + 1))
     if mode == "number":
         return [Reading(messages, numbers, tuple(range(count)))]
-    if mode == "rotated":
-        # The option with index i is at place (i - by) of the list that begins with index `by`.
-        return [
-            Reading(_rotate_options(question, by), numbers, tuple((i - by) % count for i in range(count)), 1 / count)
-            for by in range(count)
-        ]
     texts = [option.text for option in question.options]
     answers = tuple(dict.fromkeys(texts))
     places = {text: place for place, text in enumerate(answers)}
     of = tuple(places[text] for text in texts)
-    found = [Reading(messages, answers, of, mean=mode == "mean")]
+    found = [Reading(messages, answers, of)]
     if mode == "calibrated" and question.task:
-        unknown = tuple(
-            message._replace(content=message.content.replace(question.task, UNKNOWN)) for message in messages
-        )
+        # Only whole words: the task "go" is no part of "goods".
+        task = re.compile(rf"(?<!\w){re.escape(question.task)}(?!\w)")
+        unknown = tuple(message._replace(content=task.sub(UNKNOWN, message.content)) for message in messages)
         if unknown != messages:  # a prompt without the task cannot reveal a preference for an option
             found.append(Reading(unknown, answers, of, -1.0, prior=True))
     return found
 
 
-def _rotate_options(question: Question, by: int) -> tuple[Message, ...]:
-    """Return the chat with a rotated list of options; the numbers keep their places."""
-    messages = tuple(question.messages)
-    if not by:
-        return messages
-    texts = [option.text for option in question.options]
-    prompt = messages[-1].content
-    parts: list[str] = []
-    at = 0
-    for place, text in enumerate(texts):
-        line = re.compile(rf"^[^\w\n]*{place + 1}\W+?(?={re.escape(text)})", re.MULTILINE)
-        found = line.search(prompt, at)
-        if found is None:
-            raise ModelError(
-                f"the options cannot be rotated: the prompt has no line with {place + 1} and {text!r}; "
-                "score by 'number', 'text' or 'calibrated'"
-            )
-        parts += (prompt[at : found.end()], texts[(place + by) % len(texts)])
-        at = found.end() + len(text)
-    return (*messages[:-1], messages[-1]._replace(content="".join([*parts, prompt[at:]])))
-
-
-def is_selected_at_once(question: Question, scoring: Iterable[str]) -> bool:
+def is_selected_at_once(question: Question, mode: str) -> bool:
     """Return whether the texts of all options of a selection are scored, and any set of them is an answer."""
-    return question.several and question.objection is None and BY_TEXT.issuperset(scoring)
+    return question.several and question.objection is None and mode in BY_TEXT
 
 
-def combine_scores(
-    question: Question, scoring: Mapping[str, float], report: Callable[[Reading], Sequence[tuple[float, int]]]
-) -> list[float]:
-    """Compute the logarithms of the options' probabilities from those of answers; of a selection, their log odds.
+def weigh_options(question: Question, mode: str, report: Callable[[Reading], Sequence[float]]) -> list[float]:
+    """Compute the log odds of the options of a selection from the log-probabilities of answers.
 
     Args:
         question: the question.
-        scoring: the weight of each mode.
-        report: returns for each answer of a reading the logarithm of its probability, and its number of tokens.
+        mode: a mode that scores texts.
+        report: returns the logarithm of the probability of each answer of a reading.
     """
-    total = [0.0] * len(question.options)
-    for mode, weight in scoring.items():
-        scores = [0.0] * len(question.options)
-        has_prior = False
-        for reading in readings(question, mode):
-            logs = [log / count if reading.mean else log for log, count in report(reading)]
-            scores = [score + reading.weight * logs[place] for score, place in zip(scores, reading.of, strict=True)]
-            has_prior |= reading.prior
-        if not question.several:
-            scores = _normalise_scores(scores)
-        elif not has_prior:
-            scores = [score + math.log(len(scores)) for score in _normalise_scores(scores)]
-        total = [sum_ + weight * log for sum_, log in zip(total, scores, strict=True)]
-    return total if question.several else _normalise_scores(total)
+    scores = [0.0] * len(question.options)
+    has_prior = False
+    for reading in readings(question, mode):
+        logs = report(reading)
+        scores = [score + reading.weight * logs[place] for score, place in zip(scores, reading.of, strict=True)]
+        has_prior |= reading.prior
+    return scores if has_prior else [score + math.log(len(scores)) for score in _normalise_scores(scores)]
 
 
 def read_log_odds(question: Question, odds: Sequence[float], usage: TokenUsage) -> Answer:
@@ -193,8 +124,3 @@ def _normalise_scores(scores: Sequence[float]) -> list[float]:
     top = max(scores)
     total = top + math.log(math.fsum(math.exp(score - top) for score in scores))
     return [score - total for score in scores]
-
-
-def named(scoring: Mapping[str, float]) -> str:
-    """Format a scoring as a text that :func:`weights` reads."""
-    return "+".join(name if weight == 1 else f"{weight:g}*{name}" for name, weight in scoring.items())

@@ -15,9 +15,6 @@ _READERS = {
     ".mmd": "Flowchart.from_file",
     ".mermaid": "Flowchart.from_file",
     ".agent": "Behaviour.from_file",
-    ".bpmn": "Flowchart.from_file",
-    ".scxml": "PDA.from_file",
-    ".xstate": "PDA.from_file",
 }
 
 

@@ -1,7 +1,7 @@
 """Procedures: what must be established before which action, carried out by any model, and not to be talked out of.
 
 :class:`Procedure` is what people write (``.procedure`` files), :func:`run_procedure` carries it out,
-:func:`read_policy` reads the usual text of a policy, :func:`compile_guard_rules` makes rules for the guard of an agent
+:func:`compile_guard_rules` makes rules for the guard of an agent
 that exists already, and :func:`check_evidence` checks a run by itself.
 """
 
@@ -9,8 +9,6 @@ from formal_llm.procedures.assessing import Assessment, Assessor, NeedFinding
 from formal_llm.procedures.checker import check_evidence
 from formal_llm.procedures.evidence import write_evidence
 from formal_llm.procedures.guarding import compile_guard_rules
-from formal_llm.procedures.page import outcome_page
-from formal_llm.procedures.policy import PolicyReading, PolicySentence, read_policy
 from formal_llm.procedures.procedure import (
     ConditionNeed,
     Fact,
@@ -25,7 +23,6 @@ from formal_llm.procedures.procedure import (
 from formal_llm.procedures.record import Call, CallHistory, MadeCall
 from formal_llm.procedures.run import ProcedureOutcome, ProcedureRun, ValuesRequest
 from formal_llm.procedures.running import RunOptions, arun_procedure, run_procedure
-from formal_llm.procedures.tracing import ProcedureSpans
 
 __all__ = [
     "Assessment",
@@ -40,12 +37,9 @@ __all__ = [
     "NeedFinding",
     "NeedGroup",
     "NotNeed",
-    "PolicyReading",
-    "PolicySentence",
     "Procedure",
     "ProcedureOutcome",
     "ProcedureRun",
-    "ProcedureSpans",
     "ProcedureTool",
     "RunOptions",
     "ToolParameter",
@@ -53,8 +47,6 @@ __all__ = [
     "arun_procedure",
     "check_evidence",
     "compile_guard_rules",
-    "outcome_page",
-    "read_policy",
     "run_procedure",
     "write_evidence",
 ]

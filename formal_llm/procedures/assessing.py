@@ -361,7 +361,7 @@ class Assessor:
             is_it = made.call.tool == tool.name and matches_arguments(made.call, wanted)
             if is_it and self._is_shown_by(fact.need.condition, values, made):
                 return Assessment("holds", findings=(NeedFinding(leaf, "holds", shown, (made,)),))
-            if self._ends(fact, made, values) and self._has_worked(made):
+            if self._ends(fact, made, values) and made.succeeded:
                 break
         if negated:
             finding = NeedFinding(leaf, "refuted", shown, reason="it was not established")
@@ -425,7 +425,7 @@ class Assessor:
             ]
             return None, _join_unfinished(parts)
         try:
-            return self._compute(expression, scope), None
+            return expression.evaluate_in(scope), None
         except Undetermined as error:
             used = tuple(dict.fromkeys(self._used))
             return None, _stuck(str(expression), str(error), dict(self._names), used, absent)
@@ -445,7 +445,7 @@ class Assessor:
 
     def _build_call(self, call: CallValue, scope: Scope) -> Call:
         tool = self.procedure.tools[call.tool]
-        values = [as_json(self._compute(one, scope)) for one in call.given]
+        values = [as_json(one.evaluate_in(scope)) for one in call.given]
         arguments = dict(zip((parameter.name for parameter in tool.parameters), values, strict=False))
         for parameter in tool.parameters[len(values) :]:
             arguments[parameter.name] = parameter.default
@@ -468,16 +468,7 @@ class Assessor:
 
     def has_succeeded(self, call: CallValue, scope: Scope) -> bool:
         """Return whether a call succeeded; see :class:`ResultSource`."""
-        return self._has_worked(self._find_made(call, scope))
-
-    # -- what is different where results are foreseen (formal_llm.procedures.foreseeing) ----------------------------
-
-    def _compute(self, expression: Expression, scope: Scope) -> Value:
-        """Compute a value all of whose parts are there."""
-        return expression.evaluate_in(scope)
-
-    def _has_worked(self, made: MadeCall) -> bool:
-        return made.succeeded
+        return self._find_made(call, scope).succeeded
 
 
 def _inner_first(expression: Expression) -> Iterator[Expression]:

@@ -13,24 +13,19 @@ Printing a procedure and reading it again gives the same procedure.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, Union, cast
+from typing import Literal, TypeAlias, Union, cast
 
 from formal_llm.authored.files import read_text
 from formal_llm.automata.models.symbols import quote_text
-from formal_llm.automata.notation.files import DIAGRAMS
-from formal_llm.errors import InputError
 from formal_llm.exports import LazyFunction
 from formal_llm.guard.rules.data import Value, write_constant
 from formal_llm.guard.rules.expressions import Expression, PastLetter
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.terms import CallValue, list_names
-
-if TYPE_CHECKING:
-    from formal_llm.planning.drivers.strategies import Strategy
 
 #: How the parts of a group count: all must hold, one must, all must and are established in this order, none may, or the
 #: first that can be determined decides, as with several sources of the same information.
@@ -102,8 +97,6 @@ class Hole:
 
 #: The readers and what builds strategies, which know the classes of this module.
 _READ_TEXT = LazyFunction("formal_llm.procedures.reading:read_procedure")
-_BUILD_STRATEGY = LazyFunction("formal_llm.procedures.foreseeing:build_strategy")
-_READ_DIAGRAM = LazyFunction("formal_llm.procedures.diagrams:read_diagram")
 
 Need: TypeAlias = Union["NeedGroup", "NotNeed", "FactNeed", "ConditionNeed", "Hole"]
 #: The need that always holds.
@@ -243,21 +236,13 @@ class Procedure:
         return cast("Procedure", _READ_TEXT(text, file))
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], *, process: str | None = None) -> Procedure:
-        """Read a ``.procedure`` file, or a diagram in Mermaid or BPMN (:mod:`formal_llm.procedures.diagrams`).
-
-        ``process`` is the id or the name of the process in a BPMN file; needed where it has several.
+    def from_file(cls, path: str | os.PathLike[str]) -> Procedure:
+        """Read a ``.procedure`` file.
 
         Raises:
             NotationError: it cannot be read, or is no procedure.
-            InputError: ``process`` is given for a file of another kind.
         """
-        file = os.fspath(path)
-        if file.endswith(DIAGRAMS):
-            return cast("Procedure", _READ_DIAGRAM(read_text(Path(path)), file, process))
-        if process is not None:
-            raise InputError(f"process ({process}) is for a process in BPMN, which {path} is not")
-        return cls.from_string(read_text(Path(path)), file=file)
+        return cls.from_string(read_text(Path(path)), file=os.fspath(path))
 
     @property
     def goals(self) -> tuple[ProcedureTool, ...]:
@@ -292,24 +277,6 @@ class Procedure:
             if isinstance(term, CallValue) and self.tools[term.tool].acts:
                 return term
         return None
-
-    def strategy(
-        self, goal: str, known: Collection[str] = (), *, has_model: bool = False, most: int = 10_000
-    ) -> Strategy:
-        """Return what a run with a goal does, whatever calls return and whatever people answer.
-
-        Args:
-            goal: the goal.
-            known: the names of the values that are known from the start; the others the user is asked for.
-            has_model: whether a model chooses between ways that cost the same; else the first is taken.
-            most: the most decisions.
-
-        Raises:
-            InputError: there is no such goal.
-            ResourceNotFound: the procedure has no value of that name.
-            Undecided: there are more decisions.
-        """
-        return cast("Strategy", _BUILD_STRATEGY(self, goal, tuple(dict.fromkeys(known)), has_model, most))
 
     @property
     def holes(self) -> tuple[tuple[str, str], ...]:

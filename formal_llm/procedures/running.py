@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from inspect import isawaitable
-from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack, cast
+from typing import TypeAlias, TypedDict, Unpack, cast
 
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.errors import AuditError, InputError, ToolError, WritesNoText
@@ -34,12 +34,8 @@ from formal_llm.procedures.run import (
     ToolRequest,
     ValuesRequest,
 )
-from formal_llm.procedures.tracing import ProcedureSpans, Traced
 from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.tool import Tool
-
-if TYPE_CHECKING:
-    from opentelemetry.trace import Span
 
 #: Tools by name: a toolkit, tools, or functions.
 Tools: TypeAlias = "Mapping[str, Callable[..., object]] | Iterable[Tool]"
@@ -65,7 +61,6 @@ class RunOptions(TypedDict, total=False):
         timeout: seconds for one call of a tool. If an action that is not idempotent takes longer, nobody knows whether
             it was done: the run is handed over.
         native: whether the model chooses the goal by a call of it (:class:`~formal_llm.procedures.run.ProcedureRun`).
-        spans: takes the run as OpenTelemetry spans.
     """
 
     known: Mapping[str, JSON] | None
@@ -76,7 +71,6 @@ class RunOptions(TypedDict, total=False):
     journal: str | os.PathLike[str] | None
     timeout: float | None
     native: bool
-    spans: ProcedureSpans | None
 
 
 def run_procedure(
@@ -99,15 +93,13 @@ def run_procedure(
         AuditError: the journal is another run's, or was changed.
     """
     answerer = RequestAnswerer(procedure, request, llm, tools, options)
-    with answerer.open() as (record, traced):
+    with answerer.open() as record:
 
         def reply(asked: Request) -> object:
             replayed = record.replay(asked)
-            return replayed[0] if replayed is not None else record.note(asked, answerer.answer(asked, traced.span))
+            return replayed[0] if replayed is not None else record.note(asked, answerer.answer(asked))
 
-        outcome = driven(answerer.run.steps(), reply)
-        traced.result = outcome
-    return outcome
+        return driven(answerer.run.steps(), reply)
 
 
 async def arun_procedure(
@@ -115,17 +107,13 @@ async def arun_procedure(
 ) -> ProcedureOutcome:
     """Run a procedure like :func:`run_procedure`, without blocking the event loop; ``user`` may be a coroutine."""
     answerer = RequestAnswerer(procedure, request, llm, tools, options)
-    with answerer.open() as (record, traced):
+    with answerer.open() as record:
 
         async def reply(asked: Request) -> object:
             replayed = record.replay(asked)
-            return (
-                replayed[0] if replayed is not None else record.note(asked, await answerer.aanswer(asked, traced.span))
-            )
+            return replayed[0] if replayed is not None else record.note(asked, await answerer.aanswer(asked))
 
-        outcome = await adriven(answerer.run.steps(), reply)
-        traced.result = outcome
-    return outcome
+        return await adriven(answerer.run.steps(), reply)
 
 
 class RequestAnswerer:
@@ -153,47 +141,35 @@ class RequestAnswerer:
         self._options = options
         self._caller = Caller(CallLimits(timeout=options.get("timeout")))
 
-    @contextmanager
-    def open(self) -> Iterator[tuple[ProcedureJournal, Traced]]:
-        """Open the journal, and the span of the run."""
-        opened = _open_journal(self._options.get("journal"), self.run, self._options.get("clarify"))
-        with opened as record, self._trace(self.run, None) as traced:
-            yield record, traced
+    def open(self) -> AbstractContextManager[ProcedureJournal]:
+        """Open the journal."""
+        return _open_journal(self._options.get("journal"), self.run, self._options.get("clarify"))
 
-    def _trace(self, what: ProcedureRun | Request, parent: Span | None) -> AbstractContextManager[Traced]:
-        spans = self._options.get("spans")
-        return spans.trace(what, parent) if spans is not None else nullcontext(Traced())
-
-    def answer(self, asked: Request, parent: Span | None = None) -> object:
+    def answer(self, asked: Request) -> object:
         """Answer a request."""
-        with self._trace(asked, parent) as traced:
-            match asked:
-                case Question():
-                    traced.result = answered(self._require_model(), asked)
-                case ToolRequest(call):
-                    traced.result = call_tool(self._tools[call.tool], call, self._caller)
-                case _:
-                    traced.result = self._ask_person(asked)
-        return traced.result
+        match asked:
+            case Question():
+                return answered(self._require_model(), asked)
+            case ToolRequest(call):
+                return call_tool(self._tools[call.tool], call, self._caller)
+            case _:
+                return self._ask_person(asked)
 
-    async def aanswer(self, asked: Request, parent: Span | None = None) -> object:
+    async def aanswer(self, asked: Request) -> object:
         """Answer a request like :meth:`answer`, without blocking the event loop."""
         import asyncio
 
-        with self._trace(asked, parent) as traced:
-            match asked:
-                case Question():
-                    traced.result = await aanswered(self._require_model(), asked)
-                case ToolRequest(call):
-                    tool = self._tools[call.tool]
-                    if isinstance(tool, Tool):
-                        traced.result = await acall_tool(tool, call, self._caller)
-                    else:
-                        traced.result = await asyncio.to_thread(call_tool, tool, call, self._caller)
-                case _:
-                    reply = self._ask_person(asked)
-                    traced.result = await reply if isawaitable(reply) else reply
-        return traced.result
+        match asked:
+            case Question():
+                return await aanswered(self._require_model(), asked)
+            case ToolRequest(call):
+                tool = self._tools[call.tool]
+                if isinstance(tool, Tool):
+                    return await acall_tool(tool, call, self._caller)
+                return await asyncio.to_thread(call_tool, tool, call, self._caller)
+            case _:
+                reply = self._ask_person(asked)
+                return await reply if isawaitable(reply) else reply
 
     def _ask_person(self, asked: ValuesRequest | ApprovalRequest) -> object:
         if isinstance(asked, ValuesRequest):

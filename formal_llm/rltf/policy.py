@@ -21,7 +21,6 @@ from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import SCORED, base_of, quiet_peft, scoring_of
 from formal_llm.llms.local.memory import fewer_tokens, fitted
 from formal_llm.llms.question import Question
-from formal_llm.llms.scoring import named
 
 if TYPE_CHECKING:
     import torch
@@ -225,9 +224,9 @@ class Policy:
         The file beside them records how options were scored, unless that was by their numbers.
         """
         self.model.save_pretrained(str(folder), save_embedding_layers=False)
-        scoring = getattr(self.scorer, "scoring", {"number": 1.0})
-        if scoring != {"number": 1.0}:
-            (Path(folder) / SCORED).write_text(named(scoring) + "\n", encoding="utf-8")
+        scoring = getattr(self.scorer, "scoring", "number")
+        if scoring != "number":
+            (Path(folder) / SCORED).write_text(scoring + "\n", encoding="utf-8")
 
     def load(self, folder: str | Path) -> None:
         """Replace the adapters with saved ones.

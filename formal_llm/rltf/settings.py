@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from formal_llm.authored.tables import TablePath, TableProblem, TomlFile
 from formal_llm.errors import NotationError, ResourceNotFound, did_you_mean
-from formal_llm.llms.scoring import named, weights
+from formal_llm.llms.scoring import known_mode
 from formal_llm.rltf.advantages import ADVANTAGES, estimator
 
 
@@ -138,7 +138,7 @@ class Settings(BaseModel):
     @field_validator("scoring")
     @classmethod
     def _known_scoring(cls, scoring: str) -> str:
-        return named(weights(scoring)) if scoring else ""
+        return known_mode(scoring) if scoring else ""
 
     @classmethod
     def read(cls, path: str | Path, changes: Mapping[str, object] | None = None) -> Settings:

@@ -16,7 +16,6 @@ from tests.cli.inside import runner
 NEEDED = {
     "bench openagi": ("numpy", "PIL"),
     "train": ("torch", "peft", "pydantic"),
-    "calibrate": ("pydantic",),
 }  # fmt: skip
 WRONG = {
     # one plan
@@ -62,8 +61,6 @@ WRONG = {
     "bench travelplanner --out b --data nodir": "there is no such folder",
     "bench travelplanner --out b --data nodir --reader wrong": "'wrong' names no LLM",
     # others
-    "calibrate openagi --plans nofile": "nofile: there is no such file",
-    "calibrate openagi --mix nosuch": "'nosuch' is no way of scoring",
     "run openagi 3 --input image=nofile --out o": "there is no such file",
     "author 'Wash before dry.' --out nodir/rules.cfg": "there is no folder nodir",
 }

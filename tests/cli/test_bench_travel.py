@@ -35,12 +35,12 @@ def test_the_first_cases_without_published_figures(tmp_path):
 def test_a_bad_answer_is_named_and_the_others_are_planned(tmp_path):
     code, printed, said = bench(
         "travelplanner", "--data", str(folder(tmp_path)), "--out", str(tmp_path / "out"), "--no-published",
-        "--llm", "test:script=77,77,77", "--llm", "builtin", "--lenient", "--commit", "before-ed379c4",
+        "--llm", "test:script=77,77,77", "--llm", "builtin", "--commit", "before-ed379c4",
     )  # fmt: skip
     assert code == 0
-    assert "| lenient:test:script=77,77,77 sole | official before-ed379c4 | cases given | 0.0% (0/2) |" in printed
-    assert "| lenient:builtin sole | strict | cases given | 100.0% (2/2) |" in printed
-    assert "lenient:test:script=77,77,77 sole, case 0: bad answer: no valid answer after 3 tries: 77 is" in said
+    assert "| test:script=77,77,77 sole | official before-ed379c4 | cases given | 0.0% (0/2) |" in printed
+    assert "| builtin sole | strict | cases given | 100.0% (2/2) |" in printed
+    assert "test:script=77,77,77 sole, case 0: bad answer: no valid answer after 3 tries: 77 is" in said
 
 
 def test_a_folder_without_cases(tmp_path):

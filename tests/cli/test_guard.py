@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-import signal
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
-import httpx2
-import pytest
 from typer.testing import CliRunner
 
 from formal_llm.cli.main import app
 from formal_llm.guard import Call, Guard, GuardRules, Said
 from formal_llm.guard.audit import AuditLog, make_audit, read_log
 from formal_llm.guard.live import GuardedRun
-from tests.guard.adapters.scripted_server import serving
 
 RULES = "approve: approve\npay: pay\nrule approved: approve before pay\n"
 
@@ -43,7 +36,6 @@ def test_traces_that_break_rules(tmp_path: Path) -> None:
     done = run("verify", chat(tmp_path, "pay", "approve"), rules(tmp_path))
     assert done.exit_code == 1
     assert "message 1, call 1, approved (block): pay()" in done.stdout
-    assert "nearest valid trace: leave out message 1, call 1" in done.stdout
     assert "1 traces, 1 of them break rules" in done.stdout
     assert run("verify", chat(tmp_path, "approve", "pay"), rules(tmp_path)).exit_code == 0
 
@@ -108,39 +100,4 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
 
 def test_help() -> None:
     assert "--hook" in run("--help").stdout
-    assert "nearest valid trace" in run("verify", "--help").stdout.replace("\n", " ").replace("  ", " ")
-
-
-def test_an_endpoint_until_a_signal_arrives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with serving([("approve", {})]) as server:
-        command = [sys.executable, "-m", "formal_llm", "guard", rules(tmp_path), "--serve", "--port", "0"]
-        process = subprocess.Popen([*command, "--openai", server.url], stderr=subprocess.PIPE, text=True)
-        try:
-            assert process.stderr is not None
-            address = process.stderr.readline().split()[1]
-            tools = [{"type": "function", "function": {"name": name}} for name in ("approve", "pay")]
-            body = {"model": "m", "messages": [{"role": "user", "content": "pay"}], "tools": tools}
-            answer = httpx2.post(f"{address}/v1/chat/completions", json=body)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(10)
-            process.stderr.close()
-    assert answer.json()["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "approve"
-    assert server.asked[0]["tools"] == tools[:1]
-
-
-def test_what_an_endpoint_cannot_use(tmp_path: Path) -> None:
-    empty = tmp_path / "empty.key"
-    empty.write_text("\n")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        for more, why in (
-            (["--sign", str(empty)], "has fewer than 16 bytes"), (["--sign", str(tmp_path / "none")], "cannot be read"),
-            (["--port", str(taken.getsockname()[1])], "cannot be used"),
-        ):  # fmt: skip
-            done = CliRunner().invoke(app, ["guard", rules(tmp_path), "--serve", *more])
-            assert done.exit_code != 0 and why in " ".join(done.output.split()), done.output
-    late = tmp_path / "late.guard"
-    late.write_text("pay: pay\nrule slow: at most 1 pay within 1h\n")
-    done = CliRunner().invoke(app, ["guard", str(late), "--serve"])
-    assert done.exit_code != 0 and "does not record when" in " ".join(done.output.split())
+    assert "which rules a trace breaks" in run("verify", "--help").stdout.replace("\n", " ").replace("  ", " ")

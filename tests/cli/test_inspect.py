@@ -87,15 +87,6 @@ def test_packs_tasks_and_llms() -> None:
     assert "[set]" in run("list", "llms", OPENAI_API_KEY="x").stdout
 
 
-def test_the_strategy_of_a_goal_is_drawn(tmp_path: Path) -> None:
-    (tmp_path / "my.procedure").write_text("check look(x)\ngoal action act(x)\n    look(x) > 1\n")
-    done = run("draw", "my.procedure", "--goal", "act", "--known", "x", "--format", "text", cwd=tmp_path)
-    assert done.stdout.startswith("look(x)\nlook(x) > 1 (the world decides)\n├─ yes\n"), done.stderr
-    assert run("draw", "my.procedure", "--goal", "act", cwd=tmp_path).stdout.startswith('---\ntitle: "act"')
-    assert "--goal act" in run("draw", "my.procedure", cwd=tmp_path).stderr
-    assert "are for a .procedure file" in run("draw", "daily", "--goal", "act", cwd=tmp_path).stderr
-
-
 list_ = runner("list")
 
 

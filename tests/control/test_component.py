@@ -20,12 +20,7 @@ from formal_llm.control.component import (
 )
 from formal_llm.control.machines import AfterMachine, AtMostMachine, NeverMachine, State
 from formal_llm.guard import Call, Guard, GuardRules, Result
-from tests.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
-from tests.guard.short_runs import (
-    test_some_guards_against_all_short_runs as test_some_guards_against_all_short_runs,
-)
-from tests.guard.whole_product import RULES, text
-from tests.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
+from tests.control.test_whole_product import RULES, text
 from tests.strategies import examples
 
 

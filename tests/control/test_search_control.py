@@ -7,7 +7,6 @@ import random
 from formal_llm.control.plant import PlantSymbol
 from formal_llm.control.search import Edge, find_controllable_set
 from formal_llm.guard import Call, Guard, GuardRules
-from tests.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
 
 
 def test_control() -> None:

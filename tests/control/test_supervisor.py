@@ -5,8 +5,6 @@ from __future__ import annotations
 from formal_llm.control.plant import PlantSymbol
 from formal_llm.control.supervisor import describe_way
 from formal_llm.guard import Call, Guard, GuardRules
-from tests.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
-from tests.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
 
 
 def test_supervisor() -> None:

@@ -1,8 +1,7 @@
-"""Traces under rules: where they break them, and the nearest one that keeps them, against trying everything."""
+"""Traces under rules: where they break them, against their definition."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -35,27 +34,13 @@ def test_the_first_step_into_a_trap_is_blamed() -> None:
     first = report.violations[0]
     assert (first.place, first.action) == ("message 1", "block")
     assert "after it" in first.reason
-    assert report.nearest is not None
-    assert report.nearest.leaves_out == ("message 1",)
-    assert "nearest valid trace: leave out message 1" in str(report)
     assert report.to_dict()["valid"] is False
 
 
 def test_a_trace_that_ends_too_early() -> None:
     report = verify_trace(Guard(TRAP), trace(["approve"]))
     assert [one.place for one in report.violations] == ["the end"]
-    assert report.nearest is not None
-    assert report.nearest.leaves_out == ()
-    assert report.nearest.adds == ("pay",)
     assert verify_trace(Guard(TRAP), trace(["approve", "pay"])).valid
-
-
-def test_results_of_calls_that_are_left_out_go_with_them() -> None:
-    rules = GuardRules.from_string("bad: f.result[error]\nlater: g\nrule clean: never later after bad\n")
-    failed = [Call("f", {}, "1"), Result("f", {}, "x", "1", True), Call("g", {}, "2")]
-    report = verify_trace(Guard(rules), trace(failed))
-    assert report.nearest is not None
-    assert report.nearest.distance == 1
 
 
 def test_milder_rules_do_not_make_a_trace_invalid() -> None:
@@ -99,24 +84,8 @@ def test_events_as_lines() -> None:
 
 @examples(60)
 @given(st.lists(st.sampled_from(["draft", "approve", "pay", "other"]), max_size=6))
-def test_the_nearest_trace_is_one(calls: list[str]) -> None:
-    """No trace with fewer calls left out, or added at the end, keeps the rules."""
-    guard = Guard(TRAP)
-    report = verify_trace(guard, trace(calls))
-    assert report.nearest is not None
-    out = {int(place.removeprefix("message ")) - 1 for place in report.nearest.leaves_out}
-    repaired = [one for place, one in enumerate(calls) if place not in out] + list(report.nearest.adds)
-    assert keeps(repaired)
-    best = min(
-        len(left) + len(added)
-        for number in range(len(calls) + 1)
-        for left in itertools.combinations(range(len(calls)), number)
-        for length in range(3)
-        for added in itertools.product(["approve", "pay"], repeat=length)
-        if keeps([one for place, one in enumerate(calls) if place not in left] + list(added))
-    )
-    assert report.nearest.distance == best
-    assert report.valid == (best == 0)
+def test_a_trace_is_valid_where_it_keeps_the_rules(calls: list[str]) -> None:
+    assert verify_trace(Guard(TRAP), trace(calls)).valid is keeps(calls)
 
 
 def keeps(calls: list[str]) -> bool:
@@ -164,7 +133,7 @@ def test_deadlines_against_their_definition(steps: list[tuple[str, bool, int]]) 
         for start, key, since in begun
     )
     guard = Guard(GuardRules.from_string(DEADLINE))
-    assert verify_trace(guard, trace(events), repair=False).valid is kept
+    assert verify_trace(guard, trace(events)).valid is kept
     state = guard.start()
     for event in events:
         assert guard.resume(state.snapshot()).check(Call("other", {}, at=now)) == state.check(Call("other", {}, at=now))
@@ -192,7 +161,7 @@ def test_results_and_texts_break_rules_as_well() -> None:
         'bad: t.result[error]\nrude: assistant[text contains "no"]\nrule r: never bad\nrule s warn: never rude\n'
     )
     report = verify_trace(Guard(rules), trace([Call("t"), Result("t", error=True), Said("assistant", "no")]))
-    assert report.nearest is not None and report.nearest.leaves_out == ("message 1",)
+    assert [one.place for one in report.violations] == ["message 2", "message 3"]
     assert [(one.rule, one.action, one.place) for one in report.violations] == [
         ("r", "block", "message 2"),
         ("s", "warn", "message 3"),

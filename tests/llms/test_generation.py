@@ -1,17 +1,25 @@
-"""Chats, and requests for text."""
+"""Requests for text, and how they are answered: waiting, awaited, by who writes and by who does not."""
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from collections.abc import Sequence
+from contextlib import aclosing
 
 import pytest
 
 from formal_llm import Answer, Question
 from formal_llm.errors import InvalidAnswer, WritesNoText
+from formal_llm.llms import RandomLLM
+from formal_llm.llms.awaited import astreamed_by
 from formal_llm.llms.generation import Generated, Messages, Writing, chat
+from formal_llm.llms.llm import aanswered
 from formal_llm.llms.question import Message
+from formal_llm.llms.text_doubles import FunctionTextLLM
+from formal_llm.llms.texts import AsyncTexts, Texts
 from formal_llm.llms.usage import TokenUsage
+from tests.agents.chats import Chats
 
 
 def test_a_text_is_what_the_user_says() -> None:
@@ -71,3 +79,91 @@ def test_a_text_to_go_on_with_is_another_request() -> None:
     assert list(asked.streamed_by(Continues())) == ["u and on", Generated("u and on", TokenUsage(1), "")]
     with pytest.raises(WritesNoText):
         list(asked.streamed_by(Echo()))
+
+
+SCHEMA: dict[str, object] = {
+    "type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False,
+}  # fmt: skip
+
+
+def test_texts_are_answers_to_requests() -> None:
+    asked: list[Question] = []
+
+    def choose(question: Question) -> Answer:
+        asked.append(question)
+        return Answer((), text="a", ended="x")
+
+    texts = Texts(choose)
+    assert texts.generate("u", stop=["x"]) == texts.continue_text("u", stop=["x"]) == Generated("a", ended="x")
+    assert asked == [Writing("u", stop=["x"]), Writing("u", stop=["x"], continues=True)]
+
+
+def test_awaited_they_are_the_same() -> None:
+    asked: list[Question] = []
+
+    def choose(question: Question) -> Answer:
+        asked.append(question)
+        return Answer((), text='{"a": 1}', ended="x")
+
+    async def achoose(question: Question) -> Answer:
+        return choose(question)
+
+    async def awaited() -> list[object]:
+        texts = AsyncTexts(achoose)
+        return [await texts.agenerate("u"), await texts.acontinue_text("u"), await texts.agenerate_object("u", SCHEMA)]
+
+    texts = Texts(choose)
+    made = [texts.generate("u"), texts.continue_text("u"), texts.generate_object("u", SCHEMA)]
+    assert asyncio.run(awaited()) == made
+    assert asked[:3] == asked[3:]
+
+
+class Awaited(Chats):
+    """Chats; awaited, it writes in pieces of one sign."""
+
+    def __init__(self) -> None:
+        super().__init__(1, ["x"])
+        self.closed = False
+
+    async def agenerate(self, messages, *, max_tokens=512, stop=(), temperature=0.0):  # type: ignore[no-untyped-def]
+        await asyncio.sleep(0)
+        return Generated("abc")
+
+    async def astream(self, messages, *, max_tokens=512, stop=(), temperature=0.0):  # type: ignore[no-untyped-def]
+        try:
+            for sign in "abc":
+                yield sign
+            yield Generated("abc")
+        finally:
+            self.closed = True
+
+
+async def told(llm: object) -> list[object]:
+    return [came async for came in astreamed_by(Writing("u"), llm)]  # type: ignore[arg-type]
+
+
+def test_who_is_awaited() -> None:
+    llm = Awaited()
+    assert asyncio.run(aanswered(llm, Writing("u"))) == Answer((), text="abc")
+    assert asyncio.run(told(llm)) == ["a", "b", "c", Generated("abc")]
+
+
+def test_who_is_not_is_asked_in_a_thread() -> None:
+    llm = FunctionTextLLM(lambda _: "abcde", piece=2)
+    assert asyncio.run(aanswered(llm, Writing("u"))) == llm.choose(Writing("u"))
+    assert asyncio.run(told(llm)) == ["ab", "cd", "e", llm.generate("u")]
+    chats = Chats(1, ["x"])  # neither awaited nor in pieces
+    assert asyncio.run(told(chats))[-1].text in ("x" * n for n in range(9))  # type: ignore[attr-defined]
+    with pytest.raises(WritesNoText):
+        asyncio.run(told(type("Chooses", (), {"choose": RandomLLM().choose})()))
+
+
+def test_whoever_has_enough_closes_it() -> None:
+    llm = Awaited()
+
+    async def first() -> object:
+        async with aclosing(astreamed_by(Writing("u"), llm)) as coming:
+            return await anext(coming)
+
+    assert asyncio.run(first()) == "a"
+    assert llm.closed

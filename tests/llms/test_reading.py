@@ -1,4 +1,4 @@
-"""Reading answers: strictly, never the first digit in a text."""
+"""Reading the text of an answer, and ending a text at its stops."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.llms.reading import named_options, read_numbers, read_sentence
+from formal_llm.llms.reading import named_options, read_numbers
+from formal_llm.llms.stops import Cutter, cut, first_stop
 
 OPTIONS = ['the output of "Colorization"', "the input image"]
 
@@ -145,20 +146,20 @@ def test_sixty_letters_are_shown_and_of_more_57() -> None:
             read_numbers("x" * length, OPTIONS)
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("I think option 5 would be nice.", 5), ("I'd go with 2.", 2), ("My choice is 4, please", 4),
-        ("Number 3 costs $37 and has 4.8 stars", 3), ("Day 2: option 1", 1), ("option 6, yes, option 6", 6),
-        ("Option 5 or 6", None), ("I would not take option 5", None), ("I don't like option 5", None),
-        ("options 2 and 3", None), ("option 2, 3", None), ("Option 5 is better than option 2", None),
-        ("The one for $4", None), ("option 7", None), ("I would choose 2 nights there", None), ("option 1.5", None),
-        ("option 2 instead of the museum", None), ("banana", None), ("", None),
-    ],
-)  # fmt: skip
-def test_a_sentence_names_one_number_without_doubt(text, number):
-    if number is not None:
-        assert read_sentence(text, 6) == (number,)
-    else:
-        with pytest.raises(ValueError, match=r"without doubt|is not one of the numbers"):
-            read_sentence(text, 6)
+@given(st.text("ab;"), st.lists(st.text("ab;", max_size=2)))
+def test_cut(text: str, stop: list[str]) -> None:
+    short = cut(text, stop)
+    assert text.startswith(short)
+    assert all(one not in short for one in stop if one)
+    assert short == text or any(text[len(short) :].startswith(one) for one in stop if one)
+
+
+@given(st.text("ab;"), st.lists(st.text("ab;", max_size=3), max_size=3), st.integers(1, 4))
+def test_a_text_in_pieces_ends_where_the_whole_does(text: str, stop: list[str], size: int) -> None:
+    cutter = Cutter(stop)
+    pieces = [cutter.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    pieces.append(cutter.close())
+    assert "".join(pieces) == cutter.whole == cut(text, stop)
+    found = first_stop(text, stop)
+    assert (cutter.ended is None) == (found is None)
+    assert cutter.ended is None or text[len(cutter.whole) :].startswith(cutter.ended)

@@ -245,18 +245,18 @@ def test_what_is_scored_is_trained_and_asked_later(causal: str, tmp_path: Path) 
     def scoring_of_policy(**settings: Any) -> object:
         return policy_of(Settings(rank=2, **settings)).scorer.scoring  # type: ignore[attr-defined]
 
-    settings = settings_for(causal, scoring="1*calibrated", updates=1, warm_start=0, train="13", held_out="")
+    settings = settings_for(causal, scoring="calibrated", updates=1, warm_start=0, train="13", held_out="")
     with trainer_of(settings, tmp_path / "run") as trainer:
-        assert trainer.setup.policy.scorer.scoring == {"calibrated": 1.0}  # type: ignore[attr-defined]
+        assert trainer.setup.policy.scorer.scoring == "calibrated"  # type: ignore[attr-defined]
         assert trainer.setup.planner.wording.prompt == NAMED["unlisted"]["prompt"]  # as when it plans
         trainer.run()
     final = str(tmp_path / "run" / "final")
     assert TransformersLLM(final).identity["scoring"] == "calibrated"  # type: ignore[index]
     assert "scoring" not in TransformersLLM(final, scoring="number").settings
-    assert scoring_of_policy(model=final) == scoring_of_policy(model=causal, adapter=final) == {"calibrated": 1.0}
-    assert Policy(final).scorer.scoring == {"calibrated": 1.0}  # type: ignore[attr-defined]
-    assert scoring_of_policy(model=final, scoring="text") == {"text": 1.0}
-    assert scoring_of_policy(model=causal) == {"number": 1.0}
+    assert scoring_of_policy(model=final) == scoring_of_policy(model=causal, adapter=final) == "calibrated"
+    assert Policy(final).scorer.scoring == "calibrated"  # type: ignore[attr-defined]
+    assert scoring_of_policy(model=final, scoring="text") == "text"
+    assert scoring_of_policy(model=causal) == "number"
     again = settings.model_copy(update={"scoring": "text", "updates": 2})
     with trainer_of(again, tmp_path / "run") as trainer, pytest.raises(TrainingError, match="scoring was 'calibrated'"):
         trainer.run(resume=True)

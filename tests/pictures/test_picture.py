@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.automata.notation.mermaid import parse
@@ -15,6 +15,7 @@ from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import FormalLLMError, NotationError
 from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone, line_of, look_of, plate_of, printable
 from tests.pictures.forms import check_dot, check_mermaid, mermaid_labels, needs_dot, squeeze, svg_text
+from tests.strategies import examples
 
 NASTY = [
     'say "hi"', "a [b] (c) {d}", "x|y||z", "two\nlines", "<b>bold</b> & <br/>", "&lt;", "ε → ü 漢字 🙂", "\\slash\\n",
@@ -63,7 +64,7 @@ def test_nasty_labels_in_svg(text: str) -> None:
 
 
 @needs_dot
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.text(max_size=30))
 def test_any_label_in_svg(text: str) -> None:
     assert squeeze(printable(text)) in svg_text(nasty_picture(text).to_svg())

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from formal_llm.procedures import FactNeed, NeedGroup, Procedure, check_evidence, run_procedure, write_evidence
 from formal_llm.procedures.assessing import Assessor, CallStep, ValueStep, WayStep
 from formal_llm.procedures.procedure import walk_need
 from formal_llm.procedures.record import Call, CallHistory, MadeCall
 from tests.procedures.procedures_at_random import World, is_allowed, worlds
+from tests.strategies import examples
 
 TEXT = """
 check stock(item) "How many there are."
@@ -136,7 +137,7 @@ def _negates_action(need: object) -> bool:
     return isinstance(inner, FactNeed) and inner.fact.startswith("fact_act")
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(worlds())
 def test_a_run_does_the_goal_exactly_where_an_oracle_allows_it(world: World) -> None:
     assume(_is_monotone(world))
@@ -147,7 +148,7 @@ def test_a_run_does_the_goal_exactly_where_an_oracle_allows_it(world: World) -> 
     assert len({made.call for made in outcome.calls}) == len(outcome.calls)  # nothing is asked twice
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(worlds())
 def test_every_run_ends_as_its_evidence_shows(world: World) -> None:
     tools = {name: (lambda x, name=name: world.answers[name]) for name in world.procedure.tools}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.guard import Call, Guard, GuardRules, Result
@@ -9,6 +9,7 @@ from formal_llm.procedures.assessing import Assessor
 from formal_llm.procedures.record import Call as ToolCall
 from formal_llm.procedures.record import CallHistory, MadeCall
 from tests.procedures.procedures_at_random import World, worlds
+from tests.strategies import examples
 
 TEXT = """
 constant least = 3
@@ -78,7 +79,7 @@ def test_the_rules_print_and_read() -> None:
     assert GuardRules.from_string(str(rules)) == rules
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(worlds(), st.data())
 def test_a_guard_allows_exactly_what_is_established(world: World, data: st.DataObject) -> None:
     rules = compile_guard_rules(world.procedure)

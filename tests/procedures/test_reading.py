@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from formal_llm.errors import NotationError
 from formal_llm.procedures import Hole, Procedure
 from tests.procedures.procedures_at_random import World, worlds
+from tests.strategies import examples
 
 TEXT = """constant longest = 30d
 check find_order(order_id: text) "Looks an order up."
@@ -42,7 +43,7 @@ def test_printing_and_reading_is_the_identity() -> None:
     assert isinstance(procedure.tools["refund"].need.parts[3], Hole)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(worlds())
 def test_random_procedures_print_and_read(world: World) -> None:
     again = Procedure.from_string(str(world.procedure))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.procedures import kill_runs
+from benchmarks.sop.run import kill_runs
 from formal_llm.errors import AuditError, InputError, WritesNoText
 from formal_llm.llms.generation import ToolTurn
 from formal_llm.llms.schemas import is_portable

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Limits, Planner, Question, RandomLLM, Task, TaskPack
@@ -32,6 +32,7 @@ from formal_llm.rltf.export import (
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Judged
 from tests import strategies
+from tests.strategies import examples
 
 PACK = TaskPack.load("openagi")
 PLANNER = PACK.planner("test:first")
@@ -156,7 +157,7 @@ def test_completions_that_lead_to_no_plan(change: Any, match: str) -> None:
 
 
 @given(strategies.limited_grammars() | strategies.tool_grammars())
-@settings(max_examples=40)
+@examples(40)
 def test_what_is_written_leads_to_the_plan_again(cfg: CFG) -> None:
     planner = Planner(cfg, RandomLLM(0))
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from formal_llm import CFG, Planner, Task, TaskPack
 from formal_llm.errors import NoValidPlan, TooManyPlans, Undecided
@@ -12,10 +12,11 @@ from formal_llm.packs.training_rewards import exact_tools
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.known import known_questions, questions_of, reference_words
 from tests import strategies
+from tests.strategies import examples
 
 
 @given(strategies.tool_grammars())
-@settings(max_examples=30)
+@examples(30)
 def test_right_options_are_those_with_a_known_plan_behind_them(cfg: CFG) -> None:
     planner, task = Planner(cfg, "test:first"), Task("t")
     try:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
 from formal_llm.rltf.metrics_log import LOG, LogEntry, RunLog, best_of, read_log
+from tests.strategies import examples
 
 
 class Watching:
@@ -210,7 +211,7 @@ def test_time_goes_on_from_where_it_stood(tmp_path: Path) -> None:
 
 
 @given(st.floats(0, 1), st.integers(0, 4))
-@settings(max_examples=40)
+@examples(40)
 def test_cut_off_anywhere_a_log_is_resumed_with_its_whole_lines(
     tmp_path_factory: pytest.TempPathFactory, share: float, step: int
 ) -> None:

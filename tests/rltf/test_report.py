@@ -13,7 +13,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
@@ -31,6 +31,7 @@ from formal_llm.rltf.report import (
     write_report,
 )
 from tests import strategies
+from tests.strategies import examples
 
 
 def train(folder: Path, updates: int = 60, every: int = 20) -> None:
@@ -200,7 +201,7 @@ LINES = st.lists(st.tuples(st.sampled_from(["update", "evaluation", "checkpoint"
 
 
 @given(LINES)
-@settings(max_examples=40)
+@examples(40)
 def test_any_log_has_a_report(tmp_path_factory: pytest.TempPathFactory, lines: list[tuple[str, int, Any]]) -> None:
     folder = tmp_path_factory.mktemp("run")
     with RunLog(folder) as log:

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from formal_llm import CFG, Budget, Limits, Planner, RandomLLM, Task, TaskPack
 from formal_llm.errors import NoValidPlan, TooManyPlans, TrainingError, Undecided
@@ -15,10 +15,11 @@ from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.rollout import WalkNode
 from formal_llm.rltf.warm_start import reference_plans, retrace
 from tests import strategies
+from tests.strategies import examples
 
 
 @given(strategies.limited_grammars() | strategies.tool_grammars())
-@settings(max_examples=40)
+@examples(40)
 def test_words_of_random_walks_are_retraced(cfg: CFG) -> None:
     planner, task = Planner(cfg, RandomLLM(0)), Task("t")
     ended = 0
@@ -40,7 +41,7 @@ def test_words_of_random_walks_are_retraced(cfg: CFG) -> None:
 
 
 @given(strategies.limited_grammars() | strategies.tool_grammars())
-@settings(max_examples=40)
+@examples(40)
 def test_each_word_is_retraced(cfg: CFG) -> None:
     planner, task = Planner(cfg, "test:first"), Task("t")
     try:

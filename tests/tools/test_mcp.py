@@ -21,11 +21,11 @@ from mcp.types import Tool as Declared
 from formal_llm import CFG, Planner
 from formal_llm.agents.tool_calls import call_tool, parse_arguments, read_arguments
 from formal_llm.errors import ToolError, ToolkitError
-from formal_llm.llms.hostile_server import BUFFERS, HostileServer
 from formal_llm.tools import IMAGE, TEXT, Executor, Toolkit
 from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.images import read_image, write_png
 from formal_llm.tools.mcp import mcp_tools
+from tests.servers import BUFFERS, HostileServer
 from tests.tools.picture_tools import picture
 
 CFG_TEXTS = CFG.from_string("T -> shout T | join T T | doc")

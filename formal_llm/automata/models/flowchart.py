@@ -41,7 +41,7 @@ from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Symbol, find_reachable
-from formal_llm.automata.models.written import Comment, Written, notation_of
+from formal_llm.automata.models.written import Comment, Written
 from formal_llm.errors import AutomatonError, did_you_mean, unknown
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import printable
@@ -225,25 +225,6 @@ class Flowchart(FlowGraph, Written, Drawable):
     def from_mermaid(cls, text: str, *, file: str | None = None) -> Flowchart:
         """Read a Mermaid flowchart; the same as :meth:`from_string`."""
         return cls.from_string(text, file=file)
-
-    @classmethod
-    def from_bpmn(
-        cls, text: str, *, file: str | None = None, process: str | None = None, world_after_service_tasks: bool = False
-    ) -> Flowchart:
-        """Read a process in BPMN 2.0 (see :mod:`formal_llm.automata.notation.bpmn`).
-
-        Args:
-            text: what is written.
-            file: what messages call the place it is from.
-            process: the id or the name of the process, or the name of its pool; needed where the text has several.
-            world_after_service_tasks: whether the world decides at exclusive gateways that follow service tasks.
-
-        Raises:
-            NotationError: it cannot be read, or describes no plans; with line and column.
-        """
-        return notation_of(cls).get_reader("bpmn")(
-            text, file, process=process, world_after_service_tasks=world_after_service_tasks
-        )
 
     def to_mermaid(self) -> str:
         """The flowchart in Mermaid; :meth:`from_mermaid` reads an equal one from it."""

@@ -21,7 +21,7 @@ from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, find_reachable, selection_members
 from formal_llm.automata.models.tabulation import accepts_by_tabulation
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
-from formal_llm.automata.models.written import Comment, Written, notation_of
+from formal_llm.automata.models.written import Comment, Written
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.pictures.drawable import Drawable
 
@@ -191,21 +191,6 @@ class PDA(PickledByFields, Written, Drawable):
                 "the world answers while a plan is carried out, so an automaton with its moves runs forward; leave out "
                 "order='backward'"
             )
-
-    @classmethod
-    def from_scxml(cls, text: str, *, file: str | None = None, final: Sequence[str] = ()) -> PDA:
-        """Read a state machine in SCXML: its words are events; ``final`` names the states in which plans end."""
-        return notation_of(cls).get_reader("scxml")(text, file, final=final)
-
-    @classmethod
-    def from_xstate(cls, text: str, *, file: str | None = None, final: Sequence[str] = ()) -> PDA:
-        """Read a state machine of XState in JSON: its words are events; ``final`` as of :meth:`from_scxml`."""
-        return notation_of(cls).get_reader("xstate")(text, file, final=final)
-
-    @classmethod
-    def from_mermaid(cls, text: str, *, file: str | None = None, final: Sequence[str] = ()) -> PDA:
-        """Read a Mermaid state diagram: its words are labels or states; ``final`` as of :meth:`from_scxml`."""
-        return notation_of(cls).get_reader("mermaid")(text, file, final=final)
 
     @classmethod
     def from_cfg(cls, cfg: CFG) -> PDA:

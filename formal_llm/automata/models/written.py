@@ -92,8 +92,8 @@ class Written:
     def from_file(cls, path: str | Path, **options: object) -> Self:
         """Read a file (UTF-8, with or without a byte order mark); see :meth:`from_string`.
 
-        Where its ending is the name of another notation for the same values, such as ``.bpmn``, it is read as that;
-        ``options`` are those of its reader, such as ``final`` of state machines.
+        Where its ending is the name of another notation for the same values, it is read as that; ``options`` are those
+        of its reader.
         """
         notation = notation_of(cls)
         read = notation.get_reader(Path(path).suffix[1:].lower())

@@ -6,10 +6,6 @@ turn cannot both use the last call that a limit allows. A list of the sessions s
 
 If the rules change, what happened so far counts under the new ones, and a person is asked before the next call.
 
-A process for each event would spend its time with imports, with the rules and with what happened so far. So one process
-answers the hooks of a user (:func:`serve_hooks`), and keeps all that in memory (:class:`HookMemory`). The logs remain
-the only record: whenever one is not as this process left it, it is read and checked anew.
-
 A call counts from the moment it is allowed. A call that requires the approval of a person counts when its result
 arrives, since a hook is not notified of the answer.
 """
@@ -19,18 +15,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
-import socket
-import sys
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
-from formal_llm.authored.files import read_bytes
 from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.errors import AuditError, FormalLLMError
 from formal_llm.guard.audit import AuditLog, HeldLog, build_row, read_event, read_key
@@ -138,7 +128,6 @@ def answer_event(
     *,
     rules: Path | None = None,
     key: bytes = b"",
-    memory: HookMemory | None = None,
 ) -> HookAnswer:
     """Answer an event as a hook.
 
@@ -148,7 +137,6 @@ def answer_event(
         folder: the folder of the sessions.
         rules: the path of the rules; hooks with different ones do not share a session.
         key: the key that signs their logs; empty for none.
-        memory: what is known of them from earlier events.
 
     Returns:
         The answer. A call that cannot be judged (damaged input, unreadable rules, a session whose log was modified or
@@ -166,11 +154,7 @@ def answer_event(
         guard = guarded()
         path = find_session_file(folder, str(row["session_id"]), rules)
         with AuditLog(path, guard.fingerprint, key).held() as held:
-            known = HookMemory() if memory is None else memory
-            session = known.open_session(held, guard)
-            answer = handler(session, row)
-            known.keep_session(session)
-            return answer
+            return handler(_open_session(held, guard), row)
     except (FormalLLMError, OSError, InvalidHookInput) as error:
         if name == "PreToolUse":
             return deny_call(f"The guard cannot judge this call, so it does not run. Tell the user: {error}")
@@ -201,8 +185,6 @@ class _HookSession:
     Attributes:
         rules: the fingerprint of the rules that count; a person has yet to approve others.
         stopped: whether the agent was refused when it wanted to stop, and has called nothing since.
-        version: the file that all of this was read from or written to.
-        head: the hash of its last line.
     """
 
     def __init__(self, guard: Guard, held: HeldLog) -> None:
@@ -211,8 +193,6 @@ class _HookSession:
         self.state: GuardState = guard.start()
         self.rules = ""
         self.stopped = False
-        self.version = held.version
-        self.head: str | None = None
         self._calls: dict[str, _CallStatus] = {}
 
     def add_row(self, row: Mapping[str, JSON], event: GuardEvent | None) -> None:
@@ -253,91 +233,34 @@ def _identify_call(call: Call | Result) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-#: The maximum numbers of sessions and guards to remember.
-_MOST_SESSIONS, _MOST_GUARDS = 100, 20
-#: A file that is younger in nanoseconds may have been written while it was read.
-_YOUNG = 100_000_000
+def load_guard(path: Path, guarantee: Guarantee) -> Guard:
+    """Make the guard for a file of rules.
 
-
-class HookMemory:
-    """What a process knows from the events that it has answered: guards, and the sessions as it left them.
-
-    Nothing depends on it but the time that an answer takes, with one exception: a session that is known here, and whose
-    log has lost lines, is not judged.
+    Raises:
+        NotationError: the rules cannot be read.
     """
-
-    def __init__(self) -> None:
-        self._guards: dict[tuple[str, str], tuple[Guard, Mapping[Path, bytes | None]]] = {}
-        self._sessions: dict[Path, _HookSession] = {}
-
-    def get_guard(self, path: Path, guarantee: Guarantee) -> Guard:
-        """Return the guard for a file of rules; it is built anew when this file or one that it names has changed.
-
-        Raises:
-            NotationError: the rules cannot be read.
-        """
-        key = (str(path), guarantee)
-        guard, contents = self._guards.pop(key, (None, {}))
-        if guard is None or contents != _read_files(contents):
-            begun = time.time_ns()
-            rules = GuardRules.from_file(path)
-            guard = Guard(rules, guarantee=guarantee, unsure=rules.rule_set.unsure or "ask")
-            contents = _read_files(guard.rules.list_files(path))
-            if max(_date_files(contents)) > begun - _YOUNG:
-                return guard  # which may be of what the files were before
-        self._guards[key] = guard, contents
-        _drop_oldest(self._guards, _MOST_GUARDS)
-        return guard
-
-    def open_session(self, held: HeldLog, guard: Guard) -> _HookSession:
-        """Return the session of a log.
-
-        Raises:
-            AuditError: the log was changed or removed, or cannot be read.
-        """
-        known = self._sessions.pop(held.path, None)
-        if known is not None and (known.guard, known.held.key, known.version) == (guard, held.key, held.version):
-            held.head = known.head
-            known.held = held
-            return known
-        reading = held.read()
-        problem = str(reading.faults[0]) if reading.faults else ""
-        if known is not None and known.head not in {entry.hash for entry in reading.entries}:
-            problem = problem or "lines at its end are missing"
-        session = _HookSession(guard, held)
-        session.rules = reading.rules or guard.fingerprint
-        if len(reading.entries) < 2 and not problem:
-            problem = _list_session(held, is_new=not reading.entries)
-        if problem:
-            if known is not None:
-                self._sessions[held.path] = known
-            raise AuditError(
-                f"the record of this session was changed ({problem}); keep it as evidence, and begin a new session"
-            )
-        for entry in reading.entries[1:]:
-            session.add_row(entry.row, read_event(entry))
-        return session
-
-    def keep_session(self, session: _HookSession) -> None:
-        """Remember a session whose log is still locked."""
-        session.version, session.head = session.held.version, session.held.head
-        self._sessions[session.held.path] = session
-        _drop_oldest(self._sessions, _MOST_SESSIONS)
+    return Guard(GuardRules.from_file(path), guarantee=guarantee)
 
 
-def _drop_oldest(kept: dict[Any, Any], most: int) -> None:
-    while len(kept) > most:
-        del kept[next(iter(kept))]
+def _open_session(held: HeldLog, guard: Guard) -> _HookSession:
+    """Return the session of a log.
 
-
-def _read_files(paths: Iterable[Path]) -> dict[Path, bytes | None]:
-    contents: dict[Path, bytes | None] = {}
-    for path in paths:
-        try:
-            contents[path] = read_bytes(path)
-        except OSError:
-            contents[path] = None
-    return contents
+    Raises:
+        AuditError: the log was changed or removed, or cannot be read.
+    """
+    reading = held.read()
+    problem = str(reading.faults[0]) if reading.faults else ""
+    session = _HookSession(guard, held)
+    session.rules = reading.rules or guard.fingerprint
+    if len(reading.entries) < 2 and not problem:
+        problem = _list_session(held, is_new=not reading.entries)
+    if problem:
+        raise AuditError(
+            f"the record of this session was changed ({problem}); keep it as evidence, and begin a new session"
+        )
+    for entry in reading.entries[1:]:
+        session.add_row(entry.row, read_event(entry))
+    return session
 
 
 def _list_session(held: HeldLog, *, is_new: bool) -> str:
@@ -429,23 +352,19 @@ _HANDLERS: Mapping[str, Callable[[_HookSession, Input], HookAnswer]] = {
 
 # -- the process ------------------------------------------------------------------------------------------------------
 
-#: After so many seconds without an event the process ends; a hook may take so many seconds to send its event.
-_IDLE, _PATIENCE = 600.0, 5.0
-
 
 class _HookParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise InvalidHookInput(f"--hook: {message}")
 
 
-def answer_hook(arguments: Sequence[str], folders: tuple[str, str], data: bytes, memory: HookMemory) -> HookAnswer:
+def answer_hook(arguments: Sequence[str], folders: tuple[str, str], data: bytes) -> HookAnswer:
     """Answer an event as a hook that was called with arguments.
 
     Args:
         arguments: the arguments behind ``formal-llm guard``.
         folders: the working directory of the hook, and the default folder of the sessions.
         data: its standard input.
-        memory: what is known from earlier events.
     """
     parser = _HookParser(prog="formal-llm guard", add_help=False, allow_abbrev=False)
     parser.add_argument("--hook", action="store_true")
@@ -453,89 +372,18 @@ def answer_hook(arguments: Sequence[str], folders: tuple[str, str], data: bytes,
     parser.add_argument("--state")
     parser.add_argument("--key")
     parser.add_argument("--guarantee", choices=("some", "whatever"), default="some")
-    parser.add_argument("--alone", action="store_true")
     try:
         given = parser.parse_args(arguments)
         here, state = folders
         rules = Path(here, given.rules)
         return answer_event(
             data,
-            lambda: memory.get_guard(rules, given.guarantee),
+            lambda: load_guard(rules, given.guarantee),
             Path(here, given.state or state),
             rules=rules,
             key=read_key(Path(here, given.key)) if given.key else b"",
-            memory=memory,
         )
     except (InvalidHookInput, FormalLLMError) as error:
         return HookAnswer(err=f"formal-llm guard: {error}", code=DENIED)
     except Exception as error:  # whatever goes wrong in a guard must not let a call through
         return HookAnswer(err=f"formal-llm guard: {type(error).__name__}: {error}", code=DENIED)
-
-
-def serve_hooks(place: Path, memory: HookMemory, idle: float = _IDLE) -> None:
-    """Answer hooks at a socket until none has come for a while, or the code of this process is not that on disk.
-
-    Args:
-        place: the path of the socket, in a folder of which this user alone can read and write the content. A file
-            beside it, ``.lock``, has the number of this process.
-        memory: what is known from earlier events.
-        idle: how long to wait for a hook, in seconds.
-
-    A request is the number of bytes of its head, a line break, the head, the standard input. The head has parts between
-    zero bytes: the two folders of :func:`answer_hook`, and the arguments. An answer has three numbers in its first
-    line: the exit code, and the numbers of bytes of the standard output and the standard error, which follow. A process
-    that answers ``stale`` judged nothing.
-    """
-    import fcntl
-
-    with place.with_suffix(".lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return  # there is such a process
-        lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
-        lock.flush()
-        place.unlink(missing_ok=True)
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(str(place))
-            server.listen(128)
-            server.settimeout(idle)
-            _serve_until_idle(server, place, memory)
-
-
-def _serve_until_idle(server: socket.socket, place: Path, memory: HookMemory) -> None:
-    loaded = [
-        Path(module.__file__)
-        for name, module in sys.modules.items()
-        if name.partition(".")[0] == "formal_llm" and module.__file__
-    ]
-    code = _date_files(loaded)
-    while True:
-        try:
-            connection = server.accept()[0]
-        except BlockingIOError:
-            return
-        except TimeoutError:
-            connection = None
-        if connection is None or _date_files(loaded) != code:
-            place.unlink(missing_ok=True)
-            server.settimeout(0)  # those who found the socket before are still answered
-        if connection is not None:
-            with connection, suppress(OSError, ValueError):
-                connection.sendall(_answer_request(connection, memory) if _date_files(loaded) == code else b"stale\n")
-
-
-def _answer_request(connection: socket.socket, memory: HookMemory) -> bytes:
-    connection.settimeout(_PATIENCE)
-    with connection.makefile("rb") as file:
-        head = file.read(int(file.readline(20)))
-        data = file.read(MOST_INPUT + 1)
-    here, state, *arguments = map(os.fsdecode, head.split(b"\0"))
-    code, out, err = answer_hook(arguments, (here, state), data, memory).encode_lines()
-    return b"%d %d %d\n" % (code, len(out), len(err)) + out + err
-
-
-def _date_files(files: Iterable[Path]) -> list[int]:
-    """Return when files were written, so that a process notices that the library was replaced; 0 if one is gone."""
-    return [file.stat().st_mtime_ns if file.exists() else 0 for file in files]

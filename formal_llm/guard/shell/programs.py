@@ -63,6 +63,8 @@ def read_programs() -> Mapping[str, ShellProgram]:
         names = row.pop("names").split()
         given = {"ins" if key == "in" else key.replace("-", "_"): value for key, value in row.items()}
         sets = {key: frozenset(value.split()) for key, value in given.items() if "frozenset" in kinds[key]}
+        # An option whose value is a file takes a value.
+        sets["valued"] = sets.get("valued", _NO_OPTIONS) | sets.get("out", _NO_OPTIONS) | sets.get("ins", _NO_OPTIONS)
         program = replace(ShellProgram(), **(given | sets))
         programs.update((name.replace("+", " "), program) for name in names)
     return programs

@@ -205,6 +205,8 @@ class HostedLLM(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
+    reads = frozenset({"chat"})
+
     @property
     def identity(self) -> dict[str, object]:
         """The settings that determine the answers, as JSON data: part of the key of an answer cache."""

@@ -364,6 +364,7 @@ class BatchedLLM:
 
     #: Its ``choose`` accepts a :class:`~formal_llm.llms.generation.Writing`, too.
     takes_text = True
+    reads = HostedLLM.reads
 
     def __init__(self, llm: LLMLike, watch: BatchWatch | None = None) -> None:
         adapter = resolve(llm)

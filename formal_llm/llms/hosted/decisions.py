@@ -1,8 +1,5 @@
 """Decision models: they return a distribution over named options, or the probability of a statement, and no text.
 
-Two protocols do this in nearly the same form, OpenAI's decisions and System One. Their adapters share the wording of
-the requests and the checked reading of the responses, which are defined here.
-
 A question with one answer is one question over the options "1", "2", ... A question with several is one statement for
 each option: the statements that are more likely true than not are chosen, or the likeliest one if there is none.
 """
@@ -11,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from formal_llm.llms.hosted.adapter import invalid
 from formal_llm.llms.question import Answer, Option, Question
 from formal_llm.llms.usage import TokenUsage
 
-#: The maximum number of named options of a question, in both protocols.
+#: The maximum number of named options of a question.
 MOST_OPTIONS = 255
 #: The question over the options.
 INSTRUCTIONS = "Choose the option that answers the last question."
@@ -70,12 +66,6 @@ def read_several(question: Question, probabilities: Sequence[object], usage: Tok
             raise invalid(question, f"the probability of option {option.number} is none", text, usage)
         likely[option.number] = share
     return question.select_likely(likely, usage)
-
-
-def with_mass(answer: Answer, given: object) -> Answer:
-    """Add the label mass that a server reported to an answer; ignore a value that is no probability."""
-    mass = _read_share(given)
-    return answer if mass is None else replace(answer, label_mass=mass)
 
 
 def _read_share(given: object) -> float | None:

@@ -19,7 +19,6 @@ from formal_llm.llms.hosted.adapter import HostedLLM, chat_data, token_usage, to
 from formal_llm.llms.hosted.bounds import RequestBounds, fill_defaults
 from formal_llm.llms.hosted.choice_schema import Reply, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
-from formal_llm.llms.hosted.scoring import ScoredText
 from formal_llm.llms.hosted.settings import (
     check_plain,
     checked_address,
@@ -329,7 +328,7 @@ def counted_usage(response: dict[str, Any]) -> TokenUsage:
     return token_usage(read, written, of("cached_tokens"), of("cache_write_tokens"))
 
 
-class CompletionsLLM(ChatCompletionsLLM, ContinuedText, ScoredText):
+class CompletionsLLM(ChatCompletionsLLM, ContinuedText):
     """A model that uses chat completions, and continues a text through ``/completions``."""
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:

@@ -9,26 +9,22 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from formal_llm.llms.local.answer_tree import ROOT, AnswerTree
+from formal_llm.llms.local.answer_tree import ROOT
 from formal_llm.llms.local.kept_graphs import KeptGraphs
 from formal_llm.llms.local.packing import (
-    NO_IDS,
     PackablePrompt,
     PackedRow,
-    packed_tokens,
-    slots_along,
     sorted_rows,
     write_row,
 )
-from formal_llm.llms.local.prefix_cache import PrefixCache, Trunk, shared_beginnings
-from formal_llm.llms.local.reach import Reach, why_not_packed
+from formal_llm.llms.local.prefix_cache import PrefixCache
+from formal_llm.llms.local.reach import declared_window, why_not_packed
 from formal_llm.llms.local.rendering import Prompted, Renderer
 from formal_llm.llms.local.scorer import (
     PromptScorer,
     batches,
     by_length,
     cache_argument,
-    checkpoints,
     tree_log_probabilities,
 )
 
@@ -40,8 +36,6 @@ if TYPE_CHECKING:
     from formal_llm.llms.local.prefix_cache import Layers
 
 Packing = Literal["auto", "on", "off"]
-#: The maximum share of tokens left to read with a trunk, relative to rows without it, for which a trunk is used.
-_WORTH = 0.85
 #: How some models scale the logits after their last layer, by the names in their configs.
 _SCALINGS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
 #: The number of empty places that the trial puts between cached and read tokens, which usually exceeds a row's width.
@@ -83,7 +77,7 @@ class CausalScorer(PromptScorer):
         self._scaling = {name: getattr(text_config, name, None) for name in _SCALINGS}
         self._spread = 0  # the number of empty places between past tokens and those that are read
         self.packs = packing == "on"
-        self.reach = Reach(model, self._compute_states, trials=packing == "auto")
+        self.window = declared_window(model.config)
         if packing == "auto":
             self._spread = min(_SPREAD, (renderer.longest or _SPREAD) // 2)
             reason = why_not_packed(model, self._score_packed, self._score_padded)
@@ -124,8 +118,8 @@ class CausalScorer(PromptScorer):
         alone: list[int] = []
         for index, prompt in enumerate(prompts):
             length = len(prompt.tokens) + max(prompt.tree.depths, default=0)
-            fits = self.packs and self.reach.covers(length, self.renderer.longest)
-            (together if fits else alone).append(index)
+            fits = self.window is None or length <= self.window
+            (together if self.packs and fits else alone).append(index)
         passes = (
             (together, self._score_packed([prompts[index] for index in together], cache)),
             (alone, self._score_padded([prompts[index] for index in alone])),
@@ -152,11 +146,7 @@ class CausalScorer(PromptScorer):
         import torch
 
         plain = [PackablePrompt(np.asarray(prompt.tokens, dtype=np.int64), prompt.tree) for prompt in prompts]
-        with_gradient = torch.is_grad_enabled()
-        graphs = None if with_gradient else self.graphs
-        trunk: Trunk | None = None
-        if with_gradient and not checkpoints(self.model):
-            trunk, plain = self._with_trunk(plain)
+        graphs = None if torch.is_grad_enabled() else self.graphs
         for batch in self._plan_passes(plain):
             members = [index for row in batch for index in row]
             tokens = sum(len(plain[index].tokens) for index in members)
@@ -170,45 +160,21 @@ class CausalScorer(PromptScorer):
                     plain[index] = PackablePrompt(one.tokens, one.tree, len(slots), slots)
             rows = [[plain[index] for index in row] for row in batch]
             with graphs.reading() if graphs is not None and keeps_graph else nullcontext():
-                logits = self._run_pass(rows, trunk if storage is None else storage, keeps=storage)
+                logits = self._run_pass(rows, storage)
             yield members, logits
 
-    def _run_pass(
-        self, rows: Sequence[Sequence[PackablePrompt]], past: PrefixCache | Trunk | None, *, keeps: PrefixCache | None
-    ) -> torch.Tensor:
-        """Run one pass, whose keys and values go to ``keeps``; return the logits at the nodes of the answer trees."""
+    def _run_pass(self, rows: Sequence[Sequence[PackablePrompt]], keeps: PrefixCache | None) -> torch.Tensor:
+        """Run one pass over what ``keeps`` does not have yet, and keep it; return the logits at the answers' nodes."""
         import torch
 
         written = [write_row(row) for row in rows]
-        hidden, layers = self._read_rows(written, past, keep=keeps is not None)
+        hidden, layers = self._read_rows(written, keeps)
         if keeps is not None:
             keeps.keep(written, rows, layers)
         width = hidden.shape[1]
         looks = np.concatenate([look + number * width for number, row in enumerate(written) for look in row.looks])
         states = hidden.flatten(0, 1)[torch.from_numpy(looks).to(hidden.device)]
         return self._compute_logits(states)
-
-    def _with_trunk(self, prompts: Sequence[PackablePrompt]) -> tuple[Trunk | None, list[PackablePrompt]]:
-        """Read the shared prefixes, if that saves enough; return the prompts with the places of these."""
-        shared = shared_beginnings([prompt.tokens for prompt in prompts])
-        paths = [PackablePrompt(path, AnswerTree((), (), (), (), ())) for path in shared.paths]
-        left = sum(len(one.tokens) + len(one.tree.tokens) for one in prompts) - sum(shared.known)
-        if left + packed_tokens(paths, self.row_tokens) > _WORTH * packed_tokens(prompts, self.row_tokens):
-            return None, list(prompts)
-        trunk = Trunk()
-        slots: list[Ids] = [NO_IDS] * len(paths)
-        for batch in self._plan_passes(paths):
-            written = [write_row([paths[index] for index in row]) for row in batch]
-            hidden, layers = self._read_rows(written, None, keep=True)
-            first, width = trunk.add(layers), hidden.shape[1]
-            for line, (row, places) in enumerate(zip(batch, written, strict=True)):
-                fresh = [own + first + line * width for own in places.own]
-                for index, path in zip(row, slots_along([paths[index] for index in row], fresh), strict=True):
-                    slots[index] = path
-        return trunk, [
-            PackablePrompt(one.tokens, one.tree, known, slots[path][:known])
-            for one, path, known in zip(prompts, shared.of, shared.known, strict=True)
-        ]
 
     def _plan_passes(self, prompts: Sequence[PackablePrompt]) -> Iterator[list[list[int]]]:
         """Yield for each pass its rows, as indices of prompts."""
@@ -217,10 +183,8 @@ class CausalScorer(PromptScorer):
         for batch in batches(by_length(lengths), lengths, self.batch_tokens):
             yield [rows[number] for number in batch]
 
-    def _read_rows(
-        self, rows: Sequence[PackedRow], past: PrefixCache | Trunk | None, *, keep: bool
-    ) -> tuple[torch.Tensor, Layers]:
-        """Run one pass; return the last hidden states ``[rows, tokens, width]`` and, if ``keep``, keys and values."""
+    def _read_rows(self, rows: Sequence[PackedRow], past: PrefixCache | None) -> tuple[torch.Tensor, Layers]:
+        """Run one pass; return the last hidden states ``[rows, tokens, width]`` and, with a past, keys and values."""
         import torch
         from transformers import DynamicCache
 
@@ -247,7 +211,7 @@ class CausalScorer(PromptScorer):
             mask = torch.zeros(mask.shape, dtype=self.model.dtype, device=device).masked_fill_(
                 ~mask, torch.finfo(self.model.dtype).min
             )
-        key_values = DynamicCache() if keep or past is not None else None
+        key_values = DynamicCache() if past is not None else None
         if key_values is not None and past is not None and before:
             slots = padded([row.past_slots for row in rows], before, 0)
             for layer in range(past.layers):
@@ -259,18 +223,9 @@ class CausalScorer(PromptScorer):
             use_cache=key_values is not None,
             **{cache_argument(self.model.base_model): key_values},
         ).last_hidden_state
-        if key_values is None or not keep:
+        if key_values is None:
             return hidden, []
         return hidden, [(layer.keys[:, :, before:], layer.values[:, :, before:]) for layer in key_values.layers]
-
-    def _compute_states(self, texts: Sequence[Sequence[int]]) -> list[torch.Tensor]:
-        """Return for each text of a packed row the last hidden states of its tokens not shared with earlier ones."""
-        end = AnswerTree.of([[0]])
-        row = write_row([PackablePrompt(np.asarray(text, dtype=np.int64), end) for text in texts])
-        counted = self.tokens_read
-        hidden, _ = self._read_rows([row], None, keep=False)
-        self.tokens_read = counted  # trials do not count
-        return [hidden[0, own.tolist()] for own in row.own]
 
     def _score_padded(self, prompts: Sequence[Prompted]) -> Iterator[tuple[list[int], torch.Tensor]]:
         """Like :meth:`_score_packed`, but each prompt with each longest answer prefix is a right-padded row."""

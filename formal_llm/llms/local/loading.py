@@ -89,7 +89,7 @@ def _write_out(file: Path, dtype: torch.dtype, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-ModelKind = Literal["text", "encoder", "cross-encoder"]
+ModelKind = Literal["text", "encoder"]
 #: The devices of a model's parts, as for ``from_pretrained``: ``"auto"``, or a device for each module.
 DeviceMap: TypeAlias = "str | Mapping[str, int | str | torch.device]"
 #: The file beside trained adapters that records the scoring of options; without it they are scored by number.
@@ -125,7 +125,7 @@ def load(
     Args:
         name: a folder, a file ``FILE.gguf``, or a name on the hub. A folder may hold trained adapters (``final`` and
             ``best`` of a training run): then the model that they were trained on is loaded with them.
-        kind: ``"text"`` for a model that writes (a decoder, or an encoder-decoder), ``"encoder"``, ``"cross-encoder"``.
+        kind: ``"text"`` for a model that writes (a decoder, or an encoder-decoder), or ``"encoder"``.
         placement: the device and the number type.
 
     Raises:
@@ -160,7 +160,6 @@ def load(
         two_parts = getattr(config, "is_encoder_decoder", False)
         classes = {
             "encoder": transformers.AutoModel,
-            "cross-encoder": transformers.AutoModelForSequenceClassification,
             "text": transformers.AutoModelForSeq2SeqLM if two_parts else transformers.AutoModelForCausalLM,
         }
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **files)
@@ -303,7 +302,7 @@ def _check_weights(name: str, kind: ModelKind, config: PreTrainedConfig, missing
     # The vectors of encoders are computed without the pooler, which many encoders do not have.
     lacking = sorted(key for key in missing if not (kind == "encoder" and key.startswith("pooler.")))
     if lacking:
-        wanted = {"text": "a model that writes", "encoder": "an encoder", "cross-encoder": "a cross-encoder"}[kind]
+        wanted = {"text": "a model that writes", "encoder": "an encoder"}[kind]
         raise ModelError(
             f"the model {name} ({config.model_type}) is not {wanted}, or its files are not complete: it has no weights "
             f"for {', '.join(lacking[:3])}{' ...' if len(lacking) > 3 else ''}"

@@ -153,6 +153,7 @@ class TransformersLLM(LocalLLM):
     """
 
     provider = "transformers"
+    reads = frozenset({"chat", "task"})  # the task: for ``calibrated``
 
     def __init__(
         self,
@@ -217,7 +218,7 @@ class TransformersLLM(LocalLLM):
     def wording(self) -> str:
         """The preferred wording: without a list of options if only their texts are scored."""
         assert isinstance(self.scorer, PromptScorer)
-        return UNLISTED if BY_TEXT.issuperset(self.scorer.scoring) else ""
+        return UNLISTED if self.scorer.scoring in BY_TEXT else ""
 
     @property
     def renderer(self) -> Renderer:

@@ -101,17 +101,6 @@ def sorted_rows(prompts: Sequence[PackablePrompt], row_tokens: int) -> list[list
     return rows
 
 
-def packed_tokens(prompts: Sequence[PackablePrompt], row_tokens: int) -> int:
-    """Count the tokens in the rows of some prompts, including answers and past tokens."""
-    count = 0
-    for row in sorted_rows(prompts, row_tokens):
-        before = NO_IDS
-        for prompt in (prompts[index] for index in row):
-            count += len(prompt.tokens) - common(before, prompt.tokens) + len(prompt.tree.tokens)
-            before = prompt.tokens
-    return count
-
-
 def slots_along(prompts: Sequence[PackablePrompt], fresh: Sequence[Ids]) -> Iterator[Ids]:
     """Yield for each prompt of a row the slots of all its tokens.
 

@@ -1,10 +1,10 @@
-"""``minilm-planner``, ``mpnet-planner``: a sentence encoder with a head that reads which tools a sentence calls for.
+"""``minilm-planner``: a sentence encoder with a head that reads which tools a sentence calls for.
 
-The encoders are MiniLM and the larger all-mpnet-base-v2, as they are (:mod:`formal_llm.llms.packaged`). The heads
-(:mod:`formal_llm.llms.local.step_head`, 90 and 170 kB in this package) were trained on sentences with the tools of
-OpenAGI that they call for (``make planner``). A head reads the sentence once and scores all steps, so one question for
-all steps is enough, and it is best asked so (``search="exact"``). Other questions are answered by the same scores: an
-option is worth what it uses, and what it still allows.
+The encoder is MiniLM, as it is (:mod:`formal_llm.llms.packaged`). The head (:mod:`formal_llm.llms.local.step_head`, 90
+kB in this package) was trained on sentences with the tools of OpenAGI that they call for (``make planner``). It reads
+the sentence once and scores all steps, so one question for all steps is enough, and it is best asked so
+(``search="exact"``). Other questions are answered by the same scores: an option is worth what it uses, and what it
+still allows.
 
 Steps that the head does not know, those of other rules, are chosen by the encoder and by words together: the score of
 an option is the logarithm of its probability by the encoder plus :data:`WEIGHT` times its value by words, a product of
@@ -28,7 +28,7 @@ from formal_llm.llms.llm import BatchLLM
 from formal_llm.llms.local.encoders import BiEncoderScorer, EncoderLLM
 from formal_llm.llms.local.loading import Placement, load
 from formal_llm.llms.local.step_head import StepHead
-from formal_llm.llms.packaged import MPNET, find_minilm
+from formal_llm.llms.packaged import find_minilm
 from formal_llm.llms.question import Answer, Outlook, Question, Term
 
 if TYPE_CHECKING:
@@ -36,17 +36,15 @@ if TYPE_CHECKING:
 
 #: The cosines of unrelated words, and of words with the same meaning.
 UNLIKE, ALIKE = 0.4, 0.8
-#: The folders of the encoders.
-ENCODERS: Mapping[str, Callable[[], Path]] = {"minilm": lambda: find_minilm(), "mpnet": MPNET.find}
 
 
-def load_encoder(name: str = "minilm") -> BiEncoderScorer:
-    """Load an encoder of :data:`ENCODERS`.
+def load_encoder() -> BiEncoderScorer:
+    """Load the encoder MiniLM.
 
     Raises:
         MissingDependency: the encoder, torch or transformers are not installed.
     """
-    return BiEncoderScorer(*load(str(ENCODERS[name]()), "encoder", Placement("cpu", "auto", None, True)))
+    return BiEncoderScorer(*load(str(find_minilm()), "encoder", Placement("cpu", "auto", None, True)))
 
 
 class SimilarWords:
@@ -98,8 +96,6 @@ def _drop_names(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word for word in words if word == word.casefold())
 
 
-#: The names of the providers: that of the encoder, and this.
-SUFFIX = "-planner"
 #: The weight of words. Of 4, 6, 8, 12 and 20, all from 6 on worked well on the validation sentences.
 WEIGHT = 10.0
 #: The minimum probability of an option.
@@ -156,24 +152,23 @@ class PlannerLLM:
         self.weight = weight
 
     @classmethod
-    def from_file(cls, encoder_name: str = "minilm", file: str | Path | None = None) -> PlannerLLM:
+    def from_file(cls, file: str | Path | None = None) -> PlannerLLM:
         """Create the planner of a head; by default that of this package.
 
         Args:
-            encoder_name: the encoder, of :data:`ENCODERS`.
-            file: the file of a head for it.
+            file: the file of a head.
 
         Raises:
             MissingDependency: the encoder, torch or transformers are not installed; explains how to install them.
             ResourceNotFound, ModelError: there is no such file, or it is no head, or one for another encoder.
         """
-        folder = ENCODERS[encoder_name]()  # checked before anything heavy is loaded
-        head = StepHead.load(file or shipped_head(encoder_name))
-        if head.encoder != encoder_name:
-            raise ModelError(f"{file} is for another encoder: use it as {head.encoder}{SUFFIX}:{file}")
+        folder = find_minilm()  # checked before anything heavy is loaded
+        head = StepHead.load(file or shipped_head())
+        if head.encoder != "minilm":
+            raise ModelError(f"{file} is for another encoder, {head.encoder}")
         encoder = EncoderLLM(str(folder), local_files_only=True)
         assert isinstance(encoder.scorer, BiEncoderScorer)
-        name = f"{encoder_name}{SUFFIX}@{head.fingerprint}"
+        name = f"minilm-planner@{head.fingerprint}"
         return cls(SentenceScorer(head, encoder.scorer), encoder, SimilarWords(encoder.scorer.vectors), name)
 
     @property
@@ -258,6 +253,6 @@ def _value_options(outlook: Outlook, scores: Mapping[str, float]) -> list[float]
     return values
 
 
-def shipped_head(encoder_name: str = "minilm") -> Path:
+def shipped_head() -> Path:
     """Return the file of the head in this package."""
-    return authored.find("training", f"heads/{encoder_name}{SUFFIX}", (".safetensors",))
+    return authored.find("training", "heads/minilm-planner", (".safetensors",))

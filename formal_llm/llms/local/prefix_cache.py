@@ -4,10 +4,6 @@ What a decoder computes for a token depends only on the tokens before it, so the
 prompts with that prefix (Kwon et al. 2023, arXiv 2309.06180, share them by pages; Zheng et al. 2023, arXiv 2312.07104,
 by a radix tree). Here the prompts are sorted, so the longest known prefix of a new one is shared with one of its two
 neighbours.
-
-With gradients, unless graphs are kept (:mod:`~formal_llm.llms.local.kept_graphs`), nothing is kept between passes,
-since the keys and values belong to one graph. Then the trunk, the prefixes that at least two prompts share, is read
-first, and each prompt only from where it leaves the trunk. The gradient flows back through the trunk's keys and values.
 """
 
 from __future__ import annotations
@@ -15,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -229,92 +224,3 @@ def _enlarge_table(table: torch.Tensor, size: int, taken: int) -> torch.Tensor:
 def _compact_table(table: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
     table[: len(slots)] = table[slots.to(table.device)]
     return table
-
-
-# -- with gradients ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class SharedBeginnings:
-    """The prefixes that prompts share.
-
-    Attributes:
-        paths: the longest of them, sorted; each other one is a prefix of one of these.
-        of: for each prompt the path that contains its shared prefix; 0 if it shares nothing.
-        known: for each prompt the length of its shared prefix.
-    """
-
-    paths: tuple[Ids, ...]
-    of: tuple[int, ...]
-    known: tuple[int, ...]
-
-
-def shared_beginnings(prompts: Sequence[Ids]) -> SharedBeginnings:
-    """Find the prefix that each prompt shares with any other one, which is a neighbour in sorted order.
-
-    A prompt's last token never counts, since its logits are needed.
-
-    Args:
-        prompts: the tokens of distinct prompts, at least one each.
-    """
-    order = sorted(range(len(prompts)), key=lambda index: sortable(prompts[index]))
-    alike = [0, *(common(prompts[a], prompts[b]) for a, b in pairwise(order)), 0]
-    paths: list[Ids] = []
-    of, known = [0] * len(prompts), [0] * len(prompts)
-    for place, index in enumerate(order):
-        tokens = prompts[index]
-        known[index] = min(max(alike[place], alike[place + 1]), len(tokens) - 1)
-        path = tokens[: known[index]]
-        both = common(paths[-1], path) if paths else 0
-        if paths and both == len(paths[-1]):
-            paths[-1] = path  # continues the one before
-        elif both < len(path):
-            paths.append(path)
-        of[index] = max(len(paths) - 1, 0)
-    return SharedBeginnings(tuple(paths), tuple(of), tuple(known))
-
-
-class Trunk:
-    """Keys and values of tokens that were read with gradients, by slot."""
-
-    def __init__(self) -> None:
-        self._parts: list[list[tuple[torch.Tensor, torch.Tensor]]] = []  # by layer
-        self._tables: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._taken = 0
-
-    @property
-    def layers(self) -> int:
-        """The number of layers."""
-        return len(self._parts)
-
-    def add(self, layers: Layers) -> int:
-        """Add the keys and values ``[rows, heads, tokens, size]`` of each layer of a pass.
-
-        Returns:
-            The first slot; token ``t`` of row ``r`` has the slot ``first + r * tokens + t``.
-        """
-        first = self._taken
-        if not self._parts:
-            self._parts = [[] for _ in layers]
-        for parts, (keys, values) in zip(self._parts, layers, strict=True):
-            parts.append((keys.transpose(1, 2).flatten(0, 1), values.transpose(1, 2).flatten(0, 1)))
-        self._taken += layers[0][0].shape[0] * layers[0][0].shape[2]
-        self._tables = []
-        return first
-
-    def gather(self, layer: int, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return keys and values ``[rows, heads, tokens, size]`` at slots ``[rows, tokens]``."""
-        import torch
-
-        if not self._tables:
-            self._tables = [
-                (torch.cat([keys for keys, _ in parts]), torch.cat([values for _, values in parts]))
-                for parts in self._parts
-            ]
-        keys, values = self._tables[layer]
-        flat = slots.flatten().to(keys.device)
-
-        def at(table: torch.Tensor) -> torch.Tensor:
-            return table.index_select(0, flat).unflatten(0, slots.shape).transpose(1, 2)
-
-        return at(keys), at(values)

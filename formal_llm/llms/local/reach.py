@@ -1,23 +1,15 @@
-"""The maximum length of a prompt that is read in a packed row.
+"""Which prompts may be read in a packed row.
 
 In a packed row the mask alone determines what a token attends to. Layers that only see the last tokens (GPT-Neo,
-Mistral, Gemma 3) would see more there than otherwise, so a prompt must fit into the smallest window. Two things bound
-its length, each of which can only make it shorter:
-
-- the window that the config of the model declares, under any of the usual names;
-- a trial at the length itself, which compares two texts in a packed row and alone. It finds a window that the config
-  does not declare. Lengths double from trial to trial, up to the longest prompt that occurs.
-
-If a trial fails, every prompt is read by itself, which takes more time and does not change the answers.
+Mistral, Gemma 3) would see more there than otherwise, so a prompt must fit into the smallest window that the config of
+the model declares, under any of the usual names. Whether a model reads packed rows at all is tried when it is loaded.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from formal_llm.llms.local.answer_tree import AnswerTree
@@ -27,14 +19,9 @@ from formal_llm.llms.local.scorer import cache_argument
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedConfig, PreTrainedModel
 
     Passes: TypeAlias = Iterator[tuple[list[int], torch.Tensor]]
-    import torch
-    from transformers import PreTrainedConfig
-
-    #: Reads sorted texts in one packed row; returns for each the last hidden states of tokens not in earlier ones.
-    ReadsPacked: TypeAlias = Callable[[Sequence[Sequence[int]]], list[torch.Tensor]]
 
 #: Names of settings that bound how far back a layer sees: ``sliding_window``, ``window_size``, ``keep_window_size``,
 #: ``attention_chunk_size``, ``local_attention``, ``index_topk`` ...
@@ -43,12 +30,6 @@ _WINDOW = re.compile(
 )
 #: Similar names with other meanings: numbers of layers, heads, blocks, indices of layers.
 _OTHER = re.compile(r"^(num|use|max)_|(layers|heads|blocks|indexes|indices)$|pattern|kernel|probs|dropout|theta")
-#: The length of the first trial; for shorter prompts the trial of :mod:`~formal_llm.llms.local.reach` suffices.
-_FIRST = 16
-#: The maximum relative difference between the last hidden states of the two ways. Rounding in float32 is about 1e-6; a
-#: window that hides half of a text causes far more than 1e-2.
-_APART = 1e-4
-_APART_IN_HALF_PRECISION = 5e-2
 
 
 def declared_window(config: PreTrainedConfig) -> int | None:
@@ -79,94 +60,6 @@ def _list_numbers(value: object) -> Iterator[int]:
             yield from _list_numbers(one)
     elif isinstance(value, int) and not isinstance(value, bool) and value > 0:
         yield value
-
-
-class Reach:
-    """Decides which lengths of prompts may be packed.
-
-    Args:
-        model: an ``AutoModelForCausalLM``; a trial leaves it as it is.
-        packed: reads texts in one packed row, see :data:`ReadsPacked`.
-        trials: whether to try lengths; otherwise only the config counts.
-
-    Attributes:
-        window: the smallest window that the config declares; None if it declares none.
-    """
-
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        packed: Callable[[Sequence[Sequence[int]]], list[torch.Tensor]],
-        *,
-        trials: bool = True,
-    ) -> None:
-        self.window = declared_window(model.config)
-        self._model = model
-        self._packed = packed
-        self._trials = trials
-        self._tried = _FIRST
-        self._ended = False
-
-    def covers(self, length: int, longest: int | None = None) -> bool:
-        """Return whether a prompt of this length, including its answers, may be packed.
-
-        Args:
-            length: the number of tokens.
-            longest: the maximum number of tokens that the model reads, which bounds the trials.
-        """
-        if self.window is not None and length > self.window:
-            return False
-        while self._trials and length > self._tried and not self._ended:
-            # The steps do not depend on the first length, since a resumed run must pack as before.
-            size = min([2 * self._tried, *(most for most in (self.window, longest) if most and most >= length)])
-            self._ended = not self._has_same_states(size)
-            if self._ended:
-                self._tried = 0
-                warnings.warn(
-                    f"{type(self._model).__name__} reads each prompt by itself from now on, which takes more time and "
-                    f"changes no answer: in a trial with {size} tokens packed rows gave something else, as with a "
-                    "window that its config does not declare (packing='off' says so without a trial)",
-                    stacklevel=2,
-                )
-            else:
-                self._tried = size
-        return length <= self._tried or not self._trials
-
-    def _has_same_states(self, size: int) -> bool:
-        """Return whether two texts of this length give the same states in one packed row and alone."""
-        import torch
-
-        table = self._model.get_input_embeddings().weight
-        # The texts share one half and differ in the other. Each half repeats one token, so that what a window hides
-        # differs from what it shows. In the row the second branch follows the first one, so a model that counts places
-        # in the row instead of positions is detected as well.
-        half, (low, middle, high) = size // 2, sorted({token % len(table) for token in (7, 11, 13)})
-        texts = [[low] * half + [other] * (size - half) for other in (middle, high)]
-        read = torch.tensor(texts, device=table.device)
-        with _disable_dropout(self._model), torch.no_grad(), torch.autocast(table.device.type, enabled=False):
-            alone = self._model.base_model(
-                input_ids=read, attention_mask=torch.ones_like(read), use_cache=False
-            ).last_hidden_state
-            if not alone.isfinite().all():
-                return True  # its answers are no numbers in either case, which is reported elsewhere
-            apart = 0.0
-            for packed, plain in zip(self._packed(texts), alone, strict=True):
-                plain = plain[-len(packed) :].float()
-                off = (packed.float() - plain).norm(dim=-1) / plain.norm(dim=-1).clamp(min=1e-6)
-                apart = max(apart, float(off.nan_to_num(torch.inf).max()))
-        return apart <= (_APART if alone.dtype == torch.float32 else _APART_IN_HALF_PRECISION)
-
-
-@contextmanager
-def _disable_dropout(model: PreTrainedModel) -> Iterator[None]:
-    """Disable dropout within the block and restore each module, since a policy trains only some of them."""
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
 
 
 _NEEDED = ("attention_mask", "position_ids")
@@ -226,6 +119,8 @@ def _why_not_by_its_looks(model: PreTrainedModel) -> str:
     if model.base_model is model or head is None or width not in (None, getattr(head, "in_features", width)):
         return "its logits are not made of its last hidden states alone"
     kept = {type(layer) for layer in DynamicCache(config=model.config).layers}
+    if DynamicSlidingWindowLayer in kept and declared_window(model.config) is None:
+        return "it has windows that its config does not declare"
     others = sorted(kind.__name__ for kind in kept - {DynamicLayer, DynamicSlidingWindowLayer})
     return f"its layers keep something else than keys and values ({others[0]})" if others else ""
 

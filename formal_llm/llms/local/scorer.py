@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from formal_llm.errors import LLMError
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.rendering import Prompted, Renderer
 from formal_llm.llms.question import Question
-from formal_llm.llms.scoring import Reading, combine_scores, is_selected_at_once, readings
+from formal_llm.llms.scoring import Reading, is_selected_at_once, readings, weigh_options
 
 if TYPE_CHECKING:
     import torch
@@ -138,7 +138,7 @@ class PromptScorer(Scorer):
     """A model that scores the answers to rendered prompts: a text for each option, and the token that ends it.
 
     Attributes:
-        scoring: the modes of scoring and their weights (:mod:`formal_llm.llms.scoring`).
+        scoring: the mode of scoring (:mod:`formal_llm.llms.scoring`).
         tokens_read: the number of tokens that the model has read so far, without remembered ones, padding and
             trials.
     """
@@ -149,7 +149,7 @@ class PromptScorer(Scorer):
         self.renderer = renderer
         self.tokenizer = renderer.tokenizer
         self.batch_tokens = batch_tokens or fitting_tokens(model, 2_048)
-        self.scoring: Mapping[str, float] = {"number": 1.0}
+        self.scoring = "number"
         self.tokens_read = 0
         #: The values of earlier readings: the same question for an unknown task is part of many scores.
         self._known: OrderedDict[Hashable, torch.Tensor] = OrderedDict()
@@ -161,9 +161,9 @@ class PromptScorer(Scorer):
 
     def key(self, question: Question) -> Hashable:
         """Return the tokens of the prompt, and the answers that are scored."""
-        numbers = len(question.options) if not self.scoring.keys() - {"number", "rotated"} else None
+        numbers = len(question.options) if self.scoring == "number" else None
         answers = numbers or tuple(option.text for option in question.options)
-        task = question.task if "calibrated" in self.scoring else ""
+        task = question.task if self.scoring == "calibrated" else ""
         return self.renderer.tokens(question.messages), answers, task
 
     def weigh_selection(self, question: Question) -> list[float] | None:
@@ -171,22 +171,23 @@ class PromptScorer(Scorer):
         if not is_selected_at_once(question, self.scoring):
             return None
 
-        def report(reading: Reading) -> list[tuple[float, int]]:
+        def report(reading: Reading) -> list[float]:
             prompt = self.renderer.answered(reading.messages, reading.answers)
             key = prompt.tokens, reading.answers
             if key not in self._known:
                 self._known[key] = self.score([prompt])[0]
-            return list(zip(self._known[key].tolist(), map(len, prompt.tree.paths), strict=True))
+            logs: list[float] = self._known[key].tolist()
+            return logs
 
-        return combine_scores(question, self.scoring, report)
+        return weigh_options(question, self.scoring, report)
 
     def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
         import torch
 
-        parts = [[(weight, readings(one, mode)) for mode, weight in self.scoring.items()] for one in questions]
+        parts = [readings(one, self.scoring) for one in questions]
         asked: dict[Hashable, Prompted] = {}
         keys: dict[Reading, Hashable] = {}
-        for reading in (reading for ways in parts for _, way in ways for reading in way):
+        for reading in (reading for part in parts for reading in part):
             prompt = self.renderer.answered(reading.messages, reading.answers)
             keys[reading] = prompt.tokens, reading.answers
             asked.setdefault(keys[reading], prompt)
@@ -206,16 +207,13 @@ class PromptScorer(Scorer):
             found = []
             for reading in way:
                 logs = known[keys[reading]]
-                if reading.mean:
-                    paths = asked[keys[reading]].tree.paths
-                    logs = logs / torch.tensor([len(path) for path in paths], device=logs.device)
                 found.append(reading.weight * logs[torch.tensor(reading.of, device=logs.device)])
             return torch.log_softmax(torch.stack(found).sum(dim=0), dim=0)
 
-        scores = [torch.stack([weight * score(way) for weight, way in ways]).sum(dim=0) for ways in parts]
+        scores = [score(part) for part in parts]
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
-        return [torch.log_softmax(one, dim=0) for one in scores]
+        return scores
 
     @abstractmethod
     def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -65,10 +65,6 @@ class StepHead:
         scores = (top + np.log(np.exp(heated - top).sum(axis=0))) / self.heat
         scores += self.mean @ states.mean(axis=0) + self.bias
         return {**dict.fromkeys(self.neutral, 0.0), **dict(zip(self.steps, scores.tolist(), strict=True))}
-
-    def without_steps(self) -> StepHead:
-        """Return a head of the same width that knows no step."""
-        return replace(self, steps=(), neutral=(), outer=self.outer[:0], mean=self.mean[:0], bias=self.bias[:0])
 
     @property
     def arrays(self) -> dict[str, Floats]:

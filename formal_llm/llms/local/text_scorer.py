@@ -18,7 +18,7 @@ from formal_llm.llms.local.scorer import (
     checkpoints,
     tree_log_probabilities,
 )
-from formal_llm.llms.scoring import Scoring, named, weights
+from formal_llm.llms.scoring import known_mode
 
 if TYPE_CHECKING:
     import torch
@@ -130,7 +130,7 @@ class TextSettings(TypedDict, total=False):
     style: Literal["chat", "plain"] | None
     cue: str
     template_settings: Mapping[str, object] | None
-    scoring: Scoring
+    scoring: str
     cache_bytes: int
     row_tokens: int
     batch_tokens: int | None
@@ -144,14 +144,14 @@ def text_scorer(
     style: Literal["chat", "plain"] | None = None,
     cue: str = "Answer:",
     template_settings: Mapping[str, object] | None = None,
-    scoring: Scoring = "number",
+    scoring: str = "number",
     cache_bytes: int = 1 << 30,
     row_tokens: int = 256,
     batch_tokens: int | None = None,
     packing: Packing = "auto",
 ) -> CausalScorer | Seq2SeqScorer:
     """Create the scorer of a decoder or an encoder-decoder; for the settings see :class:`TextSettings`."""
-    ways = weights(scoring)
+    known_mode(scoring)
     check_vocabulary(model, tokenizer)
     two_parts = getattr(model.config, "is_encoder_decoder", False)
     chosen: Style = style or ("chat" if getattr(tokenizer, "chat_template", None) else "plain")
@@ -166,7 +166,7 @@ def text_scorer(
             model, renderer, cache_bytes=cache_bytes, row_tokens=row_tokens, batch_tokens=batch_tokens, packing=packing
         )
     )
-    scorer.scoring = ways
+    scorer.scoring = scoring
     return scorer
 
 
@@ -174,8 +174,8 @@ def answered_by(scorer: PromptScorer) -> dict[str, object]:
     """Return the settings that affect the answers of a model."""
     renderer = scorer.renderer
     settings: dict[str, object] = {"dtype": str(scorer.model.dtype), "style": renderer.style, "cue": renderer.cue}
-    if scorer.scoring != {"number": 1.0}:
-        settings["scoring"] = named(scorer.scoring)
+    if scorer.scoring != "number":
+        settings["scoring"] = scorer.scoring
     return {**settings, "template": renderer.template_settings} if renderer.template_settings else settings
 
 

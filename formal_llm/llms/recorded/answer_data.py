@@ -26,11 +26,10 @@ def answer_to_data(answer: Answer) -> dict[str, object]:
         # A model's own numbers may be of a type that JSON does not know, such as those of an array library.
         data["probabilities"] = {str(int(number)): float(p) for number, p in answer.probabilities.items()}
     ended = {} if answer.ended is None else {"ended": answer.ended}
-    mass = {} if answer.label_mass is None else {"label_mass": float(answer.label_mass)}
     stopped = {"stopped": answer.stopped} if answer.stopped else {}
     calls = {"calls": [list(call) for call in answer.calls]} if answer.calls else {}
     usage = usage_to_data(answer.usage)
-    return {**data, "text": answer.text, **ended, **mass, **stopped, **calls, "usage": usage}
+    return {**data, "text": answer.text, **ended, **stopped, **calls, "usage": usage}
 
 
 def answer_from_data(data: object) -> Answer:
@@ -45,14 +44,11 @@ def answer_from_data(data: object) -> Answer:
     ended = parts.get("ended")
     if not isinstance(ended, (str, NoneType)):
         raise ValueError("what ended the answer is no text")
-    mass = parts.get("label_mass")
-    if type(mass) not in (float, int, NoneType):
-        raise ValueError("the label mass of the answer is no number")
     stopped = parts.get("stopped", "")
     if not isinstance(stopped, str):
         raise ValueError("what stopped the answer is no text")
     likely, usage = _read_probabilities(parts.get("probabilities")), usage_from_data(parts.get("usage"))
-    return Answer(tuple(numbers), likely, text, usage, ended, mass, stopped, _read_calls(parts.get("calls", [])))
+    return Answer(tuple(numbers), likely, text, usage, ended, stopped, _read_calls(parts.get("calls", [])))
 
 
 def _read_calls(data: object) -> tuple[CallRequest, ...]:

@@ -1,7 +1,9 @@
 """A cache of answers: the same question to the same model is paid for once.
 
-Two questions are the same if their chats and options are; two models are the same if their ``identity`` (name and
-settings) is. So after a change of the wording, of the rules or of a setting, questions are asked again.
+Two questions are the same if all that the model reads is: the chat and the options, and the task and the outlook (with
+the descriptions of the steps) unless the model's ``reads`` leaves them out, as that of chat models does. Two models are
+the same if their ``identity`` (name and settings) is. So after a change of the wording, of the rules or of a setting,
+questions are asked again.
 """
 
 from __future__ import annotations
@@ -55,8 +57,7 @@ class CachedLLM(WrapperLLM):
         llm: the wrapped LLM: a provider string, a function or an object.
         path: the file, which is created if it does not exist.
         name: distinguishes this LLM from others in the file; required if it has no ``identity`` of its own, such as a
-            function. It should change whenever the answers would. Do not cache an LLM that uses more than the chat and
-            the options (the task, the outlook).
+            function. It should change whenever the answers would.
 
     Raises:
         ValueError: the LLM has no ``identity`` and no name.
@@ -201,7 +202,12 @@ class CachedLLM(WrapperLLM):
     # -- entries ------------------------------------------------------------------------------------------------
 
     def _make_key(self, question: Question) -> str:
-        text = json.dumps([self.identity, question.content], sort_keys=True, separators=(",", ":"))
+        data: list[object] = [self.identity, question.content]
+        if "task" in self.reads:
+            data.append(question.task)
+        if "outlook" in self.reads:
+            data.append(repr(question.outlook))  # of dataclasses: all that is in it
+        text = json.dumps(data, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _find_answer(self, key: str, question: Question) -> Answer | None:

@@ -162,6 +162,8 @@ class ReplayLLM:
     def __repr__(self) -> str:
         return f"<ReplayLLM {self.name}>"
 
+    reads = frozenset({"chat"})
+
     @property
     def identity(self) -> dict[str, object]:
         """The contents of the transcript, which determine the answers, whatever its name is."""

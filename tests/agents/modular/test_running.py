@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Limits, constraint
@@ -39,6 +39,7 @@ from formal_llm.llms.objects import ObjectFunction
 from formal_llm.llms.schemas import check_schema, problem_in
 from formal_llm.tools import tool
 from tests.agents.modular.doubles import CALLS, RHINE, TOKEN, Free, Held, Token, letters, plain, rhine
+from tests.strategies import examples
 
 NAMES = ["a", "b", "c", "respond"]
 #: Rules, and the same as a regular expression over the first letters of the tools.
@@ -222,7 +223,7 @@ def test_a_tool_that_fails_is_told_and_counts() -> None:
 # -- journals ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(seed=st.integers(0, 10**9), cut=st.floats(0, 1))
 def test_a_run_goes_on_wherever_it_was_killed(tmp_path_factory: pytest.TempPathFactory, seed: int, cut: float) -> None:
     file = tmp_path_factory.mktemp("run") / "run.jsonl"

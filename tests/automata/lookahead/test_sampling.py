@@ -7,12 +7,13 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, TaskPack, constraint
 from formal_llm.errors import InfiniteLanguage, Undecided
 from tests import oracles, strategies
+from tests.strategies import examples
 
 LENGTH = 4
 
@@ -51,13 +52,13 @@ def derivations_of(cfg: CFG, up_to: int) -> int | None:
     return found
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(strategies.limited_grammars())
 def test_words_up_to_a_length(cfg: CFG) -> None:
     assert Lookahead(cfg).count(max_length=LENGTH) == len(words_of(cfg, LENGTH))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(strategies.limited_grammars())
 def test_derivations_up_to_a_length(cfg: CFG) -> None:
     expected = derivations_of(cfg, LENGTH)
@@ -69,7 +70,7 @@ def test_derivations_up_to_a_length(cfg: CFG) -> None:
     assert expected is None or count == expected
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(strategies.limited_grammars())
 def test_without_a_bound_it_counts_what_is_finite_and_says_what_is_not(cfg: CFG) -> None:
     try:
@@ -92,7 +93,7 @@ def test_without_a_bound_it_counts_what_is_finite_and_says_what_is_not(cfg: CFG)
         assert count >= len(found)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(strategies.limited_automata())
 def test_hand_written_automata(source: tuple[PDA, Limits]) -> None:
     pda, limits = source
@@ -107,7 +108,7 @@ def test_hand_written_automata(source: tuple[PDA, Limits]) -> None:
     assert count == found
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(strategies.limited_grammars(), strategies.choices)
 def test_from_any_configuration(cfg: CFG, picks: list[int]) -> None:
     lookahead = Lookahead(cfg)
@@ -249,7 +250,7 @@ def test_samples_of_derivations_weigh_a_word_by_its_derivations() -> None:
     assert 1_850 < drawn["a",] < 2_150
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(strategies.limited_grammars(), st.integers(0, 99))
 def test_samples_are_words_within_the_limits(cfg: CFG, seed: int) -> None:
     word = Lookahead(cfg).sample(random.Random(seed), max_length=LENGTH)

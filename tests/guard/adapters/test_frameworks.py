@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import agents
-import anthropic
-import openai
 import pydantic_ai
 import pytest
 from agents.testing import ScriptedModel, assistant_message, function_call
@@ -32,16 +30,13 @@ from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
 from formal_llm.guard import Guard, GuardedRun, GuardRules
-from formal_llm.guard.adapters.anthropic import MessagesLoop
 from formal_llm.guard.adapters.langchain import GuardMiddleware
-from formal_llm.guard.adapters.openai import ChatLoop, ResponsesLoop
 from formal_llm.guard.adapters.openai_agents import GuardedAgents
 from formal_llm.guard.adapters.pydantic_ai import GuardCapability
 from formal_llm.guard.hooks.hook import answer_event
 from formal_llm.guard.mcp.proxy import McpProxy
 from formal_llm.guard.mcp.servers import McpServer
 from formal_llm.guard.mcp.upstreams import Upstream
-from tests.guard.adapters.scripted_server import serving
 from tests.guard.adapters.shop import Record
 from tests.guard.adapters.test_langchain import Script as LangChainScript
 
@@ -411,131 +406,6 @@ class OpenAIAgents(Framework):
         self.play([PAY], "done")
 
 
-class Loop(Framework):
-    """A loop around a client of a provider, which speaks to a server on this machine."""
-
-    tools: ClassVar[Any]
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.loop = self.make_loop(GuardedRun(self.guard, audit=self.record))
-
-    def make_loop(self, run: GuardedRun) -> Any:
-        raise NotImplementedError
-
-    def ask(self, loop: Any, url: str, messages: list[Any], *, stream: bool) -> tuple[list[Any], Any]:
-        """Ask the model; gives the messages to add, and the answer."""
-        raise NotImplementedError
-
-    def play(self, *steps: Step, loop: Any = None, functions: Any = None, stream: bool = False, once: bool = True,
-             awaited: bool = False) -> None:  # fmt: skip
-        loop = loop or self.loop
-        with serving(*steps, once=once) as server:
-            messages: list[Any] = [loop.user("pay order 7")]
-            while server.steps:
-                added, answer = self.ask(loop, server.url, messages, stream=stream)
-                turn = loop.turn(answer)
-                functions = functions or {"pay": self.pay}
-                made = asyncio.run(self.cancelled(turn.arun(functions))) if awaited else turn.run(functions)
-                messages += [*added, *(made or ())]
-
-    def shared_id(self) -> None:
-        """The server numbers the calls of each answer from 0."""
-        self.play([PAY], [PAY], "done", once=True)
-
-    def streaming(self) -> None:
-        self.play([PAY, PAY], [PAY], "done", stream=True)
-
-    def hand_over(self) -> None:
-        """The loop is the run, whichever model is asked."""
-        self.play([PAY], "done")
-        self.play([PAY], "done")
-
-    def sub_agent(self) -> None:
-        """The inner loop is given the run of the outer one."""
-
-        def delegate(**given: Any) -> str:
-            self.play([PAY, PAY], "inner done", loop=self.make_loop(self.loop.run))
-            return "done"
-
-        functions = {"pay": self.pay, "delegate": delegate}
-        self.play([("delegate", {})], [PAY], "done", functions=functions)
-
-    def rename(self) -> None:
-        self.play([PAY, PAY], "done", functions={"pay": lambda order: self.pay(order)})
-
-    def cancel(self) -> None:
-        self.waits = True
-        self.play([PAY], functions={"pay": self.apay}, awaited=True)
-        self.play([PAY], "done")
-
-    def resume(self) -> None:
-        self.play([PAY], "done")
-        guard = self.make_guard()
-        state = guard.resume(json.dumps(self.loop.run.state.snapshot()))
-        self.loop = self.make_loop(GuardedRun(guard, state=state, audit=self.record))
-        self.play([PAY], "done")
-
-
-class OpenAIResponses(Loop):
-    name = "openai"
-    tools: ClassVar[Any] = [
-        {"type": "function", "name": name, "parameters": {"type": "object"}} for name in ("pay", "delegate")
-    ]
-
-    def make_loop(self, run: GuardedRun) -> Any:
-        return ResponsesLoop(run, self.tools)
-
-    def ask(self, loop: Any, url: str, messages: list[Any], *, stream: bool) -> tuple[list[Any], Any]:
-        request: Any = {"model": "m", "input": messages, "tools": self.tools, "tool_choice": loop.tool_choice()}
-        with openai.OpenAI(api_key="-", base_url=url, max_retries=0) as client:
-            if stream:
-                with client.responses.stream(**request) as streamed:
-                    answer = streamed.get_final_response()
-            else:
-                answer = client.responses.create(**request)
-        return list(answer.output), answer
-
-
-class OpenAIChat(Loop):
-    name = "openai"
-    tools: ClassVar[Any] = [
-        {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
-        for name in ("pay", "delegate")
-    ]
-
-    def make_loop(self, run: GuardedRun) -> Any:
-        return ChatLoop(run, self.tools)
-
-    def ask(self, loop: Any, url: str, messages: list[Any], *, stream: bool) -> tuple[list[Any], Any]:
-        request: Any = {"model": "m", "messages": messages, "tools": self.tools, "tool_choice": loop.tool_choice()}
-        with openai.OpenAI(api_key="-", base_url=url, max_retries=0) as client:
-            if stream:
-                with client.chat.completions.stream(**request) as streamed:
-                    answer: Any = streamed.get_final_completion()
-            else:
-                answer = client.chat.completions.create(**request)
-        return [answer.choices[0].message], answer
-
-
-class Anthropic(Loop):
-    name = "anthropic"
-    tools: ClassVar[Any] = [{"name": name, "input_schema": {"type": "object"}} for name in ("pay", "delegate")]
-
-    def make_loop(self, run: GuardedRun) -> Any:
-        return MessagesLoop(run)
-
-    def ask(self, loop: Any, url: str, messages: list[Any], *, stream: bool) -> tuple[list[Any], Any]:
-        request: Any = {"model": "m", "max_tokens": 100, "messages": messages, "tools": self.tools}
-        with anthropic.Anthropic(api_key="-", base_url=url, max_retries=0) as client:
-            if stream:
-                with client.messages.stream(**request) as streamed:
-                    answer = streamed.get_final_message()
-            else:
-                answer = client.messages.create(**request)
-        return [{"role": "assistant", "content": answer.content}], answer
-
-
 class MCP(Framework):
     """A guard before a server, and clients before it, in this process; test_serving.py has the real transports."""
 
@@ -673,7 +543,7 @@ class Hooks(Framework):
         assert not self.call("2")
 
 
-FRAMEWORKS = (PydanticAI, LangChain, OpenAIAgents, OpenAIResponses, OpenAIChat, Anthropic, MCP, Hooks)
+FRAMEWORKS = (PydanticAI, LangChain, OpenAIAgents, MCP, Hooks)
 
 
 def method_of(framework: type[Framework], row: str) -> Callable[[Any], None] | None:
@@ -695,20 +565,6 @@ def test_one_payment_is_let_through(framework: type[Framework], row: str, tmp_pa
     assert method is not None
     method(made)
     made.expect()
-
-
-def test_the_page_says_what_is_tested() -> None:
-    page = Path(__file__).parents[3] / "docs" / "howto" / "guard.md"
-    rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in page.read_text().splitlines()
-            if line.startswith("|")]  # fmt: skip
-    head = next(row for row in rows if "PydanticAI" in row)
-    table = {
-        row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in rows if row[0] in ROWS and len(row) == len(head)
-    }
-    assert tuple(table) == ROWS
-    for framework in FRAMEWORKS:
-        for row in ROWS:
-            assert (table[row][framework.name] != "—") == (method_of(framework, row) is not None), (framework, row)
 
 
 def test_a_graph_that_crashed_in_a_tool_runs_it_again_and_counts_it_once(tmp_path: Path) -> None:

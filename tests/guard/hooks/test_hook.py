@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from formal_llm.errors import NotationError
 from formal_llm.guard import Decision, Guard, GuardRules
 from formal_llm.guard.audit import read_log
 from formal_llm.guard.hooks.hook import (
     HookAnswer,
-    HookMemory,
     InvalidHookInput,
     answer_call,
     answer_event,
     answer_hook,
     find_session_file,
+    load_guard,
     read_input,
     refuse_stop,
     show_message,
 )
-from tests.strategies import examples
 
 RULES = """
 read: Read
@@ -53,10 +45,9 @@ GUARD = Guard(GuardRules.from_string(RULES))
 class Agent:
     """A coding agent as its hooks see it."""
 
-    def __init__(self, folder: Path, guard: Guard = GUARD, memory: HookMemory | None = None, key: bytes = b"") -> None:
+    def __init__(self, folder: Path, guard: Guard = GUARD, key: bytes = b"") -> None:
         self.folder = folder
         self.guard = guard
-        self.memory = memory
         self.key = key
         self.calls = 0
 
@@ -67,7 +58,7 @@ class Agent:
     def send(self, event: str, **fields: Any) -> HookAnswer:
         row = {"session_id": "../s/1", "hook_event_name": event, "cwd": "/", "transcript_path": "/t", **fields}
         data = json.dumps(row).encode()
-        return answer_event(data, lambda: self.guard, self.folder, key=self.key, memory=self.memory)
+        return answer_event(data, lambda: self.guard, self.folder, key=self.key)
 
     def before(self, tool: str, id_: str | None = None, **given: Any) -> str:
         self.calls += 1
@@ -126,7 +117,7 @@ def test_a_person_is_asked_where_nothing_is_known(tmp_path: Path) -> None:
     path = tmp_path / "rules.guard"
     for text, unsure in ((RULES, "ask"), (f"%unsure allow\n{RULES}", "allow"), (f"%unsure block\n{RULES}", "block")):
         path.write_text(text)
-        assert HookMemory().get_guard(path, "some").unsure == unsure
+        assert load_guard(path, "some").unsure == unsure
 
 
 def test_a_person_is_asked(tmp_path: Path) -> None:
@@ -167,11 +158,10 @@ def test_another_call_with_the_id_of_an_allowed_one_is_judged(tmp_path: Path) ->
     assert [row["event"].get("call") for row in agent.rows()[-2:]] == ["Bash", None]
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_a_session_whose_log_is_gone_is_not_judged(tmp_path: Path, kept: bool) -> None:
-    agent = Agent(tmp_path, memory=HookMemory() if kept else None)
+def test_a_session_whose_log_is_gone_is_not_judged(tmp_path: Path) -> None:
+    agent = Agent(tmp_path)
     assert agent.before("Bash", command="touch") == "passes"
-    for content in (None, b"") if kept else (None, b"", agent.path.read_bytes()[:100]):
+    for content in (None, b"", agent.path.read_bytes()[:100]):
         agent.path.unlink()
         if content is not None:
             agent.path.write_bytes(content)
@@ -180,16 +170,6 @@ def test_a_session_whose_log_is_gone_is_not_judged(tmp_path: Path, kept: bool) -
         assert "the record of this session was changed" in agent.send("Stop").err
     other = Agent(tmp_path / "other")
     assert other.before("Bash", command="touch") == "passes"
-
-
-def test_lines_that_are_taken_away_are_missed_by_the_process_that_wrote_them(tmp_path: Path) -> None:
-    agent = Agent(tmp_path, memory=HookMemory())
-    agent.before("Read")
-    before = agent.path.read_bytes()
-    agent.before("Bash", command="touch")
-    agent.path.write_bytes(before)
-    for _ in range(2):
-        assert "lines at its end are missing" in agent.send("Stop").err
 
 
 def test_a_list_of_sessions_that_was_changed_is_not_believed(tmp_path: Path) -> None:
@@ -214,9 +194,8 @@ def test_a_session_that_was_cut_off_when_it_began_begins_again(tmp_path: Path) -
     assert agent.before("Read") == "deny"
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_new_rules_count_what_happened_and_need_a_person(tmp_path: Path, kept: bool) -> None:
-    agent = Agent(tmp_path, memory=HookMemory() if kept else None)
+def test_new_rules_count_what_happened_and_need_a_person(tmp_path: Path) -> None:
+    agent = Agent(tmp_path)
     assert agent.before("Bash", command="touch") == "passes"
     agent.guard = Guard(GuardRules.from_string(RULES.replace("at most 1", "at most 2")))
     assert agent.before("Bash", "a", command="touch") == "ask"
@@ -260,128 +239,17 @@ def test_a_signed_session_goes_on_with_its_key_alone(tmp_path: Path) -> None:
     assert agent.before("Read") == "deny"
 
 
-def test_a_signed_session_stays_signed_in_a_process_with_memory(tmp_path: Path) -> None:
-    agent = Agent(tmp_path, memory=HookMemory(), key=b"0123456789abcdef")
-    assert agent.before("Read") == "passes"
-    agent.key = b""
-    assert agent.before("Read") == "deny"
-    agent.key = b"0123456789abcdef"
-    assert agent.before("Read") == "passes"
-    assert len(agent.rows()) == 2
-
-
 def test_hooks_with_different_rules_do_not_share_a_session(tmp_path: Path) -> None:
-    memory = HookMemory()
     row = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "pay", "tool_input": {}}
     for name, most in (("a", 1), ("b", 2)):
         (tmp_path / name).write_text(f"pay: pay\nrule r: at most {most} pay\n")
     (tmp_path / "c").symlink_to("a")
     given = [(name, f"{number}") for number, name in enumerate("ababac")]
     found = [
-        answer_hook([name], (str(tmp_path), "state"), json.dumps({**row, "tool_use_id": id_}).encode(), memory).out
+        answer_hook([name], (str(tmp_path), "state"), json.dumps({**row, "tool_use_id": id_}).encode()).out
         for name, id_ in given
     ]
     assert ["deny" in out for out in found] == [False, False, True, False, True, True]
-
-
-def test_a_guard_is_built_anew_when_a_file_of_its_rules_changes(tmp_path: Path) -> None:
-    contents = {
-        "rules.guard": 'pay: pay\n%import "more.guard"\nrule g: file "order.cfg"\n',
-        "more.guard": "rule r: at most 2 pay\n",
-        "order.cfg": "S -> pay pay | pay\n",
-    }
-    for name, text in contents.items():
-        (tmp_path / name).write_text(text)
-        os.utime(tmp_path / name, (1, 1))
-    memory = HookMemory()
-    first = memory.get_guard(tmp_path / "rules.guard", "some")
-    assert memory.get_guard(tmp_path / "rules.guard", "some") is first
-    assert memory.get_guard(tmp_path / "rules.guard", "whatever") is not first
-    for name, text in contents.items():
-        (tmp_path / name).write_text(text + " \n")
-        os.utime(tmp_path / name, (1, 1))
-        second = memory.get_guard(tmp_path / "rules.guard", "some")
-        assert second is not first
-        assert memory.get_guard(tmp_path / "rules.guard", "some") is second
-        first = second
-    (tmp_path / "more.guard").unlink()
-    with pytest.raises(NotationError, match=r"more\.guard"):
-        memory.get_guard(tmp_path / "rules.guard", "some")
-
-
-def test_rules_that_may_have_changed_while_they_were_read_are_read_again(tmp_path: Path) -> None:
-    path = tmp_path / "rules.guard"
-    path.write_text("pay: pay\nrule r: at most 2 pay\n")
-    later = time.time() + 1_000
-    os.utime(path, (later, later))
-    memory = HookMemory()
-    assert memory.get_guard(path, "some") is not memory.get_guard(path, "some")
-
-
-MORE_RULES = """
-read: Read with file = file
-edit: Edit with file = file
-push: Bash[runs(commands, "touch")]
-known: Bash.result[ok]
-again: Edit[not read(file)]
-go: user[text contains "go"]
-rule one for each file: read before edit
-rule two for each file: at most 2 edit since known
-rule three: go before push
-rule four ask: never again
-rule five: known after each edit
-"""
-GUARDS = [GUARD, Guard(GuardRules.from_string(MORE_RULES)), Guard(GuardRules.from_string(MORE_RULES.replace("2", "1")))]
-CALLS = st.tuples(
-    st.sampled_from(["PreToolUse", "PreToolUse", "PostToolUse", "PostToolUseFailure"]),
-    st.sampled_from(["Read", "Edit", "Bash", "Deploy"]),
-    st.sampled_from(["1", "2", "3", ""]),
-    st.sampled_from([{}, {"file": "a"}, {"file": "b"}, {"command": "touch"}, {"command": "pytest; $X"}]),
-)
-OTHERS = st.one_of(
-    st.tuples(st.just("UserPromptSubmit"), st.sampled_from(["go", "stop"])),
-    st.tuples(st.just("Stop"), st.booleans()),
-    st.tuples(st.sampled_from(["restart", "other process", "torn line"])),
-    st.tuples(st.just("rules"), st.integers(0, 2)),
-)
-STEPS = st.tuples(CALLS, OTHERS, CALLS)
-
-
-@examples(40)
-@given(st.integers(0, 2), st.lists(STEPS, min_size=1, max_size=6))
-def test_a_process_with_memory_answers_as_those_without(first: int, steps: list[Any]) -> None:
-    """Also where it is killed between an event and the next, and where another process answers some events."""
-    with tempfile.TemporaryDirectory() as name:
-        plain, kept = Agent(Path(name, "plain"), GUARDS[first]), Agent(Path(name, "kept"), GUARDS[first], HookMemory())
-        killed = False
-        for kind, *rest in chain.from_iterable(steps):
-            if kind == "rules":
-                plain.guard = kept.guard = GUARDS[rest[0]]
-            elif kind == "restart":
-                kept.memory = HookMemory()
-            elif kind == "torn line" and kept.path.exists():  # it was killed while it wrote a line
-                with kept.path.open("ab") as file:
-                    file.write(b'{"at":"2026')
-                killed = True
-            elif kind == "other process":
-                memory, kept.memory = kept.memory, None
-                row = {"tool_name": "Read", "tool_input": {"file": "a"}, "tool_use_id": "9"}
-                assert kept.send("PreToolUse", **row) == plain.send("PreToolUse", **row)
-                kept.memory = memory
-            elif kind == "Stop":
-                row = {"stop_hook_active": rest[0], "last_assistant_message": "done"}
-                assert kept.send(kind, **row) == plain.send(kind, **row)
-            elif kind == "UserPromptSubmit":
-                assert kept.send(kind, prompt=rest[0]) == plain.send(kind, prompt=rest[0])
-            elif kind != "torn line":
-                tool, id_, given = rest
-                row = {"tool_name": tool, "tool_input": given, "tool_use_id": id_, "tool_response": "x", "error": "y"}
-                assert kept.send(kind, **row) == plain.send(kind, **row)
-        if plain.path.exists():
-            shapes = [[{**row, "at": "", "before": "", "hash": "", "torn": "", "event": {**(row["event"] or {}), "at": ""}}
-                       for row in agent.rows()] for agent in (plain, kept)]  # fmt: skip
-            assert shapes[0] == shapes[1]
-        assert killed or not kept.path.exists() or read_log(kept.path).torn == ""
 
 
 def test_an_agent_that_does_nothing_is_not_held_for_ever(tmp_path: Path) -> None:
@@ -527,7 +395,7 @@ def test_from_the_command_line(tmp_path: Path) -> None:
         "tool_input": {},
         "tool_use_id": "1",
     }
-    command = [sys.executable, "-m", "formal_llm", "guard", "--hook", "--alone", str(tmp_path / "rules.guard")]
+    command = [sys.executable, "-m", "formal_llm", "guard", "--hook", str(tmp_path / "rules.guard")]
     told = subprocess.run(
         [*command, "--state", str(tmp_path / "state")], input=json.dumps(row).encode(), capture_output=True, timeout=60
     )

@@ -13,8 +13,6 @@ from formal_llm.guard import Call, Guard, GuardRules, Result
 from formal_llm.guard.rules.labels import Labeller
 from formal_llm.guard.rules.possible_events import find_possible_events, find_possible_results
 from formal_llm.guard.rules.reading import read_rules
-from tests.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
-from tests.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
 from tests.strategies import examples
 
 

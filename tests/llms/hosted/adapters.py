@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+import pytest
+
 from formal_llm.llms.hosted.adapter import HostedLLM
 from formal_llm.llms.usage import TokenUsage
 from tests.llms.hosted.protocols import FROM_CACHE, INPUT_TOKENS, INTO_CACHE, OUTPUT_TOKENS
@@ -85,14 +87,10 @@ ADAPTERS = [
         "llamacpp", "llamacpp", "LlamaCppLLM", "/v1/chat/completions", "LLAMACPP_API_KEY", "LLAMACPP_BASE_URL", "/v1"
     ),
     Adapter("ollama", "ollama", "OllamaLLM", "/api/chat", "OLLAMA_API_KEY", "OLLAMA_HOST", caches=(0, 0)),
-    Adapter(
-        "systemone", "systemone", "SystemOneLLM", "/v1/systemone", "SYSTEMONE_API_KEY", "SYSTEMONE_BASE_URL",
-        writes=False, caches=(0, 0),
-    ),
-    Adapter(
-        "sglang", "sglang", "SGLangLLM", "/v1/decisions", "SGLANG_API_KEY", "SGLANG_BASE_URL", writes=False,
-        caches=(0, 0),
-    ),
 ]  # fmt: skip
+#: One of each SDK: what is handled in shared code is tested with these.
+OF_EACH_SDK = [adapter for adapter in ADAPTERS if adapter.name in ("openai-chat", "anthropic-schema")]
+#: For what each adapter has code of its own for.
+each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=str, indirect=True)
 #: The adapters by their names.
 BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}

@@ -9,7 +9,7 @@ import pytest
 
 from formal_llm.llms.hosted import pace
 from formal_llm.llms.question import Message, Question
-from tests.llms.hosted.adapters import ADAPTERS, Adapter
+from tests.llms.hosted.adapters import ADAPTERS, OF_EACH_SDK, Adapter
 from tests.llms.hosted.protocol_server import ProtocolServer
 
 
@@ -55,18 +55,21 @@ def made(running_server: ProtocolServer, loop: asyncio.Runner) -> Iterator[Calla
         llm.client.close()
 
 
-@pytest.fixture(params=ADAPTERS, ids=str)
+@pytest.fixture(params=OF_EACH_SDK, ids=str)
 def adapter(request: pytest.FixtureRequest) -> Adapter:
-    """Each adapter in turn."""
+    """An adapter of each SDK in turn; see :data:`~tests.llms.hosted.adapters.each_adapter` for all."""
     return request.param
 
 
-@pytest.fixture(params=["waiting", "awaited"])
-def choose(request: pytest.FixtureRequest, loop: asyncio.Runner) -> Callable[[Any, Question], Any]:
-    """A function that asks an LLM a question, in each of the two ways in turn."""
-    if request.param == "waiting":
-        return lambda llm, question: llm.choose(question)
-    return lambda llm, question: loop.run(llm.achoose(question))
+@pytest.fixture
+def choose(loop: asyncio.Runner) -> Callable[[Any, Question], Any]:
+    """A function that asks an LLM a question: one half of the adapters awaited, the others in waiting."""
+
+    def ask(llm: Any, question: Question) -> Any:
+        awaited = type(llm).__name__ in ("AnthropicLLM", "LlamaCppLLM", "OllamaLLM")
+        return loop.run(llm.achoose(question)) if awaited else llm.choose(question)
+
+    return ask
 
 
 @pytest.fixture

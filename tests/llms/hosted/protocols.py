@@ -27,8 +27,6 @@ def error(path: str, message: str) -> Body:
     """An error, as the server behind a path says it."""
     if path in ("/api/chat", "/api/generate"):
         return {"error": message}
-    if path == "/v1/systemone":
-        return {"detail": message}
     return {"type": "error", "error": {"type": "some_error", "message": message}}
 
 
@@ -63,9 +61,7 @@ def _written(behaviour: Behaviour, body: Body) -> str:
 
 
 def openai_decisions(behaviour: Behaviour, body: Body) -> Body:
-    """OpenAI's decisions, or those of SGLang, which has other names and no predicates."""
-    if "input" in body and "id" in body["questions"][0]:
-        return sglang_decisions(behaviour, body)
+    """OpenAI's decisions."""
     answers: list[Body] = []
     for question in body["questions"]:
         name = question["name"]
@@ -88,26 +84,6 @@ def openai_decisions(behaviour: Behaviour, body: Body) -> Body:
         "output_tokens_details": {"reasoning_tokens": 0},
     }
     return {"model": "test-model", "answers": answers, "usage": usage}
-
-
-def sglang_decisions(behaviour: Behaviour, body: Body) -> Body:
-    """SGLang's decisions: one choice for a question, or yes or no for each option of a question with several."""
-    answers: list[Body] = []
-    for question in body["questions"]:
-        name = question["id"]
-        values = [option["name"] for option in question["options"]]
-        if behaviour.stop == "refusal":
-            answers.append({"type": "refusal", "id": name})
-            continue
-        if values == ["yes", "no"]:
-            yes = _likely(behaviour, int(name))
-            shares = {"yes": yes, "no": 1 - yes}
-        else:
-            shares = {value: _share(behaviour, int(value), len(values)) for value in values}
-        choice = str(behaviour.numbers[0])
-        answers.append({"type": "choice", "id": name, "choice": choice, "probabilities": shares, "label_mass": 0.9})
-    usage = {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS}
-    return {"answers": answers, "usage": usage}
 
 
 def anthropic_messages(behaviour: Behaviour, body: Body) -> Body:
@@ -253,20 +229,6 @@ def _anthropic_events(response: Body) -> str:
     return "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
 
 
-def systemone(behaviour: Behaviour, body: Body) -> Body:
-    """System One."""
-    answers: Body = {}
-    for name, question in body["questions"].items():
-        if question["type"] == "noul":
-            answers[name] = {"type": "noul", "noul": _likely(behaviour, int(name))}
-        else:
-            shares = {value: _share(behaviour, int(value), len(question["criteria"])) for value in question["criteria"]}
-            choice = str(behaviour.numbers[0])
-            answers[name] = {"type": "choice", "choice": choice, "confidence": 0.7, "probabilities": shares}
-    usage = {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS}
-    return {"model": "test-model", "answers": answers, "usage": usage}
-
-
 def _share(behaviour: Behaviour, number: int, count: int) -> Any:
     """The probability of an option among ``count``: 0.7 for the chosen one, if the behaviour has nothing else."""
     if behaviour.probabilities is not None:
@@ -288,7 +250,6 @@ PATHS: dict[str, Callable[[Any, Body], Body]] = {
     "/v1/messages": anthropic_messages,
     "/api/chat": ollama_chat,
     "/api/generate": ollama_generate,
-    "/v1/systemone": systemone,
     "/v1/completions": completions,
     "/completion": llamacpp,
     "/tokenize": nothing,

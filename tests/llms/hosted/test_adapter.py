@@ -10,9 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,18 +19,14 @@ import pytest
 
 from formal_llm import CFG, Planner
 from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
-from formal_llm.llms.hosted.adapter import Lanes
 from formal_llm.llms.llm import AsyncLLM, ask
 from formal_llm.llms.question import Question
 from tests.llms.hosted import protocol_server as ps
-from tests.llms.hosted.adapters import ADAPTERS, Adapter
+from tests.llms.hosted.adapters import ADAPTERS, Adapter, each_adapter
 
 MakeQuestion = Callable[..., Question]
 Choose = Callable[[Any, Question], Any]
 Made = Callable[..., Any]
-
-# One of each SDK, and one without typed responses.
-OF_EACH_SDK = [adapter for adapter in ADAPTERS if adapter.name in ("openai-chat", "anthropic-schema", "ollama")]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +50,6 @@ def test_a_passing_failure_is_retried_by_the_sdk(
     assert len(server.bodies) == 2
 
 
-@pytest.mark.parametrize("adapter", OF_EACH_SDK, ids=str)
 def test_a_server_that_says_how_long_to_wait(
     adapter: Adapter,
     made: Made,
@@ -66,9 +59,9 @@ def test_a_server_that_says_how_long_to_wait(
 ) -> None:
     waited: list[float] = []
     monkeypatch.setattr(time, "sleep", waited.append)
-    server.script = [ps.Behaviour(status=429, headers={"retry-after": "17"}), ps.ok(2)]
+    server.script = [ps.Behaviour(status=429, headers={"retry-after": "0.3"}), ps.ok(2)]
     made(adapter, max_retries=1).choose(make_question())
-    assert 17 in waited
+    assert 0.3 in waited
 
 
 def test_retries_are_bounded(
@@ -122,6 +115,7 @@ def test_a_lasting_failure_is_a_provider_error(
     assert len(server.bodies) == 1
 
 
+@each_adapter
 def test_json_of_another_kind(
     adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
 ) -> None:
@@ -130,15 +124,6 @@ def test_json_of_another_kind(
             server.script = [ps.Behaviour(page=page)]
             with pytest.raises(ProviderError, match=f"cannot be read.*{adapter.url}"):
                 choose(made(adapter), make_question(several=several))
-
-
-def test_a_failure_of_the_provider_is_not_asked_again(
-    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.failing(500), ps.ok(1)]
-    with pytest.raises(ProviderError):
-        ask(made(adapter), make_question(), tries=3)
-    assert len(server.bodies) == 1
 
 
 @pytest.mark.parametrize("page", [ps.HTML, ps.BROKEN_JSON, ps.NO_UNICODE], ids=["html", "cut json", "no unicode"])
@@ -156,7 +141,6 @@ def test_a_page_that_is_no_answer_is_asked_for_again(
     assert len(server.bodies) == 5
 
 
-@pytest.mark.parametrize("adapter", OF_EACH_SDK, ids=str)
 def test_a_flood(adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion) -> None:
     garbage = b"garbage " * 6_250_000
     server.script = [ps.Behaviour(page=garbage), ps.Behaviour(page=garbage, headers=ps.HTML.headers)]
@@ -169,16 +153,6 @@ def test_a_flood(adapter: Adapter, made: Made, server: ps.ProtocolServer, make_q
         made(adapter, timeout=30, max_bytes=100_000_000).choose(make_question())
     assert said.value.transcript == (("Which one?", "x" * 1000 + "..."),)
     assert len(server.bodies) == 3
-
-
-@pytest.mark.parametrize("adapter", OF_EACH_SDK[:2], ids=str)
-def test_an_answer_in_drips(
-    adapter: Adapter, choose: Choose, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    # The timeout is for each wait, not for all of them together.
-    server.script = [ps.ok(2, drip=0.05)]
-    assert choose(made(adapter, timeout=0.4), make_question()).number == 2
-    assert len(server.bodies) == 1
 
 
 @pytest.mark.parametrize("behaviour", [ps.SLOW, ps.ok(2, drip=0.3)], ids=["silent", "drips too slowly"])
@@ -195,6 +169,7 @@ def test_a_slow_server(
     assert len(server.bodies) == 1
 
 
+@each_adapter
 def test_nobody_listens(adapter: Adapter, choose: Choose, made: Made, make_question: MakeQuestion) -> None:
     # Port 9 is that of the discard service, which nobody runs.
     llm = made(adapter, base_url="http://127.0.0.1:9" + adapter.prefix + "?secret=1")
@@ -224,56 +199,14 @@ def test_many_questions_wait_together(
     assert server.most_at_once == 8
 
 
-def test_each_event_loop_has_its_own_client(
-    adapter: Adapter, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    llm = adapter.make(server.url)
-    clients = []
-
-    async def use() -> None:
-        assert (await llm.achoose(make_question())).number == 2
-        async with llm._lanes.client() as first:
-            clients.append(first)
-        async with llm._lanes.client() as again:
-            assert again is first
-        await llm.aclose()
-        await llm.aclose()
-
-    server.script = [ps.ok(2)] * 3
-    asyncio.run(use())
-    thread = threading.Thread(target=lambda: asyncio.run(use()))
-    thread.start()
-    thread.join()
-    assert clients[0] is not clients[1]
-    assert all(client.is_closed() for client in clients)
-    assert llm.choose(make_question()).number == 2
-    llm.client.close()
-
-
-def test_many_requests_in_flight_are_spread_over_clients(
-    adapter: Adapter, made: Made, loop: asyncio.Runner, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.ok(2)] * 40
-    llm = made(adapter)
-
-    async def all_of_them() -> list[int]:
-        answers = [asyncio.ensure_future(llm.achoose(make_question())) for _ in range(40)]
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        busy = llm._lanes.in_flight
-        assert [answer.number for answer in await asyncio.gather(*answers)] == [2] * 40
-        assert llm._lanes.in_flight == [0, 0]
-        return busy
-
-    assert loop.run(all_of_them()) == [32, 8]
-
-
+@each_adapter
 def test_an_address_that_is_none(adapter: Adapter) -> None:
     for url in ["ftp://x/y", "http://", "http://a b", "http://h:port", "http://[::1", "local host"]:
         with pytest.raises(ProviderError, match=f"{adapter.provider}: .* is no address of a server.*{adapter.url}"):
             adapter.make(url, base_url=url)
 
 
+@each_adapter
 def test_the_identity_tells_settings_and_no_secrets(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
     identity = made(adapter).identity
     assert identity["llm"] == adapter.provider
@@ -290,6 +223,7 @@ def test_no_sdk_is_imported_before_it_is_needed() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@each_adapter
 def test_a_bad_answer_is_asked_again_with_the_complaint(
     adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
 ) -> None:
@@ -302,17 +236,7 @@ def test_a_bad_answer_is_asked_again_with_the_complaint(
     assert "9" in asked[2]
 
 
-def test_asking_again_is_bounded(
-    adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.ok(7), ps.ok(8), ps.ok(1)]
-    with pytest.raises(InvalidAnswer) as caught:
-        ask(made(adapter), make_question(), tries=2)
-    assert len(caught.value.transcript) == 2
-    assert caught.value.usage == adapter.one + adapter.one
-    assert len(server.bodies) == 2
-
-
+@each_adapter
 def test_a_server_that_counts_nonsense(
     adapter: Adapter, made: Made, server: ps.ProtocolServer, make_question: MakeQuestion
 ) -> None:
@@ -324,87 +248,6 @@ def test_a_server_that_counts_nonsense(
 
 
 RULES = CFG.from_string("S -> a S | b")
-
-
-class Client:
-    """A client that counts how many of its kind are open, and holds its loop as real ones do."""
-
-    open = 0
-
-    def __init__(self) -> None:
-        Client.open += 1
-        self.loop = asyncio.get_running_loop()
-
-    async def close(self) -> None:
-        await asyncio.sleep(0)
-        assert self.loop is asyncio.get_running_loop()
-        Client.open -= 1
-
-
-@pytest.fixture
-def lanes() -> Lanes:
-    Client.open = 0
-    return Lanes(Client)  # type: ignore[arg-type]
-
-
-def test_clients_are_closed_with_their_loop(lanes: Lanes) -> None:
-    loops = []
-
-    async def use() -> None:
-        async with lanes.client() as first, lanes.client() as second:
-            assert first is second
-        loops.append(weakref.ref(asyncio.get_running_loop()))
-        assert Client.open == 1
-
-    for _ in range(20):
-        asyncio.run(use())
-        assert Client.open == 0
-    gc.collect()
-    assert len(lanes._loops) == 0
-    assert all(loop() is None for loop in loops)
-
-
-def test_a_loop_that_closes_nothing_is_forgotten_with_the_next_one(lanes: Lanes) -> None:
-    async def use() -> None:
-        async with lanes.client():
-            pass
-
-    for _ in range(5):
-        loop = asyncio.new_event_loop()
-        loop.run_until_complete(use())
-        loop.close()
-    assert len(lanes._loops) == 1
-    asyncio.run(use())
-    assert len(lanes._loops) == 0
-
-
-def test_closing_by_hand_and_beginning_anew(lanes: Lanes) -> None:
-    async def use() -> None:
-        for _ in range(3):
-            async with lanes.client():
-                assert Client.open == 1
-            await lanes.aclose()
-            await lanes.aclose()
-            assert Client.open == 0
-            assert lanes.in_flight == []
-
-    asyncio.run(use())
-
-
-def test_closing_takes_no_client_away_from_others(lanes: Lanes) -> None:
-    async def use() -> None:
-        async with lanes.client() as first, lanes.client() as again:
-            assert again is first
-            await lanes.aclose()  # somebody else on this loop is done
-            assert Client.open == 1
-            async with lanes.client() as second:
-                assert second is not first
-                assert Client.open == 2
-        assert Client.open == 1  # the first one was closed with its last request
-        await lanes.aclose()
-        assert Client.open == 0
-
-    asyncio.run(use())
 
 
 def test_batches_on_one_loop_do_not_close_each_others_connections(adapter: Adapter, server: ps.ProtocolServer) -> None:
@@ -419,45 +262,6 @@ def test_batches_on_one_loop_do_not_close_each_others_connections(adapter: Adapt
 
     asyncio.run(both())
     llm.client.close()
-
-
-def test_lanes_of_loops_in_threads_do_not_meet(lanes: Lanes) -> None:
-    inside = threading.Barrier(4)
-    found: list[Any] = []
-
-    async def use() -> None:
-        async with lanes.client() as client:
-            found.append(client)
-            await asyncio.to_thread(inside.wait, 30)
-            assert client.loop is asyncio.get_running_loop()  # type: ignore[attr-defined]
-
-    threads = [threading.Thread(target=lambda: asyncio.run(use())) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(map(id, found))) == 4
-    assert Client.open == 0
-
-
-def test_a_client_of_the_users_stays_open() -> None:
-    closed: list[int] = []
-
-    class Own:
-        async def close(self) -> None:
-            closed.append(1)
-
-    own = Own()
-    lanes = Lanes(Client, own)  # type: ignore[arg-type]
-
-    async def use() -> None:
-        for _ in range(40):
-            async with lanes.client() as client:
-                assert client is own  # type: ignore[comparison-overlap]
-        await lanes.aclose()
-
-    asyncio.run(use())
-    assert not closed
 
 
 def descriptors() -> int:
@@ -520,16 +324,7 @@ def test_a_forked_process_has_connections_of_its_own(
     llm.client.close()
 
 
-def test_plans_that_are_awaited_one_by_one(adapter: Adapter, server: ps.ProtocolServer) -> None:
-    llm = adapter.make(server.url)
-    planner = Planner(RULES, llm)
-    for _ in range(3):
-        server.script = [ps.ok(2)]
-        assert asyncio.run(planner.aplan("t")).word == ("b",)
-    assert len(llm._lanes._loops) == 0
-    llm.client.close()
-
-
+@each_adapter
 def test_a_copy_for_another_process(
     adapter: Adapter, choose: Choose, loop: asyncio.Runner, server: ps.ProtocolServer, make_question: MakeQuestion
 ) -> None:

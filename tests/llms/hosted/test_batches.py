@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
@@ -19,12 +17,11 @@ from formal_llm.llms.generation import Writing
 from formal_llm.llms.hosted.anthropic import AnthropicLLM
 from formal_llm.llms.hosted.batches import TRIES, AnthropicBatches, BatchedLLM, BatchWatch, OpenAIBatches
 from formal_llm.llms.hosted.openai import OpenAILLM
-from formal_llm.llms.hosted.pace import limit_pace
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.drivers.answer_journal import AnswerJournal
 from formal_llm.planning.drivers.batch import Keeping
 from tests.llms.hosted.batch_server import CANCELLED, EXPIRED, LOST, BatchServer, Fate
-from tests.llms.hosted.protocol_server import Behaviour, ProtocolServer, failing, ok, text
+from tests.llms.hosted.protocol_server import ProtocolServer, failing, ok, text
 from tests.llms.hosted.protocols import FROM_CACHE, INPUT_TOKENS, INTO_CACHE, OUTPUT_TOKENS
 
 ONE = TokenUsage(1, INPUT_TOKENS, OUTPUT_TOKENS, FROM_CACHE, INTO_CACHE)
@@ -102,30 +99,6 @@ def test_requests_are_those_without_batches(provider: str, server: ProtocolServe
     assert found == expected
     llm.client.close()
     adapter.client.close()
-
-
-def test_the_sdks_own_calls_are_understood_by_the_double() -> None:
-    """The double is no invention: the typed calls of both SDKs work with it."""
-    with BatchServer() as server:
-        client = make_adapter("openai", server.url).client
-        line = {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {"messages": []}}
-        file = client.files.create(file=("f.jsonl", json.dumps(line).encode()), purpose="batch")
-        batch = client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h")
-        while client.batches.retrieve(batch.id).status != "completed":
-            pass
-        assert b'"custom_id": "a"' in client.files.content(client.batches.retrieve(batch.id).output_file_id).content
-        client.close()
-        client = make_adapter("anthropic", server.url).client
-        schema = {"type": "object", "properties": {"choice": {}}}
-        params: Any = {
-            "model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "a"}],
-            "output_config": {"format": {"type": "json_schema", "schema": schema}},
-        }  # fmt: skip
-        made = client.messages.batches.create(requests=[{"custom_id": "a", "params": params}])
-        while client.messages.batches.retrieve(made.id).processing_status != "ended":
-            pass
-        assert client.messages.batches.retrieve(made.id).request_counts.succeeded == 1
-        client.close()
 
 
 def test_only_what_failed_is_asked_again(make: Callable[..., BatchedLLM]) -> None:
@@ -221,13 +194,6 @@ def test_replies_that_cannot_be_read_are_asked_for_again(make: Callable[..., Bat
         assert len(server.batches) == 2
 
 
-@pytest.mark.parametrize("changes", [{"choices": 7, "content": 7}, {"choices": [], "content": None, "usage": 3}])
-def test_responses_that_cannot_be_read(make: Callable[..., BatchedLLM], changes: Any) -> None:
-    with BatchServer(lambda _, __: Behaviour((1,), changes=changes)) as server, make(server) as llm:
-        (outcome,) = llm.choose_many(questions(1))
-        assert isinstance(outcome, ProviderError)
-
-
 def test_large_rounds_are_split(make: Callable[..., BatchedLLM], monkeypatch: pytest.MonkeyPatch) -> None:
     for service in (OpenAIBatches, AnthropicBatches):
         monkeypatch.setattr(service, "most_requests", 3)
@@ -240,20 +206,6 @@ def test_large_rounds_are_split(make: Callable[..., BatchedLLM], monkeypatch: py
             monkeypatch.setattr(service, "most_bytes", max(size // 2, 700))
         llm.choose_many(questions(4))
         assert len(server.batches) > 4
-
-
-def test_equal_questions_get_answers_of_their_own(make: Callable[..., BatchedLLM]) -> None:
-    with BatchServer(lambda _, before: ok(before + 1)) as server, make(server) as llm:
-        same = [Question("Which?", ["a", "b", "c"])] * 3
-        assert sorted(one.numbers[0] for one in llm.choose_many(same)) == [1, 2, 3]  # type: ignore[union-attr]
-
-
-def test_a_request_keeps_its_name_when_it_is_sent_again(make: Callable[..., BatchedLLM]) -> None:
-    with BatchServer(lambda _, before: EXPIRED if before == 1 else ok(before + 1)) as server, make(server) as llm:
-        answers = llm.choose_many([Question("Which?", ["a", "b", "c"])] * 2)
-        assert [one.numbers[0] for one in answers] == [1, 3]  # type: ignore[union-attr]
-        first, again = (list(batch.requests) for batch in server.batches.values())
-        assert again == first[1:]
 
 
 def test_a_single_question_and_texts(make: Callable[..., BatchedLLM]) -> None:
@@ -269,15 +221,6 @@ def test_a_single_question_and_texts(make: Callable[..., BatchedLLM]) -> None:
 def test_who_is_not_asked_in_batches() -> None:
     with pytest.raises(LLMError, match="is not asked in batches: openai:MODEL and anthropic:MODEL are"):
         BatchedLLM("test:first")
-
-
-def test_decision_models_are_asked_by_chat() -> None:
-    with BatchServer(lambda _, __: ok(3)) as server:
-        adapter = make_adapter("openai", server.url, api="decisions")
-        llm = BatchedLLM(adapter, BatchWatch(interval=QUICK))
-        assert llm.choose(questions(1)[0]).numbers == (3,)
-        assert (llm.identity["api"], adapter.identity["api"]) == ("chat", "decisions")
-        llm.close()
 
 
 # -- stopped, killed, continued -----------------------------------------------------------------------------------
@@ -300,18 +243,6 @@ def test_a_stopped_run_fetches_its_answers_later(make: Callable[..., BatchedLLM]
         assert not file.exists()
         # The seventh question is new.
         assert [len(batch.requests) for batch in server.batches.values()] == [6, 1]
-
-
-def test_the_same_model_goes_on_after_a_stop(make: Callable[..., BatchedLLM]) -> None:
-    with BatchServer(third_by_number, looks=10_000) as server, make(server) as llm:
-        llm.watch.report = lambda _: llm.watch.stop.set()
-        with pytest.raises(RunStopped):
-            llm.choose_many(questions(3))
-        llm.watch.stop, llm.watch.report = Event(), lambda _: None
-        for batch in server.batches.values():
-            batch.looks = 0
-        assert [one.numbers[0] for one in llm.choose_many(questions(3))] == [1, 2, 3]  # type: ignore[union-attr]
-        assert len(server.batches) == 1
 
 
 def test_ids_are_kept_until_their_answers_are_used(make: Callable[..., BatchedLLM], tmp_path: Path) -> None:
@@ -340,21 +271,6 @@ def test_a_batch_that_is_gone_is_asked_anew(make: Callable[..., BatchedLLM], tmp
         assert all(isinstance(one, Answer) for one in llm.choose_many(questions(2)))
 
 
-def test_a_batch_that_failed_earlier_is_asked_anew(tmp_path: Path) -> None:
-    file = tmp_path / "ids"
-    with BatchServer() as server:
-        server.refuse = "too many"
-        with BatchedLLM(make_adapter("openai", server.url), BatchWatch(file, interval=QUICK)) as llm:
-            raised = llm.choose_many(questions(2))
-            assert not any(isinstance(one, Answer) for one in raised)
-            assert file.exists()
-            content = file.read_text()
-        file.write_text(content)  # as after a kill
-        server.refuse = ""
-        with BatchedLLM(make_adapter("openai", server.url), BatchWatch(file, interval=QUICK)) as llm:
-            assert all(isinstance(one, Answer) for one in llm.choose_many(questions(2)))
-
-
 NO_IDS = ["", "[]", '{"format": "other", "batches": []}', '{"format": "formal_llm.batches/1", "batches": [3]}']
 
 
@@ -364,11 +280,6 @@ def test_a_file_of_something_else(content: str, tmp_path: Path) -> None:
     file.write_text(content)
     with pytest.raises(AnswerFileError, match="no file of batches"):
         BatchedLLM(make_adapter("openai", "http://127.0.0.1:9"), BatchWatch(file))
-
-
-def test_a_disk_that_takes_no_ids_reports_them(make: Callable[..., BatchedLLM], tmp_path: Path) -> None:
-    with BatchServer() as server, pytest.raises(AnswerFileError, match="batch_1"):
-        make(server, tmp_path / "no" / "folder").choose_many(questions(1))
 
 
 def test_cancelling(make: Callable[..., BatchedLLM], tmp_path: Path) -> None:
@@ -393,16 +304,6 @@ def test_cancelling(make: Callable[..., BatchedLLM], tmp_path: Path) -> None:
 
 
 # -- failures around a batch --------------------------------------------------------------------------------------
-
-
-def test_looks_that_fail_are_repeated(make: Callable[..., BatchedLLM]) -> None:
-    with BatchServer(third_by_number) as server, make(server) as llm:
-        llm.watch.report = lambda _: None
-        server.answer = third_by_number
-        creations = 2 if "Open" in type(llm._service).__name__ else 1
-        server.statuses = [*[200] * creations, 500, 503, 429, 200]
-        assert len(llm.choose_many(questions(2))) == 2
-        assert len(server.batches) == 1
 
 
 def test_looks_that_fail_for_good_end_the_run(make: Callable[..., BatchedLLM], tmp_path: Path) -> None:
@@ -444,11 +345,6 @@ def test_pages_instead_of_a_batch(
             llm.choose_many(questions(1))
 
 
-def test_the_pace_of_single_questions_does_not_hold_for_batches(make: Callable[..., BatchedLLM]) -> None:
-    with BatchServer() as server, make(server) as llm, limit_pace(0.001, 1):
-        assert len(llm.choose_many(questions(3))) == 3
-
-
 # -- planning -----------------------------------------------------------------------------------------------------
 
 RULES = CFG.from_string("S -> wash S | iron S | dry S | fold\n%limit 1")
@@ -463,32 +359,6 @@ def test_all_walks_advance_by_one_question_a_batch(make: Callable[..., BatchedLL
         assert [len(batch.requests) for batch in server.batches.values()] == [30, 30, 30]
         usage = outcomes[0].usage
         assert usage.cost == pytest.approx(usage.input_tokens / 1e6 + 4 * usage.output_tokens / 1e6)
-
-
-def test_one_look_a_plan_is_one_batch(make: Callable[..., BatchedLLM]) -> None:
-    with BatchServer(lambda _, __: ok(1, 4)) as server, make(server) as llm:
-        outcomes = Planner(RULES, llm, search="exact").plan_all([f"shirt {n}" for n in range(100)])
-        assert {outcome.unwrap().word for outcome in outcomes} == {("wash", "fold")}
-        assert [len(batch.requests) for batch in server.batches.values()] == [100]
-
-
-def test_illegal_answers_are_asked_about_in_the_next_batch(make: Callable[..., BatchedLLM]) -> None:
-    def answer(body: dict[str, Any], _: int) -> Fate:
-        said = json.dumps(body["messages"])
-        return ok(9) if "shirt 1" in said and "9" not in said else ok(1)
-
-    with BatchServer(answer) as server, make(server) as llm:
-        outcomes = Planner(RULES, llm).plan_all(["shirt 0", "shirt 1", "shirt 2"])
-        assert all(outcome.plan is not None for outcome in outcomes)
-        assert [outcome.usage.requests for outcome in outcomes][1] > 3
-        assert len(server.batches) > 3
-
-
-def test_drafts_come_in_batches(make: Callable[..., BatchedLLM]) -> None:
-    with BatchServer(lambda _, __: text("1. wash\n2. fold")) as server, make(server) as llm:
-        outcomes = Planner(RULES, llm, search="draft").plan_all([f"shirt {n}" for n in range(5)])
-        assert [outcome.unwrap().usage.drafts for outcome in outcomes] == [1] * 5
-        assert len(server.batches) == 1
 
 
 def test_a_journal_and_ids_together_lose_nothing(make: Callable[..., BatchedLLM], tmp_path: Path) -> None:
@@ -521,9 +391,3 @@ def test_caches_and_transcripts_of_batches(make: Callable[..., BatchedLLM], tmp_
                 assert all(outcome.plan is not None for outcome in outcomes)
             assert cached.stats.misses == 6
         assert len(server.batches) == 3
-
-
-def test_nothing_is_warned_about(make: Callable[..., BatchedLLM]) -> None:
-    with warnings.catch_warnings(), BatchServer() as server, make(server) as llm:
-        warnings.simplefilter("error")
-        llm.choose_many(questions(2))

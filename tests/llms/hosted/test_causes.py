@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from formal_llm.errors import ProviderError, UnreadableResponse
-from formal_llm.llms import hostile_server as hs
 from formal_llm.llms.hosted import transport
 from formal_llm.llms.llm import ask
 from formal_llm.llms.question import Message
+from tests import servers as hs
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted.adapters import ADAPTERS, BY_NAME, Adapter
 

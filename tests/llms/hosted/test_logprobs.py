@@ -31,21 +31,6 @@ def found(tokens: list[Token], count: int, text: str) -> dict[int, float] | None
 JSON = [mixed(text, {text: 1.0}) for text in ("{", '"choice', '":')]
 
 
-def test_a_number_alone() -> None:
-    assert found([token("2", n1=0.25, n2=0.75)], 2, "2") == {1: 0.25, 2: 0.75}
-
-
-def test_a_number_in_json() -> None:
-    tokens = [*JSON, mixed(" ", {" ": 0.9, "2": 0.1}), token("2", n1=0.25, n2=0.75), mixed("}", {"}": 1.0})]
-    assert found(tokens, 2, '{"choice": 2}') == {1: 0.25, 2: 0.75}
-
-
-def test_what_stands_in_the_same_token() -> None:
-    tokens = [*JSON[:2], mixed('": 2', {'": 2': 0.5, '":1': 0.25, '":"': 0.25}), mixed("}", {"}": 1.0})]
-    assert found(tokens, 2, '{"choice": 2}') == {1: 0.333333, 2: 0.666667}
-    assert found([*JSON, mixed(" 2}", {" 2}": 0.5, "1}": 0.5})], 2, '{"choice": 2}') == {1: 0.5, 2: 0.5}
-
-
 def test_what_is_no_option_is_left_out_and_white_space_makes_no_difference() -> None:
     shares = {
         "2": 0.3,
@@ -60,16 +45,6 @@ def test_what_is_no_option_is_left_out_and_white_space_makes_no_difference() -> 
         "01": 0.02,
     }
     assert found([mixed("2", shares)], 2, "2") == {1: 0.2, 2: 0.8}
-
-
-def test_thoughts_before_and_ends_after() -> None:
-    tokens = [
-        token("1", n1=1.0), token("</think>"), token("2", n1=0.25, n2=0.75), mixed("<|end|>", {"<|end|>": 1.0})
-    ]  # fmt: skip
-    assert found(tokens, 2, "2") == {1: 0.25, 2: 0.75}
-    assert found([token("\n\n"), *tokens[2:]], 2, "2") == {1: 0.25, 2: 0.75}
-    # Tokens that do not spell the answer say nothing about it.
-    assert found([token("token_id:17", n1=0.25, n2=0.75)], 2, "2") is None
 
 
 def test_a_token_after_which_the_number_may_go_on() -> None:
@@ -93,45 +68,6 @@ def test_a_token_after_which_the_number_may_go_on() -> None:
 
 def first_shares(one: Token) -> list[tuple[str, float]]:
     return [(text, math.exp(logprob)) for text, logprob in one.alternatives]
-
-
-def test_numbers_of_several_digits_in_one_token() -> None:
-    shares = {str(number): 0.05 for number in range(2, 13)}
-    # 10, 11 and 12 are tokens of their own, so "1" is 1.
-    assert found([mixed("12", {**shares, "1": 0.45})], 12, "12") == {1: 0.45, **dict.fromkeys(range(2, 13), 0.05)}
-    # Unless the model itself has written 12 as 1 and 2: then what came next is what counts.
-    apart = [mixed("1", {**shares, "1": 0.45}), mixed("2", {"2": 0.25, "</s>": 0.75})]
-    split = found(apart, 12, "12")
-    assert split is not None
-    assert (split[1], split[12]) == (0.3375, 0.1625)
-    # Where 11 is no token, "1" might still become it.
-    del shares["11"]
-    assert found([mixed("12", {**shares, "1": 0.5})], 12, "12") is None
-    assert found([mixed("12}", {f"{number}}}": 1 / 12 for number in range(1, 13)})], 12, "12}") == dict.fromkeys(
-        range(1, 13), round(1 / 12, 6)
-    )
-
-
-def test_a_number_with_a_zero_before_it_says_nothing_of_the_others() -> None:
-    # Most of the probability is on the 0 that was written; the 1 and 2 listed beside it are not what was chosen among.
-    apart = [mixed("0", {"0": 0.9, "1": 0.06, "2": 0.04}), mixed("2", {"2": 0.99, "1": 0.01})]
-    assert found(apart, 2, "02") is None
-    assert found([mixed("02", {"02": 0.9, "1": 0.06, "2": 0.04})], 2, "02") is None
-    assert found([*JSON, *apart, mixed("}", {"}": 1.0})], 2, '{"choice":02}') is None
-    assert found([mixed("00", {"00": 0.9, "1": 0.1}), *apart[1:]], 2, "002") is None
-    # A 0 that was not written is no option.
-    assert found([mixed("2", {"0": 0.9, "1": 0.06, "2": 0.04})], 2, "2") == {1: 0.6, 2: 0.4}
-
-
-def test_options_that_are_not_listed() -> None:
-    # What is not listed is too little to matter: 0.
-    assert found([token("2", n1=0.4995, n2=0.5)], 3, "2") == {1: 0.49975, 2: 0.50025, 3: 0}
-    # It might be much.
-    assert found([token("2", n1=0.4, n2=0.5)], 3, "2") is None
-    # The same, where most was never about options.
-    assert found([mixed("2", {"2": 0.01, "The": 0.985})], 2, "2") is None
-    # All are listed: their sum does not matter.
-    assert found([mixed("2", {"2": 0.003, "1": 0.001})], 2, "2") == {1: 0.25, 2: 0.75}
 
 
 @pytest.mark.parametrize(

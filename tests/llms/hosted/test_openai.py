@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from formal_llm.errors import InvalidAnswer, ProviderError
+from formal_llm.llms.hosted.decisions import read_choice, read_several
 from formal_llm.llms.hosted.openai import DECISION_MODELS, OpenAILLM
 from formal_llm.llms.question import Question
+from formal_llm.llms.usage import TokenUsage
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted.adapters import BY_NAME
 
@@ -122,39 +121,6 @@ def test_a_model_that_refuses_probabilities_is_asked_without(
     llm.client.close()
 
 
-def test_many_that_are_refused_together_are_all_asked_again(
-    server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    llm = CHAT.make(server.url)
-
-    async def both() -> list[Any]:
-        answers = await asyncio.gather(llm.achoose(make_question()), llm.achoose(make_question()))
-        await llm.aclose()
-        return answers
-
-    # Neither is refused before both are there.
-    server.script = [*[replace(REFUSED, together=2)] * 2, ps.ok(2), ps.ok(2)]
-    with pytest.warns(UserWarning, match="no token probabilities") as warned:
-        assert [answer.number for answer in asyncio.run(both())] == [2, 2]
-    assert len(warned) == 1
-    assert len(server.bodies) == 4
-    llm.client.close()
-
-
-def test_a_refusal_of_probabilities_that_were_not_asked_for_is_an_error(
-    server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    for logprobs, requests in ((None, 2), (True, 1), (False, 1)):
-        server.reset()
-        server.script = [REFUSED] * 3
-        llm = CHAT.make(server.url, logprobs=logprobs)
-        told = pytest.warns(UserWarning, match="no token probabilities") if logprobs is None else nullcontext()
-        with told, pytest.raises(ProviderError, match="logprobs"):
-            llm.choose(make_question())
-        assert len(server.bodies) == requests
-        llm.client.close()
-
-
 # -- decisions -------------------------------------------------------------------------------------------------
 
 
@@ -206,15 +172,6 @@ def test_more_options_than_the_endpoint_takes(
     assert server.paths == [path]
 
 
-@pytest.mark.parametrize(("count", "path"), [(400, "/v1/decisions"), (401, CHAT.path)])
-def test_more_statements_than_the_endpoint_takes(
-    count: int, path: str, server: ps.ProtocolServer, made: Made, make_question: MakeQuestion
-) -> None:
-    server.script = [ps.ok(7)]
-    assert made(DECISIONS).choose(make_question(count=count, several=True)).numbers == (7,)
-    assert server.paths == [path]
-
-
 def test_answers_to_other_questions_cannot_be_read(
     server: ps.ProtocolServer, made: Made, make_question: MakeQuestion
 ) -> None:
@@ -232,3 +189,50 @@ def test_a_choice_of_another_type_is_none(server: ps.ProtocolServer, made: Made,
         with pytest.raises(InvalidAnswer, match="is not the number of an option") as caught:
             made(DECISIONS).choose(make_question())
         assert caught.value.usage == DECISIONS.one
+
+
+ONE = TokenUsage(1)
+QUESTION = Question("Which?", ["a", "b", "c"])
+SEVERAL = Question("Which?", ["a", "b", "c"], several=True)
+
+
+def test_a_choice_with_its_probabilities() -> None:
+    answer = read_choice(QUESTION, "2", {"1": 0.2, "2": 0.5, "3": 0.3}, ONE)
+    assert (answer.numbers, answer.probabilities, answer.usage) == ((2,), {1: 0.2, 2: 0.5, 3: 0.3}, ONE)
+    # Rounded by the server; scaled to 1. An option that is left out has 0.
+    assert read_choice(QUESTION, "2", {"1": 0.33, "2": 0.66}, ONE).probabilities == pytest.approx(
+        {1: 1 / 3, 2: 2 / 3, 3: 0}
+    )
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [{}, {"1": 1.0, "2": math.nan}, {"1": 1.5, "2": -0.5}, {"1": "1"}, {"1": True}, {"1": 0.5}, {"1": 1.0, "2": 1.0},
+     {"1": math.inf}, {"1": None}],
+)  # fmt: skip
+def test_what_is_no_distribution_is_left_out(shares: dict[object, object]) -> None:
+    assert read_choice(QUESTION, "1", shares, ONE).probabilities is None
+
+
+def test_several_are_chosen_by_their_probabilities() -> None:
+    assert read_several(SEVERAL, [0.5, 0.49, 1.0], ONE).numbers == (1, 3)
+    # The likeliest alone; the first of equals.
+    assert read_several(SEVERAL, [0.1, 0.2, 0.2], ONE).numbers == (2,)
+    assert read_several(SEVERAL, [0, 0, 0], ONE).numbers == (1,)
+    with pytest.raises(ValueError, match="zip"):
+        read_several(SEVERAL, [0.5, 0.5], ONE)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, -0.1, 1.1, "0.5", None, True, math.inf])
+def test_several_without_probabilities_cannot_be_chosen(wrong: object) -> None:
+    with pytest.raises(InvalidAnswer, match="the probability of option 2 is none") as caught:
+        read_several(SEVERAL, [0.9, wrong, 0.1], ONE)
+    assert caught.value.usage == ONE
+
+
+def test_options_that_may_not_go_together_are_thinned_out() -> None:
+    def objection(numbers: tuple[int, ...]) -> str:
+        return "too many" if len(numbers) > 2 else ""
+
+    question = Question("Which?", ["a", "b", "c"], several=True, objection=objection)
+    assert read_several(question, [0.9, 0.6, 0.8], ONE).numbers == (1, 3)

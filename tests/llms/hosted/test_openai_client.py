@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import math
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from formal_llm.errors import MissingKey, ProviderError
-from formal_llm.llms.awaited import AsyncContinuingLLM, AsyncStreamingContinuingLLM
 from formal_llm.llms.generation import CUT_OFF, ContinuingLLM, Generated, StreamingContinuingLLM
 from formal_llm.llms.llm import resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import TokenUsage
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted import protocols
-from tests.llms.hosted.adapters import ADAPTERS, BY_NAME, Adapter
+from tests.llms.hosted.adapters import ADAPTERS, BY_NAME, Adapter, each_adapter
 
 MakeQuestion = Callable[..., Question]
 Choose = Callable[[Any, Question], Any]
@@ -86,7 +84,6 @@ def test_a_client_that_cannot_be_mirrored_says_so(
 
 @pytest.mark.usefixtures("no_credentials")
 @pytest.mark.parametrize("key", [None, "", "  "])
-@pytest.mark.parametrize("adapter", [adapter for adapter in ADAPTERS if adapter.needs_key], ids=str)
 def test_a_missing_key(key: str | None, adapter: Adapter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_ADMIN_KEY", "not for this")
     if key is not None:
@@ -96,28 +93,8 @@ def test_a_missing_key(key: str | None, adapter: Adapter, monkeypatch: pytest.Mo
     assert caught.value.variable == adapter.key
 
 
-def test_chat_completions_have_texts_and_the_probabilities_of_their_tokens(
-    server: ps.ProtocolServer, make_question: MakeQuestion
-) -> None:
-    (chat,) = (one for one in ADAPTERS if one.name == "openai-chat")
-    top = [{"token": str(number), "logprob": math.log(share)} for number, share in ((1, 0.25), (2, 0.75))]
-    written = [
-        {"token": token, "logprob": 0.0, "top_logprobs": [{"token": token, "logprob": 0.0}]}
-        for token in ('{"choice": ', "}")
-    ]
-    written.insert(1, {**top[1], "top_logprobs": top})
-    server.script = [ps.ok(2, logprobs=written), ps.ok(2, logprobs="none"), ps.text("a plan")]
-    llm: Any = chat.make(server.url)
-    with llm.client:
-        assert llm.choose(make_question()).probabilities == pytest.approx({1: 0.25, 2: 0.75, 3: 0})
-        assert llm.choose(make_question()).probabilities is None
-        assert llm.generate("Plan.", max_tokens=9, stop=["end"], temperature=0.5).text == "a plan"
-    assert {name: server.bodies[2][name] for name in ("max_completion_tokens", "stop", "temperature")} == {
-        "max_completion_tokens": 9, "stop": ["end"], "temperature": 0.5,
-    }  # fmt: skip
-
-
 @pytest.mark.usefixtures("no_credentials")
+@each_adapter
 def test_key_and_address_from_the_environment(
     adapter: Adapter, monkeypatch: pytest.MonkeyPatch, server: ps.ProtocolServer, make_question: MakeQuestion
 ) -> None:
@@ -191,8 +168,7 @@ def test_what_comes_and_what_ended_it(
 ) -> None:  # fmt: skip
     server.script = [said] * 4
     llm = made(adapter)
-    assert isinstance(llm, ContinuingLLM) and isinstance(llm, AsyncContinuingLLM)
-    assert isinstance(llm, StreamingContinuingLLM) and isinstance(llm, AsyncStreamingContinuingLLM)
+    assert isinstance(llm, ContinuingLLM) and isinstance(llm, StreamingContinuingLLM)
     assert ways(llm, "[Thought] I look", loop, max_tokens=9, stop=stop) == expected
 
 
@@ -243,24 +219,7 @@ def test_a_server_that_leaves_the_stop_out_says_which_it_was(made: Made, server:
     assert made(VLLM).continue_text("x", stop=["[Obs]"]).ended == "[Obs]"
 
 
-def test_llama_cpp_of_old_has_a_truth_value_for_each_end(made: Made, server: ps.ProtocolServer) -> None:
-    for told, ended in [("stopped_eos", ""), ("stopped_limit", None), ("stopped_word", "c")]:
-        changes = {"stop_type": None, "stopping_word": "c", told: True}
-        server.script = [ps.text("a", changes=changes)]
-        assert made(LLAMACPP).continue_text("x", stop=["c"]).ended == ended
-
-
-def test_the_server_of_llama_cpp_python(server: ps.ProtocolServer) -> None:
-    """It has no /completion and does not tell which stop it was: stops are cut off here, where they are seen."""
-    server.script = [ps.failing(404), ps.text("a [Obs] b"), ps.text("a [Obs] b")]
-    llm = LLAMACPP.make(server.url)
-    assert ways(llm, "x", stop=["[Obs]"]).ended == "[Obs]"
-    assert server.paths == ["/completion", "/v1/completions", "/v1/completions"]
-    assert "stop" not in server.bodies[2]
-    llm.client.close()
-
-
-@BOTH
+@pytest.mark.parametrize("adapter", [VLLM], ids=str, indirect=True)
 @pytest.mark.parametrize(
     "behaviour", [ps.failing(400), ps.failing(500), ps.CUT, ps.HTML, ps.BROKEN_JSON, ps.Behaviour(page="{}")]
 )

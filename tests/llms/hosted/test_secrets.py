@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from formal_llm.errors import ProviderError
-from formal_llm.llms import hostile_server as hs
-from formal_llm.llms.hosted.vllm import LoRAServer
 from tests.llms.hosted import protocol_server as ps
-from tests.llms.hosted.adapters import Adapter
+from tests.llms.hosted.adapters import ADAPTERS, Adapter, each_adapter
 
 KEY = "sk-secret-0123456789"
 #: What a server does that repeats what it was sent, or that fails in a way that leads through many libraries.
@@ -81,22 +79,20 @@ def test_no_failure_shows_a_key(
         llm.client.close()
 
 
-def test_a_refused_adapter_shows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VLLM_API_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    page = json.dumps({"error": {"message": f"refused for {KEY}"}}).encode()
-    head = b"HTTP/1.1 400 No\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n"
-    with hs.HostileServer(lambda send, _: send(head + page)) as server:
-        vllm = LoRAServer(server.url)
-        with pytest.raises(ProviderError, match=r"refuses the adapter \(status 400: refused for \*\*\*\)") as caught:
-            vllm.load("a", "/folder")
-        check_clean(caught.value)
-        vllm.client.close()
+@each_adapter
+def test_no_adapter_shows_a_key(
+    adapter: Adapter,
+    choose: Any,
+    loop: asyncio.Runner,
+    server: ps.ProtocolServer,
+    make_question: Any,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    test_no_failure_shows_a_key("401", adapter, choose, loop, server, make_question, caplog)
 
 
+@pytest.mark.parametrize("adapter", [one for one in ADAPTERS if not one.needs_key], ids=str)
 def test_a_client_without_a_key_hides_no_words(adapter: Adapter, server: ps.ProtocolServer, make_question: Any) -> None:
-    if adapter.needs_key:
-        return
     llm = adapter.make(server.url, api_key=None)
     server.script = [ps.failing(400, message="there is none")]
     with pytest.raises(ProviderError, match="there is none"):

@@ -1,25 +1,21 @@
-"""What adapters are made with."""
+"""What adapters are made with, and what they use of the SDKs."""
 
 from __future__ import annotations
 
+from importlib import metadata
+from operator import attrgetter
+
+import anthropic
+import httpcore2
+import httpx2
+import openai
 import pytest
 
 from formal_llm.errors import ProviderError
 from formal_llm.llms.hosted.settings import (
-    check_plain,
     checked_address,
-    either_client_or,
-    from_environment,
-    given,
-    list_own_headers,
-    plain_address,
 )
-
-
-def test_addresses() -> None:
-    assert checked_address("x", "http://[::1]:80/v1", "X") == "http://[::1]:80/v1"
-    assert plain_address("https://me:secret@host:1/v1/?key=1#x") == "https://host:1/v1"
-    assert plain_address("http://host/") == "http://host"
+from tests.end_to_end.use_sdk_versions import choose_versions, read_requirements
 
 
 @pytest.mark.parametrize(
@@ -38,25 +34,6 @@ def test_the_secrets_of_an_address_are_not_told() -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("value", "found"), [(None, "else"), ("", "else"), ("  ", "else"), (" a ", "a")])
-def test_what_is_blank_is_not_set(value: str | None, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OF_X", raising=False)
-    if value is not None:
-        monkeypatch.setenv("OF_X", value)
-    assert from_environment("OF_X", "else") == found
-
-
-def test_a_client_or_its_settings() -> None:
-    either_client_or((None, None), timeout=3, base_url=None)
-    either_client_or((object(), None), timeout=None)
-    with pytest.raises(ValueError, match="brings its own timeout, api_key"):
-        either_client_or((None, object()), timeout=0, base_url=None, api_key="x")
-
-
-def test_what_is_not_none_is_given() -> None:
-    assert given(a=0, b=None, c="", d=False) == {"a": 0, "c": "", "d": False}
-
-
 class Client:
     """As the clients of the SDKs are made: with an HTTP client of their own making inside."""
 
@@ -68,15 +45,44 @@ class Special(Client):
     """A class of the user's."""
 
 
-def test_which_clients_can_be_made_again() -> None:
-    check_plain(Client(), Client)
-    check_plain(Client("AsyncHttpxClientWrapper"), int, Client, own=[])
-    for client, own in ((Special(), None), (Client("Client"), None), (Client(), ["middleware"]), (object(), None)):
-        with pytest.raises(TypeError, match="give both client and async_client"):
-            check_plain(client, Client, own=own)
+ANTHROPIC = anthropic.Anthropic(api_key="none-is-needed", base_url="http://127.0.0.1:9")
+OPENAI = openai.OpenAI(api_key="none-is-needed", base_url="http://127.0.0.1:9")
+#: The names that the adapters use, public ones and, below, those that have no public name.
+USED = [
+    (openai, "OpenAI AsyncOpenAI OpenAIError Stream AsyncStream omit"),
+    (openai, "DefaultHttpxClient DefaultAsyncHttpxClient DefaultAioHttpClient"),
+    (anthropic, "Anthropic AsyncAnthropic AnthropicError"),
+    (anthropic, "DefaultHttpxClient DefaultAsyncHttpxClient DefaultAioHttpClient"),
+    (OPENAI, "post with_options default_headers default_query base_url timeout max_retries close"),
+    (OPENAI, "api_key admin_api_key organization project workload_identity"),
+    (OPENAI, "decisions.create files.create files.content batches.create batches.retrieve batches.cancel"),
+    (ANTHROPIC, "get with_options default_headers default_query base_url timeout max_retries close"),
+    (ANTHROPIC, "api_key auth_token credentials messages.create"),
+    (ANTHROPIC, "messages.batches.create messages.batches.retrieve messages.batches.cancel"),
+    (httpx2, "Client AsyncClient BaseTransport SyncByteStream AsyncByteStream create_ssl_context"),
+    (httpx2, "RequestError TimeoutException NetworkError InvalidURL URL Request Response Headers"),
+    (httpcore2, "NetworkBackend NetworkStream ConnectError ConnectTimeout ReadTimeout WriteTimeout"),
+    (OPENAI, "_client"), (ANTHROPIC, "_client _middleware"), (OPENAI, "_client._transport _client._mounts"),
+    (OPENAI, "_client._transport._pool._network_backend"),
+]  # fmt: skip
 
 
-def test_headers_of_the_user() -> None:
-    usual = {"Accept": "json", "User-Agent": "sdk", "X-Stainless-Async": "async:asyncio"}
-    headers = {"Accept": "json", "User-Agent": "mine", "X-Stainless-Async": "false", "X-Team": "7"}
-    assert list_own_headers(headers, usual) == {"User-Agent": "mine", "X-Team": "7"}
+@pytest.mark.parametrize(("where", "names"), USED, ids=[names for _, names in USED])
+def test_what_is_used_exists(where: object, names: str) -> None:
+    for name in names.split():
+        try:
+            attrgetter(name)(where)
+        except AttributeError as error:
+            pytest.fail(f"{name} of {where} is gone ({error}); look for its uses in formal_llm/llms/hosted")
+
+
+def test_installed_versions_are_allowed_ones() -> None:
+    for name, one in read_requirements().items():
+        assert metadata.version(name) in one.specifier, f"{name} {metadata.version(name)} is not {one}"
+
+
+def test_all_have_lower_and_upper_bounds() -> None:
+    found = read_requirements()
+    assert {one.split("==")[0] for one in choose_versions("lowest")} == set(found)
+    for name, one in found.items():
+        assert name == "aiohttp" or any(s.operator == "<" for s in one.specifier), one

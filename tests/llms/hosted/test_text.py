@@ -12,28 +12,23 @@ from typing import Any
 import pytest
 
 from formal_llm.errors import InvalidAnswer, ProviderError
-from formal_llm.llms.awaited import AsyncObjectLLM, AsyncTextLLM
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import Generated, ObjectLLM, StreamingLLM, TextLLM
+from formal_llm.llms.hosted.text_request import TextRequest
 from formal_llm.llms.objects import generate_object
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import closed, portable
 from tests.llms.hosted import protocol_server as ps
-from tests.llms.hosted.adapters import ADAPTERS, BY_NAME, Adapter
+from tests.llms.hosted.adapters import BY_NAME, Adapter, each_adapter
 
 Made = Callable[..., Any]
 
 
 #: OpenAI's decisions endpoint writes nothing, but its models are also asked through chat completions.
-WRITERS = pytest.mark.parametrize(
-    "adapter", [adapter for adapter in ADAPTERS if adapter.name not in ("systemone", "sglang")], ids=str, indirect=True
-)
-
-
 PATHS = {"openai-decisions": "/v1/chat/completions"}
 
 
-@WRITERS
+@each_adapter
 def test_a_text(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
     server.script = [ps.text("Step 1: Use Colorization")]
     llm = made(adapter)
@@ -50,7 +45,7 @@ def test_a_text(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None
     assert 99 in [*limits, body.get("options", {}).get("num_predict")]
 
 
-@WRITERS
+@each_adapter
 def test_a_chat_with_a_stop(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
     # A server that does not know stops writes on.
     server.script = [ps.text("Step 1: a\nProblem: another")]
@@ -103,7 +98,6 @@ def test_a_model_that_takes_no_temperature_and_no_stop(made: Made, server: ps.Pr
     assert "stop" not in server.bodies[2]
 
 
-@WRITERS
 @pytest.mark.parametrize(
     "behaviour", [ps.failing(400), ps.failing(401), ps.failing(500), ps.CUT, ps.HTML, ps.BROKEN_JSON]
 )
@@ -114,7 +108,6 @@ def test_no_text_comes(behaviour: ps.Behaviour, adapter: Adapter, made: Made, se
     assert len(server.bodies) == 1
 
 
-@WRITERS
 def test_no_words(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
     server.script = [ps.EMPTY, ps.TRUNCATED]
     assert made(adapter).generate("x").text == ""
@@ -133,9 +126,7 @@ def test_nothing_to_write(made: Made) -> None:
         made(BY_NAME["openai-chat"]).generate("x", max_tokens=0)
 
 
-def test_who_writes_nothing(made: Made) -> None:
-    assert not isinstance(made(BY_NAME["systemone"]), TextLLM)
-    assert not isinstance(made(BY_NAME["sglang"]), TextLLM)
+def test_who_writes_nothing() -> None:
     assert not isinstance(BuiltinLLM(), TextLLM)
 
 
@@ -154,7 +145,7 @@ HELD: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-@WRITERS
+@each_adapter
 def test_an_object(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
     server.script = [ps.text('{"tool": "a", "task": "go"}')]
     llm = made(adapter)
@@ -180,7 +171,6 @@ def test_an_object_as_the_input_of_a_tool(made: Made, server: ps.ProtocolServer)
         llm.generate_object("x", SCHEMA)
 
 
-@WRITERS
 @pytest.mark.parametrize(
     "behaviour", [ps.TRUNCATED, ps.EMPTY, ps.text('{"tool": "c", "task": ""}'), ps.text('{"tool": "a"}')]
 )
@@ -197,7 +187,7 @@ def test_a_provider_is_not_trusted(
     assert "at most 9 are wanted" in json.dumps(server.bodies[2]["messages"])
 
 
-@WRITERS
+@each_adapter
 def test_no_object_comes(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
     server.script = [ps.failing(400, message="structured output is not known")]
     with pytest.raises(ProviderError):
@@ -207,12 +197,7 @@ def test_no_object_comes(adapter: Adapter, made: Made, server: ps.ProtocolServer
     assert len(server.bodies) == 1
 
 
-STREAMS = pytest.mark.parametrize(
-    "adapter", [one for one in ADAPTERS if one.name not in ("systemone", "sglang")], ids=str, indirect=True
-)
-
-
-@STREAMS
+@each_adapter
 def test_a_text_piece_by_piece(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
     server.script = [ps.text("Use Colorization; then stop")] * 2
     llm = made(adapter)
@@ -228,12 +213,11 @@ def test_a_text_piece_by_piece(adapter: Adapter, made: Made, server: ps.Protocol
     assert last.ended == "; t"
 
 
-@WRITERS
+@each_adapter
 def test_awaited_it_is_the_same(adapter: Adapter, made: Made, server: ps.ProtocolServer, loop: asyncio.Runner) -> None:
     said = ps.text("Use Colorization; then stop")
     server.script = [said] * 4
     llm = made(adapter)
-    assert isinstance(llm, AsyncTextLLM) and isinstance(llm, AsyncObjectLLM)
     assert loop.run(llm.agenerate("x", stop=["; t"])) == llm.generate("x", stop=["; t"])
 
     async def listed() -> list[Any]:
@@ -246,7 +230,6 @@ def test_awaited_it_is_the_same(adapter: Adapter, made: Made, server: ps.Protoco
     assert loop.run(llm.agenerate_object("x", SCHEMA)) == llm.generate_object("x", SCHEMA)
 
 
-@STREAMS
 def test_an_awaited_stream_that_is_closed_is_not_read_on(
     adapter: Adapter, made: Made, server: ps.ProtocolServer, loop: asyncio.Runner
 ) -> None:
@@ -258,21 +241,6 @@ def test_an_awaited_stream_that_is_closed_is_not_read_on(
     llm = made(adapter)
     assert loop.run(first(llm)) == "so"
     assert loop.run(llm.agenerate("x")).text == "again"
-
-
-@STREAMS
-@pytest.mark.parametrize(
-    "behaviour", [ps.failing(400), ps.CUT, ps.Behaviour(page="data: {\n\n"), ps.text("abc", cut_body=40)]
-)
-def test_no_awaited_stream_comes(
-    behaviour: ps.Behaviour, adapter: Adapter, made: Made, server: ps.ProtocolServer, loop: asyncio.Runner
-) -> None:
-    async def listed(llm: Any) -> list[Any]:
-        return [came async for came in llm.astream("x")]
-
-    server.script = [behaviour]
-    with pytest.raises(ProviderError):
-        loop.run(listed(made(adapter)))
 
 
 def test_an_awaited_stream_is_bounded(server: ps.ProtocolServer, loop: asyncio.Runner) -> None:
@@ -294,7 +262,6 @@ def test_an_awaited_stream_is_bounded(server: ps.ProtocolServer, loop: asyncio.R
         one.client.close()
 
 
-@STREAMS
 def test_a_stream_that_is_closed_is_not_read_on(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
     server.script = [ps.text("so " * 10_000), ps.text("again")]
     llm = made(adapter)
@@ -304,7 +271,6 @@ def test_a_stream_that_is_closed_is_not_read_on(adapter: Adapter, made: Made, se
     assert llm.generate("x").text == "again"
 
 
-@STREAMS
 @pytest.mark.parametrize(
     "behaviour",
     [ps.failing(400), ps.failing(500), ps.CUT, ps.Behaviour(page="data: {\n\n"), ps.text("abc", cut_body=40)],
@@ -328,3 +294,6 @@ def test_a_stream_is_bounded(server: ps.ProtocolServer) -> None:
         list(slow.stream("x"))
     llm.client.close()
     slow.client.close()
+
+
+REQUEST = TextRequest((Message("user", "x"),), 9, ("a",), 0.5)

@@ -10,9 +10,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from formal_llm.errors import LLMError, ModelError
-from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.causal import CausalScorer
-from formal_llm.llms.local.rendering import Prompted
 from formal_llm.llms.local.text_scorer import text_scorer
 from formal_llm.llms.question import Message, Question
 from tests import tiny_models
@@ -108,19 +106,6 @@ def test_probabilities_are_those_of_the_brute_force(case: tuple[str, str, str], 
             scorer._remembered.clear()  # so that it computes them again, with what is in the cache
 
 
-def test_the_questions_are_hard(expected: Callable[..., Any]) -> None:
-    """The comparison means something: answers of one, two and three digits, and not all of them alike."""
-    for case in CASES:
-        _, tokenizer, asked, wanted = expected(*case)
-        assert {len(one.options) for one in asked} >= {2, 9, 12}
-        assert (max(len(one.options) for one in asked) == 110) is (case in LONG)
-        assert sum(max(row) > 1.2 / len(row) for row in wanted) >= len(asked) / 2, case
-        blank = "\n" if case[2] == "chat" else " "
-        tokens = [len(tokenizer(f"{blank}{n}")["input_ids"]) - len(tokenizer(blank)["input_ids"]) for n in (7, 12, 101)]
-        joined = [1, 1, 1] if blank == "\n" else [0, 0, 0]
-        assert tokens == ([1, 2, 3] if case[1] == "split" else joined), case
-
-
 def test_what_is_forgotten_is_computed_with_the_new_weights(spoken: Callable[..., Any]) -> None:
     model = tiny_models.causal()
     scorer = text_scorer(model, spoken())
@@ -134,30 +119,6 @@ def test_what_is_forgotten_is_computed_with_the_new_weights(spoken: Callable[...
         wanted = token_by_token.causal_probabilities(model, spoken(), asked[0], "plain")
     assert not torch.allclose(before, after, atol=1e-3)
     assert torch.allclose(after.exp()[0].double(), torch.tensor(wanted, dtype=torch.float64), atol=TOLERANCE)
-
-
-def test_the_cache_keeps_within_its_memory_and_saves_reading(llama: Any, spoken: Callable[..., Any]) -> None:
-    read: list[int] = []
-    handle = llama.model.register_forward_pre_hook(
-        lambda _, __, inputs: read.append(inputs["input_ids"].numel()), with_kwargs=True
-    )
-    try:
-        for budget in (60_000, 1 << 30):
-            scorer = text_scorer(llama, spoken(), cache_bytes=budget)
-            assert scorer.reach.covers(256)  # what its trial reads is read now
-            for other in ("caption", "translate", "answer", "summarize", "sharpen", "classify"):
-                with torch.no_grad():  # where there is little memory, these have to go
-                    scorer.log_probabilities([token_by_token.question(9, f"{other} everything there is")])
-            read.clear()
-            for step in range(12):
-                with torch.no_grad():
-                    scorer.log_probabilities([token_by_token.question(9, "restore the image " + "again " * step)])
-                held = sum(t.numel() * t.element_size() for pair in scorer.cache._tables for t in pair)
-                assert held <= budget
-            asked = [token_by_token.question(9, "restore the image " + "again " * step) for step in range(12)]
-            assert sum(read) < 0.8 * sum(len(scorer.renderer.prompt(one).tokens) for one in asked)
-    finally:
-        handle.remove()
 
 
 # -- gradients -------------------------------------------------------------------------------------------------------
@@ -309,33 +270,3 @@ def test_a_long_chat_is_read_once(llama: Any, spoken: Callable[..., Any]) -> Non
             wanted = token_by_token.causal_probabilities(llama, spoken(chat=True), asked, "chat")
         assert torch.allclose(row.double(), torch.tensor(wanted, dtype=torch.float64), atol=TOLERANCE)
         before += [asked.messages[-1], Message("assistant", "2")]
-
-
-TREE = AnswerTree.of([[5, 2], [6, 7, 2], [6, 2]])  # inner nodes: (5), (6), (6, 7)
-PROMPTS = [
-    Prompted((9, 8, 7, 4, 3), TREE),
-    Prompted((9, 8), AnswerTree.of([[5], [6]])),  # nothing beyond the end of the prompt
-    Prompted((4, 9, 8), TREE),
-]
-
-
-@pytest.mark.parametrize("batch_tokens", [1, 30, 10_000])
-def test_logits_of_padded_prompts_are_those_of_each_text_alone(
-    batch_tokens: int, llama: Any, spoken: Callable[..., Any]
-) -> None:
-    scorer = text_scorer(llama, spoken(), batch_tokens=batch_tokens, packing="off")
-    looked: dict[int, torch.Tensor] = {}
-    with torch.no_grad():
-        for chosen, logits in scorer._score_padded(PROMPTS):
-            counts = [1 + len(PROMPTS[index].tree.tokens) for index in chosen]
-            looked.update(zip(chosen, logits.split(counts), strict=True))
-        assert looked.keys() == {0, 1, 2}
-        for index, prompt in enumerate(PROMPTS):
-            beginnings = [[], [5], [6], [6, 7]] if prompt.tree is TREE else [[]]
-            for found, beginning in zip(looked[index], beginnings, strict=True):
-                alone = llama(input_ids=torch.tensor([[*prompt.tokens, *beginning]])).logits[0, -1]
-                assert torch.allclose(found, alone, atol=1e-5)
-
-
-def test_no_padded_prompts(llama: Any, spoken: Callable[..., Any]) -> None:
-    assert list(text_scorer(llama, spoken())._score_padded([])) == []

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from formal_llm.errors import ModelError
-from formal_llm.llms.local.encoders import BiEncoderScorer, CrossEncoderScorer, EncoderLLM, encoder_scorer
+from formal_llm.llms.local.encoders import BiEncoderScorer, EncoderLLM, encoder_scorer
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.question import Outlook, Prospect, Question, Term
 from formal_llm.planning.packs import TaskPack
@@ -55,11 +54,6 @@ def model() -> Any:
     return tiny_models.encoder()
 
 
-@pytest.fixture(scope="module")
-def classifier() -> Any:
-    return tiny_models.encoder(labels=1)
-
-
 @pytest.mark.parametrize("describe", [True, False])
 @pytest.mark.parametrize("batch_tokens", [8_192, 20])
 def test_apart_is_the_naive_computation(
@@ -80,23 +74,6 @@ def test_apart_is_the_naive_computation(
                 assert row[len(options) :].sum() == 0
 
 
-@pytest.mark.parametrize("describe", [True, False])
-@pytest.mark.parametrize("batch_tokens", [8_192, 40])
-def test_together_is_the_naive_computation(
-    describe: bool, batch_tokens: int, classifier: Any, spoken: Callable[..., Any]
-) -> None:
-    scorer = CrossEncoderScorer(classifier, spoken(), batch_tokens=batch_tokens, describe=describe)
-    asked = batch()
-    with torch.no_grad():
-        table = scorer.log_probabilities(asked).exp()
-        for row, one in zip(table, asked, strict=True):
-            text, options = read(one, describe=describe)
-            scores = torch.stack(
-                [classifier(**spoken()(text, option, return_tensors="pt")).logits[0, 0] for option in options]
-            )
-            assert torch.allclose(row[: len(options)], torch.softmax(scores, 0), atol=1e-5)
-
-
 def test_vectors_are_computed_once_and_forgotten(spoken: Callable[..., Any]) -> None:
     model = tiny_models.encoder()
     rows: list[int] = []
@@ -115,20 +92,16 @@ def test_vectors_are_computed_once_and_forgotten(spoken: Callable[..., Any]) -> 
     assert not torch.allclose(before, after, atol=1e-4)
 
 
-@pytest.mark.parametrize("together", [False, True])
-def test_gradients_are_those_of_the_naive_computation(together: bool, spoken: Callable[..., Any]) -> None:
-    model = tiny_models.encoder(labels=int(together))
+def test_gradients_are_those_of_the_naive_computation(spoken: Callable[..., Any]) -> None:
+    model = tiny_models.encoder()
     tokenizer = spoken()
-    scorer = encoder_scorer(model, tokenizer, together=together, temperature=0.5)
+    scorer = encoder_scorer(model, tokenizer, temperature=0.5)
     asked = [question("restore"), question("translate", [1])]
     table = scorer.log_probabilities(asked)
     naive = []
     for one in asked:
         text, options = read(one, describe=True)
-        if together:
-            scores = [model(**tokenizer(text, option, return_tensors="pt")).logits[0, 0] for option in options]
-        else:
-            scores = [vector(model, tokenizer, text) @ vector(model, tokenizer, option) / 0.5 for option in options]
+        scores = [vector(model, tokenizer, text) @ vector(model, tokenizer, option) / 0.5 for option in options]
         naive.append(torch.log_softmax(torch.stack(scores), 0))
     found = []
     for loss in (table[0, 1] + table[1, 2], naive[0][1] + naive[1][2]):
@@ -140,12 +113,12 @@ def test_gradients_are_those_of_the_naive_computation(together: bool, spoken: Ca
     assert all(float((found[0][name] - found[1][name]).abs().max()) <= 1e-4 * scale for name in found[1])
 
 
-def test_long_texts_are_cut(model: Any, classifier: Any, spoken: Callable[..., Any]) -> None:
-    for scorer in (BiEncoderScorer(model, spoken()), CrossEncoderScorer(classifier, spoken())):
-        assert scorer.longest == 512
-        with torch.no_grad():
-            table = scorer.log_probabilities([Question("restore " * 2_000, ["a", "b"])])
-        assert table.exp().sum().item() == pytest.approx(1)
+def test_long_texts_are_cut(model: Any, spoken: Callable[..., Any]) -> None:
+    scorer = BiEncoderScorer(model, spoken())
+    assert scorer.longest == 512
+    with torch.no_grad():
+        table = scorer.log_probabilities([Question("restore " * 2_000, ["a", "b"])])
+    assert table.exp().sum().item() == pytest.approx(1)
 
 
 def test_states_of_few_digits_are_averaged_in_full_precision(spoken: Callable[..., Any]) -> None:
@@ -160,8 +133,6 @@ def test_states_of_few_digits_are_averaged_in_full_precision(spoken: Callable[..
 def test_settings_that_have_no_meaning(model: Any, spoken: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match="temperature"):
         BiEncoderScorer(model, spoken(), temperature=0)
-    with pytest.raises(ModelError, match="one label, this model has 3"):
-        CrossEncoderScorer(tiny_models.encoder(labels=3), spoken())
 
 
 def test_a_selection(model: Any, spoken: Callable[..., Any]) -> None:

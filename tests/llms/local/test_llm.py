@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +12,10 @@ import torch
 
 from formal_llm import CFG, Planner, Task
 from formal_llm.errors import LLMError, ModelError
-from formal_llm.llms.llm import BatchLLM
+from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.local.memory import fewer_tokens
 from formal_llm.llms.local.model import TransformersLLM
-from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.recorded.cache import CachedLLM
-from formal_llm.llms.recorded.transcript import RecordingLLM, ReplayLLM
+from formal_llm.llms.question import Answer, Option, Question
 from tests import tiny_models
 from tests.llms.local import token_by_token
 
@@ -83,46 +81,6 @@ def test_many_plans_advance_together(llm: TransformersLLM) -> None:
         assert alone.probability == pytest.approx(outcome.plan.probability, rel=1e-4)
 
 
-@pytest.mark.slow
-def test_thousands_of_questions_with_little_memory(llama: Any, spoken: Callable[..., Any]) -> None:
-    """Texts come and go in the cache of beginnings; the plans are those of a model without one."""
-    tasks = [Task(f"make {number} of them {word}") for number in range(200) for word in ("alpha", "beta")]
-    found = []
-    for cache_bytes in (300_000, 0):
-        llm = TransformersLLM.of(llama, spoken(), cache_bytes=cache_bytes)
-        planner = Planner(RULES, llm, search="sample", seed=5)
-        outcomes = planner.plan_all(tasks, concurrency=200)
-        found.append([outcome.plan for outcome in outcomes])
-        assert llm.scorer.stats["questions"] > 800
-    same = sum(one.word == other.word for one, other in zip(*found, strict=True))
-    assert same >= 396  # a draw at the very border of two options may fall to the other side
-    for one, other in zip(*found, strict=True):
-        if one.word == other.word:
-            assert one.probability == pytest.approx(other.probability, rel=1e-3)
-
-
-def test_behind_a_cache(llm: TransformersLLM, tmp_path: Path) -> None:
-    tasks = [f"make it alpha {number % 4}" for number in range(8)]
-    with CachedLLM(llm, tmp_path / "answers") as cached:
-        assert isinstance(cached, BatchLLM)
-        first = Planner(RULES, cached).plan_all(tasks)
-        computed = llm.scorer.stats["questions"]
-        again = Planner(RULES, cached).plan_all(tasks)
-        assert llm.scorer.stats["questions"] == computed
-        assert cached.stats.hits >= cached.stats.misses > 0
-    assert [outcome.plan.word for outcome in first] == [outcome.plan.word for outcome in again]
-    assert [o.plan.probability for o in first] == pytest.approx([o.plan.probability for o in again])
-
-
-def test_recorded_and_replayed(llm: TransformersLLM, tmp_path: Path) -> None:
-    tasks = [f"make it alpha {number}" for number in range(5)]
-    with RecordingLLM(llm, tmp_path / "transcript") as recording:
-        first = Planner(RULES, recording).plan_all(tasks)
-    again = Planner(RULES, ReplayLLM(tmp_path / "transcript")).plan_all(tasks)
-    assert [outcome.plan.word for outcome in first] == [outcome.plan.word for outcome in again]
-    assert [outcome.plan.usage.input_tokens for outcome in first] == [o.plan.usage.input_tokens for o in again]
-
-
 def test_threads_share_a_model(llm: TransformersLLM) -> None:
     asked = token_by_token.batch((2, 9, 12))
     expected = [answer.probabilities for answer in llm.choose_many(asked)]
@@ -156,3 +114,51 @@ def test_threads_share_a_model(llm: TransformersLLM) -> None:
     for thread in threads:
         thread.join()
     assert not errors
+
+
+def asked(count: int) -> list[Question]:
+    options = [Option(number, f"option {number}") for number in (1, 2, 3)]
+    return [
+        Question(f"question {number}: what is to be done with {number} images?", options) for number in range(count)
+    ]
+
+
+@pytest.fixture
+def llm_memory() -> LocalLLM:
+    spoken = tiny_models.tokenizer()
+    return TransformersLLM.of(tiny_models.causal("llama", len(spoken)), spoken, name="tiny", batch_tokens=2_048)
+
+
+def test_a_model_with_little_memory_answers_the_same(llm_memory: LocalLLM) -> None:
+    questions = asked(24)
+    with torch.no_grad():
+        whole = llm_memory.scorer.log_probabilities(questions)
+    llm_memory.scorer.forget()
+    passes = []
+    inner = llm_memory.scorer.model.base_model
+    base = inner.forward
+
+    def little(*args: Any, **how: Any) -> Any:
+        tokens = how["input_ids"].numel()
+        passes.append(tokens)
+        if tokens > 600:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return base(*args, **how)
+
+    inner.forward = little
+    answers = llm_memory.choose_many(questions)
+    assert max(passes) > 600 >= passes[-1]
+    assert llm_memory.scorer.batch_tokens < 2_048  # type: ignore[attr-defined]
+    for answer, row in zip(answers, whole.exp().tolist(), strict=True):
+        assert answer.probabilities == pytest.approx(dict(enumerate(row, 1)), abs=1e-5)  # type: ignore[union-attr]
+    before = len(passes)
+    llm_memory.scorer.forget()
+    llm_memory.choose_many(questions)
+    assert max(passes[before:]) <= 600  # what worked is kept
+
+
+def test_a_pass_has_an_end_to_how_small_it_gets(llm_memory: LocalLLM) -> None:
+    told = [fewer_tokens(llm_memory.scorer) for _ in range(7)]
+    assert told[:2] == ["1,024 tokens in a pass", "512 tokens in a pass"]
+    assert told[-1] == ""
+    assert fewer_tokens(object()) == ""

@@ -132,25 +132,6 @@ def test_text_ends_where_the_model_ends(spoken: Callable[..., Any]) -> None:
         llm.generate("image " * 3_000)
 
 
-def test_tokens_are_written_as_a_processor_wants_them(writer: TransformersLLM) -> None:
-    """Here none but two tokens may be written; the seventh is the end."""
-    seen = []
-
-    def processor(ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        seen.append(tuple(ids.shape))
-        allowed = [2] if ids.shape[-1] - seen[0][1] == 6 else [40, 41]
-        return scores.masked_fill(~torch.isin(torch.arange(scores.shape[-1]), torch.tensor(allowed)), -torch.inf)
-
-    for beams in (1, 2):
-        seen.clear()
-        read, tokens = writer.write_tokens("restore the image", max_tokens=20, processor=processor, beams=beams)
-        assert read == len(writer.renderer.tokens([Message("user", "restore the image")]))
-        assert len(tokens) == 7
-        assert set(tokens[:6]) <= {40, 41}
-        assert tokens[6] == 2
-        assert seen[0][0] == beams
-
-
 def test_the_score_of_a_text_is_the_sum_over_its_tokens(
     llm: TransformersLLM, llama: Any, network: Callable[..., Any], spoken: Callable[..., Any]
 ) -> None:
@@ -181,13 +162,6 @@ def test_scores_and_choices_agree(llm: TransformersLLM) -> None:
     asked = token_by_token.question(9)
     sums = torch.tensor([llm.score(asked.messages, f"{number}\n") for number in range(1, 10)])
     assert list(llm.choose(asked).probabilities.values()) == pytest.approx(torch.softmax(sums, 0).tolist(), abs=1e-4)
-
-
-def test_texts_that_cannot_be_scored(llm: TransformersLLM, llama: Any, spoken: Callable[..., Any]) -> None:
-    with pytest.raises(ValueError, match="no token"):
-        TransformersLLM.of(llama, spoken(chat=True)).score("restore", "")
-    with pytest.raises(LLMError, match="the model reads fewer"):
-        llm.score("image " * 3_000, "yes")
 
 
 def test_a_text_is_gone_on_with(llama: Any, llm: TransformersLLM, spoken: Callable[..., Any]) -> None:

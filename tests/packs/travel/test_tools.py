@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.llms.text_doubles import FunctionTextLLM
@@ -8,6 +8,7 @@ from formal_llm.packs.travel.reference import read_reference
 from formal_llm.packs.travel.rows import Restaurant
 from formal_llm.packs.travel.tools import MOST_STEPS, ToolSession, plan_writer, printed_restaurants, printed_table
 from tests.packs.travel.given import cases, needs_data
+from tests.strategies import examples
 
 WORLD = World.shipped()
 ERRORS = {
@@ -124,7 +125,7 @@ def test_a_model_writes_the_plan() -> None:
     assert "the notes" in said and "Query: the query" in said
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.data())
 def test_it_prints_as_pandas_does(data: st.DataObject) -> None:
     pandas = pytest.importorskip("pandas")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Answer, Budget, Limits, Planner, Question, Task, WeightedLLM, Wording
@@ -73,7 +73,7 @@ def test_failures_that_may_pass_are_not_written(tmp_path: Path) -> None:
     assert found["partial"]["word"] == ["a", "a"]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_a_half_written_last_line_is_repaired(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = tmp_path_factory.mktemp("results") / "out.jsonl"

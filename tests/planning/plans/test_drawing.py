@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import networkx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -16,6 +16,7 @@ from formal_llm import CFG, PDA, Budget, Plan, Planner, RandomLLM, TaskPack, Wor
 from formal_llm.errors import BudgetExceeded, MissingDependency, NoValidPlan
 from formal_llm.planning.plans.drawing import plan_graph, plan_picture, plan_rich
 from formal_llm.planning.plans.tree import Node
+from tests.strategies import examples
 
 needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz (dot) is not installed")
 
@@ -144,7 +145,7 @@ RULES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.sets(st.sampled_from(RULES), min_size=3), st.integers(0, 9), st.integers(1, 6))
 @pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
 def test_every_step_flows_into_the_result(rules: set[str], seed: int, questions: int) -> None:

@@ -3,13 +3,14 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Planner, RandomLLM, TaskPack, Wording
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.overlay import Overlay
+from tests.strategies import examples
 
 CHART = Flowchart.from_mermaid("""
 flowchart TD
@@ -147,7 +148,7 @@ def test_a_long_plan_over_a_grammar_with_empty_cycles() -> None:
     assert len(overlay.moves) < 30 * 6
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 10**6))
 def test_the_numbers_are_those_of_the_plan(seed: int) -> None:
     for name in ("openagi", "cooking"):

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Answer, Budget, Limits, Lookahead, Plan, Question, RandomLLM, Walk, WeightedLLM, Wording
@@ -18,9 +18,10 @@ from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, WalkEr
 from formal_llm.planning import ChoiceTable
 from tests import oracles, strategies
 from tests.planning.wandering import CHAIN, TOOLS, drive, keeps, subset_sum, wander
+from tests.strategies import examples
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(strategies.grammars(), st.integers(0, 1 << 30), st.sampled_from(["on", "off"]), st.booleans())
 def test_a_snapshot_restores_the_walk_exactly(cfg: CFG, seed: int, lookahead: str, conversation: bool) -> None:
     rng = random.Random(seed)

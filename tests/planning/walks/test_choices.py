@@ -8,7 +8,7 @@ import warnings
 from itertools import chain, combinations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Budget, Limits, Lookahead, Planner, RandomLLM, Task, Walk, constraint
@@ -20,6 +20,7 @@ from formal_llm.planning.plans.usage import Verdicts
 from formal_llm.planning.walks.choices import _warn_missing_solver
 from tests import strategies
 from tests.planning.wandering import TOOLS, drive, keeps, subset_sum
+from tests.strategies import examples
 
 
 def reads(table: ChoiceTable, configuration: object) -> list[tuple[str, ...]]:
@@ -53,7 +54,7 @@ def test_the_total_counts_what_was_left_out() -> None:
     assert [choice.index for choice in fork.choices] == [0, 2, 3]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(strategies.limited_grammars(), st.integers(0, 1 << 30))
 def test_choices_are_exactly_those_that_can_be_finished(cfg: CFG, seed: int) -> None:
     rng = random.Random(seed)
@@ -87,7 +88,7 @@ def test_choices_are_exactly_those_that_can_be_finished(cfg: CFG, seed: int) -> 
             break
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(strategies.grammars(), st.integers(1, 14))
 def test_near_the_end_of_the_step_budget_only_what_fits_is_offered(cfg: CFG, steps: int) -> None:
     table = ChoiceTable(Lookahead(cfg))
@@ -174,7 +175,7 @@ def all_sets(names: tuple[str, ...]) -> list[frozenset[str]]:
     look=st.sampled_from(["on", "off"]),
     forced=st.sampled_from(["", "a", "b"]),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_the_sets_that_can_be_chosen_are_those_of_trying_all(
     costs: list[int], most: int, least: int, formula: str, steps: float, look: str, forced: str
 ) -> None:

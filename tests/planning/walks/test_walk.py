@@ -8,7 +8,7 @@ import random
 from contextlib import suppress
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pyformlang.cfg import Terminal
 
@@ -19,6 +19,7 @@ from formal_llm.planning.walks.events import Finished, Forced
 from formal_llm.planning.walks.walk import SharedSettings, WalkSettings
 from tests import oracles, strategies
 from tests.planning.wandering import CHAIN, SEASONING, TOOLS, drive, keeps, texts, wander
+from tests.strategies import examples
 
 
 def derives(cfg: CFG, word: tuple[str, ...]) -> bool:
@@ -204,7 +205,7 @@ def test_where_no_plan_exists_the_step_budget_is_not_to_blame() -> None:
             Planner(cfg, "test:first", limits=required, max_states=max_states).plan("x")
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(strategies.limited_grammars(), st.integers(0, 1 << 30), st.sampled_from(["on", "off"]))
 def test_every_answer_sequence_ends_in_a_word_of_the_language(cfg: CFG, seed: int, lookahead: str) -> None:
     try:
@@ -223,7 +224,7 @@ def test_every_answer_sequence_ends_in_a_word_of_the_language(cfg: CFG, seed: in
         assert walk.usage.backtracks == 0
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(strategies.automata(), st.integers(0, 1 << 30))
 def test_walks_over_hand_written_automata(pda: PDA, seed: int) -> None:
     try:

@@ -24,8 +24,8 @@ from formal_llm import (
     constraint,
 )
 from formal_llm.errors import NotationError
-from formal_llm.llms.calibrated import CalibratedLLM, SureLLM
 from formal_llm.llms.doubles import Person
+from formal_llm.llms.sure import SureLLM
 from formal_llm.planning.walks.wording import NAMED, adapt_wording, fill_template, shortened
 
 TOOLS = CFG.from_string(
@@ -301,7 +301,7 @@ def test_who_reads_short_questions_best_is_asked_so_where_nobody_said_how() -> N
     assert pack.planner("test:first").wording == pack.wording
     assert Planner(pack.source, llm).wording == shortened(Wording(), "unlisted").settled(pack.source)
     assert Planner(pack.source, llm, wording=Wording()).wording.prompt == Wording().prompt
-    assert CalibratedLLM(llm, 2.0).wording == "unlisted" and CalibratedLLM("test:first", 2.0).wording == ""
+    assert SureLLM(llm, 0.5).wording == "unlisted" and SureLLM("test:first", 0.5).wording == ""
 
 
 def test_a_person_who_is_asked_then_sees_the_options() -> None:

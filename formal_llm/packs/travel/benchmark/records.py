@@ -21,7 +21,7 @@ class TravelRecord(TypedDict):
     """The record of a case: its planner, the result and the resources used.
 
     ``read``: whether the query was read correctly, None if its meaning is unknown; ``error``: why there is no plan.
-    ``seconds``: the CPU time, without that of a remote model. ``lenient``: the answers that were read from sentences.
+    ``seconds``: the CPU time, without that of a remote model.
     """
 
     llm: str
@@ -34,7 +34,6 @@ class TravelRecord(TypedDict):
     questions: int
     requests: int
     characters: int
-    lenient: int
     steps: int
     seconds: float
 

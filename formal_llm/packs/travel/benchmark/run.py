@@ -229,21 +229,17 @@ class Counted:
         characters: the characters of all prompts so far.
         longest: the characters of the longest prompt.
         requests: the number of prompts.
-        lenient: the number of answers that were read from sentences.
     """
 
     llm: LLM
     characters: int = 0
     longest: int = 0
     requests: int = 0
-    lenient: int = 0
 
     def choose(self, question: Question) -> Answer:
         """Count a question and forward it."""
         self._count_request(len(question.prompt))
-        answer = self.llm.choose(question)
-        self.lenient += answer.lenient
-        return answer
+        return self.llm.choose(question)
 
     def _count_request(self, characters: int) -> None:
         self.characters += characters
@@ -299,7 +295,7 @@ def run_case(
     counted = Counted(llm)
     record = TravelRecord(
         llm=called, mode=mode, search=search, index=case.index, read=None, plan=[], error="", questions=0, requests=0,
-        characters=0, lenient=0, steps=0, seconds=0.0,
+        characters=0, steps=0, seconds=0.0,
     )  # fmt: skip
     start = time.process_time()
     try:
@@ -317,7 +313,7 @@ def run_case(
     except (NoValidPlan, InputError, InvalidAnswer, WritingError) as error:
         record["error"] = f"{'no trip' if isinstance(error, NoValidPlan | InputError) else 'bad answer'}: {error}"
     record["seconds"] = round(time.process_time() - start, 4)
-    record["characters"], record["requests"], record["lenient"] = counted.characters, counted.requests, counted.lenient
+    record["characters"], record["requests"] = counted.characters, counted.requests
     return record
 
 

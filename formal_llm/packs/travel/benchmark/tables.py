@@ -163,7 +163,6 @@ def as_data(rows: Sequence[RatesRow]) -> list[Mapping[str, object]]:
 def work_table(records_of: Mapping[str, Sequence[TravelRecord]]) -> str:
     """Write the resources used by plans as Markdown, from the records of each planner."""
     lines = [["", "read right", "questions", "most", "requests", "most", "prompt characters", "most", "CPU s", "most"]]
-    lines[0].append("answers read leniently")
     for who, records in records_of.items():
         known = [one["read"] for one in records if one["read"] is not None]
         planned = [one for one in records if one["plan"]]
@@ -174,5 +173,5 @@ def work_table(records_of: Mapping[str, Sequence[TravelRecord]]) -> str:
         cells = [who, f"{sum(known)}/{len(known)}"]
         for values, places in columns:
             cells += [f"{median(values or [0]):,.{places}f}", f"{max(values, default=0):,.{places}f}"]
-        lines.append([*cells, f"{sum(one.get('lenient', 0) for one in records):,}"])
+        lines.append(cells)
     return render_markdown(lines)

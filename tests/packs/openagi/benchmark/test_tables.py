@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -28,6 +28,7 @@ from formal_llm.packs.openagi.benchmark.tables import (
     read_published,
     rich_tables,
 )
+from tests.strategies import examples
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=20))
@@ -111,7 +112,7 @@ def test_markdown() -> None:
     ),
     st.integers(70, 200),
 )
-@settings(max_examples=40)
+@examples(40)
 def test_no_figure_is_cut_off(llms: list[tuple[str, int]], width: int) -> None:
     columns = [
         MethodColumn(f"{name} {place}", "names", 5, 0.125, dict.fromkeys(GROUPS, 0.1234), 0.5678, 0.01, 3.5, 1234.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from PIL import Image
 
 from formal_llm.packs.openagi.classical import colouring
@@ -14,6 +14,7 @@ from formal_llm.packs.openagi.data.pixels import Pixels
 from formal_llm.packs.openagi.data.sources import load_pictures
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from tests.packs.openagi.any_images import images, photograph
+from tests.strategies import examples
 
 COLOURED = [picture.name for picture in load_pictures() if picture.colours]
 
@@ -74,7 +75,7 @@ def test_without_a_reference_nothing_is_made_up(monkeypatch: pytest.MonkeyPatch)
 
 
 @given(images())
-@settings(max_examples=30)
+@examples(30)
 def test_any_picture(image: Image.Image) -> None:
     result = colorization(image)
     assert result.size == image.size

@@ -5,11 +5,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from PIL import Image
 
 from formal_llm.packs.openagi.classical.faces import detection, find_faces
 from tests.packs.openagi.any_images import images, photograph
+from tests.strategies import examples
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_side_by_side_in_threads() -> None:
 
 
 @given(images())
-@settings(max_examples=30)
+@examples(30)
 def test_any_picture(image: Image.Image) -> None:
     assert detection(image) == detection(image)
     assert detection(Image.new(image.mode, image.size)) == "no faces"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.packs.openagi.classical import ngrams
 from formal_llm.packs.openagi.classical.ngrams import GAP, NGrams, fill_mask, split_tokens, text_generation
 from formal_llm.packs.openagi.data.making import MASK, mask_word
 from formal_llm.packs.openagi.data.sources import load_passages, load_prose
+from tests.strategies import examples
 
 TEXTS = st.lists(
     st.sampled_from(["Alice", "the", MASK, "<mask>", "____", "qwx", ".", "?", "é", " ", "\n"]), max_size=12
@@ -99,7 +100,7 @@ def test_for_a_gap_only_what_is_near_is_read(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @given(TEXTS)
-@settings(max_examples=30)
+@examples(30)
 def test_any_text(parts: list[str]) -> None:
     text = " ".join(parts)
     filled = fill_mask(text)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
@@ -16,6 +16,7 @@ from formal_llm.packs.openagi.data import pixels
 from formal_llm.packs.openagi.data.making import Degradation
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from tests.packs.openagi.any_images import images, photograph
+from tests.strategies import examples
 
 SHARP = ["astronaut", "coffee", "camera"]
 TRIALS = [
@@ -41,7 +42,7 @@ def test_it_restores(tool: Callable[[Image.Image], Image.Image], degradation: De
 
 @pytest.mark.parametrize("tool", TOOLS)
 @given(images())
-@settings(max_examples=40)
+@examples(40)
 def test_any_picture_gives_one_of_eight_bits(tool: Callable[[Image.Image], Image.Image], image: Image.Image) -> None:
     before = image.tobytes()
     result = tool(image)

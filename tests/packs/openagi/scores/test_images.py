@@ -6,18 +6,19 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from PIL import Image
 
 from formal_llm.packs.openagi.data.making import Degradation
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from formal_llm.packs.openagi.scores.score import Score
 from tests.packs.openagi.any_images import images, photograph
+from tests.strategies import examples
 
 
 @pytest.mark.parametrize("score", [SSIM(), PSNR()], ids=lambda score: score.name)
 @given(images(), images())
-@settings(max_examples=30)
+@examples(30)
 def test_scores_of_pictures_keep_their_range(score: Score, one: Image.Image, other: Image.Image) -> None:
     assert score.least <= score(one, other) <= score.most
     assert score(one, one) == pytest.approx(score.most)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -24,6 +24,7 @@ from formal_llm.packs.openagi.scores.text import BERTScore, ChrF
 from formal_llm.packs.openagi.toolkits import CLASSICAL, classical
 from formal_llm.rltf.rewards import Judged
 from formal_llm.tools import Executor, Toolkit, tool
+from tests.strategies import examples
 
 PACK = TaskPack.load("openagi")
 #: Denoise; caption; text to image; sentiment; question about a picture; question about a document.
@@ -232,7 +233,7 @@ NAMES = st.lists(st.sampled_from([*CLASSICAL, "input_image", "input_text", "capt
 
 
 @given(word=NAMES, number=st.sampled_from(list(TASKS.values())))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_any_word_is_worth_something_from_0_to_1(word: list[str], number: int, judge: PlanJudge) -> None:
     judged = judge.judge_plan(number, word)
     assert isinstance(judged, Judgement)
@@ -243,7 +244,7 @@ def test_any_word_is_worth_something_from_0_to_1(word: list[str], number: int, j
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_word_read_into_a_plan_is_that_word(rng: Any) -> None:
     word = PACK.planner().table(PACK.tasks[rng.randrange(185)]).lookahead.sample(rng)
     assert word is not None

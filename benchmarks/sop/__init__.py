@@ -1,0 +1,1 @@
+"""SOPBench: its cases, the procedures of its domains, and how they are run."""

@@ -1,1 +1,0 @@
-"""SOPBench: procedures for its domains, run on a user's own copy of the benchmark, judged by its own judge."""
