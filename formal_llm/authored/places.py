@@ -69,8 +69,8 @@ def names(kind: str) -> list[str]:
 
 
 def is_path(name: str) -> bool:
-    """Whether this is written as a path: with a slash, as in ``./openagi``."""
-    return "/" in name or os.sep in name
+    """Whether this is written as a path: with a slash, as in ``./openagi``, or a dot for the folder itself."""
+    return "/" in name or os.sep in name or name in ("", ".", "..")
 
 
 def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:

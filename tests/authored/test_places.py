@@ -34,6 +34,7 @@ def test_a_name_means_what_is_shipped_and_a_path_has_a_slash(tmp_path: Path, mon
     assert authored.find("tasks", str(tmp_path / "openagi")) == tmp_path / "openagi"
     (tmp_path / "own").mkdir()
     assert authored.find("tasks", "own") == Path("own")
+    assert authored.find("tasks", ".") == Path()
 
 
 def test_the_task_pack_of_another_package_is_found_as_a_task_pack_only(

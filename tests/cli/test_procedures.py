@@ -1,4 +1,4 @@
-"""``formal-llm act`` and ``bench sop``, run as programs."""
+"""``formal-llm act``, run as a program."""
 
 from __future__ import annotations
 
@@ -56,11 +56,9 @@ def test_a_goal_is_done_declined_or_handed_over(folder: Path) -> None:
     tools = ("--tools", "act_tools_of_a_test:toolkit", "--goal", "act")
     done = run_act(
         "my.procedure", "Do it.", *tools, "--known", "x=2", "--evidence", "evidence.json", "--journal", "run.log",
-        "--page", "page.html",
     )  # fmt: skip
     assert (done.exit_code, done.stdout) == (0, "done: act(x=2)\n  result: true\n"), done.output
     assert "evidence: checked" in done.stderr
-    assert "look(x) &gt; 1: <strong>yes</strong>" in (folder / "page.html").read_text()
     assert json.loads((folder / "evidence.json").read_text())["outcome"]["ending"] == "done"
     declined = run_act("my.procedure", *tools, "--known", "x=1", "--json")
     assert declined.exit_code == 1
@@ -171,49 +169,3 @@ def test_what_is_wrong_is_named(folder: Path, arguments: tuple[str, ...], proble
     found = run_act(*arguments)
     assert found.exit_code == 2
     assert problem in " ".join(found.stderr.split())
-
-
-FOLDER = Path(__file__).parents[3] / "shared" / "data" / "sopbench"
-
-
-def run_sop(*arguments: str):
-    return CliRunner().invoke(app, ["bench", "sop", *arguments])
-
-
-def test_a_folder_without_the_benchmark_and_a_domain_without_a_procedure(tmp_path: Path) -> None:
-    found = run_sop(str(tmp_path))
-    assert found.exit_code == 2
-    assert "has no env/evaluator.py" in " ".join(found.stderr.split())
-
-
-@pytest.mark.skipif(not FOLDER.is_dir(), reason="no copy of SOPBench beside the repository")
-def test_the_table_of_a_domain() -> None:
-    found = run_sop(str(FOLDER), "--llm", "test:random", "--goal-given", "--domain", "dmv", "--failed")
-    assert found.exit_code == 0, found.output
-    assert found.stdout.splitlines()[-1].startswith("| dmv | 115 | 115 | 100.0 | 115 |")
-    unknown = run_sop(str(FOLDER), "--domain", "library")
-    assert unknown.exit_code == 2
-    assert "there is no procedure for library" in " ".join(unknown.stderr.split())
-
-
-DRAWN = """flowchart TD
-    %% check look(x: number) "Looks."
-    %% goal action act(x: number) "Acts."
-    A{"look(x) > 1"} -->|yes| B["act(x)"]
-    A -->|no| C([Too small])
-"""
-
-
-def test_a_procedure_may_be_drawn(folder: Path) -> None:
-    (folder / "my.mmd").write_text(DRAWN)
-    (folder / "plain.mmd").write_text("flowchart TD\nA[Do it] --> B[Do more]")
-    found = CliRunner().invoke(app, ["check", "my.mmd"])
-    assert (found.exit_code, found.stdout.split()[:5]) == (0, ["procedure", "1", "checks,", "1", "actions,"])
-    assert "procedure" not in CliRunner().invoke(app, ["check", "plain.mmd"]).stdout
-    tools = ("--tools", "act_tools_of_a_test:toolkit", "--goal", "act")
-    assert run_act("my.mmd", *tools, "--known", "x=2").exit_code == 0
-    declined = run_act("my.mmd", *tools, "--known", "x=1")
-    assert (declined.exit_code, "look(x) > 1" in declined.stdout) == (1, True)
-    limited = CliRunner().invoke(app, ["check", "my.mmd", "--final", "C"])
-    assert limited.exit_code == 2
-    assert "write the rule into the .mmd file" in " ".join(limited.stderr.split())

@@ -84,7 +84,7 @@ def test_what_plan_prints_can_be_verified() -> None:
             assert done.exit_code == 0, done.output
 
 
-@pytest.mark.parametrize("rules", ["refunds", "incident", "hiring", "intake", "daily", "deploy", "openagi", "rewoo"])
+@pytest.mark.parametrize("rules", ["refunds", "incident", "intake", "daily", "deploy", "openagi", "rewoo"])
 def test_what_check_sample_and_diff_print_can_be_verified(rules: str, tmp_path: Path) -> None:
     printed = CliRunner().invoke(app, ["check", rules]).stdout.splitlines()
     plans = [line[15:] for line in printed if line.startswith(("shortest plan", "at random"))]
