@@ -1,4 +1,4 @@
-"""Draw the pictures of README and book again. Run by ``make pictures``; needs Graphviz."""
+"""Draw the pictures of README and book again. Needs Graphviz."""
 
 from __future__ import annotations
 
