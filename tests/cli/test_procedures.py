@@ -98,6 +98,7 @@ tools = Toolkit([look, act])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slow", ["look", "act"])
 def test_a_run_that_is_interrupted_goes_on_from_its_journal(folder: Path, slow: str) -> None:
     (folder / "waiting_tools_of_a_test.py").write_text(WAITING)
