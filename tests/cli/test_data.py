@@ -7,33 +7,30 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from formal_llm.cli.main import app
 from formal_llm.packs.openagi.data.samples import read_data
+from tests.cli.inside import invoke
 
 
 def test_data_are_made_and_read(tmp_path: Path) -> None:
-    runner = CliRunner()
     command = ["data", "openagi", "--out", str(tmp_path / "d"), "--samples", "1", "--split", "test", "--seed", "7"]
-    done = runner.invoke(app, command)
-    assert done.exit_code == 0, done.output
-    assert done.output.endswith("17 tasks, 17 samples\n")
+    done = invoke(*command)
+    assert done.exit_code == 0, done.stdout + done.stderr
+    assert (done.stdout + done.stderr).endswith("17 tasks, 17 samples\n")
     assert len(read_data(tmp_path / "d")) == 17
-    again = runner.invoke(app, command)
+    again = invoke(*command)
     assert again.exit_code == 2
-    assert "give another folder" in again.output
+    assert "give another folder" in (again.stdout + again.stderr)
 
 
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:
-    runner = CliRunner()
     for arguments, said in (
         (["openagy", "--out", "x"], "Did you mean 'openagi'"),
         (["openagi", "--out", "x", "--split", "tets"], "Did you mean 'test'"),
     ):
-        done = runner.invoke(app, ["data", *arguments])
+        done = invoke("data", *arguments)
         assert done.exit_code == 2
-        assert said in done.output
+        assert said in (done.stdout + done.stderr)
 
 
 @pytest.mark.parametrize("library", ["PIL", "numpy"])

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from formal_llm.cli.lsp import Finding, find_problems
-from formal_llm.cli.main import app
+from tests.cli.inside import invoke
 
 
 def test_an_error_at_its_place() -> None:
@@ -50,7 +49,7 @@ def test_rules_for_calls_and_procedures_are_read_as_such() -> None:
 def test_without_pygls_the_way_to_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pygls", None)
     monkeypatch.setitem(sys.modules, "lsprotocol", None)
-    done = CliRunner().invoke(app, ["lsp"])
+    done = invoke("lsp")
     assert done.exit_code == 2
     assert 'pip install "formal-llm[lsp]"' in done.stderr
 

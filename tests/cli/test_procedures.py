@@ -11,12 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import formal_llm
-from formal_llm.cli.main import app
 from formal_llm.cli.procedures import read_known
 from formal_llm.procedures import Procedure
+from tests.cli.inside import invoke
 
 TEXT = """
 check look(x) "Looks."
@@ -49,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run_act(*arguments: str):
-    return CliRunner().invoke(app, ["act", *arguments])
+    return invoke("act", *arguments)
 
 
 def test_a_goal_is_done_declined_or_handed_over(folder: Path) -> None:
@@ -57,7 +56,7 @@ def test_a_goal_is_done_declined_or_handed_over(folder: Path) -> None:
     done = run_act(
         "my.procedure", "Do it.", *tools, "--known", "x=2", "--evidence", "evidence.json", "--journal", "run.log",
     )  # fmt: skip
-    assert (done.exit_code, done.stdout) == (0, "done: act(x=2)\n  result: true\n"), done.output
+    assert (done.exit_code, done.stdout) == (0, "done: act(x=2)\n  result: true\n"), done.stdout + done.stderr
     assert "evidence: checked" in done.stderr
     assert json.loads((folder / "evidence.json").read_text())["outcome"]["ending"] == "done"
     declined = run_act("my.procedure", *tools, "--known", "x=1", "--json")
@@ -142,11 +141,11 @@ def test_values_are_read_as_their_type(folder: Path) -> None:
 
 
 def test_check_describes_a_procedure(folder: Path) -> None:
-    found = CliRunner().invoke(app, ["check", "hole.procedure", "--strict"])
+    found = invoke("check", "hole.procedure", "--strict")
     assert found.exit_code == 1
     assert "1 checks, 1 actions, 0 facts" in found.stdout
     assert "act: It seems right." in found.stdout
-    assert CliRunner().invoke(app, ["check", "my.procedure", "--strict"]).exit_code == 0
+    assert invoke("check", "my.procedure", "--strict").exit_code == 0
 
 
 def test_rules_of_a_guard_are_written(folder: Path) -> None:
