@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import tomllib
 import venv
 from importlib import metadata
@@ -16,9 +17,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.cli.program import FIRST, TERMINAL
+from tests.cli.program import TERMINAL
 from tests.test_docs import ENVIRONMENT, ROOT, blocks_of, commands_of, lines_of, matches, write_file
-from tests.warm import Warm
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -39,8 +39,8 @@ def base_packages() -> list[metadata.Distribution]:
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Warm:
-    """Processes of an environment with the base dependencies only."""
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with the base dependencies only."""
     place = tmp_path_factory.mktemp("base")
     venv.create(place, symlinks=True)
     site = next(place.glob("lib/*/site-packages"))
@@ -49,21 +49,20 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Warm:
         if ".." not in file.parts:
             (site / file).parent.mkdir(parents=True, exist_ok=True)
             (site / file).symlink_to(file.locate())
-    return Warm(f"{FIRST}\nimport openai, numpy", python=str(place / "bin/python"), PYTHONPATH="", **TERMINAL)
+    return place / "bin" / "python"
 
 
-def run(base: Warm, line: str, folder: Path) -> tuple[int, str, str]:
+def run(base: Path, line: str, folder: Path) -> tuple[int, str, str]:
     """Run a command: its exit code, what it printed, what it said besides."""
     env = {name: value for name, value in os.environ.items() if name not in ENVIRONMENT and name != "PYTHONPATH"}
     env |= {**TERMINAL, "HOME": str(folder), "XDG_CACHE_HOME": str(folder), "XDG_STATE_HOME": str(folder)}
-    arguments = shlex.split(line)[1:]
-    place = ("formal_llm.cli.start", "main")
-    done = base.run(*place, arguments, cwd=folder, stdin="", env=env, timeout=300)
+    command = [str(base), "-m", "formal_llm", *shlex.split(line)[1:]]
+    done = subprocess.run(command, cwd=folder, input="", env=env, timeout=300, capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_readme_print_what_stands_there(base: Warm, tmp_path: Path) -> None:
+def test_the_commands_of_the_readme_print_what_stands_there(base: Path, tmp_path: Path) -> None:
     for block in blocks_of(ROOT / "README.md"):
         write_file(block, tmp_path)
         for command in commands_of(block.text) if block.kind == "console" else ():
@@ -87,7 +86,7 @@ def test_the_commands_of_the_readme_print_what_stands_there(base: Warm, tmp_path
         ("lsp", 'pip install "formal-llm[lsp]"'),
     ],
 )
-def test_what_needs_more_names_it(line: str, said: str, base: Warm, tmp_path: Path) -> None:
+def test_what_needs_more_names_it(line: str, said: str, base: Path, tmp_path: Path) -> None:
     (tmp_path / "photo.jpg").write_text("a picture", encoding="utf-8")
     (tmp_path / "rules.guard").write_text("tools pay\nrule few: at most 1 pay\n", encoding="utf-8")
     code, _, told = run(base, f"formal-llm {line}", tmp_path)

@@ -127,11 +127,12 @@ def test_the_list_names_all_five(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Tea, step by step" in runner("list")()[1]
 
 
-def test_a_task_is_planned_and_carried_out(installed: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("here")
+def test_a_task_is_planned_and_carried_out(tmp_path: Path) -> None:
     (tmp_path / "leaves.txt").write_text("Assam\n")
     done = run(
         "run", "tea", "Make a cup with milk", "--toolkit", "kitchen", "--llm", "keywords:milk,pour",
-        "--input", "leaves=leaves.txt", "--out", "cup", cwd=tmp_path, PYTHONPATH=f"{ROOT}:{installed}",
+        "--input", "leaves=leaves.txt", "--out", "cup", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "cup" / "output.txt").read_text() == "cup with brew of Assam, milk"
