@@ -238,16 +238,11 @@ def test_examples_come_last() -> None:
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("formal-llm pl", ["plan"]),
         ("formal-llm tr", ["train", "train-planner", "try"]),
         ("formal-llm plan openagi --search be", ["best-first"]),
-        ("formal-llm plan coo", ["cooking"]),
         ("formal-llm verify rea", ["react", "react-5", "react-ablated"]),
         ("formal-llm plan openagi --llm test:r", ["test:random"]),
-        ("formal-llm plan openagi --llm openai:", ["openai:"]),
-        ("formal-llm train --schedu", ["--schedule"]),
         ("formal-llm train mini", ["minilm-demo", "minilm-rewordings"]),
-        ("formal-llm check inc", ["incident"]),
     ],
 )
 def test_the_shell_completes_commands_options_sources_and_llms(words: str, found: list[str]) -> None:
