@@ -59,7 +59,7 @@ def test_the_traces_of_the_rules_for_tool_calls_are_kept() -> None:
 @pytest.mark.parametrize("name", GALLERY)
 def test_its_picture_shows_it(name: str) -> None:
     kept = (FOLDER / "gallery" / f"{name}.svg").read_text(encoding="utf-8")
-    assert drawn(kept) == drawn(gallery(GALLERY[name]).to_svg()), "draw it again: make pictures"
+    assert drawn(kept) == drawn(gallery(GALLERY[name]).to_svg()), "draw it again: python docs/draw_pictures.py"
     assert len(kept) < 40_000
 
 

@@ -271,7 +271,7 @@ def _written(loaded: LoadedRules) -> dict[str, object]:
     found: dict[str, object] = {}
     if loaded.pack is not None:
         count = len(loaded.pack.tasks)
-        found["task pack"] = f"{loaded.pack.title}; {count} tasks" if count else loaded.pack.title
+        found["task pack"] = f"{loaded.pack.title}; {counted(count, 'task')}" if count else loaded.pack.title
         if loaded.pack.facts:
             found["facts"] = [f"{name} = {value}" for name, value in loaded.pack.facts.items()]
     rules, source = loaded.rules, loaded.source
@@ -304,7 +304,7 @@ def _size(automaton: PDA) -> str:
 
 
 def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
-    """What the language is: how many plans, the shortest, the longest, three at random; as far as budgets reach.
+    """What the language is: how many plans, the shortest, three at random; as far as budgets reach.
 
     And the words among these.
     """

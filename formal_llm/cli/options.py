@@ -48,7 +48,7 @@ SourceArgument = Annotated[
     ),
 ]
 LLMOption = Annotated[
-    str, typer.Option("--llm", help="Who answers; see: formal-llm llms.", autocompletion=_complete_llms)
+    str, typer.Option("--llm", help="Who answers; see: formal-llm list llms.", autocompletion=_complete_llms)
 ]
 TaskArgument = Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")]
 InputOption = Annotated[

@@ -184,7 +184,7 @@ def plan(
     ] = Guaranteed.some,
     world: Annotated[
         str | None,
-        typer.Option(metavar="LLM", help="Who answers for the world: person, or another one of: formal-llm llms."),
+        typer.Option(metavar="LLM", help="Who answers for the world: person, or another one of: formal-llm list llms."),
     ] = None,
     strategy: Annotated[
         bool, typer.Option("--strategy", help="Make a plan for every answer of the world, and print them as a tree.")

@@ -155,13 +155,15 @@ def load(
 
 def _load_rules(name: str, known: dict[str, str]) -> LoadedRules:
     path = Path(name)
-    if path.is_dir() or (name in authored.names("tasks") and not path.is_file()):
+    if name in authored.names("tasks"):
         return _load_pack(name, known)
-    if path.is_file() or path.suffix:
-        return _read_file(path, known)
     for kind in SHIPPED:
         if name in authored.names(kind):
             return _read_file(authored.find(kind, name, ENDINGS), known)
+    if path.is_dir():
+        return _load_pack(name, known)
+    if path.is_file() or path.suffix:
+        return _read_file(path, known)
     if PACKS.find(name) is not None:
         return _load_pack(name, known)
     shipped = (one for kind in ("tasks", *SHIPPED) for one in authored.names(kind))

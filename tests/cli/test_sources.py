@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import CFG, PDA, Limits, Lookahead
+from formal_llm import CFG, PDA, Limits, Lookahead, authored
 from formal_llm.cli.sources import load, read_facts, read_limits, read_plan
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound
 from tests.cli.program import run
@@ -35,6 +35,20 @@ def test_packs_files_and_authored_names_are_found(rules: str) -> None:
         load("opnagi")
     with pytest.raises(NotationError, match="there is no such file"):
         load("none.cfg")
+
+
+def test_a_folder_hides_nothing_that_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("openagi", "deploy", "mine"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pack.toml").write_text('title = "Own"\nrules = "g.cfg"\n', encoding="utf-8")
+        (tmp_path / name / "g.cfg").write_text("S -> a\n", encoding="utf-8")
+    own = [load(name).pack for name in ("./openagi", "./deploy", str(tmp_path / "openagi"), "mine")]
+    assert [pack and pack.title for pack in own] == ["Own"] * 4
+    shipped = load("openagi").pack
+    assert shipped is not None
+    assert len(shipped.tasks) == 185
+    assert load("deploy").file == authored.find("gallery", "deploy", (".cfg",))
 
 
 def test_the_language_of_a_task_and_the_whole_one(rules: str) -> None:
