@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # The demonstration of training has the machine to itself.
 THREADS ?= 2
 
-.PHONY: help demo demo-llm train-demo planner test test-all lint types imports docs wheel dist sdks check bench bench-training pictures clean
+.PHONY: help demo demo-llm train-demo planner test test-all lint types imports docs wheel dist sdks check bench clean
 
 help:            ## show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -43,11 +43,10 @@ demo-llm: $(VENV)/.installed-dev   ## the same by a real language model of 135 m
 train-demo: $(VENV)/.installed-dev   ## train a pretrained scorer on the paper's tasks for some minutes, offline
 	@OMP_NUM_THREADS=$(THREADS) $(BIN)/python benchmarks/train_demo.py build/train-demo
 
-planner: $(VENV)/.installed-dev   ## train the head of minilm-planner, three seeds, and measure it: some minutes
+planner: $(VENV)/.installed-dev   ## train the head of minilm-planner that is shipped: some minutes
 	@$(BIN)/formal-llm train-planner openagi --sentences "sentences.toml + sentences.toml + training + rewordings.toml" --validation sentences_validation.toml --epochs 30 --out build/minilm-planner.safetensors
-	@$(BIN)/python benchmarks/planner.py --train
 
-test: $(VENV)/.installed-dev   ## install and run the test suite
+test: $(VENV)/.installed-dev   ## install and run the tests, but for the slow ones
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 test-all: $(VENV)/.installed-dev   ## the slow tests, too, and each property on 500 random examples
@@ -91,13 +90,6 @@ bench: $(VENV)/.installed-dev   ## the benchmarks' tables
 	$(BIN)/python benchmarks/local_choice.py
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/learning.py --quick
-
-bench-training: $(VENV)/.installed-dev   ## how training compares (TRL in an environment of its own), and what is learned: hours
-	$(BIN)/python -m benchmarks.rltf
-	$(BIN)/python benchmarks/learning.py
-
-pictures: $(VENV)/.installed   ## draw the README's pictures again (needs Graphviz)
-	$(BIN)/python docs/draw_pictures.py
 
 clean:   ## remove what was built
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

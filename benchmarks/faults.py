@@ -19,9 +19,10 @@ from collections.abc import Awaitable, Callable
 from itertools import product
 from typing import Any
 
+from formal_llm.llms.hostile_server import FAULTS, MILLION, HostileServer
+
 from formal_llm.errors import FormalLLMError
 from formal_llm.llms.hosted import pace
-from formal_llm.llms.hostile_server import FAULTS, MILLION, HostileServer
 from formal_llm.llms.question import Question
 from tests.llms.hosted.adapters import ADAPTERS, Adapter
 

@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from formal_llm.llms.hosted.scoring import at_root
+
 from formal_llm import Lookahead, Planner, TaskPack
 from formal_llm.llms.generation import chat
 from formal_llm.llms.hosted.llamacpp import LlamaCppLLM
-from formal_llm.llms.hosted.scoring import at_root
 
 
 @contextmanager

@@ -132,18 +132,12 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """The exported names. Errors are imported from :mod:`formal_llm.errors`; for one version also from here."""
-    import warnings
+    """The exported names, imported when they are first used, and :mod:`formal_llm.errors`."""
     from importlib import import_module
 
-    errors = import_module("formal_llm.errors")
     if name == "errors":
-        return errors
-    error = getattr(errors, name, None) if name in errors.__all__ else None
-    if not (isinstance(error, type) and issubclass(error, (errors.FormalLLMError, errors.GrammarWarning))):
-        return import_module("formal_llm.exports").export_lazily(__name__, _HOMES)(name)
-    warnings.warn(f"import {name} from formal_llm.errors", DeprecationWarning, stacklevel=2)
-    return error
+        return import_module("formal_llm.errors")
+    return import_module("formal_llm.exports").export_lazily(__name__, _HOMES)(name)
 
 
 __all__ = [

@@ -52,9 +52,11 @@ def _what_is_imported_is_left_alone() -> None:
         _leave_alone()
 
 
-# A test without the mark ``slow`` takes little of the processor, by its own time and that of processes it waited for: the
-# clock would fail tests on a busy machine. Machines differ, so there is room between a warning and a failure.
+# A test without the mark ``slow`` takes little of the processor, by its own time and that of processes it waited for:
+# the clock would fail tests on a busy machine. Machines differ, so there is room between a warning and a failure.
 WARNED, REFUSED = 2.0, 6.0
+#: The profiles with so many examples that a property may take longer.
+MANY = ("all", "fuzz")
 _long: list[str] = []
 
 
@@ -68,7 +70,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     before = _processor_time()
     result = yield
     taken = _processor_time() - before
-    if taken > WARNED and item.get_closest_marker("slow") is None and settings.get_current_profile_name() != "all":
+    if taken > WARNED and item.get_closest_marker("slow") is None and settings.get_current_profile_name() not in MANY:
         item.user_properties.append(("processor_time", round(taken, 1)))
         if taken > REFUSED:
             pytest.fail(f"took {taken:.1f} s of processor time: make it quicker, or mark it slow", pytrace=False)

@@ -237,7 +237,7 @@ def run(command: Command) -> tuple[str, int]:
     stdin, sys.stdin = sys.stdin, io.StringIO("".join(line + "\n" for line in command.typed))
     try:
         with redirect_stdout(screen), redirect_stderr(screen):
-            COMMAND(words[1:], "formal-llm")
+            COMMAND.main(words[1:], prog_name="formal-llm")
         exit_code = 0
     except SystemExit as end:
         exit_code = int(end.code or 0)

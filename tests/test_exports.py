@@ -1,4 +1,4 @@
-"""Names that are imported when they are first used."""
+"""Importing is cheap: names are imported when they are first used, heavy libraries when they are needed."""
 
 import ast
 import subprocess
@@ -62,7 +62,27 @@ def test_a_class_has_the_value_of_its_nearest_base() -> None:
     assert values.find(bool) == "truth"
 
 
-def test_importing_the_library_loads_no_room() -> None:
-    program = "import sys, formal_llm; print(*(name for name in sys.modules if name.startswith('formal_llm.')))"
+HEAVY = ["torch", "transformers", "openai", "anthropic", "networkx", "lark", "typer", "pydantic", "numpy"]
+
+
+@pytest.mark.parametrize(
+    ("program", "unwanted"),
+    [
+        ("import formal_llm", ["formal_llm.", *HEAVY]),
+        (
+            "from formal_llm import Planner, TaskPack; pack = TaskPack.load('openagi'); "
+            "Planner(pack.cfg).plan(pack.task(3))",
+            ["openai", "anthropic", "torch"],
+        ),
+        (
+            "import formal_llm.tools, formal_llm.tools.mcp, formal_llm.tools.ray_executor",
+            [*HEAVY, "PIL", "mcp", "anyio", "ray", "asyncio", "multiprocessing"],
+        ),
+    ],
+)
+def test_only_what_is_needed_is_loaded(program: str, unwanted: list[str]) -> None:
+    program = f"{program}; import sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert loaded == []
+    assert [
+        one for one in loaded if one in unwanted or ("formal_llm." in unwanted and one.startswith("formal_llm."))
+    ] == []

@@ -1,11 +1,13 @@
 """Where the authored files are: grammars, behaviours, task packs and training recipes.
 
 They live in top-level folders of the repository and travel in the wheel as data. A name is looked up the same way in a
-checkout and in an installed package, after a path that the user gave.
+checkout and in an installed package. It means what is shipped, also where a file or folder beside the user is called
+so; a path is written with a slash, as in ``./openagi``.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Protocol
 
@@ -66,10 +68,15 @@ def names(kind: str) -> list[str]:
     )
 
 
-def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:
-    """The file or folder that ``name`` means: a path if there is one, else the shipped one of that name.
+def is_path(name: str) -> bool:
+    """Whether this is written as a path: with a slash, as in ``./openagi``, or a dot for the folder itself."""
+    return "/" in name or os.sep in name or name in ("", ".", "..")
 
-    A task pack may also be one that another package offers.
+
+def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:
+    """The file or folder that ``name`` means: the shipped one of that name, else the path.
+
+    With a slash it is a path first. A task pack may also be one that another package offers.
 
     Args:
         kind: ``"grammars"``, ``"agents"``, ``"gallery"``, ``"tasks"`` or ``"training"``.
@@ -80,11 +87,10 @@ def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:
         ResourceNotFound: neither a path nor a known name.
         PluginError: the task pack of another package cannot be used.
     """
-    path = Path(name)
-    if path.is_file() if suffixes else path.is_dir():
-        return path
     shipped = _root(kind) / name
-    for candidate in [shipped, *(shipped.with_name(shipped.name + suffix) for suffix in suffixes)]:
+    candidates = [shipped, *(shipped.with_name(shipped.name + suffix) for suffix in suffixes)]
+    candidates.insert(0 if is_path(name) else len(candidates), Path(name))
+    for candidate in candidates:
         if candidate.is_file() if suffixes else candidate.is_dir():
             return candidate
     known = names(kind)

@@ -389,7 +389,7 @@ ALONE = tuple(one for one in MethodName if one is not MethodName.rltf)
 @with_request_options
 def bench(
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the benchmark's records.")],
-    llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm llms. Repeatable.")] = None,
+    llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm list llms. Repeatable.")] = None,
     method: Annotated[list[MethodName] | None, typer.Option(help="A way of planning. Repeatable.")] = None,
     methods: Annotated[
         str | None,

@@ -51,7 +51,7 @@ class FormName(StrEnum):
 @command
 def bench_agents(
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the benchmark's records.")],
-    llm: Annotated[list[str], typer.Option(help="Who answers; see: formal-llm llms. Repeatable.")],
+    llm: Annotated[list[str], typer.Option(help="Who answers; see: formal-llm list llms. Repeatable.")],
     agents: Annotated[
         str, typer.Option(metavar="NAMES", help="Agents, parted by commas: shipped ones, paths, cot-sc, cot-sc-react.")
     ] = "direct,chain-of-thought,react",

@@ -62,7 +62,7 @@ class PackMethod(StrEnum):
 def bench_pack(
     pack: Annotated[str, typer.Argument(metavar="PACK", hidden=True)],
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the benchmark's records.")],
-    llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm llms. Repeatable.")] = None,
+    llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm list llms. Repeatable.")] = None,
     method: Annotated[list[PackMethod] | None, typer.Option(help="A way of planning. Repeatable.")] = None,
     tasks: Annotated[
         str, typer.Option(metavar="FILE|SPLIT", help="A file with a task on each line, or a split of the pack.")

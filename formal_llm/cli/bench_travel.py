@@ -54,7 +54,7 @@ class ModeName(StrEnum):
 def bench_travelplanner(
     data: Annotated[Path, typer.Option(metavar="DIR", help="The folder with the cases and the database.")],
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the benchmark's records.")],
-    llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm llms. Repeatable.")] = None,
+    llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm list llms. Repeatable.")] = None,
     mode: Annotated[list[ModeName] | None, typer.Option(help="What the planner is given. Repeatable.")] = None,
     search: Annotated[TravelSearch, typer.Option(help="What becomes of the answers.")] = TravelSearch.greedy,
     reader: Annotated[str, typer.Option(metavar="rules|LLM", help="Who reads the sentences.")] = "rules",

@@ -1,4 +1,4 @@
-"""``formal-llm draw``, ``tasks``, ``llms`` and ``plugins``."""
+"""``formal-llm draw`` and ``list``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,7 +32,7 @@ from formal_llm.cli.options import (
     SourceArgument,
 )
 from formal_llm.cli.sources import load, read_plan
-from formal_llm.errors import FormalLLMError, PluginError
+from formal_llm.errors import FormalLLMError, InputError, PluginError
 from formal_llm.llms.llm import PLUGINS as PROVIDERS
 from formal_llm.llms.llm import provider_forms
 from formal_llm.planning import TaskPack
@@ -130,55 +130,97 @@ def draw(
         print_text(picture)
 
 
-TASKS_HELP = """List what is shipped and can be named: task packs and rules; or the tasks of a pack.
+LIST_HELP = """List what can be named: task packs and rules, the tasks of a pack, who can answer, what packages add.
 
 Examples:
 
-  formal-llm tasks
+  formal-llm list
 
-  formal-llm tasks openagi --split test
+  formal-llm list openagi --split test
+
+  formal-llm list llms
+
+  formal-llm list plugins --load
+
+Plugins are providers, task packs, toolkits, notations and estimators. Nothing is imported for their list; with --load
+each is, and what cannot be used is told. A name that two packages offer, or that formal_llm has itself, is told in
+either case.
 """
 
 
 @command
-def tasks(
-    pack: Annotated[str | None, typer.Argument(help="A task pack: its name, or a path.")] = None,
+def list_(
+    what: Annotated[
+        str | None, typer.Argument(help='A task pack: its name, or a path; or "llms", or "plugins".')
+    ] = None,
     split: Annotated[str, typer.Option(help="Only the tasks of this split.")] = "all",
+    load: Annotated[bool, typer.Option("--load", help="Import each plugin, and tell which cannot be used.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List task packs or tasks."""
-    rows: list[dict[str, Any]]
-    if pack is None:
-        packs = [TaskPack.load(name) for name in authored.names("tasks")]
-        for name in PACKS.names():
-            try:
-                packs.append(TaskPack.load(name))
-            except FormalLLMError as error:  # the others are listed all the same
-                err().print(f"left out: {error}", style="yellow")
-        rows = [{"name": one.name, "kind": "task pack", "title": one.title, "tasks": len(one.tasks)} for one in packs]
-        rows.append({"name": "travel", "kind": "domain", "title": "Trips: plan travel, verify travel", "tasks": 0})
-        known = {row["name"] for row in rows}
-        rows += [
-            {"name": name, "kind": kind, "title": title, "tasks": 0}
-            for name, kind, title in shipped_rules() if name not in known
-        ]  # fmt: skip
-        shown = [{**row, "is": counted(row["tasks"], "task") if row["tasks"] else row["kind"]} for row in rows]
-        line = "{name:<16} {is:>12}  {title}"
+    """List what can be named."""
+    if load and what != "plugins":
+        raise InputError("--load is for: formal-llm list plugins")
+    problems: set[str] = set()
+    if what == "plugins":
+        rows = list(_list_plugins(load))
+        problems = {row["problem"] for row in rows if row["problem"]}
     else:
-        loaded = TaskPack.load(pack)
-        number = {id(task): place for place, task in enumerate(loaded.tasks)}
-        rows = [
-            {"number": number[id(task)], "group": task.group, "goal": task.goal, "inputs": list(task.inputs),
-             "task": task.description}
-            for task in loaded.split(split)
-        ]  # fmt: skip
-        shown = rows
-        line = "{number:>4}  {group}  {task}"
+        rows = list(_list_llms() if what == "llms" else _list_names() if what is None else _list_tasks(what, split))
     if as_json:
         print_text(json.dumps(rows, indent=2))
-        return
-    for row in shown:
-        print_text(line.format(**row))
+    elif what in ("llms", "plugins"):
+        _show_table(rows, ("name", "answers") if what == "llms" else ("kind", "name", "package", "function"))
+        if not rows:
+            print_text("No installed package adds anything. How to write one: docs/howto/extend.md")
+    else:
+        for row in rows:
+            if what is None:
+                kind = counted(row["tasks"], "task") if row["tasks"] else row["kind"]
+                print_text(f"{row['name']:<16} {kind:>12}  {row['title']}")
+            else:
+                print_text(f"{row['number']:>4}  {row['group']}  {row['task']}")
+    for problem in sorted(problems):
+        err().print(problem, style="yellow")
+    if problems:
+        raise typer.Exit(2)
+
+
+def _show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(str(row[column]) for column in columns))
+    if rows:
+        out().print(table)
+
+
+def _list_names() -> Iterator[dict[str, Any]]:
+    """List the task packs and the rules that are shipped or installed."""
+    known = {"travel"}
+    for name in (*authored.names("tasks"), *PACKS.names()):
+        try:
+            pack = TaskPack.load(name)
+        except FormalLLMError as error:  # the others are listed all the same
+            err().print(f"left out: {error}", style="yellow")
+            continue
+        known.add(pack.name)
+        yield {"name": pack.name, "kind": "task pack", "title": pack.title, "tasks": len(pack.tasks)}
+    yield {"name": "travel", "kind": "domain", "title": "Trips: plan travel, verify travel", "tasks": 0}
+    for name, kind, title in shipped_rules():
+        if name not in known:
+            yield {"name": name, "kind": kind, "title": title, "tasks": 0}
+
+
+def _list_tasks(name: str, split: str) -> Iterator[dict[str, Any]]:
+    """List the tasks of a pack."""
+    pack = TaskPack.load(name)
+    number = {id(task): place for place, task in enumerate(pack.tasks)}
+    for task in pack.split(split):
+        yield {
+            "number": number[id(task)], "group": task.group, "goal": task.goal, "inputs": list(task.inputs),
+            "task": task.description,
+        }  # fmt: skip
 
 
 def shipped_rules() -> Iterator[tuple[str, str, str]]:
@@ -190,72 +232,27 @@ def shipped_rules() -> Iterator[tuple[str, str, str]]:
             yield name, _KINDS[path.suffix], next(filter(None, title.groups()), "") if title else ""
 
 
-@command
-def llms() -> None:
+def _list_llms() -> Iterator[dict[str, Any]]:
     """List who can answer, and which keys are set."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("llm", no_wrap=True)
-    table.add_column("who answers")
     for form, meaning in provider_forms().items():
         variable = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}.get(form.split(":")[0])
         state = "" if variable is None else (" [set]" if os.environ.get(variable) else " [key not set]")
-        table.add_row(form, meaning + state)
-    out().print(table)
+        yield {"name": form, "answers": meaning + state}
 
 
-PLUGINS_HELP = """List what installed packages add: providers, task packs, toolkits, notations, estimators.
-
-Nothing is imported for the list; with --load each is, and what cannot be used is told. A name that two packages offer,
-or that formal_llm has itself, is told in either case.
-
-Examples:
-
-  formal-llm plugins
-
-  formal-llm plugins --load
-"""
-
-
-@command
-def plugins(
-    load: Annotated[bool, typer.Option("--load", help="Import each of them, and tell which cannot be used.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """List what installed packages add."""
+def _list_plugins(load: bool) -> Iterator[dict[str, Any]]:
+    """List what installed packages add, each with the reason why it cannot be used, if there is one."""
     from formal_llm.rltf.advantages import PLUGINS as ESTIMATORS  # for this list alone
 
     kinds: tuple[Plugins[object], ...] = (PROVIDERS, PACKS, TOOLKITS, NOTATIONS, ESTIMATORS)
-    rows = [
-        {"kind": kind.called, "name": one.name, "package": one.package, "function": one.value,
-         "problem": problem_of(kind, one.name, load)}
-        for kind in kinds
-        for one in kind.installed()
-    ]  # fmt: skip
-    if as_json:
-        print_text(json.dumps(rows, indent=2))
-    elif not rows:
-        print_text("No installed package adds anything. How to write one: docs/howto/extend.md")
-    else:
-        table = Table(box=None, padding=(0, 2, 0, 0))
-        for column in ("kind", "name", "package", "function"):
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            table.add_row(*(row[column] for column in ("kind", "name", "package", "function")))
-        out().print(table)
-    problems = dict.fromkeys(row["problem"] for row in rows if row["problem"])
-    for problem in problems:
-        err().print(problem, style="yellow")
-    if problems:
-        raise typer.Exit(2)
-
-
-def problem_of(kind: Plugins[object], name: str, load: bool) -> str:
-    """Why a plugin cannot be used; empty where it can, as far as that is known without importing it."""
-    try:
-        if load:
-            kind.find(name)
-        else:
-            kind.the_one(name)
-    except PluginError as error:
-        return str(error)
-    return ""
+    for kind in kinds:
+        for one in kind.installed():
+            problem = ""
+            try:
+                _ = kind.find(one.name) if load else kind.the_one(one.name)
+            except PluginError as error:
+                problem = str(error)
+            yield {
+                "kind": kind.called, "name": one.name, "package": one.package, "function": one.value,
+                "problem": problem,
+            }  # fmt: skip

@@ -135,8 +135,7 @@ bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
 bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_travelplanner)
 app.command(help=data.DATA_HELP, rich_help_panel=MEASURE)(data.data)
 app.command(help=train_planner.HELP, rich_help_panel=MEASURE)(train_planner.train_planner)
-app.command(help=inspect.TASKS_HELP, rich_help_panel=LIST)(inspect.tasks)
-app.command(rich_help_panel=LIST)(inspect.llms)
+app.command("list", help=inspect.LIST_HELP, rich_help_panel=LIST)(inspect.list_)
 
 
 def main() -> None:

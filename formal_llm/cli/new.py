@@ -48,7 +48,7 @@ def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the folder and its files, or a path.")],
     sentences: Annotated[str, typer.Argument(help="Rules about the order of steps, as `author` reads them.")] = "",
     like: Annotated[TemplateName, typer.Option(help="The template.")] = TemplateName.order,
-    llm: Annotated[str | None, typer.Option("--llm", help="Who reads the sentences; see: formal-llm llms.")] = None,
+    llm: Annotated[str | None, typer.Option("--llm", help="Who reads them; see: formal-llm list llms.")] = None,
 ) -> None:
     """Make a folder to start from."""
     folder = Path(name)

@@ -184,7 +184,7 @@ def plan(
     ] = Guaranteed.some,
     world: Annotated[
         str | None,
-        typer.Option(metavar="LLM", help="Who answers for the world: person, or another one of: formal-llm llms."),
+        typer.Option(metavar="LLM", help="Who answers for the world: person, or another one of: formal-llm list llms."),
     ] = None,
     strategy: Annotated[
         bool, typer.Option("--strategy", help="Make a plan for every answer of the world, and print them as a tree.")
@@ -262,9 +262,7 @@ def plan(
     if strategy and (tasks is not None or show or search not in (None, Search.greedy)):
         raise FormalLLMError("--strategy makes one tree of plans: no --tasks, --show or --search beside it")
     check_writable(out_, cache, record)
-    loaded = load(
-        source, set_, constraint, None if order is None else order.value,
-    )  # fmt: skip
+    loaded = load(source, set_, constraint, None if order is None else order.value)
     for warning in loaded.warnings:
         err().print(f"warning: {warning}")
     planner = Planner(

@@ -46,7 +46,7 @@ def act(
     procedure: Annotated[Path, typer.Argument(metavar="PROCEDURE", help="A .procedure file.")],
     request: Annotated[str, typer.Argument(help="What the user wants.")] = "",
     tools: Annotated[str | None, typer.Option(metavar="MODULE:NAME", help="The toolkit.")] = None,
-    llm: Annotated[str | None, typer.Option("--llm", help="Who chooses the goal; see: formal-llm llms.")] = None,
+    llm: Annotated[str | None, typer.Option("--llm", help="Who chooses the goal; see: formal-llm list llms.")] = None,
     goal: Annotated[str | None, typer.Option(help="The goal, if it is known.")] = None,
     known: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A value; JSON, or a text. Repeatable.")

@@ -51,7 +51,7 @@ def run(
     ],
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the report and the result.")],
     toolkit: Annotated[str, typer.Option(help="Which tools: classical, smollm2, experts, or a plugin.")] = "classical",
-    llm: Annotated[str, typer.Option(help="Who answers; see: formal-llm llms.")] = "builtin",
+    llm: Annotated[str, typer.Option(help="Who answers; see: formal-llm list llms.")] = "builtin",
     replans: Annotated[int, typer.Option(min=0, help="How many plans may fail before it gives up.")] = 50,
     strict: Annotated[
         bool, typer.Option("--strict", help="Carry nothing out where a tool is missing that the plan needs.")

@@ -69,7 +69,7 @@ ReferenceOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="The reference information of a query, as JSON, in its place.")
 ]
 ReaderOption = Annotated[
-    str, typer.Option(metavar="rules|LLM", help="Who reads the sentence: rules, or an LLM; see: formal-llm llms.")
+    str, typer.Option(metavar="rules|LLM", help="Who reads the sentence: rules, or an LLM; see: formal-llm list llms.")
 ]
 AskOption = Annotated[
     str | None, typer.Option(metavar="person|LLM", help="Who is asked what was not understood, in numbered questions.")

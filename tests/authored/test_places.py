@@ -25,6 +25,18 @@ def test_names_and_paths(tmp_path: Path) -> None:
     assert authored.find("tasks", "openagi").is_dir()
 
 
+def test_a_name_means_what_is_shipped_and_a_path_has_a_slash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = authored.find("tasks", "openagi")
+    (tmp_path / "openagi").mkdir()
+    assert authored.find("tasks", "openagi") == shipped
+    assert authored.find("tasks", "./openagi") == Path("openagi")
+    assert authored.find("tasks", str(tmp_path / "openagi")) == tmp_path / "openagi"
+    (tmp_path / "own").mkdir()
+    assert authored.find("tasks", "own") == Path("own")
+    assert authored.find("tasks", ".") == Path()
+
+
 def test_the_task_pack_of_another_package_is_found_as_a_task_pack_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

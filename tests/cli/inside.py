@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from typing import NamedTuple
+from unittest.mock import patch
 
 import pytest
 import typer
@@ -15,13 +17,27 @@ from formal_llm.cli.main import app
 COMMAND = typer.main.get_command(app)
 
 
-def runner(command: str) -> Callable[..., tuple[int, str, str]]:
-    """A function that runs a command with its arguments: the exit code, what was printed, what was said besides."""
+class Ended(NamedTuple):
+    """How a command ended: its exit code, what was printed, what was said besides."""
 
-    def run(*arguments: str) -> tuple[int, str, str]:
-        printed, said = io.StringIO(), io.StringIO()
-        with redirect_stdout(printed), redirect_stderr(said), pytest.raises(SystemExit) as end:
-            COMMAND((command, *arguments), "formal-llm")
-        return int(end.value.code or 0), printed.getvalue(), said.getvalue()
+    exit_code: int
+    stdout: str
+    stderr: str
 
-    return run
+
+def invoke(*arguments: str, typed: str = "") -> Ended:
+    """Run a command line, with what a person types."""
+    printed, said = io.StringIO(), io.StringIO()
+    with (
+        redirect_stdout(printed),
+        redirect_stderr(said),
+        patch("sys.stdin", io.StringIO(typed)),
+        pytest.raises(SystemExit) as end,
+    ):
+        COMMAND(arguments, "formal-llm")
+    return Ended(int(end.value.code or 0), printed.getvalue(), said.getvalue())
+
+
+def runner(command: str) -> Callable[..., Ended]:
+    """A function that runs a command with its arguments."""
+    return lambda *arguments: invoke(command, *arguments)

@@ -1,24 +1,25 @@
-"""The command line as a program."""
+"""The command line in this process, in a folder and an environment of its own."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
+from subprocess import CompletedProcess
+from unittest.mock import patch
 
-from tests.warm import Warm
+from tests.cli.inside import invoke
 
-#: What nearly every command imports, and the parser of grammars.
-FIRST = """
-import asyncio, sqlite3, pydantic, rich.markdown, typer.rich_utils, formal_llm.cli.main
-formal_llm.CFG.from_string("S -> a")
-"""
 TERMINAL = {"NO_COLOR": "1", "COLUMNS": "100"}
-_warm = Warm(FIRST, **TERMINAL)
 
 
-def run(*arguments: str, cwd: Path | None = None, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-    """Run it in a process of its own; how the imports are made once for all of them is told in ``tests/warm.py``."""
+def run(*arguments: str, cwd: Path | None = None, stdin: str = "", **env: str) -> CompletedProcess[str]:
+    """Run it in a folder, without keys of models, on a terminal of 100 columns."""
     clean = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
-    environment = {**clean, **TERMINAL, **env}
-    return _warm.run("formal_llm.cli.main", "main", arguments, cwd=cwd, stdin=stdin, env=environment, timeout=60)
+    before = Path.cwd()
+    with patch.dict(os.environ, {**clean, **TERMINAL, **env}, clear=True):
+        os.chdir(cwd or before)
+        try:
+            done = invoke(*arguments, typed=stdin)
+        finally:
+            os.chdir(before)
+    return CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)

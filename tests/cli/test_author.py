@@ -10,7 +10,6 @@ import pytest
 from formal_llm.cli import author as cli
 from formal_llm.llms.text_doubles import ScriptedTextLLM
 from tests.cli.program import run
-from tests.procedures.test_policy import POLICY, TOOLS
 
 WORDS = "Wash before dry. Iron at most 2 times."
 
@@ -80,23 +79,3 @@ def test_a_model_that_gives_up_leaves_its_drafts(tmp_path: Path, capsys: pytest.
     cli.author_(WORDS, tmp_path / "x", ScriptedTextLLM(["S = wash", "S -> wash"]), tries=2, yes=True)  # type: ignore[arg-type]
     assert (tmp_path / "x.cfg").read_text() == "S -> wash\n"
     assert not (tmp_path / "x.drafts").exists()
-
-
-def test_a_policy_becomes_a_procedure(tmp_path: Path) -> None:
-    (tmp_path / "policy.txt").write_text(POLICY)
-    (tmp_path / "tools.procedure").write_text(TOOLS)
-    done = run("author", "@policy.txt", "--procedure", "tools.procedure", "--out", "refund.procedure", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "written        refund.procedure\nunderstood     3 of 4\n"
-    assert "warning: refund: not understood, so it never holds: The moon is full." in done.stderr
-    assert "3 lines that belong to no tool were not read" in done.stderr
-    assert "# The customer is a gold member." in (tmp_path / "refund.procedure").read_text()
-    checked = run("check", "refund.procedure", cwd=tmp_path)
-    assert "not understood refund: The moon is full." in checked.stdout
-    chosen = run(
-        "author", "The moon is full.", "--procedure", "tools.procedure", "--out", "b.procedure", "--goal", "refund",
-        "--llm", "test:first", cwd=tmp_path,
-    )  # fmt: skip
-    assert chosen.stdout == "written        b.procedure\nunderstood     1 of 1\nby the model   1\n"
-    wrong = run("author", "@policy.txt", "--procedure", "tools.procedure", "--out", "refund.cfg", cwd=tmp_path)
-    assert "with --procedure write refund.procedure" in wrong.stderr

@@ -86,6 +86,7 @@ def test_other_forms(data: str, tmp_path: Path) -> None:
     assert "PUBLISHED" not in printed
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not all(importlib.util.find_spec(name) for name in ("torch", "transformers")), reason="torch is not installed"
 )

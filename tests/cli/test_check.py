@@ -86,18 +86,11 @@ def test_terminals_in_plans_that_were_drawn_are_not_searched_for(
     assert "in no plan     blur\n" in said
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 8, 40])
-def test_the_longest_plan_is_found_from_any_plan_that_was_drawn(count: int, tmp_path: Path) -> None:
-    (tmp_path / "long.cfg").write_text(f"%limit {count} a\nS -> a S | b S b | c\n%limit 2 b\n", encoding="utf-8")
-    assert f"longest plan   {count + 3} terminals\n" in run("check", "long.cfg", cwd=tmp_path).stdout
-
-
 def test_check_counts_and_measures_the_language(tmp_path: Path) -> None:
     (tmp_path / "f.cfg").write_text("S -> a b | a b c d | e\n", encoding="utf-8")
     said = run("check", "f.cfg", cwd=tmp_path).stdout
     assert "plans          3\n" in said
     assert "shortest plan  e\n" in said
-    assert "longest plan   4 terminals\n" in said
     assert said.count("at random") == 3
     data = json.loads(run("check", "f.cfg", "--json", cwd=tmp_path).stdout)
     assert (data["plans"], data["warnings"], len(data["at random"])) == ("3", [], 3)
@@ -166,7 +159,7 @@ def test_facts_for_rules_that_have_none(tmp_path: Path) -> None:
     (tmp_path / "r.cfg").write_text("S -> wash S | dry")
     done = run("check", "r.cfg", "--set", "amount=5", cwd=tmp_path)
     assert done.returncode == 2
-    assert "--set amount: r.cfg has no {placeholder}, and no condition such as amount > 10000" in done.stderr
+    assert "--set amount: r.cfg has no {placeholder}" in done.stderr
 
 
 def test_rules_for_tool_calls(tmp_path: Path) -> None:
@@ -234,39 +227,3 @@ def test_the_shipped_rules_with_the_worlds_moves_have_a_strategy() -> None:
     found = json.loads(run("check", "repair", "--strict", "--json").stdout)
     assert found["the world"].startswith("a plan can be finished whatever it answers")
     assert found["examples"] == "2 to allow, 2 to refuse, all kept"
-
-
-PROCEDURE = """
-check look(x) "Looks."
-check spare(x) "Nobody needs it."
-goal action act(x)
-    look(x).size > 1
-goal action never(x)
-    all of
-        look(x).kind == "a"
-        look(x).kind == "b"
-goal action open(x)
-    ? "It seems right."
-fact large(x): look(x).size > 1
-"""
-
-
-def test_a_procedure_is_described_by_its_goals(tmp_path: Path) -> None:
-    (tmp_path / "my.procedure").write_text(PROCEDURE)
-    found = json.loads(run("check", "my.procedure", "--json", cwd=tmp_path).stdout)
-    assert found["ways"][0] == "act: 5 to its ends; at most 2 calls, cost 2"
-    assert found["handed over"] == [
-        'open: ? "It seems right." cannot be established (this was not understood: It seems right.)',
-    ]
-    assert [line.partition(":")[0] for line in found["never done"]] == ["never", "open"]
-    assert found["never used"] == ["spare, large"]
-    assert run("check", "my.procedure", "--strict", cwd=tmp_path).returncode == 1
-
-
-def test_the_strategy_of_a_goal_that_is_too_large_is_not_decided(tmp_path: Path) -> None:
-    conditions = "".join(f"        look(x).f{number} == look(y).g{number}\n" for number in range(12))
-    (tmp_path / "large.procedure").write_text(
-        f"check look(x)\ngoal action act(x, y)\n    any of\n{conditions}    not look(x).h\n"
-    )
-    found = json.loads(run("check", "large.procedure", "--json", cwd=tmp_path).stdout)
-    assert "more than 1,000 decisions" in found["not decided"][0]

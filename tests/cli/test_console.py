@@ -179,7 +179,7 @@ RULES = f'S -> go S "Go {BAD}" | stop "Stop"\ngo "Go {BAD}"\nstop "Stop"\n%limit
         ("sample", "r.cfg"),
         ("count", "r.cfg", "--constraint", f"(next {BAD} b)"),
         ("check", "p"),
-        ("tasks", "p"),
+        ("list", "p"),
     ],
 )
 def test_nothing_authored_reaches_the_terminal_raw(command: tuple[str, ...], tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from formal_llm.cli.main import app
+from tests.cli.inside import invoke
 from tests.cli.program import run
 
 
@@ -45,7 +44,7 @@ def test_samples_are_reproducible() -> None:
 
 
 def diff(*arguments: str):
-    return CliRunner().invoke(app, ["diff", *arguments])
+    return invoke("diff", *arguments)
 
 
 @pytest.fixture

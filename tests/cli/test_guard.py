@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from typer.testing import CliRunner
-
-from formal_llm.cli.main import app
 from formal_llm.guard import Call, Guard, GuardRules, Said
 from formal_llm.guard.audit import AuditLog, make_audit, read_log
 from formal_llm.guard.live import GuardedRun
+from tests.cli.inside import invoke
 
 RULES = "approve: approve\npay: pay\nrule approved: approve before pay\n"
 
 
 def run(*arguments: str):
-    return CliRunner().invoke(app, ["guard", *arguments])
+    return invoke("guard", *arguments)
 
 
 def rules(folder: Path) -> str:

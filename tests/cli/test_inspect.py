@@ -1,20 +1,25 @@
-"""``formal-llm draw``, ``tasks`` and ``llms``."""
+"""``formal-llm draw``, ``list`` and ``data``."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from formal_llm import Flowchart, TaskPack
 from formal_llm.authored.places import names
+from formal_llm.packs.openagi.data.samples import read_data
+from tests.cli.inside import invoke, runner
 from tests.cli.program import run
+from tests.packages import put
 
 
 def test_all_that_can_be_named_is_listed() -> None:
-    listed = {row["name"]: row for row in json.loads(run("tasks", "--json").stdout)}
+    listed = {row["name"]: row for row in json.loads(run("list", "--json").stdout)}
     shipped = {name for kind in ("tasks", "grammars", "gallery", "agents") for name in names(kind)}
     assert listed.keys() >= {"travel", "incident", "refunds", "deploy", *shipped}
     assert listed["deploy"] == {"name": "deploy", "kind": "grammar", "title": "A release to production", "tasks": 0}
@@ -70,24 +75,116 @@ def test_svg_without_graphviz_says_what_to_install(tmp_path: Path) -> None:
     assert "Graphviz" in done.stderr
 
 
-def test_tasks_and_llms() -> None:
-    packs = json.loads(run("tasks", "--json").stdout)
+def test_packs_tasks_and_llms() -> None:
+    packs = json.loads(run("list", "--json").stdout)
     assert {(pack["name"], pack["tasks"]) for pack in packs} >= {("openagi", 185), ("daily", 1), ("risk", 1)}
-    assert "daily                  1 task  Daily plan" in run("tasks").stdout
-    assert "You are legal counsel of" in run("tasks", "risk").stdout
-    rows = json.loads(run("tasks", "openagi", "--split", "test", "--json").stdout)
+    assert "daily                  1 task  Daily plan" in run("list").stdout
+    assert "You are legal counsel of" in run("list", "risk").stdout
+    rows = json.loads(run("list", "openagi", "--split", "test", "--json").stdout)
     assert [row["number"] for row in rows][:3] == [2, 3, 10]
-    assert len(run("tasks", "openagi").stdout.splitlines()) == 185
-    said = run("llms").stdout
+    assert len(run("list", "openagi").stdout.splitlines()) == 185
+    said = run("list", "llms").stdout
     assert "builtin" in said
     assert "[key not set]" in said
-    assert "[set]" in run("llms", OPENAI_API_KEY="x").stdout
+    assert "[set]" in run("list", "llms", OPENAI_API_KEY="x").stdout
 
 
-def test_the_strategy_of_a_goal_is_drawn(tmp_path: Path) -> None:
-    (tmp_path / "my.procedure").write_text("check look(x)\ngoal action act(x)\n    look(x) > 1\n")
-    done = run("draw", "my.procedure", "--goal", "act", "--known", "x", "--format", "text", cwd=tmp_path)
-    assert done.stdout.startswith("look(x)\nlook(x) > 1 (the world decides)\n├─ yes\n"), done.stderr
-    assert run("draw", "my.procedure", "--goal", "act", cwd=tmp_path).stdout.startswith('---\ntitle: "act"')
-    assert "--goal act" in run("draw", "my.procedure", cwd=tmp_path).stderr
-    assert "are for a .procedure file" in run("draw", "daily", "--goal", "act", cwd=tmp_path).stderr
+list_ = runner("list")
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on the path of Python."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    return tmp_path
+
+
+def test_where_nothing_is_installed_the_page_is_named(packages: Path) -> None:
+    code, printed, said = list_("plugins")
+    assert (code, said) == (0, "")
+    assert "docs/howto/extend.md" in printed
+    assert json.loads(list_("plugins", "--json")[1]) == []
+
+
+def test_the_list_imports_nothing(packages: Path) -> None:
+    put(packages, "broken_mill", "formal_llm.toolkits", "mill = broken_mill:mill", "1 / 0")
+    code, printed, said = list_("plugins")
+    assert (code, said) == (0, "")
+    assert printed.splitlines()[1].split() == ["toolkit", "mill", "broken_mill", "1.0", "broken_mill:mill"]
+    assert "broken_mill" not in sys.modules
+
+
+def test_what_cannot_be_imported_is_told_where_it_is_asked_for(packages: Path) -> None:
+    put(packages, "broken_mill", "formal_llm.toolkits", "mill = broken_mill:mill", "1 / 0")
+    put(packages, "good_mill", "formal_llm.estimators", "grind = good_mill:grind", "def grind(): ...")
+    code, printed, said = list_("plugins", "--load")
+    assert code == 2
+    assert "grind" in printed
+    assert "cannot be imported: ZeroDivisionError" in said
+    assert [bool(row["problem"]) for row in json.loads(list_("plugins", "--load", "--json")[1])] == [True, False]
+    del sys.modules["good_mill"]
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [("providers", "builtin"), ("packs", "openagi"), ("toolkits", "classical"), ("notations", "cfg"),
+     ("estimators", "rloo")],
+)  # fmt: skip
+def test_the_names_of_formal_llm_are_refused_to_all_kinds(packages: Path, group: str, name: str) -> None:
+    put(packages, "thief", f"formal_llm.{group}", f"{name} = thief:make")
+    code, _, said = list_("plugins")
+    assert code == 2
+    assert f"{name!r} of the package thief 1.0 is not used: formal_llm has one" in said.replace("\n", " ")
+
+
+def test_one_name_of_two_packages_is_told_once(packages: Path) -> None:
+    for package in ("one", "two"):
+        put(packages, package, "formal_llm.providers", f"mine = {package}:make")
+    code, printed, said = list_("plugins")
+    assert code == 2
+    assert printed.count("mine") == 2
+    assert said.count("more than one provider 'mine'") == 1
+
+
+def test_a_pack_that_cannot_be_used_does_not_hide_the_others(packages: Path) -> None:
+    put(packages, "lost", "formal_llm.packs", "attic = lost:folder", "def folder(): return 'attic'")
+    code, printed, said = list_()
+    assert code == 0
+    assert "openagi" in printed
+    assert "left out: the task pack 'attic' (lost:folder, of the package lost 1.0) has to give the path" in said
+    del sys.modules["lost"]
+
+
+# -- ``formal-llm data`` --
+
+
+def test_data_are_made_and_read(tmp_path: Path) -> None:
+    command = ["data", "openagi", "--out", str(tmp_path / "d"), "--samples", "1", "--split", "test", "--seed", "7"]
+    done = invoke(*command)
+    assert done.exit_code == 0, done.stdout + done.stderr
+    assert (done.stdout + done.stderr).endswith("17 tasks, 17 samples\n")
+    assert len(read_data(tmp_path / "d")) == 17
+    again = invoke(*command)
+    assert again.exit_code == 2
+    assert "give another folder" in (again.stdout + again.stderr)
+
+
+def test_what_is_wrong_is_told(tmp_path: Path) -> None:
+    for arguments, said in (
+        (["openagy", "--out", "x"], "Did you mean 'openagi'"),
+        (["openagi", "--out", "x", "--split", "tets"], "Did you mean 'test'"),
+    ):
+        done = invoke("data", *arguments)
+        assert done.exit_code == 2
+        assert said in (done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("library", ["PIL", "numpy"])
+def test_a_missing_library_is_named(library: str, tmp_path: Path) -> None:
+    program = f"import sys; sys.modules[{library!r}] = None; from formal_llm.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "data", "openagi", "--out", str(tmp_path / "d")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3
+    assert "pip install 'formal-llm[openagi]'" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import signal
 import subprocess
@@ -13,12 +14,18 @@ from typing import Any
 
 import pytest
 import typer
+from typer.core import TyperOption
 
+from benchmarks.slow_server import read_counts, slow_server
+from formal_llm.cli import console
 from formal_llm.cli.console import EXIT_CODES
-from formal_llm.cli.help_pages import USUAL
+from formal_llm.cli.help_pages import PANELS, USUAL
 from formal_llm.cli.main import app
+from formal_llm.errors import ResourceNotFound
+from tests.cli.inside import runner
 from tests.cli.program import run
-from tests.warm import ROOT
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +59,7 @@ from tests.warm import ROOT
         (["plan", "openagi", "3", "--lookahead", "sideways"], 2, "'sideways' is not one of 'on', 'off'"),
         (["plan"], 2, "Missing argument"),
         (["plan", "openagi", "3", "--wording", "none.toml"], 2, "none.toml: there is no such file"),
-        (["tasks", "openagi", "--split", "tset"], 2, "Did you mean 'test'"),
+        (["list", "openagi", "--split", "tset"], 2, "Did you mean 'test'"),
         (["draw", "openagi", "--out", "x.jpg"], 2, "the ending of x.jpg names no format"),
         (["frobnicate"], 2, "No such command 'frobnicate'"),
     ],
@@ -71,9 +78,12 @@ def test_what_goes_wrong_ends_with_its_code_and_no_traceback(
 
 
 def test_debug_shows_the_traceback() -> None:
-    done = run("--debug", "plan", "openagi", "999")
-    assert "Traceback" in done.stderr
-    assert done.returncode == 1
+    debug = console.settings.debug
+    try:
+        with pytest.raises(ResourceNotFound):
+            run("--debug", "plan", "openagi", "999")
+    finally:
+        console.settings.debug = debug
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -96,8 +106,8 @@ def helps() -> dict[tuple[str, ...], str]:
 
 
 def test_help_has_examples_and_the_exit_codes_stand_once(helps: dict[tuple[str, ...], str]) -> None:
-    assert {("plan",), ("train",), ("plan", "travel"), ("corpus", "build"), ("guard", "verify")} <= helps.keys()
-    for command in ("plan", "check", "draw", "tasks", "count", "sample", "verify"):
+    assert {("plan",), ("train",), ("plan", "travel"), ("guard", "verify")} <= helps.keys()
+    for command in ("plan", "check", "draw", "list", "count", "sample", "verify"):
         assert f"formal-llm {command}" in helps[(command,)]
     assert [path for path, said in helps.items() if "Exit codes" in said] == [()]
     assert all(f"{code}: {meaning}" in helps[()] for code, meaning in EXIT_CODES.items())
@@ -114,7 +124,7 @@ def test_help_shows_brackets_as_they_are_written(helps: dict[tuple[str, ...], st
             for part in ast.walk(node.value) if is_help else ():
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     written |= set(re.findall(r"\S*\[[a-z/#@][^\[\]]*\]\S*", part.value))
-    assert {'"formal-llm[studio]".', '"formal-llm[lsp]"'} <= written
+    assert '"formal-llm[lsp]"' in written
     everything = "\n".join(helps.values())
     assert [text for text in written if text not in everything] == []
 
@@ -146,7 +156,148 @@ def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
 def test_a_closed_pipe_is_no_error() -> None:
     program = "from formal_llm.cli.main import main; main()"
     done = subprocess.run(
-        f'"{sys.executable}" -c "{program}" tasks openagi | head -n 1', shell=True, capture_output=True, text=True
+        f'"{sys.executable}" -c "{program}" list openagi | head -n 1', shell=True, capture_output=True, text=True
     )
     assert done.stderr == ""
     assert done.stdout.startswith("   0")
+
+
+# -- where the command line starts: a hook goes past all other commands --
+
+
+LOADED = """
+import sys
+sys.argv = ["formal-llm", *sys.argv[1:]]
+from formal_llm.cli.start import main
+try:
+    main()
+except SystemExit as error:
+    print(error.code)
+print([name for name in ("typer", "rich", "openai", "anthropic", "mcp", "formal_llm.cli.main") if name in sys.modules])
+"""
+
+
+def loaded_by(*arguments: str) -> list[str]:
+    found = subprocess.run([sys.executable, "-c", LOADED, *arguments], input=b"junk", capture_output=True, timeout=60)
+    return found.stdout.decode().splitlines()
+
+
+def test_a_hook_loads_no_other_command() -> None:
+    assert loaded_by("guard", "--hook", "rules.guard") == ["2", "[]"]
+
+
+def test_all_else_is_the_command_line() -> None:
+    assert "formal_llm.cli.main" in loaded_by("--version")[-1]
+
+
+# -- the help of commands: the usual options, all of them, the examples --
+
+
+NAMES = {"openagi": ("bench", "openagi")}
+
+
+def options_of(name: str) -> list[str]:
+    group = typer.main.get_command(app)
+    for part in NAMES.get(name, (name,)):
+        group = group.get_command(None, part)  # type: ignore[attr-defined]  # a group
+    return [one.opts[0] for one in group.params if isinstance(one, TyperOption)]
+
+
+def shown(printed: str) -> set[str]:
+    return set(re.findall(r"^│ [* ]*(--[a-z-]+)", printed, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", USUAL)
+def test_the_usual_options_are_shown_and_all_are_there_when_asked_for(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 300)
+    command, *rest = NAMES.get(name, (name,))
+    first, every, again = (runner(command)(*rest, option)[1] for option in ("--help", "--help-all", "--help"))
+    usual = {f"--{one}" for one in USUAL[name].split()}
+    assert usual <= set(options_of(name))
+    assert shown(first) == shown(again) == {*usual, "--help"}
+    assert shown(every) == {*options_of(name), "--help"}
+    assert f"--help-all shows all {len(options_of(name))}" in first
+    assert "--help-all" not in every
+
+
+def test_each_option_of_a_panel_is_one_of_a_command() -> None:
+    known = {one for name in USUAL for one in options_of(name)}
+    assert [one for panel in PANELS.values() for one in panel.split() if f"--{one}" not in known] == []
+
+
+def test_examples_come_last() -> None:
+    printed = runner("plan")("--help")[1]
+    assert printed.index("Examples:") > printed.index("--llm") > printed.index("Plan a task")
+
+
+# -- the options that commands share: what the shell completes --
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("formal-llm tr", ["train", "train-planner", "try"]),
+        ("formal-llm plan openagi --search be", ["best-first"]),
+        ("formal-llm verify rea", ["react", "react-5", "react-ablated"]),
+        ("formal-llm plan openagi --llm test:r", ["test:random"]),
+        ("formal-llm train mini", ["minilm-demo", "minilm-rewordings"]),
+    ],
+)
+def test_the_shell_completes_commands_options_sources_and_llms(words: str, found: list[str]) -> None:
+    program = "import sys; from formal_llm.cli.main import main; sys.argv = ['formal-llm']; main()"
+    environment = {
+        **os.environ,
+        "_FORMAL_LLM_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=60)
+    assert sorted(done.stdout.split()) == found, done.stderr
+
+
+run_plan = runner("plan")
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> str:
+    (tmp_path / "rules.cfg").write_text("S -> wash S | iron S | fold\n%limit 1")
+    return str(tmp_path / "rules.cfg")
+
+
+def test_all_commands_have_them() -> None:
+    for name in ("plan", "run", "bench"):
+        code, printed, _ = runner(name)(
+            *(["openagi"] if name == "bench" else []), "--help" if name == "run" else "--help-all"
+        )
+        assert code == 0
+        for option in ("--rps", "--tpm", "--max-retries", "--timeout", "--deadline"):
+            assert option in printed, name
+
+
+def test_they_reach_the_client(rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with slow_server(0, breaks=1) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        options = ("--rps", "50", "--tpm", "1000000", "--timeout", "5", "--deadline", "5")
+        code, _, said = run_plan(rules, "shirts", "--llm", "openai:x", "--max-retries", "0", *options)
+        assert code == 3 and "the server failed" in said
+        assert read_counts(url)["failed"] == 1
+        run_plan(rules, "shirts", "--llm", "openai:x", "--max-retries", "1", *options)
+        assert read_counts(url)["failed"] == 3
+
+
+def test_wrong_values(rules: str) -> None:
+    code, _, said = run_plan(rules, "shirts", "--rps", "0")
+    assert code == 2 and "--rps" in said
+
+
+def test_the_second_provider_takes_over(rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("VLLM_BASE_URL", "http://127.0.0.1:9/v1")
+    with slow_server(0) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        code, printed, said = run_plan(rules, "shirts", "--llm", "vllm:a,openai:b", "--max-retries", "0")
+    assert code == 0, said
+    assert "Step 1" in printed

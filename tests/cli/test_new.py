@@ -15,6 +15,7 @@ from tests.cli.inside import runner
 new = runner("new")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("like", list(TemplateName))
 def test_the_tests_of_a_new_folder_pass(like: TemplateName, tmp_path: Path) -> None:
     folder = tmp_path / "first-try"
@@ -30,6 +31,7 @@ def test_the_tests_of_a_new_folder_pass(like: TemplateName, tmp_path: Path) -> N
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("like", list(TemplateName))
 def test_the_commands_of_its_readme_run(like: TemplateName, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
@@ -38,7 +40,7 @@ def test_the_commands_of_its_readme_run(like: TemplateName, tmp_path: Path) -> N
     commands = [shlex.split(line)[1:] for line in lines if line.startswith("formal-llm ")]
     assert commands
     for command in commands:
-        if not {"studio", "try", "COMMAND", "--serve"} & set(command):  # those wait for a person, or serve
+        if not {"try", "COMMAND", "--serve"} & set(command):  # those wait for a person, or serve
             done = subprocess.run(
                 [sys.executable, "-m", "formal_llm", *command], capture_output=True, text=True, cwd=folder, timeout=100,
             )  # fmt: skip

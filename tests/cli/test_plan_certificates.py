@@ -8,15 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from formal_llm.cli.main import app
+from tests.cli.inside import invoke
 
 RULES = "S -> wash S | dry S | fold\n%limit 2 wash\n"
 
 
 def run(*arguments: str):
-    return CliRunner().invoke(app, ["plan", *arguments, "--llm", "test:first"])
+    return invoke("plan", *arguments, "--llm", "test:first")
 
 
 def checked(folder: Path) -> tuple[int, str]:
@@ -74,7 +73,7 @@ def test_what_cannot_be_written_or_is_for_one_plan_is_an_error(tmp_path: Path, r
 
 def test_a_strategy_comes_as_a_tree_or_a_file_with_its_proof(tmp_path: Path) -> None:
     done = run("repair", "x", "--strategy", "--certificate", str(tmp_path / "proof"))
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 0, done.stdout + done.stderr
     assert "Is it healthy? (the world decides)" in done.stdout
     code, said = checked(tmp_path / "proof")
     assert (code, said[:37]) == (0, "proved: every branch of this strategy")
@@ -89,4 +88,4 @@ def test_the_world_is_answered_for_by_whom_is_named() -> None:
     assert done.stdout.splitlines()[-1].endswith("Close the alarm")
     done = run("repair", "x")
     assert done.exit_code == 2
-    assert "the world decides" in done.output
+    assert "the world decides" in (done.stdout + done.stderr)

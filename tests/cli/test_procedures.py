@@ -1,4 +1,4 @@
-"""``formal-llm act`` and ``bench sop``, run as programs."""
+"""``formal-llm act``, run as a program."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import formal_llm
-from formal_llm.cli.main import app
 from formal_llm.cli.procedures import read_known
 from formal_llm.procedures import Procedure
+from tests.cli.inside import invoke
 
 TEXT = """
 check look(x) "Looks."
@@ -49,18 +48,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run_act(*arguments: str):
-    return CliRunner().invoke(app, ["act", *arguments])
+    return invoke("act", *arguments)
 
 
 def test_a_goal_is_done_declined_or_handed_over(folder: Path) -> None:
     tools = ("--tools", "act_tools_of_a_test:toolkit", "--goal", "act")
     done = run_act(
         "my.procedure", "Do it.", *tools, "--known", "x=2", "--evidence", "evidence.json", "--journal", "run.log",
-        "--page", "page.html",
     )  # fmt: skip
-    assert (done.exit_code, done.stdout) == (0, "done: act(x=2)\n  result: true\n"), done.output
+    assert (done.exit_code, done.stdout) == (0, "done: act(x=2)\n  result: true\n"), done.stdout + done.stderr
     assert "evidence: checked" in done.stderr
-    assert "look(x) &gt; 1: <strong>yes</strong>" in (folder / "page.html").read_text()
     assert json.loads((folder / "evidence.json").read_text())["outcome"]["ending"] == "done"
     declined = run_act("my.procedure", *tools, "--known", "x=1", "--json")
     assert declined.exit_code == 1
@@ -100,6 +97,7 @@ tools = Toolkit([look, act])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slow", ["look", "act"])
 def test_a_run_that_is_interrupted_goes_on_from_its_journal(folder: Path, slow: str) -> None:
     (folder / "waiting_tools_of_a_test.py").write_text(WAITING)
@@ -143,11 +141,11 @@ def test_values_are_read_as_their_type(folder: Path) -> None:
 
 
 def test_check_describes_a_procedure(folder: Path) -> None:
-    found = CliRunner().invoke(app, ["check", "hole.procedure", "--strict"])
+    found = invoke("check", "hole.procedure", "--strict")
     assert found.exit_code == 1
     assert "1 checks, 1 actions, 0 facts" in found.stdout
     assert "act: It seems right." in found.stdout
-    assert CliRunner().invoke(app, ["check", "my.procedure", "--strict"]).exit_code == 0
+    assert invoke("check", "my.procedure", "--strict").exit_code == 0
 
 
 def test_rules_of_a_guard_are_written(folder: Path) -> None:
@@ -171,49 +169,3 @@ def test_what_is_wrong_is_named(folder: Path, arguments: tuple[str, ...], proble
     found = run_act(*arguments)
     assert found.exit_code == 2
     assert problem in " ".join(found.stderr.split())
-
-
-FOLDER = Path(__file__).parents[3] / "shared" / "data" / "sopbench"
-
-
-def run_sop(*arguments: str):
-    return CliRunner().invoke(app, ["bench", "sop", *arguments])
-
-
-def test_a_folder_without_the_benchmark_and_a_domain_without_a_procedure(tmp_path: Path) -> None:
-    found = run_sop(str(tmp_path))
-    assert found.exit_code == 2
-    assert "has no env/evaluator.py" in " ".join(found.stderr.split())
-
-
-@pytest.mark.skipif(not FOLDER.is_dir(), reason="no copy of SOPBench beside the repository")
-def test_the_table_of_a_domain() -> None:
-    found = run_sop(str(FOLDER), "--llm", "test:random", "--goal-given", "--domain", "dmv", "--failed")
-    assert found.exit_code == 0, found.output
-    assert found.stdout.splitlines()[-1].startswith("| dmv | 115 | 115 | 100.0 | 115 |")
-    unknown = run_sop(str(FOLDER), "--domain", "library")
-    assert unknown.exit_code == 2
-    assert "there is no procedure for library" in " ".join(unknown.stderr.split())
-
-
-DRAWN = """flowchart TD
-    %% check look(x: number) "Looks."
-    %% goal action act(x: number) "Acts."
-    A{"look(x) > 1"} -->|yes| B["act(x)"]
-    A -->|no| C([Too small])
-"""
-
-
-def test_a_procedure_may_be_drawn(folder: Path) -> None:
-    (folder / "my.mmd").write_text(DRAWN)
-    (folder / "plain.mmd").write_text("flowchart TD\nA[Do it] --> B[Do more]")
-    found = CliRunner().invoke(app, ["check", "my.mmd"])
-    assert (found.exit_code, found.stdout.split()[:5]) == (0, ["procedure", "1", "checks,", "1", "actions,"])
-    assert "procedure" not in CliRunner().invoke(app, ["check", "plain.mmd"]).stdout
-    tools = ("--tools", "act_tools_of_a_test:toolkit", "--goal", "act")
-    assert run_act("my.mmd", *tools, "--known", "x=2").exit_code == 0
-    declined = run_act("my.mmd", *tools, "--known", "x=1")
-    assert (declined.exit_code, "look(x) > 1" in declined.stdout) == (1, True)
-    limited = CliRunner().invoke(app, ["check", "my.mmd", "--final", "C"])
-    assert limited.exit_code == 2
-    assert "write the rule into the .mmd file" in " ".join(limited.stderr.split())

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import CFG, PDA, Limits, Lookahead
+from formal_llm import CFG, PDA, Limits, Lookahead, authored
 from formal_llm.cli.sources import load, read_facts, read_limits, read_plan
-from formal_llm.errors import FormalLLMError, InputError, NotationError, ResourceNotFound
-from tests.cli.inside import runner
+from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound
 from tests.cli.program import run
 
 
@@ -38,42 +37,18 @@ def test_packs_files_and_authored_names_are_found(rules: str) -> None:
         load("none.cfg")
 
 
-def test_the_states_in_which_plans_end_are_for_state_machines(rules: str, tmp_path: Path) -> None:
-    machine = tmp_path / "door.mmd"
-    machine.write_text("stateDiagram-v2\n[*] --> Open\nOpen --> Shut : close\nShut --> Open : open\n", encoding="utf-8")
-    (warning,) = load(str(machine)).warnings
-    assert "a plan may end wherever the machine waits" in warning
-    loaded = load(str(machine), final=["Shut"])
-    assert loaded.warnings == ()
-    assert Lookahead(loaded.whole).count(max_length=3) == 2
-    with pytest.raises(InputError, match=r"final \(Shut\) is for a state machine"):
-        load(rules, final=["Shut"])
-    with pytest.raises(InputError, match="--process and --final are for files, and openagi is a task pack"):
-        load("openagi", process="Shut")
-
-
-@pytest.mark.parametrize("command", ["check", "count", "sample", "diff", "draw"])
-def test_commands_take_the_states_in_which_plans_end(command: str, tmp_path: Path) -> None:
-    machine = tmp_path / "door.mmd"
-    machine.write_text("stateDiagram-v2\n[*] --> Open\nOpen --> Shut : close\n", encoding="utf-8")
-    files = [str(machine)] * (2 if command == "diff" else 1)
-    code, printed, _ = runner(command)(*files, "--final", "Shut")
-    assert code == 0
-    assert printed
-    code, _, told = runner(command)(*files, "--final", "Shutt")
-    assert code == 2
-    assert "no state 'Shutt'. Did you mean 'Shut'?" in told
-
-
-def test_a_plan_is_verified_and_made_with_them(tmp_path: Path) -> None:
-    machine, plan = tmp_path / "door.mmd", tmp_path / "plan.txt"
-    machine.write_text("stateDiagram-v2\n[*] --> Open\nOpen --> Shut : close\nShut --> Open : open\n", encoding="utf-8")
-    plan.write_text("close\nopen\n", encoding="utf-8")
-    assert runner("verify")(str(machine), str(plan))[0] == 0
-    assert runner("verify")(str(machine), str(plan), "--final", "Shut")[0] == 1
-    code, printed, _ = runner("plan")(str(machine), "x", "--llm", "test:first", "--final", "Shut")
-    assert code == 0
-    assert "close" in printed
+def test_a_folder_hides_nothing_that_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("openagi", "deploy", "mine"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pack.toml").write_text('title = "Own"\nrules = "g.cfg"\n', encoding="utf-8")
+        (tmp_path / name / "g.cfg").write_text("S -> a\n", encoding="utf-8")
+    own = [load(name).pack for name in ("./openagi", "./deploy", str(tmp_path / "openagi"), "mine")]
+    assert [pack and pack.title for pack in own] == ["Own"] * 4
+    shipped = load("openagi").pack
+    assert shipped is not None
+    assert len(shipped.tasks) == 185
+    assert load("deploy").file == authored.find("gallery", "deploy", (".cfg",))
 
 
 def test_the_language_of_a_task_and_the_whole_one(rules: str) -> None:

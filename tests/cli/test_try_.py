@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from formal_llm.cli import try_
-from formal_llm.cli.main import app
+from tests.cli.inside import invoke
 
 RULES = """\
 %limit 1
@@ -29,9 +28,7 @@ def rules(tmp_path: Path) -> str:
 
 
 def run(*arguments: str, typed: str = ""):
-    return CliRunner().invoke(
-        app, ["try", *arguments], input="".join(f"{line}\n" for line in typed.split("/") if typed)
-    )
+    return invoke("try", *arguments, typed="".join(f"{line}\n" for line in typed.split("/") if typed))
 
 
 def told(*arguments: str, typed: str) -> list[str]:
@@ -47,7 +44,7 @@ def test_a_plan_from_answers_and_its_replay(rules: str) -> None:
     assert "The plan is finished." in done.stderr
     script = done.stderr.split("to replay it: ")[1].split()
     assert script == ["--llm", "test:script=1,2,2"]
-    again = CliRunner().invoke(app, ["plan", rules, "Wash it", *script])
+    again = invoke("plan", rules, "Wash it", *script)
     assert again.stdout == done.stdout
 
 

@@ -77,6 +77,7 @@ def test_every_plan_of_every_task_is_valid_and_nothing_is_wasted(pack: TaskPack)
             assert plan.usage.questions == llm.questions
 
 
+@pytest.mark.slow
 def test_without_lookahead_every_plan_is_valid_all_the_same(pack: TaskPack) -> None:
     planner = Planner(pack.cfg, "test:first", wording=pack.wording, lookahead="off", budget=Budget())
     wasted = 0

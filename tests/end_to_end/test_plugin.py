@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from formal_llm.studio.opened import Opened
-from formal_llm.studio.rules import read as read_studio
 
 from formal_llm import Planner, TaskPack
 from formal_llm.automata.notation.files import endings, read_rules, read_rules_text
@@ -118,22 +116,23 @@ def test_its_own_tests_pass(installed: Path, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("here")
 def test_the_list_names_all_five(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    code, printed, said = runner("plugins")("--load")
+    code, printed, said = runner("list")("plugins", "--load")
     assert (code, said) == (0, "")
     rows = [line.split("formal-llm-tea 0.1.0")[0].rsplit(maxsplit=1) for line in printed.splitlines()[1:]]
     assert rows == [
         ["provider", "keywords"], ["task pack", "tea"], ["toolkit", "kitchen"], ["notation", "steps"],
         ["estimator", "median"],
     ]  # fmt: skip
-    assert "keywords:..." in runner("llms")()[1]
-    assert "Tea, step by step" in runner("tasks")()[1]
+    assert "keywords:..." in runner("list")("llms")[1]
+    assert "Tea, step by step" in runner("list")()[1]
 
 
-def test_a_task_is_planned_and_carried_out(installed: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("here")
+def test_a_task_is_planned_and_carried_out(tmp_path: Path) -> None:
     (tmp_path / "leaves.txt").write_text("Assam\n")
     done = run(
         "run", "tea", "Make a cup with milk", "--toolkit", "kitchen", "--llm", "keywords:milk,pour",
-        "--input", "leaves=leaves.txt", "--out", "cup", cwd=tmp_path, PYTHONPATH=f"{ROOT}:{installed}",
+        "--input", "leaves=leaves.txt", "--out", "cup", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "cup" / "output.txt").read_text() == "cup with brew of Assam, milk"
@@ -150,11 +149,3 @@ def test_a_file_is_checked_and_its_mistakes_are_told(tmp_path: Path) -> None:
     code, _, said = runner("check")(str(file))
     assert code == 2
     assert "cup.steps:2:1: 'add Milk' is no step" in said.replace("\n", "")
-
-
-@pytest.mark.usefixtures("here")
-def test_the_studio_opens_a_file_of_another_notation(tmp_path: Path) -> None:
-    file = tmp_path / "cup.steps"
-    file.write_text(STEPS)
-    opened = Opened.of(str(file))
-    assert read_studio(opened.text, opened.ending).source is not None
