@@ -7,7 +7,7 @@ from formal_llm.pictures.drawable import register_picture
 
 if TYPE_CHECKING:
     from formal_llm.agents.agent import Agent
-    from formal_llm.agents.conversation import Conversation, TurnSummary, TurnWindow
+    from formal_llm.agents.conversation import Conversation, TurnWindow
     from formal_llm.agents.many import AgentOutcome
     from formal_llm.agents.markers import Markers, Splitter
     from formal_llm.agents.monitor import Allowed, Event, Monitor
@@ -30,7 +30,6 @@ _HOMES = {
     "SelfConsistency": "voting",
     "Splitter": "markers",
     "Transcript": "transcript",
-    "TurnSummary": "conversation",
     "TurnWindow": "conversation",
     "Vote": "voting",
 }
@@ -43,5 +42,5 @@ register_picture(
 
 __all__ = [
     "Agent", "AgentOutcome", "Allowed", "Conversation", "Correction", "Event", "Markers", "Monitor", "Refusal",
-    "Segment", "SelfConsistency", "Splitter", "Transcript", "TurnSummary", "TurnWindow", "Vote",
+    "Segment", "SelfConsistency", "Splitter", "Transcript", "TurnWindow", "Vote",
 ]  # fmt: skip

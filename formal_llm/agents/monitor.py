@@ -10,21 +10,17 @@ share its compiled rules and everything computed about them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import NoneType
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from formal_llm.agents.compiled import CompiledRules, JointlyAllowed
-from formal_llm.agents.event_history import EventHistory, read_snapshot, write_snapshot
-from formal_llm.agents.findings import Finding, find_rule_problems
 from formal_llm.agents.refusal import Refusal, explain_refusal
-from formal_llm.authored.tables import AlternativeShape, Keys, NamedEntries
 from formal_llm.automata import Limits, Source, Word
 from formal_llm.automata.languages.fronts import Allowed as Allowed
 from formal_llm.automata.languages.fronts import ConfigurationSet
 from formal_llm.automata.models.frozen import FrozenDict
-from formal_llm.errors import NotAllowed, SnapshotError
+from formal_llm.errors import NotAllowed
 from formal_llm.planning.checking.verify import Verification
 from formal_llm.planning.json_data import JSON
 
@@ -48,18 +44,6 @@ class Event:
 
 #: What a monitor accepts as an event; a name alone is an event without data.
 EventLike = Event | str
-#: Maps an event to its name in the rules; None if the rules ignore it.
-Label = Callable[[Event], str | None]
-
-
-class _LabelledEvent(NamedTuple):
-    event: Event
-    #: Its name in the rules; None if they ignore it.
-    name: str | None
-
-
-_FORMAT = "formal-llm monitor 1"
-_EVENT = Keys({"name": str, "data": NamedEntries(object), "rules": AlternativeShape((str, NoneType))}, needed=("name",))
 
 
 class Monitor:
@@ -70,8 +54,6 @@ class Monitor:
             them, which must all hold. Events come in the order in which words are written. Rules that look at
             different events are not multiplied out, so there may be many.
         limits: additional limits: numbers of calls, budgets.
-        label: maps an event to its name in the rules, if that differs from the event's own; None for an event that they
-            ignore. It must return the same result for equal events.
         max_states: how many states of the search one question about the future may visit before it counts as unknown.
         max_configurations: how many configurations of nondeterministic rules are followed one by one. Beyond that,
             answers stay the same but take longer.
@@ -85,44 +67,40 @@ class Monitor:
     A terminal that one of several rules does not know is forbidden by it, as in ``one & other``.
     """
 
-    __slots__ = ("_fronts", "_label", "_past", "_rules")
+    __slots__ = ("_fronts", "_past", "_rules")
 
     def __init__(
         self,
         rules: Source | Sequence[Source],
         *,
         limits: Limits | None = None,
-        label: Label | None = None,
         max_states: int = 20_000,
         max_configurations: int = 1_000,
     ) -> None:
         self._rules = CompiledRules(rules, limits, max_states, max_configurations)
         self._fronts: tuple[ConfigurationSet, ...] = self._rules.start
-        self._label = label
-        self._past: EventHistory[_LabelledEvent] | None = None
+        self._past: tuple[Event, ...] = ()
 
-    def _make_successor(
-        self, fronts: tuple[ConfigurationSet, ...], past: EventHistory[_LabelledEvent] | None
-    ) -> Monitor:
+    def _make_successor(self, fronts: tuple[ConfigurationSet, ...], past: tuple[Event, ...]) -> Monitor:
         made = object.__new__(type(self))
-        made._rules, made._label, made._fronts, made._past = self._rules, self._label, fronts, past
+        made._rules, made._fronts, made._past = self._rules, fronts, past
         return made
 
     # -- what happened ------------------------------------------------------------------------------------------
 
     @property
     def history(self) -> tuple[Event, ...]:
-        """The events so far, including those that the rules ignore."""
-        return tuple(past.event for past in EventHistory.list_events(self._past))
+        """The events so far."""
+        return self._past
 
     @property
     def word(self) -> Word:
-        """The word that the rules have read: the names of the events that they look at."""
-        return tuple(past.name for past in EventHistory.list_events(self._past) if past.name is not None)
+        """The word that the rules have read: the names of the events."""
+        return tuple([event.name for event in self._past])
 
     def __len__(self) -> int:
         """The number of events so far."""
-        return 0 if self._past is None else self._past.length
+        return len(self._past)
 
     def __bool__(self) -> bool:
         return True
@@ -135,7 +113,7 @@ class Monitor:
     @property
     def beginning(self) -> Monitor:
         """The monitor over the same rules before any event."""
-        return self._make_successor(self._rules.start, None)
+        return self._make_successor(self._rules.start, ())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -163,9 +141,8 @@ class Monitor:
         return all(front.may_stop for front in self._fronts)
 
     def allows(self, event: EventLike) -> bool:
-        """Return whether an event may come next; True for one that the rules ignore."""
-        name = self._get_label(Event(event) if isinstance(event, str) else event)
-        return name is None or name in self.allowed()
+        """Return whether an event may come next."""
+        return (event if isinstance(event, str) else event.name) in self.allowed()
 
     def after(self, event: EventLike) -> Monitor:
         """Return the monitor after an event.
@@ -175,11 +152,10 @@ class Monitor:
         """
         if isinstance(event, str):
             event = Event(event)
-        name = self._get_label(event)
-        fronts = self._fronts if name is None else self._rules.apply_event(self._fronts, name)
+        fronts = self._rules.apply_event(self._fronts, event.name)
         if fronts is None:
-            raise NotAllowed(self._explain_refusal(name))
-        return self._make_successor(fronts, EventHistory(self._past, _LabelledEvent(event, name)))
+            raise NotAllowed(self._explain_refusal(event.name))
+        return self._make_successor(fronts, (*self._past, event))
 
     def after_all(self, events: Iterable[EventLike]) -> Monitor:
         """Return the monitor after several events.
@@ -208,17 +184,14 @@ class Monitor:
                 front = fronts[place] = front.after_terminal(name)
         return tuple(way)
 
-    def _get_label(self, event: Event) -> str | None:
-        return event.name if self._label is None else self._label(event)
-
     # -- why not, and whole traces ------------------------------------------------------------------------------
 
     def why(self, event: EventLike | None = None) -> Refusal | None:
         """Explain why an event may not come next or, without one, why the run may not end here; None if it may."""
         if event is None:
             return None if self.may_stop() else self._explain_refusal(None)
-        name = self._get_label(Event(event) if isinstance(event, str) else event)
-        return None if name is None or name in self.allowed() else self._explain_refusal(name)
+        name = event if isinstance(event, str) else event.name
+        return None if name in self.allowed() else self._explain_refusal(name)
 
     def _explain_refusal(self, name: str | None) -> Refusal:
         return explain_refusal(self._rules, self.word, name, self.allowed(), self.may_stop())
@@ -231,19 +204,12 @@ class Monitor:
             repair: whether to look for a nearest valid trace, which is most of the work.
 
         Returns:
-            The verification of the trace's word, as for a plan. Its ``position`` counts all events, including those
-            that the rules ignore. The nearest trace consists of names; it is not searched for if rules that look at
-            different events have too many states together or are not pushdown automata.
+            The verification of the trace's word, as for a plan. The nearest trace is not searched for if rules that
+            look at different events have too many states together or are not pushdown automata.
         """
-        made = [Event(event) if isinstance(event, str) else event for event in events]
-        names = [self._get_label(event) for event in made]
-        places = [place for place, name in enumerate(names) if name is not None]
-        word = tuple(name for name in names if name is not None)
+        word = tuple([event if isinstance(event, str) else event.name for event in events])
         whole = self._rules.trace_verifier
-        found = self._first_violation(word) if whole is None else whole.verify(word, repair=repair)
-        if found.position is None:
-            return found
-        return replace(found, position=places[found.position] if found.position < len(places) else len(made))
+        return self._first_violation(word) if whole is None else whole.verify(word, repair=repair)
 
     def _first_violation(self, word: Word) -> Verification:
         """Verify a word by following it, without searching for a nearest valid one."""
@@ -254,7 +220,7 @@ class Monitor:
             if fronts is None:
                 position, wrong = place, name
                 break
-            monitor = self._make_successor(fronts, None)
+            monitor = self._make_successor(fronts, ())
         if wrong is None and monitor.may_stop():
             return Verification(word, True, "it follows all the rules", may_stop=True, nearest=word, distance=0)
         why = explain_refusal(self._rules, word[:position], wrong, monitor.allowed(), monitor.may_stop())
@@ -264,26 +230,11 @@ class Monitor:
             nearest_decided=False,
         )  # fmt: skip
 
-    def check(self, *, environment: Iterable[str] = (), max_places: int = 2_000) -> tuple[Finding, ...]:
-        """Find problems of the rules before any run; the position of this monitor is irrelevant.
-
-        Args:
-            environment: events from the environment, besides the states that a behaviour declares as such.
-            max_places: how many places of the rules to look at.
-
-        Returns:
-            The findings of :func:`formal_llm.agents.findings.find_rule_problems`: dead ends that a run without
-            lookahead can enter, events that never occur, unsatisfiable rules; each with the shortest trace showing it.
-        """
-        return find_rule_problems(self._rules, environment, max_places)
-
     # -- values -------------------------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Monitor):
             return NotImplemented
-        if self._label is not other._label or len(self) != len(other):
-            return False
         if self._rules is not other._rules and self.fingerprint != other.fingerprint:
             return False
         return self._past == other._past
@@ -292,59 +243,14 @@ class Monitor:
         return hash(self._past)
 
     def __repr__(self) -> str:
-        last = "" if self._past is None else f", the last {self._past.event.event.name}"
+        last = "" if self._past is None else f", the last {self._past[-1].name}"
         return f"<Monitor after {len(self)} events{last}; may stop: {self.may_stop()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The past is pickled as a flat list: a linked list thousands deep would exhaust the recursion limit.
-        return _restore_monitor, (type(self), self._rules, self._label, EventHistory.list_events(self._past))
-
-    def snapshot(self) -> dict[str, JSON]:
-        """Return the monitor as plain data for JSON: the fingerprint of the rules, and the events.
-
-        Raises:
-            AutomatonError: a custom automaton does not provide a fingerprint.
-        """
-        events: list[Mapping[str, JSON]] = []
-        for event, name in EventHistory.list_events(self._past):
-            row: dict[str, JSON] = {"name": event.name}
-            if event.data:
-                row["data"] = dict(event.data)
-            if name != event.name:
-                row["rules"] = name
-            events.append(row)
-        return write_snapshot(_FORMAT, self.fingerprint, events)
-
-    def resume(self, snapshot: Mapping[str, JSON] | str) -> Monitor:
-        """Restore the monitor of a snapshot, over the rules of this one.
-
-        Args:
-            snapshot: the result of :meth:`snapshot`, as data or as JSON text.
-
-        Raises:
-            SnapshotError: the snapshot is damaged or was taken under other rules.
-        """
-        monitor = self.beginning
-        for place, row in enumerate(read_snapshot(snapshot, _FORMAT, self.fingerprint, _EVENT), 1):
-            event = Event(cast("str", row["name"]), cast("Mapping[str, JSON]", row.get("data", {})))
-            name = self._get_label(event)
-            if name != row.get("rules", event.name):
-                raise SnapshotError(f"event {place} of the snapshot, {event.name}, has another label now: {name}")
-            try:
-                monitor = monitor.after(event)
-            except NotAllowed as error:
-                raise SnapshotError(f"event {place} of the snapshot does not fit: {error}") from error
-        return monitor
+        return _restore_monitor, (type(self), self._rules, self._past)
 
 
-def _restore_monitor(
-    kind: type[Monitor], rules: CompiledRules, label: Label | None, past: Iterable[_LabelledEvent]
-) -> Monitor:
+def _restore_monitor(kind: type[Monitor], rules: CompiledRules, past: Iterable[Event]) -> Monitor:
     monitor = object.__new__(kind)
-    monitor._rules, monitor._label, monitor._fronts, monitor._past = rules, label, rules.start, None
-    for labelled in past:
-        name = labelled.name
-        fronts = monitor._fronts if name is None else rules.apply_event(monitor._fronts, name)
-        assert fronts is not None
-        monitor = monitor._make_successor(fronts, EventHistory(monitor._past, labelled))
-    return monitor
+    monitor._rules, monitor._fronts, monitor._past = rules, rules.start, ()
+    return monitor.after_all(past)

@@ -11,7 +11,7 @@ from formal_llm.authoring.meanings import Group
 from formal_llm.authoring.names import NoName, Unclear
 from formal_llm.authoring.simplifying import simplify
 from formal_llm.authoring.verbs import PARTICLES, base_form, gerund_base, participle_base
-from formal_llm.automata.languages.spelling import singularize_noun
+from formal_llm.authoring.word_forms import singularize_noun
 
 #: Steps that are all meant; each of them is one step or several alternatives.
 Groups = tuple[Group, ...]

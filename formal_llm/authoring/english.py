@@ -33,8 +33,8 @@ from formal_llm.authoring.names import (
 from formal_llm.authoring.patterns import PATTERNS, PROCEDURES, Found, Misread, Pattern
 from formal_llm.authoring.rules import SentenceRule
 from formal_llm.authoring.simplifying import other_words
+from formal_llm.authoring.word_forms import spelling_key
 from formal_llm.automata import Behaviour, Limits, Lookahead
-from formal_llm.automata.languages.spelling import spelling_key
 from formal_llm.automata.models.formula import (
     EMPTY,
     EVERYTHING,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from formal_llm.authoring.names import QUOTED, RESERVED, NoName, Unclear, name_of
 from formal_llm.authoring.verbs import PARTICLES, STATES, base_form, gerund_base, participle_base
-from formal_llm.automata.languages.spelling import IRREGULAR
+from formal_llm.authoring.word_forms import IRREGULAR
 
 _BE = frozenset("is are was were be been being gets get got".split())  # noqa: SIM905
 _HAVE = frozenset({"has", "have", "had", "having"})

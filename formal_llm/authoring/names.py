@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import permutations
 
-from formal_llm.automata.languages.spelling import are_related_words, singularize_noun, spelling_key, stem_name
+from formal_llm.authoring.word_forms import are_related_words, singularize_noun, spelling_key, stem_name
 
 #: The maximum number of words of a name.
 MOST_WORDS = 6

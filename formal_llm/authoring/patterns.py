@@ -19,8 +19,8 @@ from formal_llm.authoring.clauses import read_steps
 from formal_llm.authoring.meanings import Group
 from formal_llm.authoring.names import NoName
 from formal_llm.authoring.verbs import read_words
+from formal_llm.authoring.word_forms import spelling_key
 from formal_llm.automata import Formula, Limits
-from formal_llm.automata.languages.spelling import spelling_key
 
 #: The requirements of a sentence: formulas and limits; neither for a sentence that only names steps.
 Asked = Sequence[Formula | Limits]

@@ -6,7 +6,7 @@ import re
 from importlib import resources
 
 from formal_llm.authored.tables import parse_toml
-from formal_llm.automata.languages.spelling import IRREGULAR
+from formal_llm.authoring.word_forms import IRREGULAR
 
 
 def read_words(file: str) -> str:

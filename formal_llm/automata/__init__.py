@@ -72,7 +72,6 @@ _CFG, _PDA = "formal_llm.automata.models.cfg:CFG", "formal_llm.automata.models.p
 _FLOWCHART = "formal_llm.automata.models.flowchart:Flowchart"
 _BEHAVIOUR = "formal_llm.automata.models.behaviour:Behaviour"
 
-
 register_notation(_CFG, Notation(
     LazyFunction("formal_llm.automata.notation.cfg:read_grammar"),
     LazyFunction("formal_llm.automata.notation.cfg:write_grammar"),

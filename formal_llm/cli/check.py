@@ -110,7 +110,7 @@ def show(
     if has_world_moves(lookahead.automaton) and "no valid plan" not in described:
         found |= _world(lookahead)
     if isinstance(loaded.rules, Behaviour):
-        found |= _agent(str(loaded.file or source), loaded.rules, loaded.whole)
+        found |= _agent(str(loaded.file or source))
     plans, broken = _examples(loaded)
     if plans and "examples" in found:
         found["examples"] = f"{found['examples']}; {plans}"
@@ -203,9 +203,7 @@ def _guard(source: str) -> dict[str, object]:
     strong = [one for one in rules.check(guarantee="whatever") if one.kind == "empty" and one not in weak]
     for title, rows in (
         ("conflicts", [one for one in (*weak, *strong) if one.kind == "empty"]),
-        ("dead ends", [one for one in weak if one.kind == "trap"]),
         ("never", [one for one in weak if one.kind == "never"]),
-        ("not decided", [one for one in weak if one.kind not in ("empty", "trap", "never")]),
     ):
         if rows:
             found[title] = [str(one) for one in rows]
@@ -218,16 +216,11 @@ def _guard(source: str) -> dict[str, object]:
     return found
 
 
-def _agent(source: str, behaviour: Behaviour, whole: CFG | PDA) -> dict[str, object]:
-    """What an agent's run can go wrong with, and the examples beside its file, each of which its rules allow."""
+def _agent(source: str) -> dict[str, object]:
+    """The examples beside an agent's file, each of which its rules allow."""
     from formal_llm.agents.examples import load_examples  # nothing else of this command needs the room of agents
-    from formal_llm.agents.monitor import Monitor
 
     found: dict[str, object] = {}
-    outside = [name for name, state in behaviour.states.items() if state.from_environment]
-    ends = [one for one in Monitor(whole).check(environment=outside) if one.kind in ("trap", "not decided")]
-    if ends:
-        found["dead ends"] = [str(one) for one in ends]
     with catch_warnings(action="ignore"):  # they were reported when the rules were read
         examples = load_examples(source)
     if examples:

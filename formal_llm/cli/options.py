@@ -42,8 +42,8 @@ def _complete_llms(begun: str) -> list[str]:
 SourceArgument = Annotated[
     str,
     typer.Argument(
-        help="A task pack, or rules: name or path. Rules are a grammar (.cfg), a flowchart or state diagram in Mermaid "
-        "(.mmd), an automaton (.pda), a behaviour (.agent), BPMN (.bpmn), SCXML (.scxml) or XState (.xstate).",
+        help="A task pack, or rules: name or path. Rules are a grammar (.cfg), a flowchart in Mermaid (.mmd), "
+        "an automaton (.pda) or a behaviour (.agent).",
         autocompletion=_complete_sources,
     ),
 ]
@@ -82,20 +82,6 @@ OrderOption = Annotated[
         "--order",
         help="Whether the first symbol of a rule is the first step (forward) or the last (backward), "
         "where the rules do not say it with %order.",
-    ),
-]
-ProcessOption = Annotated[
-    str | None, typer.Option("--process", metavar="NAME", help="The process of a BPMN file (else its first one).")
-]
-FinalOption = Annotated[
-    list[str] | None,
-    typer.Option("--final", metavar="STATE", help="A state of a state machine in which plans end. Repeatable."),
-]
-WorldOption = Annotated[
-    bool,
-    typer.Option(
-        "--world-after-service-tasks",
-        help="Of a BPMN file: the world decides at exclusive gateways that follow service tasks.",
     ),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Read only what `plan` prints, to the letter.")]

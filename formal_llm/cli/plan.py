@@ -262,9 +262,7 @@ def plan(
     if strategy and (tasks is not None or show or search not in (None, Search.greedy)):
         raise FormalLLMError("--strategy makes one tree of plans: no --tasks, --show or --search beside it")
     check_writable(out_, cache, record)
-    loaded = load(
-        source, set_, constraint, None if order is None else order.value,
-    )  # fmt: skip
+    loaded = load(source, set_, constraint, None if order is None else order.value)
     for warning in loaded.warnings:
         err().print(f"warning: {warning}")
     planner = Planner(

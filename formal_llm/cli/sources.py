@@ -143,7 +143,6 @@ def load(
 
     Raises:
         ResourceNotFound: there is nothing of that name.
-        InputError: an option is given that does not fit the kind of the file.
         NotationError: a file or a formula cannot be read.
     """
     with catch_warnings(record=True, action="always") as caught:
@@ -180,12 +179,11 @@ def _load_pack(name: str, known: dict[str, str]) -> LoadedRules:
 def _read_file(path: Path, facts: dict[str, str]) -> LoadedRules:
     rules = read_rules(path)
     names = rules.placeholders if isinstance(rules, Flowchart) else ()
-    known = (*names, *(rules.facts if isinstance(rules, Flowchart) else ()))
     for fact in facts:
-        if not known:
-            raise InputError(f"--set {fact}: {path} has no {{placeholder}}, and no condition such as amount > 10000")
-        if fact not in known:
-            raise ResourceNotFound("fact", fact, known)
+        if not names:
+            raise InputError(f"--set {fact}: {path} has no {{placeholder}}")
+        if fact not in names:
+            raise ResourceNotFound("placeholder", fact, names)
     # Without facts a chart is shown as it is written, its placeholders in braces.
     return LoadedRules(
         rules, automaton_of(rules, facts | {name: facts.get(name, f"{{{name}}}") for name in names}), file=path

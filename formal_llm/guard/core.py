@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
-from formal_llm.agents.findings import Finding
 from formal_llm.authored.files import read_text
 from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.automata.models.automaton import make_fingerprint
-from formal_llm.automata.notation.imports import imported_files
 from formal_llm.control.component import ComponentNode, Position, project_node
 from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.control.search import ViabilitySearch
@@ -29,6 +28,30 @@ from formal_llm.guard.rules.reading import read_rules
 from formal_llm.guard.rules.rule_set import SEVERITIES, UNSURE, GuardRuleSet, Letter, NotationBody, Severity, Unsure
 
 Trace = tuple[PlantSymbol, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is probably not meant.
+
+    Attributes:
+        kind: ``"empty"``: nothing keeps the rules. ``"never"``: an event that cannot come.
+        name: the event; empty where it is about no single one.
+        message: a sentence for a person.
+        trace: the shortest trace that shows it.
+        rules: the rules that are to blame.
+        by_environment: whether an event that the agent does not decide breaks the rules.
+    """
+
+    kind: Literal["empty", "never"]
+    name: str
+    message: str
+    trace: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    by_environment: bool = False
+
+    def __str__(self) -> str:
+        return self.message
 
 
 def find_problems(
@@ -65,11 +88,11 @@ def find_problems(
 def _describe_conflict(lookout: ViabilitySearch, node: ComponentNode, names: tuple[str, ...]) -> Finding:
     rule_list = "; ".join(names)
     if lookout.has_continuation(node) is False:
-        return Finding("empty", "", f"nothing keeps these rules together: {rule_list}", (), (), names)
+        return Finding("empty", "", f"nothing keeps these rules together: {rule_list}", (), names)
     trace = describe_way(_find_uncontrollable_trace(lookout, node))
     after = f", for instance {', then '.join(trace)}" if trace else ""
     message = f"these rules cannot be kept whatever tools return and users say{after}: {rule_list}"
-    return Finding("empty", "", message, trace, (), names, by_environment=True)
+    return Finding("empty", "", message, trace, names, by_environment=True)
 
 
 def _find_uncontrollable_trace(lookout: ViabilitySearch, start: ComponentNode) -> Trace:
@@ -128,11 +151,10 @@ class GuardRules:
         return cls.from_string(read_text(path, NotationError), file=str(path), folder=str(Path(path).parent))
 
     def list_files(self, path: str | Path) -> list[Path]:
-        """List the file that these rules were read from, and the files that it names, directly or indirectly."""
+        """List the file that these rules were read from, and the files that it names."""
         named = [rule.body.text for rule in self.rule_set.rules
                  if isinstance(rule.body, NotationBody) and rule.body.notation == "file"]  # fmt: skip
-        files = [Path(path), *(Path(self.rule_set.folder, name) for name in named)]
-        return [*files, *(imported for file in files for imported in imported_files(file))]
+        return [Path(path), *(Path(self.rule_set.folder, name) for name in named)]
 
     @property
     def names(self) -> tuple[str, ...]:

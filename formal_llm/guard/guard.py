@@ -6,12 +6,12 @@ a call after which the rules cannot be kept any more is not allowed, however har
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from formal_llm.agents.event_history import EventHistory, read_snapshot, write_snapshot
-from formal_llm.authored.tables import NamedEntries
+from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, Shape, problems
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.control.component import Position
 from formal_llm.control.supervisor import describe_way
@@ -50,7 +50,7 @@ class GuardState:
         guard: GuardCore,
         position: Position,
         seen: LetterHistory,
-        past: EventHistory[GuardEvent] | None,
+        past: tuple[GuardEvent, ...],
         lost: frozenset[int],
     ) -> None:
         self.guard = guard
@@ -133,16 +133,16 @@ class GuardState:
         labeller = self.guard.rules.labeller
         letter_history = self._seen.with_event(labels, labeller.asked, labeller.until) if labeller.asked else self._seen
         lost = self._find_lost_rules(movement.position) if objections else self.lost
-        return GuardState(self.guard, movement.position, letter_history, EventHistory(self._past, event), lost)
+        return GuardState(self.guard, movement.position, letter_history, (*self._past, event), lost)
 
     @property
     def history(self) -> tuple[GuardEvent, ...]:
         """The events so far; after a snapshot was resumed, those since then."""
-        return tuple(EventHistory.list_events(self._past))
+        return self._past
 
     def without_history(self) -> GuardState:
         """Return the state without its events; its decisions are the same, and it needs less memory."""
-        return GuardState(self.guard, self.position, self._seen, None, self.lost)
+        return GuardState(self.guard, self.position, self._seen, (), self.lost)
 
     @property
     def lost_rules(self) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ class GuardState:
         return tuple(dict.fromkeys(parts[place].rule.name for place in sorted(self.lost)))
 
     def __len__(self) -> int:
-        return 0 if self._past is None else self._past.length
+        return len(self._past)
 
     def __bool__(self) -> bool:
         return True
@@ -169,7 +169,7 @@ class GuardState:
             rows: list[dict[str, JSON]] = [{"state": self._write_state()}]
         except TypeError:
             rows = [as_row(event) for event in self.history]
-        return write_snapshot(_FORMAT, self.guard.fingerprint, rows)
+        return {"format": _FORMAT, "fingerprint": self.guard.fingerprint, "events": rows}
 
     def _write_state(self) -> dict[str, JSON]:
         """Convert the state to plain data; raises a TypeError where a rule has a state that is none."""
@@ -182,7 +182,7 @@ class GuardState:
         occurrences = {name: FrozenDict({tuple(key): one for key, one in items}) for name, items in seen.items()}
         letter_history = LetterHistory(FrozenDict(occurrences), self.guard.rules.labeller.asked)
         position = self.guard.positions.read_position(data["position"])
-        return GuardState(self.guard, position, letter_history, None, frozenset(data["lost"]))
+        return GuardState(self.guard, position, letter_history, (), frozenset(data["lost"]))
 
     def replayed(self, rows: Sequence[Mapping[str, JSON]]) -> GuardState:
         """Return the state after the events of a snapshot.
@@ -283,7 +283,7 @@ class Guard(GuardCore):
 
     def start(self) -> GuardState:
         """Return the state at the beginning of a run."""
-        return GuardState(self, self.positions.start, LetterHistory(), None, frozenset())
+        return GuardState(self, self.positions.start, LetterHistory(), (), frozenset())
 
     def resume(self, snapshot: Mapping[str, JSON] | str) -> GuardState:
         """Restore the state from a snapshot.
@@ -291,10 +291,18 @@ class Guard(GuardCore):
         Raises:
             SnapshotError: it is damaged, or was taken under other rules, other tools or another guarantee.
         """
-        fingerprinted = "rules, tools or another guarantee"
-        return self.start().replayed(
-            read_snapshot(snapshot, _FORMAT, self.fingerprint, NamedEntries(object), fingerprinted)
-        )
+        try:
+            data: Any = json.loads(snapshot) if isinstance(snapshot, str) else snapshot
+        except ValueError as error:
+            raise SnapshotError(f"the snapshot is damaged: {error}") from error
+        known: dict[str, Shape] = {
+            "format": AlternativeShape(texts=(_FORMAT,)), "fingerprint": str, "events": Items(NamedEntries(object)),
+        }  # fmt: skip
+        for found in problems(data, Keys(known, needed=tuple(known))):
+            raise SnapshotError(f"the snapshot is damaged: {found.problem}")
+        if data["fingerprint"] != self.fingerprint:
+            raise SnapshotError("the snapshot was taken under other rules, tools or another guarantee")
+        return self.start().replayed(data["events"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import Behaviour, Limits
-from formal_llm.agents import Agent, Conversation, TurnSummary, TurnWindow
+from formal_llm.agents import Agent, Conversation, TurnWindow
 from formal_llm.agents.run_events import Ended
 from formal_llm.agents.tools import agent_toolkit
-from formal_llm.errors import AgentError, AgentStopped, LLMError, WritingError
-from formal_llm.llms.generation import ToolTurn
-from formal_llm.llms.text_doubles import FunctionTurnLLM, RandomTextLLM, ScriptedTextLLM, ScriptedTurnLLM
+from formal_llm.errors import AgentError, AgentStopped, LLMError
+from formal_llm.llms.text_doubles import RandomTextLLM, ScriptedTextLLM, ScriptedTurnLLM
 from formal_llm.planning import Budget
 from tests.agents.chats import Chats, Scripted, words
 from tests.strategies import examples
@@ -38,56 +37,6 @@ def test_only_the_latest_turns_are_shown() -> None:
     assert "Earlier" not in llm.asked[-1]
     with pytest.raises(ValueError, match="0 or more"):
         Conversation(talk.agent, most=-1)
-
-
-@given(st.integers(20, 200), st.lists(st.text("ab ", max_size=300), min_size=1, max_size=12), st.integers(0, 400))
-@examples(60)
-def test_a_summary_bounds_what_is_shown(tokens: int, messages: list[str], size: int) -> None:
-    """What is shown is never longer, begins with the summary, and ends with the latest turns as they were."""
-    shown: list[str] = []
-    asked: list[str] = []
-
-    def answer(request: object) -> str:
-        if isinstance(request, ToolTurn):
-            shown.append("".join(one.content for one in request.messages[:-1]))
-            return "an answer"
-        asked.append(request.prompt)  # type: ignore[attr-defined]
-        return "s" * (size + 1)
-
-    talk = Conversation(Agent("react", FunctionTurnLLM(answer), agent_toolkit), memory=TurnSummary(tokens))
-    for message in messages:
-        before = talk.turns
-        talk.say(message)
-        latest = [one.to_text(talk.agent.behaviour) for one in before[talk._summarised :]]
-        assert len(talk.summary) + sum(map(len, latest)) <= 4 * tokens
-        assert talk.summary in shown[-1] and all(one.answer in shown[-1] for one in before[talk._summarised :])
-        assert bool(talk.summary) == bool(talk._summarised) and len(talk.turns) == len(before) + 1
-    assert talk.usage.requests == len(messages) + len(asked)
-    assert all(
-        request.split("\n\n")[1].startswith("s") for request in asked[1:]
-    )  # each summary is of the one before, too
-
-
-def test_a_summary_is_of_what_is_not_shown() -> None:
-    llm = ScriptedTurnLLM(["Hello.", "Ada likes rivers.", "The Danube.", "You are Ada."])
-    talk = Conversation(Agent("react", llm, agent_toolkit), memory=TurnSummary(40))
-    talk.say("I am Ada and I like rivers. " * 6)
-    assert talk.say("Which is long?").answer == "The Danube." and talk.summary == "Ada likes rivers."
-    assert "I am Ada" in llm.requests[1].prompt and "at most 13 words" in llm.requests[1].prompt
-    assert talk.say("Who am I?").answer == "You are Ada."
-    assert [(one.role, one.content) for one in llm.requests[-1].messages] == [
-        ("system", "Earlier in this conversation:\nAda likes rivers.\n\n"), ("user", "Which is long?"),
-        ("assistant", "The Danube."), ("user", "Who am I?"),
-    ]  # fmt: skip
-    assert talk.usage.requests == 4
-    empty = Conversation(Agent("react", ScriptedTurnLLM(["Hello.", ""]), agent_toolkit), memory=TurnSummary(2))
-    empty.say("I am Ada.")
-    with pytest.raises(WritingError, match="wrote no summary"):
-        empty.say("Who am I?")
-    with pytest.raises(ValueError, match="at least 2 tokens"):
-        TurnSummary(1)
-    with pytest.raises(ValueError, match="one run over all messages, of which no summary is made"):
-        Conversation(Agent("chat-bot-endless", Scripted([])), memory=TurnSummary())
 
 
 def test_earlier_turns_are_a_chat_where_tools_are_called_natively() -> None:

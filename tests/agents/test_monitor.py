@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits, SumLimit, Symbol, constraint
 from formal_llm.agents import Allowed, Event, Monitor
 from formal_llm.automata.notation.formula import read_formula
-from formal_llm.errors import AutomatonError, NotAllowed, SnapshotError
+from formal_llm.errors import AutomatonError, NotAllowed
 from tests.agents.brute import Words, accepted
 from tests.automata.lookahead.judging import Plain
 from tests.strategies import automata, examples, limited_automata, limited_grammars
@@ -227,23 +226,6 @@ def seen(event: Event) -> str | None:
 class TestEvents:
     rules = constraint(NOT_BEFORE.format("approve", '"large payment"'), ["approve", "pay", "large payment"])
 
-    def test_labels_are_made_of_data(self):
-        monitor = Monitor(self.rules, label=seen)
-        monitor = monitor.after(Event("pay", {"amount": 20})).after("read")
-        assert monitor.word == ("pay",)
-        assert [event.name for event in monitor.history] == ["pay", "read"]
-        assert not monitor.allows(Event("pay", {"amount": 200}))
-        assert monitor.allows("read")
-        assert monitor.after("approve").after(Event("pay", {"amount": 200})).may_stop()
-
-    def test_places_in_a_trace_count_all_events(self):
-        monitor = Monitor(self.rules, label=seen)
-        found = monitor.verify(["read", "pay", "read", Event("pay", {"amount": 200})])
-        assert not found.valid
-        assert found.position == 3
-        assert found.allowed == ("approve", "pay")
-        assert found.nearest == ("pay",) or found.distance == 1
-
     def test_a_trace_that_ends_too_early(self):
         found = Monitor(TRAP).verify(["approve", "log"])
         assert (found.position, found.nearest) == (2, ("approve", "pay"))
@@ -273,40 +255,12 @@ class TestValues:
         assert one.after(Event("log", {"a": 1})) != one.after("log")
 
     def test_pickled_with_its_past(self):
-        monitor = Monitor(TestEvents.rules, label=seen).after(Event("pay", {"amount": 20})).after("read")
+        monitor = Monitor(TestEvents.rules).after(Event("approve", {"amount": 20})).after("pay")
         read = pickle.loads(pickle.dumps(monitor))
         assert read == monitor
         assert read.allowed() == monitor.allowed()
         long = Monitor(constraint("(until a b)", ["a", "b"])).after_all(["a"] * 20_000)
         assert len(pickle.loads(pickle.dumps(long))) == 20_000
-
-    def test_a_snapshot_goes_on_where_it_was_taken(self):
-        fresh = Monitor(TestEvents.rules, label=seen)
-        monitor = fresh.after(Event("approve", {"by": "me"})).after("read").after(Event("pay", {"amount": 101}))
-        text = json.dumps(monitor.snapshot())
-        assert fresh.resume(text) == monitor
-        assert fresh.resume(json.loads(text)).history == monitor.history
-
-    def test_snapshots_that_do_not_fit(self):
-        fresh = Monitor(TestEvents.rules, label=seen)
-        taken = fresh.after(Event("pay", {"amount": 101 - 1})).snapshot()
-        with pytest.raises(SnapshotError, match="other rules"):
-            Monitor(TRAP).resume(taken)
-        with pytest.raises(SnapshotError, match="damaged"):
-            fresh.resume("{")
-        with pytest.raises(SnapshotError, match="damaged"):
-            fresh.resume({**taken, "events": [{"name": 1}]})
-        with pytest.raises(SnapshotError, match="another label now: large payment"):
-            fresh.resume({**taken, "events": [{"name": "pay", "data": {"amount": 500}}]})
-        with pytest.raises(SnapshotError, match="event 1 of the snapshot does not fit"):
-            fresh.resume({**taken, "events": [{"name": "pay", "data": {"amount": 500}, "rules": "large payment"}]})
-
-    def test_an_automaton_of_ones_own_has_no_snapshot(self):
-        class Nameless(Plain):
-            fingerprint = None
-
-        with pytest.raises(AutomatonError, match="fingerprint"):
-            Monitor(Nameless()).snapshot()
 
     def test_no_rules_at_all(self):
         with pytest.raises(ValueError, match="at least one rule"):

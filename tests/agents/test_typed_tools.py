@@ -29,7 +29,7 @@ from formal_llm.tools import Toolkit, tool
 from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.tool import Tool
 from tests.agents.chats import Scripted
-from tests.llms.test_schemas_closing import PLAIN, write_closed
+from tests.llms.test_schemas import PLAIN, write_closed
 from tests.tools.test_signature import look
 from tests.tools.typed_tools import (
     NAMES,

@@ -21,7 +21,7 @@ SHOP = (
 def test_a_conflict_names_the_fewest_rules() -> None:
     rules = GuardRules.from_string(SHOP + "rule d: never pay\nrule e: at most 2 draft\n")
     found = rules.check()
-    assert [(one.kind, one.constraints) for one in found] == [("empty", ("c", "d"))]
+    assert [(one.kind, one.rules) for one in found] == [("empty", ("c", "d"))]
 
 
 def test_what_comes_from_outside() -> None:

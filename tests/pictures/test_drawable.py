@@ -1,4 +1,4 @@
-"""What has a picture."""
+"""What can be drawn, its captions and parts."""
 
 import subprocess
 import sys
@@ -6,14 +6,18 @@ from itertools import pairwise
 
 import networkx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Behaviour, Budget, Lookahead, Planner
 from formal_llm.automata.drawing.cfg import cfg_picture
 from formal_llm.automata.drawing.flowchart import flowchart_picture
 from formal_llm.automata.drawing.pda import pda_picture
 from formal_llm.errors import FormalLLMError, MissingDependency
+from formal_llm.pictures.captions import cut_lines, number_text, shorten, wrap_text
 from formal_llm.pictures.drawable import Drawable, graph_of, picture_of, register_picture
-from formal_llm.pictures.picture import Arrow, Box, Picture
+from formal_llm.pictures.parts import cut_around, mark_boxes
+from formal_llm.pictures.picture import Arrow, Box, Picture, printable
 from tests.automata.charts import RETURNS
 from tests.pictures.forms import check_dot, check_mermaid, needs_dot
 
@@ -152,3 +156,92 @@ class TestForms:
 def test_networkx_is_imported_late() -> None:
     code = "import sys, formal_llm; sys.exit('networkx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+some_texts = st.text("ab cd-\n\t漢…", max_size=40) | st.text(max_size=20)
+
+
+class TestShorten:
+    def test_shorten(self) -> None:
+        assert shorten("a\nb\tc\x07") == "a b c␇"
+        assert shorten("abcdef", 4) == "abc…"
+        assert shorten("abcd", 4) == "abcd"
+
+    @given(some_texts, st.integers(2, 30))
+    def test_is_the_beginning_on_one_line(self, text, width):
+        short = shorten(text, width)
+        assert len(short) <= width
+        assert not set(short) & set("\n\r\t\x0b")
+        if len(printable(text)) <= width:
+            assert short == printable(text)
+        else:
+            assert short.endswith("…")
+            assert printable(text).startswith(short[:-1])
+            assert len(short) == width or printable(text)[len(short) - 1].isspace()
+
+
+class TestWrap:
+    @given(some_texts, st.integers(2, 20))
+    def test_all_words_stay_and_fit_where_they_can(self, text, width):
+        rows = wrap_text(text, width).split("\n")
+        assert " ".join(rows).split() == " ".join(map(printable, text.splitlines())).split()
+        for row in rows:
+            assert len(row) <= width or " " not in row.strip(" ")
+
+    def test_the_lines_that_a_text_has_are_kept(self):
+        assert wrap_text("one two\n\nthree", 50) == "one two\n\nthree"
+        assert wrap_text("one two\nthree four", 5) == "one\ntwo\nthree\nfour"
+        assert wrap_text("well-known incomprehensibilities", 8) == "well-known\nincomprehensibilities"
+
+
+class TestCut:
+    @given(st.lists(st.text("ab", max_size=2), max_size=12), st.integers(0, 12))
+    def test_says_how_many_are_left_out(self, lines, most):
+        found = cut_lines(lines, most)
+        if len(lines) <= most + 1:
+            assert found == tuple(lines)
+        else:
+            assert found == (*lines[:most], f"… and {len(lines) - most} more")
+            assert len(found) < len(lines)
+
+
+class TestNumbered:
+    @pytest.mark.parametrize(
+        ("numbers", "text", "shown"),
+        [
+            ((), "go", "go"), ((1,), "go", "1: go"), ((1, 3), "go", "1, 3: go"), ((2, 2), "", "2"), ((), "", ""),
+            (range(1, 6), "go", "1, 2, 3, 4, 5: go"), (range(1, 7), "go", "1, 2, 3, …, 6: go"),
+        ],
+    )  # fmt: skip
+    def test_a_few_of_many_are_shown(self, numbers, text, shown):
+        assert number_text(numbers, text) == shown
+
+
+CHAIN = Picture(
+    tuple(Box(str(n), f"box {n}", "terminal") for n in range(10)),
+    tuple(Arrow(str(n), str(n + 1)) for n in range(9)),
+)
+
+
+def test_what_is_near_stays() -> None:
+    part = cut_around(CHAIN, ["5"], 3)
+    assert {box.id for box in part.nodes} == {"4", "5", "6"}
+    assert {(arrow.source, arrow.target) for arrow in part.edges} == {("4", "5"), ("5", "6")}
+    assert part.title == "3 of 10 boxes"
+
+
+def test_a_small_picture_stays_as_it_is() -> None:
+    assert cut_around(CHAIN, ["5"], 10) is CHAIN
+
+
+@given(st.lists(st.sampled_from([*"0123456789", "?"]), max_size=3), st.integers(1, 12))
+def test_no_more_boxes_than_asked_for(centres: list[str], most: int) -> None:
+    part = cut_around(CHAIN, centres, most)
+    assert len(part.nodes) <= max(most, len(set(centres)))
+    known = [name for name in dict.fromkeys(centres) if name != "?"]
+    assert {*known} <= {box.id for box in part.nodes}
+
+
+def test_marked_and_faded() -> None:
+    picture = mark_boxes(CHAIN, ["1"], ["2"])
+    assert [box.tone for box in picture.nodes[:4]] == ["faded", "marked", "plain", "faded"]

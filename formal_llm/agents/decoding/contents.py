@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from formal_llm.automata import CFG
-from formal_llm.errors import AutomatonError, InputError, ToolkitError
+from formal_llm.errors import InputError, ToolkitError
 from formal_llm.llms.schemas import close_schema, closed, open_value, read_object
 from formal_llm.tools.hints import TypeHint
 
@@ -56,7 +55,7 @@ class Grammar:
     """The language of a grammar.
 
     Attributes:
-        text: rules as GBNF or EBNF of xgrammar, ``root`` the first; of a grammar of ours by :func:`cfg_to_ebnf`.
+        text: rules as GBNF or EBNF of xgrammar, ``root`` the first.
     """
 
     text: str
@@ -151,91 +150,6 @@ class SegmentPattern:
                     raise ValueError(f"the marker {one!r} stands in {other!r}: the second could never be written")
         if not self.markers and not self.may_end:
             raise ValueError("nothing follows the content: give markers, or may_end=True")
-
-
-def cfg_to_ebnf(cfg: CFG, separator: str = "\n", texts: Mapping[str, str] | None = None) -> str:
-    """A grammar of ours as EBNF over the characters of its words' texts: GBNF, as llama.cpp and xgrammar read it.
-
-    Args:
-        cfg: the grammar, without limits.
-        separator: what comes between the texts of two terminals.
-        texts: the texts of terminals that are not written as their labels.
-
-    Raises:
-        AutomatonError: it has limits, which no such grammar can express (of these,
-            :class:`~formal_llm.agents.decoding.automaton_masks.AutomatonMasks` makes masks); or no word.
-    """
-    if cfg.limits:
-        raise AutomatonError(
-            "limits do not fit into a grammar for token masks; AutomatonMasks makes masks that keep them"
-        )
-    if cfg.start not in cfg.productive:
-        raise AutomatonError(f"the grammar has no word: {cfg.start} cannot be completed")
-    return _EbnfBuilder(cfg, separator, dict(texts or {})).write_rules()
-
-
-class _EbnfBuilder:
-    """Writes a grammar twice over, so that separators come between terminals and nowhere else.
-
-    ``h3`` is what nonterminal 3 derives where nothing comes before it, at least one terminal; ``t3`` what it derives
-    behind something, each terminal with a separator before it, or nothing at all.
-    """
-
-    def __init__(self, cfg: CFG, separator: str, texts: Mapping[str, str]) -> None:
-        self.cfg, self.separator, self.texts = cfg, separator, texts
-        self.numbers = {head: number for number, head in enumerate(cfg.by_head) if head in cfg.productive}
-        self.bodies = {
-            head: [p.body for p in cfg.by_head[head] if all(self._is_productive(name) for name in p.body)]
-            for head in self.numbers
-        }
-        #: The nonterminals that derive a word with a terminal.
-        self.full: set[str] = set()
-        while new := {h for h in self.bodies.keys() - self.full if any(map(self._can_yield_terminal, self.bodies[h]))}:
-            self.full |= new
-
-    def write_rules(self) -> str:
-        start, number = self.cfg.start, self.numbers[self.cfg.start]
-        ways = [f"h{number}"] * (start in self.full) + ['""'] * (start in self.cfg.nullable)
-        lines = [f"root ::= {' | '.join(ways)}"]
-        for head, number in self.numbers.items():
-            heads = dict.fromkeys(one for body in self.bodies[head] for one in self._iter_beginnings(body))
-            tails = dict.fromkeys(" ".join(map(self._write_following, body)) or '""' for body in self.bodies[head])
-            # Rules without effect (A -> A) are left out: xgrammar 0.2.8 loses tokens by them now and then.
-            heads.pop(f"h{number}", None)
-            tails.pop(f"t{number}", None)
-            lines += [f"h{number} ::= {' | '.join(heads)}"] if heads else []
-            lines += [f"t{number} ::= {' | '.join(tails)}"]
-        return "\n".join(lines) + "\n"
-
-    def _is_productive(self, name: str) -> bool:
-        return name in self.numbers or name not in self.cfg.by_head
-
-    def _can_yield_terminal(self, body: Iterable[str]) -> bool:
-        return any(name in self.full or name not in self.numbers for name in body)
-
-    def _iter_beginnings(self, body: tuple[str, ...]) -> Iterator[str]:
-        """The ways in which a body can begin a text: all before one symbol empty, and that one not."""
-        for place, name in enumerate(body):
-            if name in self.full:
-                yield " ".join([f"h{self.numbers[name]}", *map(self._write_following, body[place + 1 :])])
-            elif name not in self.numbers:
-                yield " ".join([_quote_literal(self._get_text(name)), *map(self._write_following, body[place + 1 :])])
-            if name not in self.cfg.nullable:
-                break
-
-    def _write_following(self, name: str) -> str:
-        return (
-            f"t{self.numbers[name]}" if name in self.numbers else _quote_literal(self.separator + self._get_text(name))
-        )
-
-    def _get_text(self, name: str) -> str:
-        return self.texts[name] if name in self.texts else self.cfg.label(name)
-
-
-def _quote_literal(text: str) -> str:
-    """A text as a literal of EBNF."""
-    short = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    return '"' + "".join(short.get(c) or (c if c >= " " else f"\\x{ord(c):02x}") for c in text) + '"'
 
 
 #: The name under which an answer is written that is no object.

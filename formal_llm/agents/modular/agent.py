@@ -18,7 +18,7 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from typing import TypeAlias
 
-from formal_llm.agents.decoding.written_plan import MaskedObjects
+from formal_llm.agents.decoding.masked_objects import MaskedObjects
 from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.modular.binding import Binder
 from formal_llm.agents.modular.journal import RunJournal

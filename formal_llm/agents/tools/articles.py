@@ -9,7 +9,6 @@ an empty line between them. Lines that begin with ``%%`` are remarks::
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -36,19 +35,10 @@ class Article(NamedTuple):
 
 
 class ArticleSource(Protocol):
-    """Where articles come from: in an order that stays, so that building can continue where it stopped."""
+    """Where articles come from."""
 
-    @property
-    def fingerprint(self) -> str:
-        """Changes when the articles do."""
-        ...
-
-    def read(self, skip: int = 0) -> Iterator[Article]:
-        """The articles, without a number of first ones."""
-        ...
-
-    def share(self) -> float:
-        """How much of the source has been read, from 0 to 1."""
+    def read(self) -> Iterator[Article]:
+        """The articles."""
         ...
 
 
@@ -64,18 +54,9 @@ class TextArticles:
         self._text = read_text(path)
         self._articles = list(self._parse_articles())
 
-    @property
-    def fingerprint(self) -> str:
-        """The text itself decides."""
-        return hashlib.sha256(self._text.encode()).hexdigest()
-
-    def read(self, skip: int = 0) -> Iterator[Article]:
+    def read(self) -> Iterator[Article]:
         """The articles in their order."""
-        yield from self._articles[skip:]
-
-    def share(self) -> float:
-        """All of it is read at once."""
-        return 1.0
+        yield from self._articles
 
     def _parse_articles(self) -> Iterator[Article]:
         title: tuple[str, ...] = ()
@@ -103,30 +84,7 @@ class TextArticles:
                 raise NotationError("a title is empty", file=str(self.path), line=number, source_line=line)
 
 
-class ArticleFile:
-    """A large file of articles, of which it is known how far it has been read.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        with open_file(path) as file:
-            self.size = file.seek(0, 2)
-        self._at = 0
-
-    @property
-    def fingerprint(self) -> str:
-        """An identifier made of name, size and time."""
-        return file_fingerprint(self.path)
-
-    def share(self) -> float:
-        """How much of the file has been read."""
-        return self._at / self.size if self.size else 1.0
-
-
-class JsonArticles(ArticleFile):
+class JsonArticles:
     """The articles of a JSON file.
 
     It has an object a line with ``title`` and ``text`` or ``extract``, or is an answer of MediaWiki's API, with
@@ -135,24 +93,22 @@ class JsonArticles(ArticleFile):
     Lines are read one by one: the file may be larger than the memory. An answer of the API may have 16 MB.
     """
 
-    def read(self, skip: int = 0) -> Iterator[Article]:
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def read(self) -> Iterator[Article]:
         """The articles in their order.
 
         Raises:
             NotationError: a line is no article; with its number.
         """
-        count = 0
         with open_file(self.path) as file:
             number = 0
             while line := file.readline(MOST_LINE + 1):
                 number += 1
-                self._at += len(line)
                 if len(line) > MOST_LINE:
                     raise NotationError(f"the line has more than {MOST_LINE:,} bytes", file=str(self.path), line=number)
-                for article in self._read_line(line, number):
-                    count += 1
-                    if count > skip:
-                        yield article
+                yield from self._read_line(line, number)
 
     def _read_line(self, line: bytes, number: int) -> Iterator[Article]:
         if not line.strip():
@@ -180,9 +136,3 @@ class JsonArticles(ArticleFile):
         raise NotationError(
             f"this is no article: {shown}", file=str(self.path), line=number, expected=("title", "text")
         )
-
-
-def file_fingerprint(path: Path) -> str:
-    """An identifier that distinguishes a file from others that were under its name."""
-    status = path.stat()
-    return f"{path.name} {status.st_size} {status.st_mtime_ns}"

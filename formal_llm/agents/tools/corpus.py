@@ -10,6 +10,7 @@ lookup came, is in a :class:`CorpusSession`: each run has one of its own::
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sqlite3
 import threading
@@ -19,7 +20,6 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 from urllib.parse import quote
-from uuid import uuid4
 
 from formal_llm import authored
 from formal_llm.agents.tools.articles import Article, TextArticles
@@ -101,7 +101,7 @@ class Corpus:
     Pickled, it is its path.
 
     Args:
-        path: a file that ``formal-llm corpus build`` made, or :func:`build_corpus`.
+        path: a file that :func:`build_corpus` made.
 
     Raises:
         InputError: there is no such file, or it is no corpus.
@@ -110,7 +110,7 @@ class Corpus:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).absolute()
         self._lock = threading.Lock()
-        way_out = "make one: formal-llm corpus build DUMP --out FILE"
+        way_out = "make one: build_corpus(JsonArticles(path), out)"
         try:
             check_plain(self.path)
             uri = f"file:{quote(str(self.path))}?mode=ro&immutable=1"
@@ -127,7 +127,7 @@ class Corpus:
         if found.get("format") != FORMAT or "articles" not in found:
             raise InputError(f"{path}: this corpus is not whole, or of another version; {way_out}")
         self._articles = int(found["articles"])
-        self.fingerprint = str(found["source"])
+        self.fingerprint = str(found["content"])
 
     @classmethod
     def shipped(cls) -> Corpus:
@@ -149,12 +149,12 @@ class Corpus:
             InputError: the cache cannot be written.
         """
         source = TextArticles(text)
-        place = user_cache() / f"corpus-{source.fingerprint[:16]}.sqlite"
+        place = user_cache() / f"corpus-{hashlib.sha256(Path(text).read_bytes()).hexdigest()[:16]}.sqlite"
         try:
             return cls(place)
         except InputError:  # it was never built, or is damaged
             try:
-                build_corpus(source, place, part=place.with_name(f"{uuid4().hex}.part"))
+                build_corpus(source, place)
             except InputError as error:
                 raise InputError(f"{error}; name another folder for caches: XDG_CACHE_HOME") from error
             return cls(place)

@@ -27,6 +27,7 @@ from formal_llm.automata.models.automaton import EMPTY, Configuration, Move, Sta
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
+from formal_llm.automata.models.rules import Source
 from formal_llm.automata.models.tabulation import can_reach_end
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError, Undecided
@@ -623,3 +624,8 @@ class ViablePrefixes:
                 work.share_among(len(names) - place)
                 found[name] = front.can_continue_with(name)
         return tuple(name for name in found if found[name]), front.may_stop, None not in found.values()
+
+
+def list_terminals_after(source: Source, word: Iterable[str]) -> list[str]:
+    """List the terminals that may follow a word, in order; what is undecided is among them."""
+    return list(ConfigurationSets(Lookahead(source)).after_word(word).next_terminals)

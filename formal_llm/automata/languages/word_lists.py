@@ -1,31 +1,21 @@
 """Listing a language: its words one by one, shorter ones first.
 
-A prefix is kept as a chart (:mod:`formal_llm.automata.models.earley`), and for the active items it is known how many
-terminals can still follow. So no prefix is tried that leads to no word.
+A prefix is kept as a chart after Earley (1970), and for the active items it is known how many terminals can still
+follow. So no prefix is tried that leads to no word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import least_costs
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import State, Word
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.earley import (
-    ANY,
-    ChartColumn,
-    ChartItem,
-    Origins,
-    append_column,
-    iterate_origins,
-    make_ground_item,
-)
-from formal_llm.automata.models.membership import Recognizer
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.symbols import Production
+from formal_llm.automata.models.symbols import Production, find_derivable_heads, first_sets
 from formal_llm.automata.models.tabulation import Tabulation
 from formal_llm.errors import InfiniteLanguage, Undecided
 
@@ -43,21 +33,55 @@ def words(source: CFG | PDA, max_length: int, *, order: Iterable[str] | None = N
     Raises:
         TypeError: ``source`` is another automaton.
     """
-    recognizer = recognizer_of(source)
+    grammar = _plain_grammar(source)
     ranks = {name: rank for rank, name in enumerate(source.terminals if order is None else order)}
-    listed = _WordLister(recognizer, max_length, ranks).list_words()
+    listed = _WordLister(grammar, max_length, ranks).list_words()
     return filter(source.keeps_limits, listed) if isinstance(source, PDA) and source.limits else listed
 
 
-def recognizer_of(source: CFG | PDA) -> Recognizer:
-    """Return the recognizer that decides membership for a grammar or a pushdown automaton."""
+class _PlainGrammar:
+    """The rules of a grammar that derive words, by their heads; with its start symbol and its terminals."""
+
+    def __init__(self, productions: Iterable[Production], start: str, terminals: Iterable[str]) -> None:
+        self.start, self.terminals = start, dict.fromkeys(terminals)
+        rules = [(production.head, production.body) for production in productions]
+        self.nullable = find_derivable_heads(rules, ())
+        productive = find_derivable_heads(rules, self.terminals)
+        self.by_head: dict[str, list[Word]] = {}
+        for head, body in rules:
+            if all(name in productive or name in self.terminals for name in body):
+                self.by_head.setdefault(head, []).append(body)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it derives no word."""
+        return self.start not in self.by_head
+
+
+def _plain_grammar(source: CFG | PDA) -> _PlainGrammar:
+    """Return a grammar without selections for the words of a grammar or a pushdown automaton."""
     if isinstance(source, CFG):
-        return source.recognizer
+        return _PlainGrammar(source.expanded, source.start, source.terminals)
     if not isinstance(source, PDA):
         raise TypeError(f"words are listed for a grammar or a pushdown automaton, not for {source!r}")
     if source.is_of_cfg and source.cfg:
-        return source.cfg.recognizer
-    return Recognizer(*_triple_construction(source), source.terminals)
+        return _plain_grammar(source.cfg)
+    return _PlainGrammar(*_triple_construction(source), source.terminals)
+
+
+class _Item(NamedTuple):
+    """What is left of a body, the symbol that is derived at its end, and the column in which that began."""
+
+    rest: Word
+    head: str
+    origin: int
+
+
+class _Column(NamedTuple):
+    """A chart at one position: for each nonterminal the items behind it, for each terminal the items after it."""
+
+    waiting: dict[str, dict[_Item, None]]
+    next: dict[str, dict[_Item, None]]
 
 
 class _WordLister:
@@ -66,24 +90,24 @@ class _WordLister:
     A set of lengths is a number: bit n is set if n is one of them.
     """
 
-    def __init__(self, recognizer: Recognizer, max_length: int, ranks: Mapping[str, int]) -> None:
-        self._recognizer = recognizer
+    def __init__(self, grammar: _PlainGrammar, max_length: int, ranks: Mapping[str, int]) -> None:
+        self._grammar = grammar
         self._max_length = max_length
         self._ranks = ranks
         self._lengths = self._all_lengths()
-        self._of_items: dict[ChartItem, int] = {}
+        self._of_rests: dict[Word, int] = {(): 1}
 
     def _sum_lengths(self, one: int, other: int) -> int:
         """Return the lengths of words concatenated from two parts."""
         total = 0
-        for length in iterate_origins(one):
+        for length in _bits_of(one):
             total |= other << length
         return total & ((2 << self._max_length) - 1)
 
     def _all_lengths(self) -> dict[str, int]:
         """Return for each symbol the lengths of the words that it derives."""
-        rules = self._recognizer.by_head
-        found = dict.fromkeys(self._recognizer.bits, 2)
+        rules = self._grammar.by_head
+        found = dict.fromkeys(self._grammar.terminals, 2)
         users: dict[str, list[tuple[str, Word]]] = {}
         for head, bodies in rules.items():
             for body in bodies:
@@ -101,35 +125,50 @@ class _WordLister:
                 todo += users.get(head, ())
         return found
 
-    def _lengths_of_item(self, item: ChartItem) -> int:
-        """Return the lengths of what an item still derives."""
-        passed = []
-        while item.row is not None and item not in self._of_items:
-            passed.append(item)
-            item = item.next_item
-        lengths = self._of_items.get(item, 1)
-        for item in reversed(passed):
-            assert item.row is not None
-            lengths = self._of_items[item] = self._sum_lengths(self._lengths.get(item.row.symbol, 0), lengths)
-        return lengths
+    def _lengths_of_rest(self, rest: Word) -> int:
+        """Return the lengths of what the rest of a body derives."""
+        at = next(at for at in range(len(rest) + 1) if rest[at:] in self._of_rests)
+        for begin in reversed(range(at)):
+            self._of_rests[rest[begin:]] = self._sum_lengths(
+                self._lengths.get(rest[begin], 0), self._of_rests[rest[begin + 1 :]]
+            )
+        return self._of_rests[rest]
 
-    def _remaining_lengths(self, items: Mapping[ChartItem, Origins], left: list[dict[str, int]]) -> int:
+    def _remaining_lengths(self, items: Iterable[_Item], left: list[dict[str, int]]) -> int:
         """Return how many terminals can follow up to the end of the word when these items are active.
 
         ``left`` contains the same for the symbols that began at each position, from their end on.
         """
         lengths = 0
-        for item, origins in items.items():
-            after = 1
-            if item.head is not None:
-                after = 0
-                for origin in iterate_origins(origins):
-                    after |= left[origin].get(item.head.symbol, 0)
-            lengths |= self._sum_lengths(self._lengths_of_item(item), after)
+        for rest, head, origin in items:
+            after = left[origin].get(head, 0) if origin >= 0 else 1
+            lengths |= self._sum_lengths(self._lengths_of_rest(rest), after)
         return lengths
 
-    def _close_column(self, column: ChartColumn, left: list[dict[str, int]]) -> None:
-        """Append to ``left`` what can follow the symbols that begin in ``column``."""
+    def _append_column(self, columns: list[_Column], items: Iterable[_Item], left: list[dict[str, int]]) -> _Column:
+        """Append the column of these items, and to ``left`` what can follow the symbols that begin in it."""
+        here, grammar = len(columns), self._grammar
+        column = _Column({}, {})
+        columns.append(column)
+        todo = list(items)
+        seen = set(todo)
+        for item in todo:  # the list grows
+            if not item.rest:
+                # What begins and ends here derives ε, and whatever waits for it has stepped over it.
+                waiting = columns[item.origin].waiting if 0 <= item.origin < here else {}
+                found = list(waiting.get(item.head, ()))
+            else:
+                name, after = item.rest[0], item._replace(rest=item.rest[1:])
+                if name in grammar.terminals:
+                    column.next.setdefault(name, {})[after] = None
+                    continue
+                column.waiting.setdefault(name, {})[after] = None
+                found = [_Item(body, name, here) for body in grammar.by_head.get(name, ())]
+                found += [after] if name in grammar.nullable else []
+            for one in found:
+                if one not in seen:
+                    seen.add(one)
+                    todo.append(one)
         own: dict[str, int] = {}
         left.append(own)
         changed = True
@@ -139,26 +178,24 @@ class _WordLister:
                 lengths = self._remaining_lengths(waiters, left)
                 if lengths != own.get(symbol, 0):
                     own[symbol], changed = lengths, True
+        return column
 
     def list_words(self) -> Iterator[Word]:
-        if self._recognizer.empty:
-            return
-        lengths = self._lengths.get(self._recognizer.start, 0)
-        for length in iterate_origins(lengths):
-            yield from self._words_of_length(length)
+        if not self._grammar.empty:
+            for length in _bits_of(self._lengths.get(self._grammar.start, 0)):
+                yield from self._words_of_length(length)
 
     def _words_of_length(self, length: int) -> Iterator[Word]:
         word: list[str] = []
-        columns: list[ChartColumn] = []
+        columns: list[_Column] = []
         left: list[dict[str, int]] = []
-        branches: list[Iterator[tuple[str, dict[ChartItem, Origins]]]] = []
-        items: dict[ChartItem, Origins] = {make_ground_item(self._recognizer.initial_stack()): ~0}
+        branches: list[Iterator[tuple[str, dict[_Item, None]]]] = []
+        items = {_Item((self._grammar.start,), "", -1): None}
         while True:
             if len(word) == length:
                 yield tuple(word)
             else:
-                column = append_column(columns, items, ANY)
-                self._close_column(column, left)
+                column = self._append_column(columns, items, left)
                 branches.append(iter(sorted(column.next.items(), key=lambda entry: self._ranks[entry[0]])))
             while True:
                 if not branches:
@@ -170,6 +207,11 @@ class _WordLister:
                 elif self._remaining_lengths(items, left) >> (length - len(word) - 1) & 1:
                     word.append(terminal)
                     break
+
+
+def _bits_of(number: int) -> list[int]:
+    """Return the places of the ones in a number."""
+    return [at for at, digit in enumerate(bin(number)[:1:-1]) if digit == "1"]
 
 
 def _triple_construction(pda: PDA) -> tuple[list[Production], str]:
@@ -227,12 +269,12 @@ def shortest_length(cfg: CFG) -> int | None:
 
 def is_finite(cfg: CFG) -> bool:
     """Return whether the language has finitely many words (none at all counts as finite)."""
-    return cfg.recognizer.empty or _longest_word_length(cfg) is not None
+    return _plain_grammar(cfg).empty or _longest_word_length(cfg) is not None
 
 
 def longest_length(cfg: CFG) -> int | None:
     """Return the number of terminals of a longest word; None for an infinite or an empty language."""
-    return None if cfg.recognizer.empty else _longest_word_length(cfg)
+    return None if _plain_grammar(cfg).empty else _longest_word_length(cfg)
 
 
 def _longest_word_length(cfg: CFG) -> int | None:
@@ -243,14 +285,16 @@ def _longest_word_length(cfg: CFG) -> int | None:
     """
     import networkx
 
-    recognizer = cfg.recognizer
-    rules = {head: bodies for head, bodies in recognizer.by_head.items() if head in cfg.reachable}
+    grammar = _plain_grammar(cfg)
+    rules = {head: bodies for head, bodies in grammar.by_head.items() if head in cfg.reachable}
+    plain = [(head, body) for head, bodies in grammar.by_head.items() for body in bodies]
+    begins = first_sets(plain, dict.fromkeys(grammar.terminals, 1), grammar.nullable)
     graph = networkx.DiGraph((head, name) for head in rules for body in rules[head] for name in body)
     graph.add_node(cfg.start)
-    longest = dict.fromkeys(recognizer.bits, 1)
+    longest = dict.fromkeys(grammar.terminals, 1)
     for group in networkx.strongly_connected_components(graph):  # targets come first
         if any(
-            name in group and any(recognizer.first.get(n) for n in (*body[:place], *body[place + 1 :]))
+            name in group and any(begins.get(n) for n in (*body[:place], *body[place + 1 :]))
             for head in group
             for body in rules.get(head, ())
             for place, name in enumerate(body)

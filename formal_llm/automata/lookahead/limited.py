@@ -198,13 +198,14 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
         TypeError: it is no source.
     """
     automaton, own = _automaton_and_limits(source)
-    both = own & limits if limits else own
     if isinstance(automaton, PDA):
         # Each by itself: of both together what bounds nothing is left out.
         for one in (own, limits or Limits()):
             problem = one.problem(automaton.terminals, automaton.symbols)
             if problem is not None:
                 raise AutomatonError(problem)
+    both = own & limits if limits else own
+    if isinstance(automaton, PDA):
         if both.times:
             automaton, both = apply_timetable(automaton.without_limits, both.times), both.without_times
         return automaton.with_limits(both)

@@ -24,10 +24,13 @@ from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA, intersect_languages
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
-from formal_llm.automata.models.written import Comment, Written
+from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, unknown
+from formal_llm.exports import LazyFunction
 from formal_llm.pictures.drawable import Drawable
 
+#: What may follow within limits is a question to the lookahead, which is built on these values.
+_terminals_after = LazyFunction("formal_llm.automata.languages.fronts:list_terminals_after")
 #: The flag of a state whose text comes from the environment.
 ENV_INPUT = "env-input"
 #: The flag of a state that comes if the world decides so.
@@ -80,7 +83,7 @@ class Behaviour(PickledByFields, Written, Drawable):
     states: Mapping[str, BehaviourState]
     formula: Formula
     limits: Limits = field(default_factory=Limits)
-    comments: Mapping[str, Comment] = FrozenDict()  # printed with the lines that have not changed; they mean nothing
+    sentences: Mapping[str, str] = FrozenDict()  # what messages call parts of the formula: the comments above them
 
     def __init__(
         self, name: str, states: Iterable[BehaviourState | str], formula: Formula, limits: Limits | None = None
@@ -142,8 +145,7 @@ class Behaviour(PickledByFields, Written, Drawable):
 
     def describe_part(self, part: Formula) -> str:
         """What messages call a part of the formula: the comment above it, or the part itself."""
-        comment = self.comments.get(part.pretty(6), Comment())
-        return " ".join(line.lstrip("#; ") for line in comment.above) or str(part)
+        return self.sentences.get(str(part), str(part))
 
     # -- as an automaton ----------------------------------------------------------------------------------------
 
@@ -175,11 +177,15 @@ class Behaviour(PickledByFields, Written, Drawable):
         return self.pda.accepts(word) if self.limits else self.dfa.accepts(word)
 
     def next_states(self, prefix: Iterable[str] = ()) -> tuple[str, ...]:
-        """The states that can follow, so that the sequence can still be completed; in the order of declaration.
+        """The states that can follow, so that the sequence can still be completed within the limits.
+
+        They come in the order of declaration. One of which that is not decided is among them.
 
         None for a prefix that no allowed sequence begins with, and for one that is complete and cannot continue;
         :meth:`accepts` distinguishes these.
         """
+        if self.limits:
+            return tuple(_terminals_after(self.pda, prefix))
         state = self.dfa.run(prefix)
         return () if state is None else tuple(self.dfa.table[state])
 

@@ -20,7 +20,6 @@ from typing import NoReturn
 
 from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
 from formal_llm.automata.models.limits import Limits
-from formal_llm.automata.models.membership import Recognizer
 from formal_llm.automata.models.quantities import is_finite
 from formal_llm.automata.models.repetition import (
     add_sugar_productions,
@@ -40,7 +39,8 @@ from formal_llm.automata.models.symbols import (
     find_reachable,
     selection_members,
 )
-from formal_llm.automata.models.written import Comment, Written, notation_of
+from formal_llm.automata.models.tabulation import GrammarAutomaton, accepts_by_tabulation
+from formal_llm.automata.models.written import Written, notation_of
 from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
 
@@ -62,8 +62,6 @@ class CFG(PickledByFields, Written, Drawable):
         limits: bounds that every plan must keep.
         order: whether a plan's word runs from its last step to its first (``"backward"``), as where each production is
             a tool and what it is applied to, or from the first to the last; None where the grammar does not declare it.
-        comments: what is printed with statements that have not changed, by what is printed for them; they mean nothing,
-            and grammars with other comments are equal.
         world: nonterminals whose productions the world chooses: a tool's result, a person, the caller, and no model.
             Such a grammar runs forward, since the world answers while a plan is carried out.
 
@@ -79,7 +77,6 @@ class CFG(PickledByFields, Written, Drawable):
     symbols: Mapping[str, Symbol] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     order: Order | None = None
-    comments: Mapping[str, Comment] = field(default_factory=dict)
     world: frozenset[str] = frozenset()
 
     def __init__(
@@ -89,7 +86,6 @@ class CFG(PickledByFields, Written, Drawable):
         symbols: Mapping[str, Symbol] | None = None,
         limits: Limits | None = None,
         order: Order | None = None,
-        comments: Mapping[str, Comment] | None = None,
         world: Iterable[str] = (),
     ) -> None:
         made = tuple(
@@ -105,7 +101,6 @@ class CFG(PickledByFields, Written, Drawable):
         object.__setattr__(self, "limits", limits or Limits())
         object.__setattr__(self, "world", frozenset(world))
         object.__setattr__(self, "order", order or ("forward" if self.world else None))
-        object.__setattr__(self, "comments", FrozenDict(comments or {}))
         _check_wellformed(self)
 
     @classmethod
@@ -273,13 +268,12 @@ class CFG(PickledByFields, Written, Drawable):
     # -- membership ---------------------------------------------------------------------------------------------
 
     @cached_property
-    def recognizer(self) -> Recognizer:
-        """What decides membership, with the sets FIRST and FOLLOW."""
-        return Recognizer(self.expanded, self.start, self.terminals)
+    def _automaton(self) -> GrammarAutomaton:
+        return GrammarAutomaton([(p.head, p.body) for p in self.expanded], self.start, self.terminals)
 
     def accepts(self, word: Iterable[str]) -> bool:
-        """Whether the grammar derives ``word``. Exact for every grammar and always ends; limits are not looked at."""
-        return self.recognizer.accepts(tuple(word))
+        """Whether the grammar derives ``word``; its limits are not asked. Exact for every grammar."""
+        return accepts_by_tabulation(self._automaton, tuple(word))
 
 
 # -- what makes a grammar well-formed ---------------------------------------------------------------------------------

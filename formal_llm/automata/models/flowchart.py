@@ -31,17 +31,15 @@ from formal_llm.automata.models.flowgraph import (
     FlowchartTransitions,
     FlowEdge,
     FlowGraph,
-    facts_of,
     find_splits,
     one_line,
-    ruled_out,
 )
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Symbol, find_reachable
-from formal_llm.automata.models.written import Comment, Written
+from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, did_you_mean, unknown
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import printable
@@ -179,10 +177,9 @@ class Flowchart(FlowGraph, Written, Drawable):
         numbers: amounts that steps and answers carry (minutes, money), by name.
         order: that of the steps in the branches of a fork: ``any``, or ``drawn``, each branch as a whole in the order
             of the arrows.
-        comments: what is printed above nodes and arrows that have not changed, by what is printed for them; they mean
-            nothing.
         world: the decisions that the world makes: a tool's result, a person, the caller, and no model.
         places: line and column of the nodes in the text that was read, by name; they mean nothing.
+        filled: whether braces in its texts are no placeholders: values stand in their place.
 
     Raises:
         AutomatonError: it describes no plans: no node or several to start from, a node that cannot be reached, a
@@ -193,9 +190,9 @@ class Flowchart(FlowGraph, Written, Drawable):
     limits: Limits = field(default_factory=Limits)
     numbers: Mapping[str, Mapping[str, Number]] = field(default_factory=FrozenDict)
     order: Literal["any", "drawn"] = "any"
-    comments: Mapping[str, Comment] = field(default=FrozenDict(), compare=False)
     world: frozenset[str] = frozenset()
     places: Mapping[str, tuple[int, int]] = field(default=FrozenDict(), compare=False, repr=False)
+    filled: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(self.nodes))
@@ -246,36 +243,26 @@ class Flowchart(FlowGraph, Written, Drawable):
 
     @cached_property
     def placeholders(self) -> tuple[str, ...]:
-        """The names in braces in its texts, in order of appearance."""
+        """The names in braces in its texts, in order of appearance; none where they are filled."""
         texts = [self.title, *(node.text for node in self.nodes), *(edge.text for edge in self.edges)]
-        return tuple(dict.fromkeys(name for text in texts for name in PLACEHOLDER.findall(text)))
-
-    @cached_property
-    def facts(self) -> tuple[str, ...]:
-        """The names in conditions on its arrows, such as ``amount > 10000``, in order of appearance."""
-        return facts_of(self)
+        found = dict.fromkeys(name for text in texts for name in PLACEHOLDER.findall(text))
+        return () if self.filled else tuple(found)
 
     def fill(self, values: Mapping[str, object]) -> Flowchart:
-        """The flowchart with the ``{names}`` in its texts replaced, and its decisions made that facts decide.
-
-        Where all answers of a decision are conditions about facts that are given, a limit forbids those that do not
-        hold (see :mod:`formal_llm.automata.models.conditions`).
-
-        Args:
-            values: the value of each name; and the facts that are known.
+        """The flowchart with the ``{names}`` in its texts replaced. Braces in a value are no placeholders any more.
 
         Raises:
-            AutomatonError: a name has no value, or there is no such name; all of them are listed. Or no condition of a
-                decision holds.
+            AutomatonError: a name has no value, or there is no such name; all of them are listed.
         """
         missing = [f"{{{name}}}" for name in self.placeholders if name not in values]
-        odd = [f"{{{name}}}" for name in values if name not in self.placeholders and name not in self.facts]
+        odd = [f"{{{name}}}" for name in values if name not in self.placeholders]
         wrong = [f"no value for {', '.join(missing)}"] if missing else []
         wrong += [f"the flowchart has no {', '.join(odd)}"] if odd else []
         if wrong:
-            known = [*(f"{{{name}}}" for name in self.placeholders), *self.facts]
-            there = ", ".join(dict.fromkeys(known)) or "none"
+            there = ", ".join(f"{{{name}}}" for name in self.placeholders) or "none"
             raise AutomatonError(f"{'; '.join(wrong)}; its names are: {there}")
+        if not self.placeholders:
+            return self
 
         def fill_text(text: str) -> str:
             return PLACEHOLDER.sub(lambda match: str(values[match[1]]), text)
@@ -291,14 +278,7 @@ class Flowchart(FlowGraph, Written, Drawable):
         # The names of answers are made of their texts.
         names = dict(zip(self.terminals, chart.terminals, strict=True))
         numbers = {names[name]: amounts for name, amounts in self.numbers.items()}
-        limits = self.limits.renamed(names)
-        never = dict.fromkeys(ruled_out(chart, values), 0)
-        if never:
-            limits = replace(limits, at_most={**limits.at_most, **never})
-        # What facts decide, the world does not: it has decided already.
-        world = {name for name in self.world if never.keys().isdisjoint(chart.answers(name))}
-        chart = replace(chart, world=frozenset(world)) if world != self.world else chart
-        return replace(chart, limits=limits, numbers=numbers) if limits or numbers else chart
+        return replace(chart, limits=self.limits.renamed(names), numbers=numbers, filled=bool(chart.placeholders))
 
     # -- as an automaton ----------------------------------------------------------------------------------------
 

@@ -106,8 +106,8 @@ class Limits:
         times: when steps may be.
 
     Raises:
-        ValueError: a negative or fractional count, a sum bounded by what is no finite number from 0; with ``&``, two
-            clocks that do not start together.
+        ValueError: a negative or fractional count, a sum bounded by what is no finite number from 0, or in two units;
+            with ``&``, two clocks that do not start together.
 
     Limits that contradict each other are legal: they describe the empty language, and planning reports that.
     """
@@ -126,16 +126,24 @@ class Limits:
             if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 0):
                 raise ValueError(f"the limit on {name} must be a whole number from 0, not {count!r}")
         merged: dict[str, SumLimit] = {}
+        edges: dict[str, list[tuple[str, Number]]] = {}
         for bound in self.sums:
             for value in bound.edges:
                 if value is not None and not is_finite(value):
                     raise ValueError(f"the limit on {bound.quantity} must be a finite number from 0, not {value!r}")
+                if value is not None:
+                    edges.setdefault(bound.quantity, []).append(("a limit", value))
             old = merged.get(bound.quantity, SumLimit(bound.quantity))
             merged[bound.quantity] = SumLimit(
                 bound.quantity,
                 at_most=_tighter_most(old.edges[0], bound.edges[0]),
                 at_least=_tighter_least(old.edges[1], bound.edges[1]),
             )
+        # Of two units neither bound is the tighter one.
+        for quantity, values in edges.items():
+            problem = unit_problem(quantity, values)
+            if problem is not None:
+                raise ValueError(problem)
         object.__setattr__(self, "at_most", FrozenDict(sorted(most.items())))
         object.__setattr__(self, "at_least", FrozenDict(sorted(least.items())))
         object.__setattr__(self, "sums", tuple(merged[name] for name in sorted(merged) if merged[name].parts()))

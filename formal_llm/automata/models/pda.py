@@ -21,7 +21,7 @@ from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, find_reachable, selection_members
 from formal_llm.automata.models.tabulation import accepts_by_tabulation
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
-from formal_llm.automata.models.written import Comment, Written
+from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.pictures.drawable import Drawable
 
@@ -141,7 +141,6 @@ class PDA(PickledByFields, Written, Drawable):
     alphabet: tuple[str, ...] = ()
     order: Order | None = None
     world: frozenset[State] = frozenset()
-    comments: Mapping[str, Comment] = FrozenDict()  # printed with the lines that have not changed; they mean nothing
 
     def __init__(
         self,
@@ -407,8 +406,6 @@ class PDA(PickledByFields, Written, Drawable):
         word = tuple(word)
         if not self.keeps_limits(word):
             return False
-        if self.is_of_cfg and self.cfg is not None:
-            return self.cfg.accepts(word)
         return accepts_by_tabulation(self, word) if self.uses_stack else self._subsets.accepts(word)
 
     def keeps_limits(self, word: tuple[str, ...]) -> bool:

@@ -176,12 +176,16 @@ def intersection(one: CFG | PDA | Behaviour, other: object) -> PDA:
         A :class:`PDA` with the limits of both; ``NotImplemented`` where ``other`` is none of these.
 
     Raises:
-        AutomatonError: both sides need a stack, or a terminal has two numbers for one quantity.
+        AutomatonError: both sides need a stack, a terminal has two numbers for one quantity, or their limits two units or
+            clocks.
     """
     if not isinstance(other, (CFG, PDA, Behaviour)):
         return NotImplemented  # type: ignore[no-any-return]  # what an operator's method gives
     base, constraint = _pda_of(one), _pda_of(other)
-    limits = base.limits & constraint.limits
+    try:
+        limits = base.limits & constraint.limits
+    except ValueError as error:
+        raise AutomatonError(str(error)) from None
     if constraint.uses_stack and not base.uses_stack:
         base, constraint = constraint, base
     for name, symbol in constraint.symbols.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from formal_llm.authored.files import read_text
 from formal_llm.errors import NotationError
@@ -17,13 +17,6 @@ from formal_llm.exports import ByClass, load_function
 
 T = TypeVar("T")
 W = TypeVar("W", bound="Written")
-
-
-class Comment(NamedTuple):
-    """What is written above a statement, a line each, and behind it; with the signs that begin a comment."""
-
-    above: tuple[str, ...] = ()
-    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +82,10 @@ class Written:
         return notation_of(cls).get_reader()(text, file)
 
     @classmethod
-    def from_file(cls, path: str | Path, **options: object) -> Self:
-        """Read a file (UTF-8, with or without a byte order mark); see :meth:`from_string`.
-
-        Where its ending is the name of another notation for the same values, it is read as that; ``options`` are those
-        of its reader.
-        """
+    def from_file(cls, path: str | Path) -> Self:
+        """Read a file (UTF-8, with or without a byte order mark); see :meth:`from_string`."""
         notation = notation_of(cls)
-        read = notation.get_reader(Path(path).suffix[1:].lower())
-        return read(read_text(path, notation.error), str(path), **options)
+        return notation.get_reader()(read_text(path, notation.error), str(path))
 
     def __str__(self) -> str:
         return notation_of(type(self)).write(self)

@@ -11,28 +11,22 @@ The notation is that of Crouse et al. 2023 (arXiv 2310.08535)::
       (:limits "%limit 5 Act" "%limit cost <= €1")  # lines as in a grammar; optional
       (:behavior (next Ques (until (next Tht Act Obs) Ans))))
 
-``(:import "search.agent" ...)`` imports other behaviours, by paths relative to the file: formulas may name the states
-of each, and its name denotes its formula. Its limits apply, too. States that no formula and no limit names are left
-out.
-
-Printing a behaviour and reading it back gives an equal behaviour; imports are written out in full.
+Printing a behaviour and reading it back gives an equal behaviour. A comment above a part of the formula ``(and ...)``
+is what messages call that part; it is not printed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.behaviour import ENV_INPUT, WORLD, Behaviour, BehaviourState
-from formal_llm.automata.models.formula import And, Formula, quote_name
-from formal_llm.automata.models.limits import Limits
+from formal_llm.automata.models.formula import And, quote_name
+from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.quantities import Number, format_amount, read_amount
 from formal_llm.automata.models.symbols import Symbol, quote_text
-from formal_llm.automata.notation.comments import add_comments, add_outer_comments, attach_comments, collect_comments
 from formal_llm.automata.notation.formula import FormulaReader
-from formal_llm.automata.notation.imports import MOST_FILES, read_beside, resolve_beside
 from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord, split_line
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
@@ -40,15 +34,10 @@ from formal_llm.errors import AutomatonError, NotationError, did_you_mean
 
 _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
 #: The sections of a definition, in each spelling.
-_SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":behavior", ":limits": ":limits",
-             ":import": ":import"}  # fmt: skip
+_SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":behavior", ":limits": ":limits"}
 #: The characters that require quotes around a name in a limit.
 _NOT_A_WORD = re.compile(r'[\s,"]')
 _FLAGS = (f":{ENV_INPUT}", f":{WORLD}")
-#: The key of the comments on the first line.
-_DEFINE = "(define"
-#: A line up to its comment.
-_CODE = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^"#;])*')
 
 
 def read_behaviour(text: str, file: str | None = None) -> Behaviour:
@@ -62,35 +51,35 @@ def read_behaviour(text: str, file: str | None = None) -> Behaviour:
         source.fail_at(f"no sequence of states keeps the limits: {why.reason}", reader.limits_place)
     for warning in behaviour.warnings:
         source.warn_at(warning.message, source.places.get(warning.symbol) or source.places.get(""), stacklevel=3)
-    if "#" in text or ";" in text:
-        found = collect_comments(
-            source.text, lambda line: _CODE.findall(line)[0], _find_anchors(behaviour, expressions[0]), "#;"
-        )
-        return attach_comments(behaviour, found)
+    object.__setattr__(behaviour, "sentences", FrozenDict(_find_sentences(behaviour, expressions[0], text)))
     return behaviour
 
 
-class _BehaviourReader:
-    """Reads the single definition of a file; ``way`` is the chain of files that import it."""
+def _find_sentences(behaviour: Behaviour, definition: Expression, text: str) -> dict[str, str]:
+    """Return the comments that stand above the parts of a conjunction, by the part."""
+    found: dict[str, str] = {}
+    lines = text.splitlines()
+    assert isinstance(definition, SList)
+    sections = [section for section in definition.items if isinstance(section, SList) and section.head is not None]
+    formula = next(one.items[1] for one in sections if one.head and _SECTIONS.get(one.head.text) == ":behavior")
+    written = formula.items[1:] if isinstance(formula, SList) else ()
+    if isinstance(behaviour.formula, And) and len(written) == len(behaviour.formula.parts):
+        for expression, part in zip(written, behaviour.formula.parts, strict=True):
+            at = begin = expression.place.line - 1
+            while begin and lines[begin - 1].lstrip().startswith(("#", ";")):
+                begin -= 1
+            if sentence := " ".join(line.lstrip("#; ").rstrip() for line in map(str.strip, lines[begin:at])):
+                found[str(part)] = sentence
+    return found
 
-    def __init__(self, source: SourceText, way: tuple[Path, ...] = ()) -> None:
+
+class _BehaviourReader:
+    """Reads the single definition of a file."""
+
+    def __init__(self, source: SourceText) -> None:
         self.source = source
         self.fail = source.fail_at
         self.limits_place: Place | None = None
-        self.way = way or ((Path(source.file).resolve(),) if source.file else ())
-
-    def _read_imports(self, section: SList | None) -> Iterator[tuple[Behaviour, Place]]:
-        for item in section.items[1:] if section is not None else ():
-            if not isinstance(item, SAtom) or not item.quoted:
-                self.fail("an import is a text", item.place, suggestion='write (:import "search.agent")')
-            path = resolve_beside(self.source, item.text, item.place)
-            if path in self.way:
-                names = " imports ".join(one.name for one in (*self.way[self.way.index(path) :], path))
-                self.fail(f"a circle of imports: {names}", item.place, suggestion="leave one of them out")
-            if len(self.way) > MOST_FILES:
-                self.fail(f"imports more than {MOST_FILES} deep", item.place)
-            other = read_beside(self.source, item.text, path, item.place)
-            yield _BehaviourReader(other, (*self.way, path)).read_behaviour(read_expressions(other)), item.place
 
     def _split_sections(self, items: Iterable[Expression]) -> dict[str, SList]:
         found: dict[str, SList] = {}
@@ -191,10 +180,9 @@ class _BehaviourReader:
         for needed in (":states", ":behavior"):
             if needed not in sections:
                 self.fail(f"{needed} is missing", definition.place, suggestion=f"write {_SHAPE}")
-        own = self._read_own_states(sections[":states"])
+        states = self._read_states(sections[":states"])
         limits_read = self._read_limits(sections.get(":limits"))
         self.limits_place = (sections.get(":limits") or sections[":behavior"]).place
-        states, formulas_of, imported = self._add_imported_states(own, sections.get(":import"))
         if not states:
             self.fail("there are no states", sections[":states"].place, suggestion=f"write {_SHAPE}")
         formulas = sections[":behavior"].items[1:]
@@ -204,19 +192,17 @@ class _BehaviourReader:
                 formulas[1].place if formulas else sections[":behavior"].place,
                 suggestion="put what comes one after the other into (next ...), what holds together into (and ...)",
             )
-        formula = FormulaReader(self.source, states, "state", formulas_of).read_formula(formulas[0])
+        formula = FormulaReader(self.source, states, "state").read_formula(formulas[0])
         self.source.places[""] = formulas[0].place
         symbols = {name: Symbol(numbers=state.numbers) for name, state in states.items()}
-        limits = limits_read.build_limits(states, symbols, called="state", imported=imported)
+        limits = limits_read.build_limits(states, symbols, called="state")
         try:
-            named = {*own, *formula.names, *limits.at_most, *limits.at_least}
-            used = [state for name, state in states.items() if name in named]
-            return Behaviour(definition.items[1].text, used, formula, limits)
+            return Behaviour(definition.items[1].text, states.values(), formula, limits)
         except AutomatonError as error:
             self.fail(str(error), formulas[0].place)
 
-    def _read_own_states(self, section: SList) -> dict[str, BehaviourState]:
-        """The states that a behaviour declares itself."""
+    def _read_states(self, section: SList) -> dict[str, BehaviourState]:
+        """The states that are declared."""
         states: dict[str, BehaviourState] = {}
         for item in section.items[1:]:
             state, place = self._read_state(item)
@@ -227,52 +213,17 @@ class _BehaviourReader:
             self.source.places[state.name] = place
         return states
 
-    def _add_imported_states(
-        self, own: Mapping[str, BehaviourState], section: SList | None
-    ) -> tuple[dict[str, BehaviourState], dict[str, Formula], Limits]:
-        """All states, the formulas of the imported behaviours by their names, and the limits of those."""
-        states, formulas, limits = dict(own), dict[str, Formula](), Limits()
-        for other, place in self._read_imports(section):
-            for state in other.states.values():
-                if states.setdefault(state.name, state) != state:
-                    self.fail(f"the state {state.name} of {other.name} is another one than that of this name", place,
-                              suggestion="give one of them another name")  # fmt: skip
-            formulas[other.name] = other.formula
-            try:
-                limits &= other.limits
-            except ValueError as error:
-                self.fail(str(error), place)
-        for name in formulas.keys() & states.keys():
-            self.fail(f"{name} is a state, and a behaviour that is imported", section.place if section else None,
-                      suggestion="give one of them another name")  # fmt: skip
-        return states, formulas, limits
-
 
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def write_behaviour(behaviour: Behaviour) -> str:
-    """Write a behaviour in its notation, with its comments; reading it back gives an equal one."""
-
-    def write_line(text: str, indent: int, key: str, closed: str = "") -> str:
-        return add_comments(" " * indent + text + closed, behaviour.comments.get(key), " " * indent)
-
-    lines = [write_line(f"(define {quote_name(behaviour.name)}", 0, _DEFINE), write_line("(:states", 2, "(:states")]
-    last = len(behaviour.states) - 1
-    lines += [
-        write_line(row, 4, row, ")" * (n == last)) for n, row in enumerate(map(_write_state, behaviour.states.values()))
-    ]
+    """Write a behaviour in its notation; reading it back gives an equal one."""
+    states = "\n".join(f"    {_write_state(state)}" for state in behaviour.states.values())
+    lines = [f"(define {quote_name(behaviour.name)}", "  (:states", f"{states})"]
     if behaviour.limits:
-        lines.append(write_line(f"(:limits {' '.join(map(quote_text, _limit_lines(behaviour)))})", 2, "(:limits"))
-    formula = behaviour.formula.pretty(4)
-    lines.append(write_line("(:behavior", 2, "(:behavior"))
-    parts = [part.pretty(6) for part in behaviour.formula.parts]
-    if isinstance(behaviour.formula, And) and any(part in behaviour.comments for part in parts):
-        lines.append(write_line("(and", 4, formula))
-        lines += [write_line(part, 6, part, ")))" * (n == len(parts))) for n, part in enumerate(parts, 1)]
-    else:
-        lines.append(write_line(formula, 4, formula, "))"))
-    return "\n".join(add_outer_comments(lines, behaviour.comments)) + "\n"
+        lines.append(f"  (:limits {' '.join(map(quote_text, _limit_lines(behaviour)))})")
+    return "\n".join([*lines, "  (:behavior", f"    {behaviour.formula.pretty(4)}))"]) + "\n"
 
 
 def _write_state(state: BehaviourState) -> str:
@@ -281,49 +232,6 @@ def _write_state(state: BehaviourState) -> str:
     pairs = " ".join(f"({quote_name(quantity)} {format_amount(value)})" for quantity, value in state.numbers.items())
     numbers = [f"(:numbers {pairs})"] if pairs else []
     return f"({' '.join([quote_name(state.name), *text, *flags, *numbers])})"
-
-
-def _find_anchors(behaviour: Behaviour, definition: Expression) -> list[tuple[int, str]]:
-    """Return the lines to which comments belong, with the printed forms: sections, states, the formula."""
-    assert isinstance(definition, SList)
-    found: list[tuple[Place, str]] = [(definition.place, _DEFINE)]
-    for section in definition.items[2:]:
-        assert isinstance(section, SList) and section.head is not None
-        name = _SECTIONS[section.head.text]
-        if name == ":import":
-            continue  # imports are written out
-        found.append((section.place, f"({name}"))
-        for item in section.items[1:]:
-            key = f"({name}"
-            if name == ":states":
-                first = item.items[0] if isinstance(item, SList) else item
-                assert isinstance(first, SAtom)
-                key = _write_state(behaviour.states[first.text])
-            elif name == ":behavior":
-                key = behaviour.formula.pretty(4)
-            parts = item.items[1:] if isinstance(item, SList) else ()
-            if (
-                name == ":behavior"
-                and isinstance(behaviour.formula, And)
-                and len(parts) == len(behaviour.formula.parts)
-            ):
-                found.append((item.place, key))
-                for part, formula in zip(parts, behaviour.formula.parts, strict=True):
-                    found += _list_lines(part, formula.pretty(6))
-            else:
-                found += _list_lines(item, key)
-    return [(place.line, key) for place, key in sorted(found)]
-
-
-def _list_lines(expression: Expression, key: str) -> Iterator[tuple[Place, str]]:
-    """List the lines of an expression, with its key."""
-    yield expression.place, key
-    yield from ((Place(line, 0), key) for line in range(expression.place.line + 1, _last_line(expression) + 1))
-
-
-def _last_line(expression: Expression) -> int:
-    parts = expression.items if isinstance(expression, SList) else ()
-    return max([expression.place.line, *map(_last_line, parts)])
 
 
 def _limit_lines(behaviour: Behaviour) -> list[str]:

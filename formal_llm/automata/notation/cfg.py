@@ -7,41 +7,28 @@ token has its place, so that an error can name file, line and column and draw a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NoReturn, cast
-
-from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
-from formal_llm.automata.models.quantities import format_amount
-from formal_llm.automata.models.repetition import MOST_DEEP, parse_repetition, problem_of, write_group
-from formal_llm.automata.models.symbols import quote_text, selection
-from formal_llm.automata.models.written import Comment
-from formal_llm.automata.notation.cfg_syntax import strip_comment
-from formal_llm.automata.notation.comments import add_comments, add_outer_comments, collect_comments, nearest
-from formal_llm.automata.notation.source import Place, SourceText
-
-if TYPE_CHECKING:
-    from lark import Token, Tree
-
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NoReturn, cast
 
 from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason
-from formal_llm.automata.models.quantities import read_amount
-from formal_llm.automata.models.repetition import expand_all_sugar
+from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
+from formal_llm.automata.models.quantities import format_amount, read_amount
+from formal_llm.automata.models.repetition import MOST_DEEP, expand_all_sugar, parse_repetition, problem_of, write_group
 from formal_llm.automata.models.symbols import (
     ORDERS,
     Order,
     Production,
     Symbol,
     find_derivable_heads,
+    quote_text,
+    selection,
     selection_members,
     unquote_text,
 )
 from formal_llm.automata.notation.cfg_syntax import PlainRule, read_statements
-from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord
+from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarError, unknown
 
 if TYPE_CHECKING:
@@ -49,36 +36,12 @@ if TYPE_CHECKING:
 
 
 def write_grammar(cfg: CFG) -> str:
-    """Write a grammar in its notation, with its comments; reading it back gives an equal grammar."""
-    order = [f"%order {cfg.order}"] if cfg.order is not None else []
-    world = [f"%world {' '.join(name for name in cfg.nonterminals if name in cfg.world)}"] if cfg.world else []
-    once = ("%start", "%order", "%world")
-    lines = [
-        add_comments(line, cfg.comments.get(line.split()[0] if line.startswith(once) else line))
-        for line in (f"%start {cfg.start}", *order, *world, *cfg.limits.lines())
-    ]
-    described = [add_comments(line, cfg.comments.get(line)) for line in _write_terminals(cfg)]
-    written = [*lines, "", *_write_rules(cfg), *([""] if described else []), *described]
-    return "\n".join(add_outer_comments(written, cfg.comments)) + "\n"
-
-
-def comments_of(cfg: CFG, text: str, anchors: Iterable[tuple[int, str]]) -> dict[str, Comment]:
-    """Collect the comments of a text, by the printed forms of the statements that they belong to.
-
-    Args:
-        cfg: the grammar.
-        text: the text.
-        anchors: the line and the key of each statement: a production, or for others a zero byte and their words.
-    """
-    limits = cfg.limits.lines()
-    terminals = {line.split(" ", 1)[0]: line for line in _write_terminals(cfg)}
-    found = []
-    for number, key in anchors:
-        if key.startswith("\0"):
-            key = nearest(key[1:].split(), limits, terminals)
-        if key:
-            found.append((number, key))
-    return collect_comments(text, strip_comment, found)
+    """Write a grammar in its notation; reading it back gives an equal grammar."""
+    lines = [f"%start {cfg.start}", *([f"%order {cfg.order}"] if cfg.order is not None else [])]
+    lines += [f"%world {' '.join(name for name in cfg.nonterminals if name in cfg.world)}"] if cfg.world else []
+    described = list(_write_terminals(cfg))
+    lines += [*cfg.limits.lines(), "", *_write_rules(cfg), *([""] if described else []), *described]
+    return "\n".join(lines) + "\n"
 
 
 def _write_terminals(cfg: CFG) -> Iterator[str]:
@@ -90,25 +53,20 @@ def _write_terminals(cfg: CFG) -> Iterator[str]:
 
 
 def _write_rules(cfg: CFG) -> Iterator[str]:
-    """Yield the rules, one line each, split if a comment is between the productions of one."""
-    line, previous, ended = "", None, False
+    """Yield the rules, one line each."""
+    line, previous = "", None
     for production in cfg.authored:
         text = "" if production.text is None else f" {quote_text(production.text)}"
         body = f"{' '.join(production.body) or 'ε'}{text}"
-        comment = cfg.comments.get(str(production))
-        if production.head == previous and not ended and not (comment and comment.above):
+        if production.head == previous:
             line += f" | {body}"
-        else:
-            if previous is not None:
-                yield line
-            if production.head == previous:
-                line = f"    | {body}"
-            else:
-                # A label is written at the first rule of its symbol.
-                first = production is cfg.by_head[production.head][0]
-                line = f"{production.head}{_write_description(cfg, production.head) if first else ''} -> {body}"
-        line = add_comments(line, comment)
-        previous, ended = production.head, bool(comment and comment.beside)
+            continue
+        if previous is not None:
+            yield line
+        # A label is written at the first rule of its symbol.
+        first = production is cfg.by_head[production.head][0]
+        line = f"{production.head}{_write_description(cfg, production.head) if first else ''} -> {body}"
+        previous = production.head
     yield line
 
 
@@ -219,7 +177,7 @@ def _split_alternative(alternative: Tree[Token]) -> tuple[list[Tree[Token] | Tok
 
 def read_grammar(text: str, file: str | None = None) -> CFG:
     """Read the grammar that ``text`` describes; see :meth:`CFG.from_string`."""
-    source = with_imports(SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file))
+    source = SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
     reader = _GrammarReader(source)
     for statement in read_statements(source):
         reader.read_statement(statement)
@@ -246,12 +204,7 @@ class _GrammarReader:
 
     def __init__(self, source: SourceText) -> None:
         self.source = source
-        self.commented = "#" in source.text
         self.productions: list[Production] = []
-        #: The anchors of comments: the line and the key of each statement of the file itself.
-        self.anchors: list[tuple[int, str]] = []
-        #: The index of the file in which a symbol has its rules.
-        self.homes: dict[str, int] = {}
         self.start: Token | None = None
         self.order: Order | None = None
         self.world: list[Token] = []
@@ -271,22 +224,12 @@ class _GrammarReader:
 
     # -- statements ---------------------------------------------------------------------------------------------
 
-    def _add_anchor(self, token: Token, key: str) -> None:
-        if self.source.is_own(token.line or 1):
-            self.anchors.append((token.line or 1, key))
-
     def _start_symbol(self, name: Token) -> None:
-        self._add_anchor(name, "%start")
-        if not self.source.is_own(name.line or 1) and (self.start is not None or 0 in self.homes.values()):
-            return  # the importing file determines the start
         if self.start is not None:
             self.fail_at(f"a second start symbol; the first was {self.start}", name)
         self.start = name
 
     def _read_order(self, name: Token) -> None:
-        self._add_anchor(name, "%order")
-        if self.order == name and not self.source.is_own(name.line or 1):
-            return
         if self.order is not None:
             self.fail_at(f"a second order; the first was {self.order}", name)
         if name not in ORDERS:
@@ -294,7 +237,6 @@ class _GrammarReader:
         self.order = cast("Order", str(name))
 
     def _read_world(self, *names: Token) -> None:
-        self._add_anchor(names[0], "%world")
         self.world += names
 
     def _read_rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
@@ -307,10 +249,8 @@ class _GrammarReader:
         if texts:
             self._set_description(head, cast("Tree[Token]", texts[0]))
         for alternative in cast("Tree[Token]", alternatives).children:
-            first = first_token(alternative)
             body, text = self.bodies.read_body(cast("Tree[Token]", alternative))
             self.productions.append(Production(name, body, unquote_text(text) if text is not None else None))
-            self._add_anchor(first, str(self.productions[-1]))
 
     def _plain_rule(self, rule: PlainRule) -> None:
         head, places = rule.head, self.source.places
@@ -320,27 +260,17 @@ class _GrammarReader:
                 for name in rule.list_names():
                     places.setdefault(name.text, Place(name.line, name.column))
             self.productions.append(Production(head.text, tuple(body)))
-            if self.commented and self.source.is_own(rule.line):
-                self.anchors.append((rule.line, str(self.productions[-1])))
 
     def _begin_rule(self, head: str, place: Place) -> None:
-        """Set the place of a rule to its head, even if the symbol was used before, and check its file."""
+        """Set the place of a rule to its head, even if the symbol was used before."""
         if not self.productions or self.productions[-1].head != head:
             self.source.places[head] = place
-        if len(self.source.parts) > 1:
-            home = self.source.part_of(place.line)
-            if self.homes.setdefault(head, home) != home:
-                other = self.source.parts[self.homes[head]][1] or "this file"
-                self.source.fail_at(f"{head} has rules in two files; the others are in {other}", place,
-                                 suggestion="give one of them another name")  # fmt: skip
 
     def _read_terminal(self, name: Token, text: Tree[Token], *numbers: Tree[Token]) -> None:
-        self._add_anchor(name, f"\0{name}")
         self._set_description(name, text)
         self._read_numbers(name, *numbers)
 
     def _read_numbers(self, name: Token, *numbers: Tree[Token]) -> None:
-        self._add_anchor(name, f"\0{name}")
         self.described.append(name)
         old = self.symbols.get(str(name), Symbol())
         amounts = dict(old.numbers)
@@ -385,7 +315,6 @@ class _GrammarReader:
 
     def _limit_line(self, directive: str, words: Sequence[Token], first: Token) -> None:
         placed = [PlacedWord(word.strip(), _place_of(word)) for word in words]
-        self._add_anchor(first, f"\0{directive} {' '.join(word.text for word in placed)}")
         self.limits.read_line(PlacedWord(directive, _place_of(first)), placed)
 
     def _read_amount(self, token: Token) -> int | Decimal:
@@ -427,10 +356,9 @@ class _GrammarReader:
                              suggestion="write %order forward, or %order backward")  # fmt: skip
         try:
             world = map(str, self.world)
-            cfg = CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order, world=world)
+            return CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order, world=world)
         except GrammarError as error:
             self.source.fail_at(error.problem, None, suggestion=error.suggestion)
-        return replace(cfg, comments=comments_of(cfg, self.source.own_text, self.anchors)) if self.commented else cfg
 
     def _check_symbol(self, name: str, place: Place, heads: Container[str], terminals: Container[str]) -> None:
         again = parse_repetition(name)

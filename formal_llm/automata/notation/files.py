@@ -4,7 +4,7 @@
 ``.cfg``              a grammar (:class:`CFG`)
 ``.pda``              a pushdown automaton (:class:`PDA`)
 ``.mmd, .mermaid``    a flowchart (:class:`Flowchart`)
-``.agent``            a behaviour (:class:`Behaviour`), as its automaton
+``.agent``            a behaviour (:class:`Behaviour`)
 ====================  =================================================
 
 Other packages can provide readers for additional endings.
@@ -37,7 +37,7 @@ class RulesReader(Protocol):
     """Reads rules. Packages provide theirs in the group ``formal_llm.notations``, by the ending without its dot."""
 
     def __call__(self, text: str, file: str | None, /) -> Rules:
-        """Return the rules in a text; ``file`` names its origin, for errors and for relative paths.
+        """Return the rules in a text; ``file`` names its origin, for errors.
 
         Raises:
             NotationError: the text cannot be read.
@@ -58,7 +58,7 @@ def endings() -> tuple[str, ...]:
 
 
 def read_rules_text(text: str, path: str | Path) -> Rules:
-    """Read the rules in the text of a file, which may be unsaved; paths in it are relative to the file.
+    """Read the rules in the text of a file, which may be unsaved, in the notation that its ending names.
 
     Raises:
         NotationError: the text cannot be read, or the ending of the file names no notation.
@@ -75,7 +75,7 @@ def read_rules_text(text: str, path: str | Path) -> Rules:
 
 
 def read_rules(path: str | Path) -> Rules:
-    """Read the rules in a file as values of their own class; see :func:`read_rules_text`.
+    """Read the rules in a file as values of their own class.
 
     :func:`~formal_llm.automata.models.rules.automaton_of` converts them into an automaton.
 

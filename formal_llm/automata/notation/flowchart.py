@@ -13,16 +13,8 @@ from formal_llm.automata.models.flowchart import Flowchart, find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.quantities import Number, read_amount
-from formal_llm.automata.models.written import Comment
-from formal_llm.automata.notation.chart_limits import (
-    is_limit_line,
-    number_lines,
-    read_limits,
-    read_order,
-    read_world,
-)
-from formal_llm.automata.notation.comments import END, TOP, attach_comments, collect_comments, nearest
-from formal_llm.automata.notation.mermaid import ParsedChart, parse
+from formal_llm.automata.notation.chart_limits import number_lines, read_limits, read_order, read_world
+from formal_llm.automata.notation.mermaid import parse
 from formal_llm.automata.notation.mermaid_groups import Meaning, meaning
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
 from formal_llm.automata.notation.source import SourceText
@@ -30,8 +22,6 @@ from formal_llm.errors import NotationError, did_you_mean
 
 #: Text that looks like numbers at the end of a label.
 _NUMBERS = re.compile(r"(?:\s[^\W\d]\w*=[^\s=]+)+$")
-#: The key of the comments on the first line.
-_HEADER = "flowchart"
 _BRACKETS_OF = {shape: (opening, closing) for opening, group in BRACKETS.items() for closing, shape in reversed(group)}
 
 
@@ -51,13 +41,13 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
     limits, numbers = read_limits(drawing.limits, chart, source)
     _warn_of_numbers(chart, numbers, meant, source)
     if not limits and not numbers:
-        return _with_comments(chart, meant, drawing, source)
+        return chart
     chart = replace(chart, limits=limits, numbers=numbers)
     why = why_no_plan(chart.pda())
     if why is not None:
         first = next((line for line in drawing.limits if line.meant), drawing.limits[0])
         source.fail_at(f"no way through the chart keeps its limits: {why.reason}", first.directive.place)
-    return _with_comments(chart, meant, drawing, source)
+    return chart
 
 
 def chart_of(
@@ -107,64 +97,27 @@ def _warn_of_numbers(
 
 
 def write_flowchart(chart: Flowchart) -> str:
-    """Write a flowchart in Mermaid, with its comments; :func:`read_flowchart` reads an equal one.
-
-    Comments are on lines of their own, as Mermaid requires.
-    """
+    """Write a flowchart in Mermaid; :func:`read_flowchart` reads an equal one."""
     lines = []
     if chart.title:
         quoted = chart.title.replace("'", "''")
         lines += ["---", f"title: '{quoted}'", "---"]
-    if TOP in chart.comments:
-        lines += [*chart.comments[TOP].above, ""]
-    for key, line in [(_HEADER, f"flowchart {chart.direction}"), *_write_statements(chart)]:
-        indent = "" if key == _HEADER else "    "
-        comment = chart.comments.get(key, Comment())
-        lines += [indent + text for text in (*comment.above, comment.beside) if text]
-        lines.append(indent + line)
-    return "\n".join([*lines, *chart.comments.get(END, Comment()).above]) + "\n"
+    statements = (f"    {line}" for line in _write_statements(chart))
+    return "\n".join([*lines, f"flowchart {chart.direction}", *statements]) + "\n"
 
 
-def _write_statements(chart: Flowchart) -> Iterator[tuple[str, str]]:
-    """Yield the lines below the header, each with the key of its comments."""
+def _write_statements(chart: Flowchart) -> Iterator[str]:
+    """Yield the lines below the header."""
     first = ["%parallel drawn"] if chart.order == "drawn" else []
     first += [f"%world {' '.join(node.id for node in chart.nodes if node.id in chart.world)}"] if chart.world else []
     for line in (*first, *chart.limits.lines(), *number_lines(chart.numbers)):
-        yield line, f"%% {line}"
+        yield f"%% {line}"
     for node in chart.nodes:
         text = write_text(node.text) if node.text else '" "'
         if node.shape in _BRACKETS_OF:
             opening, closing = _BRACKETS_OF[node.shape]
-            line = f"{node.id}{opening}{text}{closing}"
+            yield f"{node.id}{opening}{text}{closing}"
         else:
-            line = f"{node.id}@{{ shape: {node.shape}, label: {text} }}"
-        yield line, line
+            yield f"{node.id}@{{ shape: {node.shape}, label: {text} }}"
     for edge in chart.edges:
-        line = f"{edge.source} -->{f'|{write_text(edge.text)}|' if edge.text else ''} {edge.target}"
-        yield line, line
-
-
-def _with_comments(chart: Flowchart, meant: Meaning, drawing: ParsedChart, source: SourceText) -> Flowchart:
-    """Attach the comments of a text to its chart, by the printed form of the first item on each line."""
-    if not drawing.comments:
-        return chart
-    printed = [key for key, _ in _write_statements(chart)]
-    limits = [line for line in printed if line.startswith("%")]
-    nodes, edges = (printed[len(limits) :][: len(chart.nodes)], printed[len(limits) + len(chart.nodes) :])
-    found = [(source.place_of(drawing.begins), _HEADER)]
-    found += [(meant.node_places[node.id], key) for node, key in zip(chart.nodes, nodes, strict=True)]
-    found += list(zip(meant.edge_places, edges, strict=True))
-    # For each line, keep whether it is empty, and its comment unless that is a limit.
-    lines = ["x" * bool(line.strip()) for line in source.text.split("\n")]
-    comments = {source.place_of(offset).line: comment.rstrip() for offset, comment in drawing.comments}
-    for line in drawing.limits:
-        if is_limit_line(line, chart.terminals):
-            place = line.directive.place
-            comments.pop(place.line, None)
-            found.append((place, nearest([line.directive.text, *(w.text for w in line.words)], limits, {})))
-    for number, comment in comments.items():
-        lines[number - 1] = comment
-    anchors = [(place.line, key) for place, key in sorted(found) if key]
-    return attach_comments(
-        chart, collect_comments("\n".join(lines), lambda line: "" if line.startswith("%%") else line, anchors, ("%%",))
-    )
+        yield f"{edge.source} -->{f'|{write_text(edge.text)}|' if edge.text else ''} {edge.target}"

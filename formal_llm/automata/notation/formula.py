@@ -116,16 +116,12 @@ class FormulaReader:
     Args:
         names: the known states or terminals.
         kind: the word for a name in messages: ``"state"`` or ``"terminal"``.
-        formulas: named formulas, which their names denote.
     """
 
-    def __init__(
-        self, source: SourceText, names: Iterable[str], kind: str, formulas: Mapping[str, Formula] | None = None
-    ) -> None:
+    def __init__(self, source: SourceText, names: Iterable[str], kind: str) -> None:
         self.source = source
         self.names = tuple(names)
         self.kind = kind
-        self.formulas = formulas or {}
         self._known = frozenset(self.names)
 
     def read_formula(self, expression: Expression) -> Formula:
@@ -177,14 +173,12 @@ class FormulaReader:
                     word.place,
                 )
             return _CONSTANTS[word.text]
-        if word.text in self.formulas:
-            return self.formulas[word.text]
         if word.text not in self._known:
             if not word.quoted and (word.text in _OPERATORS or _UNTIL.fullmatch(word.text)):
                 self.source.fail_at(
                     f"{word.text} is an operator", word.place, suggestion=f"write ({word.text} ...) in parentheses"
                 )
-            near = did_you_mean(word.text, (*self.names, *self.formulas, *_CONSTANTS))
+            near = did_you_mean(word.text, (*self.names, *_CONSTANTS))
             self.source.fail_at(
                 f"unknown {self.kind}: {word.text}" + (f" (did you mean {near}?)" if near else ""),
                 word.place,

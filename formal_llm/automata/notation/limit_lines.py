@@ -136,7 +136,7 @@ class CollectedLimits:
         #: By directive, the count of each terminal; that of all terminals under the empty name.
         self._counts: dict[str, dict[str, int | None]] = {"%limit": {}, "%require": {}}
         self._sums: list[SumLimit] = []
-        self._times = Timetable()
+        self.times = Timetable()
 
     @property
     def limits(self) -> Limits:
@@ -144,7 +144,7 @@ class CollectedLimits:
         at_most, at_least = self._counts["%limit"], self._counts["%require"]
         most = {name: count for name, count in at_most.items() if name}
         least = {name: count for name, count in at_least.items() if count is not None}
-        return Limits(most, least, at_most.get(""), tuple(self._sums), self._times)
+        return Limits(most, least, at_most.get(""), tuple(self._sums), self.times)
 
     def read_line(self, directive: str, words: Sequence[str]) -> _NamedWords:
         """Read another line.
@@ -154,7 +154,7 @@ class CollectedLimits:
         """
         if directive in EXAMPLES:
             line = read_times(directive, words)
-            self._times = _with_times(self._times, line)
+            self.times = _with_times(self.times, line)
             clocks = [] if line.clock is None else [words.index(line.clock.quantity)]
             return _NamedWords([at for at, word in enumerate(words) if word in line.names], clocks)
         if directive not in DIRECTIVES:
@@ -285,7 +285,6 @@ class LimitsReader:
         symbols: Mapping[str, Symbol],
         *,
         called: str = "terminal",
-        imported: Limits | None = None,
     ) -> Limits:
         """Build all limits of the text.
 
@@ -293,13 +292,12 @@ class LimitsReader:
             terminals: the terminals that the limits may name.
             symbols: the data of the terminals.
             called: the word for a terminal in messages.
-            imported: limits of other texts that also apply.
 
         Raises:
             NotationError: a terminal or quantity is unknown, a timetable has no clock or two different ones, or amounts
                 of one quantity have two units; with the place.
         """
-        fail, limits = self._source.fail_at, self._collected.limits
+        fail = self._source.fail_at
         for name in self.names:
             if name.text not in terminals:
                 fail(unknown(f"{called} in a limit", name.text, terminals), name.place)
@@ -307,17 +305,17 @@ class LimitsReader:
         for quantity in self._quantities:
             if quantity.text not in carried:
                 fail(unknown("quantity", quantity.text, carried), quantity.place, suggestion="no terminal carries it")
-        try:
-            limits = limits if imported is None else imported & limits
-        except ValueError as error:
-            fail(str(error), self.first_time)
-        if self._first_time is not None and limits.times.clock is None:
+        if self._first_time is not None and self._collected.times.clock is None:
             fail(f"{self._first_time.text} needs a clock", self.first_time,
                  suggestion=f"write: {self._prefix}{EXAMPLES['%clock']}")  # fmt: skip
-        problem = limits.problem(terminals, symbols)
+        try:
+            limits = self._collected.limits
+            problem = limits.problem(terminals, symbols)
+        except ValueError as error:  # two bounds of one quantity have two units
+            problem = str(error)
         if problem is not None:
             about = [word for word in self._quantities if problem.startswith(f"{word.text} ")] or self._quantities
-            fail(problem, about[0].place if about else None)
+            fail(problem, about[-1].place if about else None)
         return limits
 
 

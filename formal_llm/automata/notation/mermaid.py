@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from formal_llm.automata.models.flowgraph import ID, RESERVED
-from formal_llm.automata.notation.chart_limits import COMMENT, LimitLine, lines_in
+from formal_llm.automata.notation.chart_limits import LimitLine, lines_in
 from formal_llm.automata.notation.mermaid_groups import Group, Link, Vertex
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, QUOTED, SPACE, NodeScanner, read_text
 from formal_llm.automata.notation.mermaid_title import read_title
@@ -24,7 +24,6 @@ from formal_llm.errors import did_you_mean
 DIRECTIONS = {"TD": "TB", "TB": "TB", "BT": "BT", "LR": "LR", "RL": "RL", ">": "LR", "<": "RL", "^": "BT", "v": "TB"}
 _BLANKS = re.compile(r"[ \t\f]*")
 _GAP = re.compile(r"(?:\s|;|%%\{(?:(?!%%).)*\}%%|%%[^\n]*)*", re.DOTALL)
-_SETTINGS = re.compile(r"%%\{(?:(?!%%).)*\}%%", re.DOTALL)
 _REST = re.compile(r'(?:"[^"\n]*"|[^;\n])*')
 #: Texts and the arguments of a callback may continue on the next line.
 _CLICK = re.compile(r'(?:"[^"]*"|\([^)]*\)|[^;\n"(])*')
@@ -62,8 +61,6 @@ class ParsedChart:
     links: list[Link] = field(default_factory=list)
     limits: list[LimitLine] = field(default_factory=list)
     groups: dict[str, Group] = field(default_factory=dict)
-    begins: int = 0  # the offset of its header
-    comments: list[tuple[int, str]] = field(default_factory=list)  # each with its offset
     world: dict[str, Place] = field(default_factory=dict)  # the nodes of the class "world"
 
 
@@ -123,9 +120,7 @@ class _ChartParser(NodeScanner):
                     "this is a block of Markdown", suggestion="leave out the lines with ``` around the flowchart"
                 )
             if other := _OTHER_DIAGRAM.match(self.text, start):
-                hint = "read it with PDA.from_mermaid or read_rules" if other[1] == "stateDiagram" else None
-                self.fail_here(f"this is a Mermaid diagram of another kind ({other[1]})", expected=("flowchart TD",),
-                          suggestion=hint)  # fmt: skip
+                self.fail_here(f"this is a Mermaid diagram of another kind ({other[1]})", expected=("flowchart TD",))
             word = re.split(r"[\s;]", self.text[start:], maxsplit=1)[0]
             near = did_you_mean(word, ["flowchart", "graph"])
             self.fail_here(
@@ -133,7 +128,6 @@ class _ChartParser(NodeScanner):
                 expected=("flowchart TD", "flowchart LR"),
                 suggestion=f"did you mean {near}?" if near else None,
             )
-        self.drawing.begins = header.start()
         if header[2] and not header[2].startswith("%%"):
             self.drawing.direction = self._read_direction(header[2], header.start(2))
         elif header[2]:
@@ -149,8 +143,6 @@ class _ChartParser(NodeScanner):
         self.take_match(_GAP)
         if "%" in self.text[start : self.at]:
             self.drawing.limits += lines_in(self.source, start, self.at)
-            gap = _SETTINGS.sub(lambda found: " " * len(found[0]), self.text[start : self.at])
-            self.drawing.comments += [(start + found.start(), found[0]) for found in COMMENT.finditer(gap)]
 
     def _read_direction(self, word: str, at: int) -> str:
         if word not in DIRECTIONS:

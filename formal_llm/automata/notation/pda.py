@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, NoReturn
@@ -19,14 +18,6 @@ from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
 from formal_llm.automata.models.tabulation import some_run_accepts
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, suggest_name
 from formal_llm.automata.notation import pda_lines
-from formal_llm.automata.notation.comments import (
-    add_comments,
-    add_outer_comments,
-    attach_comments,
-    collect_comments,
-    nearest,
-)
-from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader
 from formal_llm.automata.notation.pda_lines import (
     ANY,
@@ -37,20 +28,14 @@ from formal_llm.automata.notation.pda_lines import (
     fields,
     quoted_name,
     quoted_text,
-    statements,
     unquoted,
 )
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
-#: Directives that occur once: their comments belong to the directive, whatever its content.
-_ONCE = ("%name", "%order", "%start", "%accept", "%stack", "%world")
-#: A line up to its comment.
-_CODE = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^"'#])*""")
-
 
 def write_pda(pda: PDA) -> str:
-    """Write an automaton in its notation, with every family expanded and with its comments.
+    """Write an automaton in its notation, with every family expanded.
 
     States that are not texts are named by their ``str``.
     """
@@ -63,15 +48,9 @@ def write_pda(pda: PDA) -> str:
     world = [name for state, name in states.items() if state in pda.world]
     lines += [f"%world {' '.join(world)}"] if world else []
     lines += [*pda.limits.lines(quoted_name), "", *_write_transitions(pda, states)]
-    described = list(_describe_terminals(pda).values())
+    described = list(_describe_terminals(pda))
     lines += ["", *described] if described else []
-    if pda.comments:
-        first = (line.split(" ", 1)[0] for line in lines)
-        keys = [word if word in _ONCE else line for word, line in zip(first, lines, strict=True)]
-        lines = [
-            add_comments(line, pda.comments.get(key)) if key else line for line, key in zip(lines, keys, strict=True)
-        ]
-    return "\n".join(add_outer_comments(lines, pda.comments)) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _write_transitions(pda: PDA, states: Mapping[State, str]) -> Iterator[str]:
@@ -83,70 +62,14 @@ def _write_transitions(pda: PDA, states: Mapping[State, str]) -> Iterator[str]:
         yield line + (f" {'decide' if t.decision else 'ask'} {quoted_text(t.question)}" if t.question else "")
 
 
-def _describe_terminals(pda: PDA) -> dict[str, str]:
-    """Return the lines of terminals with labels or numbers, by the printed name of the terminal."""
-    found = {}
+def _describe_terminals(pda: PDA) -> Iterator[str]:
+    """Yield the lines of terminals with labels or numbers."""
     for name, symbol in pda.symbols.items():
         if name in pda.terminals and symbol != Symbol():
             texts = f" {quoted_text(symbol.label)}" if symbol.label or symbol.description else ""
             texts += f" {quoted_text(symbol.description)}" if symbol.description else ""
             numbers = "".join(f" {quantity}={format_amount(value)}" for quantity, value in symbol.numbers.items())
-            found[quoted_name(name)] = f"{quoted_name(name)}{texts}{numbers}"
-    return found
-
-
-# -- comments ---------------------------------------------------------------------------------------------------------
-
-
-def with_comments(pda: PDA, source: SourceText) -> PDA:
-    """Attach the comments of its text to an automaton, by the printed forms of their statements."""
-    if "#" not in source.own_text:
-        return pda
-    limits, described = pda.limits.lines(quoted_name), _describe_terminals(pda)
-    by_left: dict[str, list[str]] = {}
-    for line in _write_transitions(pda, _state_names(pda.states)):
-        by_left.setdefault(line.split(",", 1)[0], []).append(line)
-    anchors: list[tuple[int, str]] = []
-    for statement in statements(source):
-        tokens = (statement.state,) if isinstance(statement, PlainTransition) else statement.tokens
-        first = tokens[0]
-        if not source.is_own(first.place.line):
-            continue
-        if isinstance(statement, PlainTransition) or any(token.kind == "arrow" for token in tokens):
-            like = re.compile(_write_pattern(statement))
-            keys = [line for line in by_left.get(quoted_name(first.text), ()) if like.fullmatch(line)]
-        elif first.text in _ONCE:
-            keys = [first.text]
-        else:
-            words = [quoted_name(token.text) if token.kind == "name" else token.text for token in tokens]
-            keys = [nearest(words, limits, described)]
-        anchors += [(first.place.line, key) for key in keys if key]
-    return attach_comments(pda, collect_comments(source.own_text, lambda line: _CODE.findall(line)[0], anchors))
-
-
-def _write_pattern(statement: PdaLine | PlainTransition) -> str:
-    """Return a pattern for the printed lines of a transition; ``*`` is any symbol, the question may differ."""
-    if isinstance(statement, PlainTransition):
-        names = (statement.read, None if statement.pop.is_empty else statement.pop.text)
-        read, pop = ("ε" if name is None else quoted_name(name) for name in names)
-        push = " ".join(map(quoted_name, statement.push)) or "ε"
-        pattern = re.escape(
-            f"{quoted_name(statement.state.text)}, {read}, {pop} -> {quoted_name(statement.target)}, {push}"
-        )
-    else:
-        pattern = " ".join(_token_pattern(token) for token in statement.tokens).replace(" ,", ",")
-    return pattern + r"(?: (?:ask|decide) .*)?"
-
-
-def _token_pattern(token: PdaToken) -> str:
-    if token.kind == "any":
-        return ".+?"
-    if token.kind == "string":
-        return re.escape(quoted_text(unquoted(token)))
-    if token.kind == "arrow":
-        return "->"
-    bare = token.kind != "name" or token.is_empty or token.is_word("ask", "decide")
-    return re.escape("ε" if token.is_empty else token.text if bare else quoted_name(token.text))
+            yield f"{quoted_name(name)}{texts}{numbers}"
 
 
 def _state_names(states: Iterable[State]) -> dict[State, str]:
@@ -166,11 +89,11 @@ _ASKING = ("ask", "decide")
 
 def read_pda(text: str, file: str | None = None) -> PDA:
     """Read the automaton that ``text`` describes; see :meth:`PDA.from_string`."""
-    source = with_imports(SourceText.from_text(text, file, NotationError))
+    source = SourceText.from_text(text, file, NotationError)
     reader = _PdaReader(source)
     for line in pda_lines.statements(source):
         reader.read_line(line)
-    return with_comments(reader.build_automaton(), source)
+    return reader.build_automaton()
 
 
 class _PdaReader:
@@ -208,18 +131,11 @@ class _PdaReader:
                 near = did_you_mean(first.text, DIRECTIVES)
                 hint = f"did you mean {near}?" if near else f"directives are {', '.join(DIRECTIVES)}"
                 self.fail_at(f"unknown directive {first.text}", first, suggestion=hint)
-            if self.source.is_own(first.place.line) or not self._is_declared(first.text, line.tokens[1:]):
-                self._READERS[first.text](self, first, line.tokens[1:])
+            self._READERS[first.text](self, first, line.tokens[1:])
         elif any(token.kind in ("comma", "arrow") for token in line.tokens):
             self._read_transition(line)
         else:
             self._read_label(line)
-
-    def _is_declared(self, directive: str, tokens: Sequence[PdaToken]) -> bool:
-        """Return whether a directive for the whole was given before, so that an imported file does not override it."""
-        own = bool(self.transitions) and self.source.is_own(self.transitions[0][1].place.line)
-        declared = {"%start": own or self.start is not None, "%stack": bool(self.stack), "%name": bool(self.name)}
-        return declared.get(directive, directive == "%order" and [token.text for token in tokens] == [self.order])
 
     # -- lines --------------------------------------------------------------------------------------------------
 
@@ -433,7 +349,7 @@ class _PdaReader:
     def _check_runs(self, pda: PDA) -> None:
         """Raise an error if nothing is accepted, and warn if some runs are lost."""
         why = why_no_plan(pda) if pda.limits else None
-        if why is not None or not some_run_accepts(pda, pda.transitions):
+        if why is not None or not some_run_accepts(pda):
             reason = "what is popped never lies there" if why is None else why.reason
             self.source.fail_at(f"no run accepts: {reason}", self.accepting[0].place,
                              suggestion="follow the transitions from the initial state to a final one")  # fmt: skip

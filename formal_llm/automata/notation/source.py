@@ -28,8 +28,6 @@ class SourceText:
     file: str | None
     places: dict[str, Place] = field(default_factory=dict)
     error: type[NotationError] = GrammarError
-    #: For a text with imports: the first line and the name of each file; the first is the text's own.
-    parts: list[tuple[int, str | None]] = field(default_factory=list)
 
     @classmethod
     def from_text(cls, text: str, file: str | None, error: type[NotationError] = GrammarError) -> SourceText:
@@ -54,33 +52,10 @@ class SourceText:
         """The offsets of the line ends, computed once since a text has as many places as names."""
         return [match.start() for match in re.finditer("\n", self.text)]
 
-    def part_of(self, line: int) -> int:
-        """Return the index of the file that a line is from; 0 for the text's own."""
-        return max((n for n, (begins, _) in enumerate(self.parts) if begins <= line), default=0)
-
-    def is_own(self, line: int) -> bool:
-        """Return whether a line belongs to the text itself rather than to an import."""
-        return len(self.parts) < 2 or line < self.parts[1][0]
-
-    @property
-    def own_text(self) -> str:
-        """The text itself, without its imports."""
-        if len(self.parts) < 2:
-            return self.text
-        return "\n".join(self.text.split("\n")[: self.parts[1][0] - 1])
-
-    def _locate_part(self, place: Place | None) -> tuple[str | None, Place | None]:
-        """Return the file of a place, and the place in that file."""
-        if place is None or len(self.parts) < 2:
-            return self.file, place
-        begins, file = self.parts[self.part_of(place.line)]
-        return file, place._replace(line=place.line - begins + 1)
-
     def warn_at(self, message: str, place: Place | None, *, stacklevel: int = 1) -> None:
         """Warn of a problem at a place; ``stacklevel`` as in :func:`warnings.warn`, called in its place."""
-        file, place_in_file = self._locate_part(place)
-        line, column = place_in_file or (None, None)
-        warnings.warn(GrammarWarning(message, file=file, line=line, column=column), stacklevel=stacklevel + 1)
+        line, column = place or (None, None)
+        warnings.warn(GrammarWarning(message, file=self.file, line=line, column=column), stacklevel=stacklevel + 1)
 
     def fail_at(
         self, problem: str, place: Place | None, *, expected: Sequence[str] = (), suggestion: str | None = None
@@ -91,11 +66,10 @@ class SourceText:
             NotationError: always; of the class for this source's notation.
         """
         lines = self.text.split("\n")
-        file, place_in_file = self._locate_part(place)
         raise self.error(
             problem,
-            file=file,
-            line=place_in_file.line if place_in_file else None,
+            file=self.file,
+            line=place.line if place else None,
             column=place.column if place else None,
             source_line=lines[place.line - 1] if place and place.line <= len(lines) else None,
             expected=expected,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from zlib import crc32
 
 from formal_llm.automata.models.symbols import unquote_text
-from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.control.machines import OTHERS
 from formal_llm.errors import NotationError, did_you_mean
@@ -302,9 +300,6 @@ _CALLED = {
     "COLON": "':'", "VBAR": "'|'", "DOT": "'.'", "EQUAL": "'='",
 }  # fmt: skip
 
-#: A text of several lines: its imports are resolved by its own reader.
-_LONG = re.compile(r'"""(?s:.*?)"""')
-
 
 @cache
 def load_parser(extension: str = "", starts: tuple[str, ...] = ("start",)) -> Lark:
@@ -335,7 +330,7 @@ def read_rules(text: str, file: str | None = None, folder: str = "") -> GuardRul
     Raises:
         NotationError: with line, column, a caret, the expected tokens, and the nearest name.
     """
-    source = with_imports(SourceText.from_text(text, file, NotationError), _LONG)
+    source = SourceText.from_text(text, file, NotationError)
     return _GuardFileReader(source, folder).read_rule_set(parse_source(source, load_parser().parse, WORDS))
 
 
@@ -606,10 +601,6 @@ class _GuardFileReader:
         notation = "file" if tree.data == "file" else str(parts[0])
         text = str(parts[-1])
         text = text[3:-3] if text.startswith('"""') else unquote_text(text)
-        if notation == "file" and not self.source.is_own(line := find_place(parts[-1]).line):
-            # The path is relative to the file that names it, which may be in another folder.
-            _, named_in = self.source.parts[self.source.part_of(line)]
-            text = os.path.relpath(Path(named_in or "").parent / text, Path(self.source.file or "").parent)
         return bodies.NotationBody(notation, text)
 
     def _read_count(self, token: Token) -> int:

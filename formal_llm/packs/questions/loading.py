@@ -264,9 +264,9 @@ class ContextArticles:
             digest.update(repr((article.title, article.text)).encode(errors="replace"))
         return digest.hexdigest()
 
-    def read(self, skip: int = 0) -> Iterator[Article]:
+    def read(self) -> Iterator[Article]:
         """Yield the articles in the order of the first occurrence of their titles."""
-        yield from self._articles[skip:]
+        yield from self._articles
 
     def corpus(self, folder: Path) -> Corpus:
         """Open the corpus of these articles, in a file of a folder that is built if missing.
@@ -278,7 +278,3 @@ class ContextArticles:
         if not place.exists():
             build_corpus(self, place)
         return Corpus(place)
-
-    def share(self) -> float:
-        """Return 1: all articles are available immediately."""
-        return 1.0

@@ -1,8 +1,6 @@
 """Reading lines by a grammar of lines: Earley's algorithm (1970), which also finds how far some plan agrees.
 
-This is no membership test as :mod:`formal_llm.automata.models.earley` is. What is wanted are the derivations, since
-most terminals of the word are in no line; that chart keeps none: it packs origins into numbers and skips chains of
-items. And a body of a part is read only on a line of its own, so there is no alphabet that FIRST sets could be of.
+This is no membership test: what is wanted are the derivations, since most terminals of the word are in no line.
 
 All derivations together are kept as a forest, which is a grammar again: its words are all that the lines may stand for.
 """

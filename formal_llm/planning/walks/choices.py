@@ -456,7 +456,7 @@ class ChoiceTable:
             pda, limits = self.lookahead.pda, self.lookahead.limits
             base, *constraints = (pda.factors or (pda,)) if pda is not None else (self.lookahead.source,)
             if isinstance(base, PDA) and base.cfg is not None:
-                written = [str(replace(base.cfg, limits=limits, comments={}))]
+                written = [str(replace(base.cfg, limits=limits))]
             else:
                 written = [str(base.without_limits if isinstance(base, PDA) else base), *limits.lines()]
             for number, constraint in enumerate(constraints, 1):

@@ -1,6 +1,5 @@
 import pytest
 
-from formal_llm import CFG, Production
 from formal_llm.agents.decoding.contents import (
     FreeText,
     Grammar,
@@ -8,11 +7,9 @@ from formal_llm.agents.decoding.contents import (
     OneOf,
     Regex,
     SegmentPattern,
-    cfg_to_ebnf,
     filter_matching_texts,
     find_problem,
 )
-from formal_llm.errors import AutomatonError
 
 
 class TestWritten:
@@ -29,34 +26,6 @@ class TestWritten:
     def test_equal_contents_are_one(self):
         assert SegmentPattern(OneOf("a", "b"), ("x",)) == SegmentPattern(OneOf("a", "b"), ("x",))
         assert len({SegmentPattern(JsonSchema.from_schema({"type": "object"}), ("x",)) for _ in range(2)}) == 1
-
-
-class TestEbnf:
-    """What such a grammar means is compared with our own masks in test_xgrammar_masks.py."""
-
-    def test_separators_stand_between_terminals(self):
-        cfg = CFG.from_string('%order forward\nS -> A b\nA -> a A | ε\na "say \\"a\\""')
-        assert cfg_to_ebnf(cfg, ", ").splitlines() == [
-            "root ::= h0",
-            'h0 ::= h1 ", b" | "b"',
-            't0 ::= t1 ", b"',
-            'h1 ::= "say \\"a\\"" t1',
-            't1 ::= ", say \\"a\\"" t1 | ""',
-        ]
-
-    def test_what_cannot_be_completed_is_left_out(self):
-        rules = (
-            Production("S", ("a",)),
-            Production("S", ("L",)),
-            Production("L", ("loop", "L")),
-        )
-        assert "loop" not in cfg_to_ebnf(CFG(rules))
-        with pytest.raises(AutomatonError, match="no word: S cannot be completed"):
-            cfg_to_ebnf(CFG([Production("S", ("a", "S"))]))
-
-    def test_limits_do_not_fit(self):
-        with pytest.raises(AutomatonError, match="AutomatonMasks"):
-            cfg_to_ebnf(CFG.from_string("S -> a S | b\n%limit 1 a"))
 
 
 def test_what_is_wrong_with_a_text() -> None:

@@ -6,21 +6,58 @@ import pytest
 import torch
 
 from formal_llm import CFG
-from formal_llm.agents.decoding.automaton_masks import AutomatonMasks
 from formal_llm.agents.decoding.masked_logits import MaskedLogits
-from formal_llm.agents.decoding.plan_texts import PlanTexts
-from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
+from formal_llm.agents.decoding.masks import Mask, pack_mask
+from formal_llm.agents.monitor import Monitor
 from formal_llm.errors import LLMError
 from tests import tiny_models
 
 END, A, B, C, PAD = 0, 1, 2, 3, 4
-VOCABULARY = TokenVocabulary([b"", b"a", b"b", b"c"], [END])
+NAMES = {A: "a", B: "b", C: "c"}
 #: One a and one b at most, and c at the end.
 RULES = CFG.from_string("S -> a S | b S | c\n%limit 1")
 
 
+class RulesMatcher:
+    """A token for each terminal, as a monitor over the rules allows them."""
+
+    def __init__(self, begin: Monitor) -> None:
+        self.way = [begin]
+        self.stopped = False
+
+    def mask(self) -> Mask:
+        allowed = [token for token, name in NAMES.items() if name in self.way[-1].allowed()] + [END] * self.may_stop()
+        return pack_mask([END] if self.stopped else allowed, 4)
+
+    def accept(self, token: int) -> bool:
+        if self.stopped or token not in NAMES or not self.way[-1].allows(NAMES[token]):
+            if token != END or not self.may_stop() or self.stopped:
+                return False
+            self.stopped = True
+            self.way.append(self.way[-1])
+            return True
+        self.way.append(self.way[-1].after(NAMES[token]))
+        return True
+
+    def rollback(self, count: int) -> None:
+        if count:
+            self.stopped = False
+            del self.way[-count:]
+
+    def fork(self) -> "RulesMatcher":
+        other = RulesMatcher(self.way[0])
+        other.way, other.stopped = list(self.way), self.stopped
+        return other
+
+    def reset(self) -> None:
+        self.__init__(self.way[0])
+
+    def may_stop(self) -> bool:
+        return self.way[-1].may_stop()
+
+
 def matcher(rules=RULES):
-    return AutomatonMasks(VOCABULARY).compile(PlanTexts(rules, separator=""))
+    return RulesMatcher(Monitor(rules))
 
 
 def legal(processor, rows, width=7):

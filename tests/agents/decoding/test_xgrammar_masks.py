@@ -1,22 +1,18 @@
 """Masks by xgrammar: contents and markers, against slow answers and against our own masks."""
 
 import json
-import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG
-from formal_llm.agents.decoding.automaton_masks import AutomatonMasks
-from formal_llm.agents.decoding.contents import FreeText, Grammar, JsonSchema, OneOf, Regex, SegmentPattern, cfg_to_ebnf
+from formal_llm.agents.decoding.contents import FreeText, JsonSchema, OneOf, Regex, SegmentPattern
 from formal_llm.agents.decoding.masks import list_mask_tokens, pack_mask
-from formal_llm.agents.decoding.plan_texts import PlanTexts
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
 from formal_llm.agents.decoding.xgrammar_masks import MarkerDetector, XGrammarMasks, can_overlap
 from formal_llm.errors import AutomatonError, LLMError
-from tests.agents.decoding.spelling import END, SPECIAL, labels, separators, vocabularies
-from tests.strategies import examples, grammars
+from tests.agents.decoding.spelling import END, SPECIAL, vocabularies
+from tests.strategies import examples
 
 pytest.importorskip("xgrammar", reason="xgrammar is not installed: pip install 'formal-llm[xgrammar]'")
 
@@ -55,38 +51,6 @@ def reads(text, markers):
 
 
 class TestAgainstOurOwn:
-    @given(
-        grammars(),
-        st.lists(labels, min_size=3, max_size=3),
-        separators,
-        vocabularies(),
-        st.lists(st.integers(0, 99), max_size=10),
-    )
-    @examples(50)
-    def test_grammars(self, cfg, names, separator, vocabulary, choices):
-        texts = dict(zip(cfg.terminals, names * 3, strict=False))
-        if cfg.start not in cfg.productive:
-            with pytest.raises(AutomatonError, match="no word"):
-                cfg_to_ebnf(cfg)
-            return
-        ours = AutomatonMasks(vocabulary).compile(PlanTexts(cfg, separator=separator, texts=texts))
-        theirs = XGrammarMasks(vocabulary).compile(
-            SegmentPattern(Grammar(cfg_to_ebnf(cfg, separator, texts)), may_end=True)
-        )
-        for choice in choices:
-            expected = list_mask_tokens(ours.mask())
-            found = set(list_mask_tokens(theirs.mask()))
-            assert found <= set(expected)
-            assert set(expected) - found <= lost(vocabulary)
-            assert theirs.may_stop() == ours.may_stop()
-            token = expected[choice % len(expected)]
-            assert ours.accept(token)
-            assert theirs.accept(token)
-            if token == END:
-                assert theirs.stopped
-                assert list_mask_tokens(theirs.mask()) == [END]
-                return
-
     @given(vocabularies(), st.lists(st.integers(0, 99), max_size=8), st.integers(0, 8))
     @examples(20)
     def test_ways_back(self, vocabulary, choices, back):
@@ -216,14 +180,6 @@ class TestContents:
         )
         with pytest.raises(LLMError, match="nothing can be written"):
             matcher.mask()
-
-    def test_a_grammar_of_ours(self):
-        cfg = CFG.from_string('S -> some(a, b) T\nT -> c T | ε\na "wash \\"hot\\""')
-        engine = XGrammarMasks(BYTES)
-        text = 'wash "hot"\nb\nc\nc'
-        matcher = written(engine, SegmentPattern(Grammar(cfg_to_ebnf(cfg)), may_end=True), text.encode())
-        assert allowed(matcher) == {END, b"\n"}
-        assert re.fullmatch(r"root ::= h\d\n", cfg_to_ebnf(cfg).splitlines(keepends=True)[0])
 
 
 markers = st.lists(st.text("xy", min_size=1, max_size=3), min_size=1, max_size=3, unique=True).filter(

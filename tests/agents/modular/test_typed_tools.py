@@ -14,7 +14,7 @@ from formal_llm.errors import ToolkitError
 from formal_llm.llms.objects import ObjectFunction
 from formal_llm.tools import tool
 from formal_llm.tools.tool import Tool
-from tests.llms.test_schemas_closing import PLAIN, write_closed
+from tests.llms.test_schemas import PLAIN, write_closed
 from tests.tools.typed_tools import Person, add, area, birthday, depth, greet, mix, now, search, total
 
 STEP = {"context_summary": "", "thoughts": "", "task": "do it"}

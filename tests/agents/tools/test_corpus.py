@@ -221,7 +221,7 @@ def test_what_is_no_corpus(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=said) as caught:
             Corpus(path)
-        assert "formal-llm corpus build" in str(caught.value)
+        assert "build_corpus" in str(caught.value)
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

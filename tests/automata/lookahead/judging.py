@@ -44,7 +44,7 @@ class Plain:
         return self.steps
 
     def step(self, configuration: int, move: Any) -> int:
-        return (configuration + (move.read == "a")) % 2
+        return (configuration + bool(move.read == "a")) % 2
 
     def accepting(self, configuration: int) -> bool:
         return configuration == 0

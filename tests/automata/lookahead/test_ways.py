@@ -1,12 +1,94 @@
+"""Least costs, and what ways take."""
+
+from itertools import pairwise
+from math import ceil
+
 from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits
+from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost, least_costs, some_way
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import FlowGrammar
 from formal_llm.automata.lookahead.ways import find_leaves, find_ways, least_taken
+from formal_llm.automata.models.limits import Bound
 from formal_llm.automata.models.pda import LOOP
-from tests.oracles import language
-from tests.strategies import examples, grammars
+from tests.oracles import all_words, language
+from tests.strategies import LETTERS, examples, grammars
+
+names = st.sampled_from("STUV")
+rules = st.lists(st.tuples(names, st.integers(0, 4), st.lists(names, max_size=3)), max_size=8)
+edges = st.dictionaries(st.tuples(st.integers(0, 6), st.integers(0, 6)), st.integers(0, 5), max_size=14)
+
+
+class TestDerivations:
+    @given(rules)
+    def test_as_by_relaxing_every_rule(self, rules):
+        costs = {}
+        for _ in range(len(rules) + 1):
+            for head, cost, body in rules:
+                if all(name in costs for name in body):
+                    whole = cost + sum(costs[name] for name in body)
+                    costs[head] = min(whole, costs.get(head, whole))
+        assert least_costs(rules) == costs
+
+    def test_costs_of_any_size(self):
+        doubling = [(number, 0, [number + 1] * 2) for number in range(3_000)]
+        assert least_costs([*doubling, (3_000, 1, [])])[0] == 2**3_000
+
+
+class TestWays:
+    @given(edges, st.integers(0, 6), st.integers(0, 8))
+    def test_as_by_relaxing_every_edge(self, edges, end, max_states):
+        far = {0: 0}
+        for _ in range(8):
+            for (one, other), price in edges.items():
+                if one in far:
+                    far[other] = min(far[one] + price, far.get(other, INFINITE))
+
+        def after(state):
+            return [(price, other, 0) for (one, other), price in edges.items() if one == state]
+
+        assert least_cost((0, 0, 0), after, lambda state: state == end, 100) == far.get(end, INFINITE)
+        cut = least_cost((0, 0, 0), after, lambda state: state == end, max_states)
+        assert cut in {far.get(end, INFINITE), UNKNOWN}
+
+    def test_an_estimate_saves_states(self):
+        visited = []
+
+        def after(at):
+            visited.append(at)
+            return [(1, at + step, abs(9 - at - step)) for step in (-1, 1)]
+
+        assert least_cost((0, 0, 9), after, lambda at: at == 9, 100) == 9
+        assert visited == list(range(9))
+
+    @given(edges, st.integers(0, 6), st.integers(0, 12), st.booleans())
+    def test_some_way_is_a_way_and_cheap_enough_where_there_is_one(self, edges, end, most, guided):
+        rest = {end: 0}
+        for _ in range(8):
+            for (one, other), price in edges.items():
+                if other in rest:
+                    rest[one] = min(rest[other] + price, rest.get(one, INFINITE))
+
+        def estimate(state):
+            return rest.get(state, INFINITE) if guided else 0
+
+        def after(state):
+            return [(price, other, estimate(other)) for (one, other), price in edges.items() if one == state]
+
+        def known(state):
+            return estimate(state), 0 if state == end else INFINITE
+
+        cost, way = some_way((1, 0, estimate(0)), after, known, most, 100, lambda: False)
+        if 1 + rest.get(0, INFINITE) > most:
+            assert (cost, way) == (INFINITE, [])
+            return
+        assert way[0] == (end, cost) and way[-1] == (0, 1) and cost <= most
+        for (state, spent), (before, less) in pairwise(way):
+            assert spent == less + edges[before, state]
+        assert some_way((1, 0, 0), after, known, most, 0, lambda: False)[0] == (1 if end == 0 else UNKNOWN)
+        assert some_way((1, 0, 0), after, known, most, 9, lambda: True)[0] == (1 if end == 0 else UNKNOWN)
 
 
 def known(cfg, limits=None):
@@ -16,7 +98,7 @@ def known(cfg, limits=None):
     return grammar, grammar.get_symbol(LOOP, cfg.start, LOOP)
 
 
-class TestWays:
+class TestFindWays:
     def test_leaves_are_merged_into_those_who_lead_to_them(self):
         grammar, start = known(CFG.from_string("S -> A b S | c\nA -> a"))
         leaves = find_leaves(grammar)
@@ -69,3 +151,96 @@ class TestWays:
             lambda reads: {places[name]: reads.count(name) for name in reads},
         )
         assert least[start.index] == {0: 1, 1: 1}
+
+
+weights = st.dictionaries(st.sampled_from(LETTERS), st.integers(1, 5), min_size=1)
+uppers = st.builds(lambda weights, most: Bound(weights, 0, most, "upper"), weights, st.integers(0, 9))
+lowers = st.builds(lambda weights, least: Bound(weights, least, None, "lower"), weights, st.integers(1, 9))
+bounds = st.lists(uppers | lowers, max_size=5)
+words = st.lists(st.sampled_from(LETTERS), max_size=8)
+
+
+def total(bound, word):
+    return sum(bound.weights.get(name, 0) for name in word)
+
+
+def still_due(bound, word):
+    return max(0, bound.least - total(bound, word))
+
+
+class TestAgainstSums:
+    @given(bounds, words)
+    def test_upper_bounds(self, bounds, word):
+        counters = Counters(bounds)
+        remaining, read = counters.remaining, []
+        for name in word:
+            fits = all(total(b, [*read, name]) <= b.most for b in bounds if b.most is not None)
+            assert counters.can_afford(name, remaining) == fits
+            assert counters.can_afford("of no bound", remaining)
+            if fits:
+                remaining -= counters.need.get(name, 0)
+                read.append(name)
+        fields = zip(counters.fields, bounds, strict=True)
+        for (shift, mask), bound in fields:
+            assert bound.most is None or remaining >> shift & mask == bound.most - total(bound, read)
+
+    @given(bounds)
+    def test_a_field_holds_what_a_bound_allows_and_one_more_which_it_never_pays(self, bounds):
+        counters = Counters(bounds)
+        for (shift, mask), bound in zip(counters.fields, bounds, strict=True):
+            for name, weight in bound.weights.items() if bound.most is not None else ():
+                assert counters.need[name] >> shift & mask == min(weight, bound.most + 1)
+
+    @given(bounds, words)
+    def test_lower_bounds(self, bounds, word):
+        counters = Counters(bounds)
+        needed = counters.pay_all(word, counters.needed)
+        open_bounds = [(b, still_due(b, word)) for b in bounds if b.most is None and still_due(b, word)]
+        assert [(bound, amount) for bound, _, amount in counters.open_bounds(needed)] == open_bounds
+        assert counters.sum_of_needs(needed) == sum(amount for _, amount in open_bounds)
+        assert (needed == 0) == (not open_bounds)
+
+    @given(bounds, words)
+    def test_what_is_sure_to_come_is_as_good_as_read(self, bounds, word):
+        counters = Counters(bounds)
+        paid = 0
+        for name in word:
+            paid = counters.add_payment(name, paid)
+        assert counters.subtract_paid(counters.needed, paid) == counters.pay_all(word, counters.needed)
+        for read in (word, word[::2], ["a", *word]):
+            needed = counters.pay_all(read, counters.needed)
+            assert counters.subtract_paid(needed, paid) == counters.pay_all(word, needed)
+
+    @given(lowers)
+    def test_reads_of_one_bound(self, bound):
+        """As many as if each were the one that counts most; of a bound that nothing counts for, each counts one."""
+        counters = Counters([bound])
+        assert counters.least_reads(counters.needed) == ceil(bound.least / max(bound.weights.values()))
+        nothing = Counters([Bound({}, bound.least, None, "lower")])
+        assert nothing.least_reads(nothing.needed) == bound.least
+
+    @given(st.lists(lowers, max_size=3))
+    def test_reads_never_overrates(self, bounds):
+        counters = Counters(bounds)
+        enough = [word for word in all_words(LETTERS, 5) if not counters.pay_all(word, counters.needed)]
+        if enough:
+            assert counters.least_reads(counters.needed) <= min(map(len, enough))
+
+
+class TestPacking:
+    def test_many_bounds_of_different_sizes_do_not_run_into_each_other(self):
+        names = [f"t{number}" for number in range(40)]
+        most = {name: 2**number % 1000 for number, name in enumerate(names)}
+        counters = Counters(Limits(most).bounds(names, {}))
+        remaining = counters.remaining
+        for name in names:
+            for _ in range(most[name]):
+                assert counters.can_afford(name, remaining)
+                remaining -= counters.need[name]
+            assert not counters.can_afford(name, remaining)
+        assert not any(counters.can_afford(name, remaining) for name in names)
+
+    def test_without_bounds_everything_is_afforded(self):
+        counters = Counters(())
+        assert counters.can_afford("a", 0)
+        assert (counters.pay_for("a", 0), counters.least_reads(0), counters.sum_of_needs(0)) == (0, 0, 0)

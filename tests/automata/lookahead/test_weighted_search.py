@@ -73,6 +73,7 @@ class TestTheBest:
         assert found.log_weight == pytest.approx(wanted.log_weight, abs=1e-9)
         assert rules.log_probability(found.word) > -math.inf
 
+    @pytest.mark.slow
     def test_rules_without_a_plan_that_never_end(self) -> None:
         cfg = CFG.from_string("S -> T | ε | S S\nT -> a").with_limits(Limits({"a": 1}, at_least={"a": 2}))
         assert without_list(WeightedRules(cfg, {"a": 0.5})).best() is None
@@ -123,6 +124,7 @@ class TestTheBest:
 
 
 class TestEstimatedSamples:
+    @pytest.mark.slow
     def test_they_follow_the_distribution(self) -> None:
         rng = random.Random(7)
         rules = WeightedRules(CFG.from_string(OPENAGI))

@@ -4,13 +4,14 @@ import warnings
 
 import pytest
 from hypothesis import assume, given, reject
+from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Behaviour, Lookahead, Planner, authored, constraint
+from formal_llm import CFG, PDA, Behaviour, Limits, Lookahead, Planner, authored, constraint
 from formal_llm.automata.models.formula import Atom, always, and_, next_, or_
 from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound
 from tests.automata.formula_matching import matches
 from tests.automata.formulas import made, trees
-from tests.oracles import all_words
+from tests.oracles import all_words, keeps
 from tests.strategies import examples
 
 ROUND = "Tht Act Act-Inp Obs"
@@ -88,8 +89,6 @@ class TestShipped:
         assert behaviour.name == name
         assert Behaviour.from_string(str(behaviour)) == behaviour
         assert behaviour.warnings == ()
-        top, _, rest = str(behaviour).partition(f"(define {name}\n  (:states\n    (")
-        assert top.startswith("# ") and rest  # its comments come first
 
     @pytest.mark.parametrize("name", TRACES)
     def test_traces(self, name):
@@ -155,6 +154,27 @@ REACT = Behaviour.load("react")
 
 
 class TestBehaviour:
+    def test_next_states_keep_the_limits(self):
+        behaviour = Behaviour.from_string(
+            '(define b (:states Act Ans) (:limits "%limit 1 Act") (:behavior (until Act Ans)))'
+        )
+        assert behaviour.next_states() == ("Act", "Ans")
+        assert behaviour.next_states(("Act",)) == ("Ans",)
+        assert behaviour.next_states(("Act", "Act")) == behaviour.next_states(("Ans",)) == ()
+
+    @given(trees("abc"), st.integers(0, 2), st.integers(0, 2))
+    @examples(30)
+    def test_next_states_under_limits_are_those_that_can_be_completed(self, tree, most, least):
+        try:
+            behaviour = Behaviour("b", "abc", made(tree), Limits({"a": most}, {"b": least}, default=2))
+        except AutomatonError:
+            reject()  # a contradiction
+        words = {word for word in all_words("abc", 6) if keeps(word, behaviour.limits, "abc", {})}
+        words = {word for word in words if matches(behaviour.formula, word)}
+        for prefix in all_words("abc", 2):
+            following = {word[len(prefix)] for word in words if word[: len(prefix)] == prefix and word != prefix}
+            assert set(behaviour.next_states(prefix)) == following
+
     def test_next_states(self):
         assert REACT.next_states() == ("Ques",)
         assert REACT.next_states(["Ques"]) == ("Tht", "Final-Tht")

@@ -1,21 +1,33 @@
-"""What the nodes of flowcharts mean: markers, decisions and steps."""
+"""The nodes and arrows of flowcharts."""
 
-from pathlib import Path
+from __future__ import annotations
 
 import networkx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import Flowchart, FlowEdge, FlowNode, Lookahead, Planner, ScriptedLLM
+from formal_llm import Flowchart, Lookahead, Planner, ScriptedLLM
 from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.models import flowgraph
-from formal_llm.automata.models.flowgraph import ID, PLACEHOLDER, RESERVED, SHAPES, FlowGraph, normalize_text, one_line
+from formal_llm.automata.models.flowgraph import (
+    END,
+    ID,
+    PLACEHOLDER,
+    RESERVED,
+    SHAPES,
+    BranchSplit,
+    FlowEdge,
+    FlowGraph,
+    FlowNode,
+    find_splits,
+    normalize_text,
+    one_line,
+)
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, COMMENTS
 from formal_llm.errors import AutomatonError
 from tests.automata.charts import NASTY, RETURNS, WILD
 from tests.automata.processes import LONGEST, Process, drawn, processes
-from tests.cli.program import run
 from tests.strategies import examples
 
 
@@ -211,82 +223,6 @@ class TestShapes:
         assert not set(COMMENTS) & set(SHAPES)
 
 
-CHART = """flowchart TD
-    claim[Read the claim] --> amount{How much is it?}
-    amount -->|"> {limit}"| board[Ask the board]
-    amount -->|"amount > 100 and country = DE"| check[Check it]
-    amount -->|else| pay[Pay]
-    board & check --> good{Is it good?}
-    good -->|yes| pay
-    good -->|no| refuse[Refuse]
-"""
-
-
-def filled(**facts: object) -> Flowchart:
-    return Flowchart.from_mermaid(CHART).fill({"limit": 10_000, **facts})
-
-
-def test_what_facts_decide_is_not_asked() -> None:
-    llm = ScriptedLLM([2])
-    plan = Planner(filled(amount=20_000, country="FR"), llm).plan("A claim")
-    assert len(llm.questions) == 1
-    assert plan.word == ("claim", "amount=10000", "board", "good=no", "refuse")
-    assert [list(words(filled(amount=amount, country="de").pda(decisions=False), 2)) for amount in (50, "500")] == [
-        [("claim", "pay")], [],
-    ]  # fmt: skip
-    assert Planner(filled(amount=50, country="DE"), ScriptedLLM([])).plan("A claim").word[-1] == "pay"
-
-
-@pytest.mark.parametrize(("amount", "step"), [(20_000, "board"), (5, "pay")])
-@pytest.mark.parametrize("text", ["amount > 10000", "amount > 10000?"])
-def test_a_decision_that_is_a_condition_itself(amount: int, step: str, text: str) -> None:
-    chart = Flowchart.from_mermaid(f'flowchart TD\nq{{"{text}"}} -->|Yes| board\nq -->|no| pay')
-    assert chart.facts == ("amount",)
-    plan = Planner(chart.fill({"amount": amount}), ScriptedLLM([])).plan("A claim")
-    assert plan.word[-1] == step
-    assert Flowchart.from_mermaid('flowchart TD\nq{"amount > 10000?"} -->|yes| a\nq -->|perhaps| b').facts == ()
-    assert Flowchart.from_mermaid('flowchart TD\nq{"amount"} -->|yes| a\nq -->|no| b').facts == ()
-
-
-@given(st.integers(0, 20_000), st.sampled_from(["DE", "fr", "x"]))
-@examples(30)
-def test_the_plans_are_those_whose_conditions_hold(amount: int, country: str) -> None:
-    first = {word[1] for word in words(filled(amount=amount, country=country).pda(decisions=False), 4)}
-    german = amount > 100 and country == "DE"
-    expected = {"board"} if amount > 10_000 else set()
-    expected |= {"check"} if german else set()
-    assert first == (expected or {"pay"})
-
-
-def test_facts_that_are_missing_leave_the_question() -> None:
-    chart = Flowchart.from_mermaid(CHART)
-    assert chart.facts == ("amount", "country")
-    half = chart.fill({"limit": 5, "amount": 3})
-    assert not half.limits
-    assert len(Planner(half, llm := ScriptedLLM([3])).plan("x").word) == 3
-    assert llm.questions[0].options[0].text == "> 5"
-    assert Flowchart.from_mermaid(str(filled(amount=1, country="x"))) == filled(amount=1, country="x")
-
-
-def test_what_is_wrong_is_told() -> None:
-    with pytest.raises(
-        AutomatonError, match=r"the flowchart has no \{amuont\}; its names are: \{limit\}, amount, country"
-    ):
-        filled(amuont=3)
-    with pytest.raises(AutomatonError, match=r"in the decision amount.*many > 10000 compares a number and a text"):
-        filled(amount="many", country="x")
-    two = Flowchart.from_mermaid("flowchart TD\na{?} -->|a > 3| b\na -->|a < 3| c")
-    with pytest.raises(AutomatonError, match=r"no answer of the decision a \('\?'\) holds for a=3; draw an arrow"):
-        two.fill({"a": 3})
-    assert Flowchart.from_mermaid("flowchart TD\na{?} -->|a > 3| b\na -->|no| c").facts == ()
-
-
-def test_facts_on_the_command_line(tmp_path: Path) -> None:
-    (tmp_path / "claim.mmd").write_text(CHART)
-    asked = ["--set", "limit=10", "--set", "amount=5", "--set", "country=DE"]
-    assert "Pay" in run("plan", "claim.mmd", "x", *asked, "--llm", "test:first", cwd=tmp_path).stdout
-
-
 @given(processes())
 @examples(40)
 def test_a_chart_has_the_plans_of_the_process_that_it_was_drawn_for(process: Process) -> None:
@@ -436,3 +372,67 @@ def test_questions_of_branches_are_asked_side_by_side_and_drawn() -> None:
     assert plan.word == ("start=a_call", "b", "r=yes", "q=yes", "z", "x", "e")
     taken = {box.id: box.tone for box in plan.over(both).picture.nodes}
     assert {name for name, tone in taken.items() if tone == "marked"} == {"a", "b", "b_all", "q", "r", "x", "z", "e"}
+
+
+@st.composite
+def charts(draw: st.DrawFn) -> FlowGraph:
+    """A fork ``f`` and arrows that lead on from it, without circles."""
+    names = "fabcdeg"
+    pairs = [(one, other) for n, one in enumerate(names) for other in names[n + 1 :]]
+    chosen = set(draw(st.lists(st.sampled_from(pairs), min_size=3, max_size=9))) | {("f", "a"), ("f", "b")}
+    nodes = [FlowNode(name, shape="fork" if name == "f" else "rect") for name in names]
+    return FlowGraph(tuple(nodes), tuple(FlowEdge(one, other) for one, other in sorted(chosen)))
+
+
+def leaves(split: BranchSplit) -> list[str]:
+    return [name for branch in split.branches for name in ([branch] if isinstance(branch, str) else leaves(branch))]
+
+
+@given(charts())
+@examples(200)
+def test_branches_are_apart_and_meet_at_the_nearest_node(chart: FlowGraph) -> None:
+    drawn = networkx.DiGraph((edge.source, edge.target) for edge in chart.edges)
+    drawn.add_edges_from((name, END) for name in list(drawn) if not drawn.out_degree(name))
+    targets = list(drawn.successors("f"))
+    ways = [way[1:] for way in networkx.all_simple_paths(drawn, "f", END)]
+    common = set.intersection(*map(set, ways))
+    nearest = next(name for name in ways[0] if name in common)
+    split = find_splits(chart)["f"]
+
+    def region(name: str, join: str) -> set[str]:
+        return (
+            {one for way in networkx.all_simple_paths(drawn, name, join) for one in way} - {join}
+            if name != join
+            else set()
+        )
+
+    if split is None:
+        return
+    assert split.join == nearest
+    assert sorted(leaves(split)) == sorted(targets)
+    todo = [split]
+    for one in todo:
+        regions = [
+            {
+                name
+                for leaf in ([branch] if isinstance(branch, str) else leaves(branch))
+                for name in region(leaf, one.join)
+            }
+            for branch in one.branches
+        ]
+        assert sum(map(len, regions)) == len(set().union(*regions))
+        todo += [branch for branch in one.branches if not isinstance(branch, str)]
+
+
+def test_what_cannot_be_told_apart() -> None:
+    def fork(*pairs: str) -> BranchSplit | None:
+        names = dict.fromkeys("f" + "".join(pairs))
+        nodes = tuple(FlowNode(name, shape="fork" if name == "f" else "rect") for name in names)
+        return find_splits(FlowGraph(nodes, tuple(FlowEdge(*pair) for pair in pairs)))["f"]
+
+    assert fork("fa", "fb") == BranchSplit(END, ("a", "b"))
+    assert fork("fa", "fb", "ac", "bc") == BranchSplit("c", ("a", "b"))
+    assert fork("fa", "fb", "ab") == BranchSplit("b", ("a", "b"))
+    assert fork("fa", "fb", "fc", "ad", "bd", "de", "ce") == BranchSplit("e", (BranchSplit("d", ("a", "b")), "c"))
+    assert fork("fa", "fb", "ac", "bc", "ad", "bd") is None
+    assert find_splits(FlowGraph((FlowNode("a"),))) == {}

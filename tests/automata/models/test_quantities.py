@@ -1,9 +1,10 @@
-"""Amounts, times and money: what is printed is read back the same."""
+"""Amounts and limits."""
 
 from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from datetime import time, timedelta
 from decimal import Decimal
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from formal_llm import CFG, Behaviour, Limits, SumLimit, Symbol
 from formal_llm.automata.models.quantities import (
     TIME,
     Amount,
@@ -23,6 +25,9 @@ from formal_llm.automata.models.quantities import (
     unit_of,
     unit_problem,
 )
+from formal_llm.errors import AutomatonError, GrammarError, GrammarWarning
+from tests.oracles import all_words, bounds_of, keeps
+from tests.strategies import LETTERS, amounts, examples, limits
 
 plain = st.integers(0, 10**9) | st.decimals(0, 10**6, places=2)
 money = st.builds(
@@ -89,3 +94,202 @@ def test_what_is_no_time_of_day(text: str) -> None:
 def test_one_quantity_has_one_unit() -> None:
     assert unit_problem("t", [("a", amount("1h")), ("b", 0), ("c", amount("5min"))]) is None
     assert "1h (a) and 5 (b)" in str(unit_problem("t", [("a", amount("1h")), ("b", 5)]))
+
+
+some_limits = limits(LETTERS, ("cost", "time"))
+SYMBOLS = {"a": Symbol(numbers={"cost": 1, "time": 0.5}), "b": Symbol(numbers={"cost": 0.1}), "c": Symbol()}
+NUMBERS = {name: symbol.numbers for name, symbol in SYMBOLS.items()}
+WORDS = list(all_words(LETTERS, 4))
+
+
+def kept(bounds):
+    """The words that keep some limits, by the oracle."""
+    return {word for word in WORDS if keeps(word, bounds, LETTERS, SYMBOLS)}
+
+
+class TestAnd:
+    @given(some_limits, some_limits)
+    @examples(80)
+    def test_is_the_intersection(self, one, other):
+        assert kept(one & other) == kept(one) & kept(other)
+
+    @given(some_limits, some_limits)
+    def test_order_does_not_matter_and_once_is_enough(self, one, other):
+        assert one & other == other & one
+        assert one & one == one
+        assert one & Limits() == one
+        assert hash(one & other) == hash(other & one)
+
+    def test_a_lifted_limit_keeps_the_default_of_the_other(self):
+        both = Limits({"a": None}, default=1) & Limits(default=3)
+        assert (both.most("a"), both.most("b")) == (3, 1)
+
+
+class TestValue:
+    @given(some_limits)
+    def test_what_says_nothing_is_left_out(self, bounds):
+        said = Limits({**bounds.at_most, "z": bounds.default}, {**bounds.at_least, "z": 0}, bounds.default, bounds.sums)
+        assert said == bounds
+        assert hash(said) == hash(bounds)
+
+    def test_a_sum_without_bounds_says_nothing(self):
+        assert Limits(sums=(SumLimit("cost"),)) == Limits()
+        assert not Limits(sums=(SumLimit("cost"),))
+
+    @pytest.mark.parametrize("zero", [0, 0.0, "0h", "€0", "0.00"])
+    def test_a_sum_of_at_least_0_says_nothing(self, zero):
+        assert SumLimit("cost", 3, zero) == SumLimit("cost", 3)
+        assert SumLimit("cost", 3, zero).lines() == ["%limit cost <= 3"]
+        assert Limits(sums=(SumLimit("cost", at_least=zero),)) == Limits()
+        assert SumLimit("cost", 0, zero).lines() == ["%limit cost <= 0"]
+
+    def test_order_of_writing_does_not_count(self):
+        one = Limits({"a": 1, "b": 2}, sums=(SumLimit("x", 1), SumLimit("y", 2)))
+        other = Limits({"b": 2, "a": 1}, sums=(SumLimit("y", 2), SumLimit("x", 1)))
+        assert one == other
+        assert hash(one) == hash(other)
+
+    def test_sums_of_one_quantity_are_merged_to_the_tighter(self):
+        bounds = Limits(sums=(SumLimit("x", 5), SumLimit("x", 3, 1), SumLimit("x", at_least=2)))
+        assert bounds.sums == (SumLimit("x", 3, 2),)
+
+    @pytest.mark.parametrize(("one", "other"), [("€30", "$50"), ("€30", "$20"), ("€30", "1h"), ("30", "$20")])
+    def test_two_units_of_one_quantity_are_refused(self, one, other):
+        # Merged by number, one of the two bounds was lost.
+        for lower in (None, other):
+            second = SumLimit("cost", at_least=lower) if lower else SumLimit("cost", other)
+            with pytest.raises(ValueError, match="cost is given in two units"):
+                Limits(sums=(SumLimit("cost", one), second))
+            with pytest.raises(ValueError, match="cost is given in two units"):
+                Limits(sums=(SumLimit("cost", one),)) & Limits(sums=(second,))
+        with pytest.raises(ValueError, match="cost is given in two units"):
+            Limits(sums=(SumLimit("cost", at_most=one, at_least=other),))
+        text = f'%order forward\n%limit cost <= {one}\n%limit cost <= {other}\nS -> a S | a\na "A" cost=€10\n'
+        with pytest.raises(GrammarError, match="cost is given in two units") as caught:
+            CFG.from_string(text)
+        assert (caught.value.line, caught.value.column) == (3, 8)
+
+    def test_units_that_two_sets_of_rules_do_not_share_are_told(self):
+        euros, dollars = (
+            Behaviour.from_string(
+                f'(define b (:states (a (:numbers (cost {one})))) (:limits "%limit cost <= {one}") (:behavior a))'
+            )
+            for one in ("€30", "$50")
+        )
+        with pytest.raises(AutomatonError, match="cost is given in two units"):
+            euros & dollars
+
+    def test_most(self):
+        bounds = Limits({"a": 0, "b": None}, default=2)
+        assert [bounds.most(name) for name in "abc"] == [0, None, 2]
+
+    def test_truth(self):
+        assert not Limits()
+        assert not Limits({"a": None}, {"b": 0})
+        assert Limits(default=0)
+        assert Limits({"a": 0})
+        assert Limits(at_least={"a": 1})
+        assert Limits(sums=(SumLimit("x", 0),))
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: Limits({"a": -1}),
+            lambda: Limits({"a": 1.5}),
+            lambda: Limits({"a": True}),
+            lambda: Limits(at_least={"a": -1}),
+            lambda: Limits(at_least={"a": "1"}),
+            lambda: Limits(default=-1),
+            lambda: Limits(sums=(SumLimit("cost", -1),)),
+            lambda: Limits(sums=(SumLimit("cost", at_least=-0.5),)),
+            lambda: Limits(sums=(SumLimit("cost", float("inf")),)),
+            lambda: Limits(sums=(SumLimit("cost", float("nan")),)),
+            lambda: Limits(sums=(SumLimit("cost", at_least=float("inf")),)),
+            lambda: Limits(sums=(SumLimit("cost", at_least=float("nan")),)),
+            lambda: Limits(sums=(SumLimit("cost", 5), SumLimit("cost", float("nan")))),
+            lambda: Limits(sums=(SumLimit("cost", 5),)) & Limits(sums=(SumLimit("cost", float("inf")),)),
+        ],
+    )
+    def test_counts_are_whole_and_nothing_is_negative_or_infinite(self, make):
+        with pytest.raises(ValueError, match="must"):
+            make()
+
+
+class TestLines:
+    @given(some_limits)
+    @examples(100)
+    def test_are_read_back_by_the_notation(self, bounds):
+        rule = "S -> a S | b S | c S | ε\na cost=1 time=0.5\nb cost=0.1"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GrammarWarning)
+            possible = _possible(bounds)
+            assert CFG.from_string("\n".join([*possible.lines(), rule])).limits == possible
+
+    def test_all_kinds(self):
+        bounds = Limits({"a": 1, "b": 1, "c": None}, {"a": 1, "b": 2}, 3, (SumLimit("x", 2.5, 1),))
+        assert bounds.lines() == [
+            "%limit 3",
+            "%limit 1 a b",
+            "%limit * c",
+            "%require 1 a",
+            "%require 2 b",
+            "%limit 1 <= x <= 2.5",
+        ]
+        assert Limits().lines() == []
+
+
+def _possible(bounds):
+    """The limits without lower bounds, under which the language would be empty."""
+    sums = tuple(SumLimit(s.quantity, s.at_most) for s in bounds.sums if s.at_most is not None)
+    return Limits(bounds.at_most, {}, bounds.default, sums)
+
+
+def spelled(bounds):
+    """Every single limit of a grammar over LETTERS as (line, test)."""
+    return [(bound.line, bound) for bound in bounds.bounds(LETTERS, NUMBERS)]
+
+
+class TestBounds:
+    @given(some_limits)
+    @examples(80)
+    def test_all_kept_is_keeping_the_limits(self, bounds):
+        made = bounds.bounds(LETTERS, NUMBERS)
+        for bound in made:
+            assert all(isinstance(weight, int) for weight in bound.weights.values())
+        for word in WORDS[:: 1 + len(WORDS) // 60]:
+            totals = [(b, sum(b.weights.get(name, 0) for name in word)) for b in made]
+            fits = all(total >= b.least and (b.most is None or total <= b.most) for b, total in totals)
+            assert fits == keeps(word, bounds, LETTERS, SYMBOLS)
+
+    @given(some_limits)
+    @examples(80)
+    def test_without_drops_exactly_one(self, bounds):
+        lines = [line for line, _ in spelled(bounds)]
+        assert len(set(lines)) == len(lines)
+        for line in lines:
+            assert [other for other, _ in spelled(bounds.without(line))] == [other for other in lines if other != line]
+
+    @given(some_limits)
+    def test_without_what_is_not_there_changes_nothing(self, bounds):
+        lines = [line for line, _ in spelled(bounds)]
+        for line in ("%require 9 z", "%limit 9 z", "%limit cost <= 99", "%limit time >= 99"):
+            assert [other for other, _ in spelled(bounds.without(line))] == lines
+
+    def test_names_with_blanks(self):
+        # An automaton written by hand may read any strings.
+        bounds = Limits({"wash hands": 1, "wash": 1}, {"wash hands": 2})
+        made = bounds.bounds(["wash hands", "wash"], {})
+        for bound in made:
+            rest = bounds.without(bound.line).bounds(["wash hands", "wash"], {})
+            assert [other.line for other in rest] == [other.line for other in made if other != bound]
+
+    @given(amounts, st.dictionaries(st.sampled_from(LETTERS), amounts))
+    def test_fractions_are_scaled_to_whole_numbers_exactly(self, edge, prices):
+        symbols = {name: Symbol(numbers={"cost": price}) for name, price in prices.items()}
+        numbers = {name: symbol.numbers for name, symbol in symbols.items()}
+        bounds = Limits(sums=(SumLimit("cost", edge),))
+        ((exact, _, most),) = bounds_of(bounds, (), symbols)
+        (bound,) = bounds.bounds(LETTERS, numbers)
+        pairs = [(bound.most, most), *((bound.weights.get(name, 0), exact.get(name, 0)) for name in LETTERS)]
+        assert all(isinstance(whole, int) and bool(whole) == bool(part) for whole, part in pairs)
+        assert len({whole / part for whole, part in pairs if part}) <= 1

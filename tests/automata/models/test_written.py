@@ -1,13 +1,21 @@
-"""Notations of classes that know nothing of them."""
+"""What values have in common: notations, frozen mappings, what is planned with."""
 
+import copy
+import pickle
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Behaviour, Flowchart
+from formal_llm import CFG, PDA, Behaviour, Flowchart, Lookahead
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
+from formal_llm.automata.models.rules import automaton_of
 from formal_llm.automata.models.written import Notation, Written, notation_of, read_text, register_notation
-from formal_llm.errors import GrammarError, NotationError
+from formal_llm.errors import AutomatonError, GrammarError, NotationError
+from tests.automata.charts import RETURNS
 
 
 @dataclass(frozen=True)
@@ -144,3 +152,137 @@ class TestFiles:
         path.write_bytes("S -> a".encode("utf-16-le"))
         with pytest.raises(GrammarError, match="zero byte at 1"):
             CFG.from_file(path)
+
+
+plain = st.dictionaries(st.text(max_size=3), st.integers() | st.none(), max_size=5)
+
+
+class TestFrozenDict:
+    @given(plain)
+    def test_is_read_like_a_dictionary(self, items):
+        frozen = FrozenDict(items)
+        assert frozen == items
+        assert isinstance(frozen, dict)
+        assert [*frozen.items()] == [*items.items()]
+        assert all(frozen[key] == frozen.get(key) == value for key, value in items.items())
+        assert frozen.get("no such key", 7) == 7
+        assert (frozen | {"more": 1}, frozen) == (items | {"more": 1}, items)
+        assert repr(frozen) == repr(items)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda frozen: frozen.__setitem__("a", 2), lambda frozen: frozen.__delitem__("a"),
+            lambda frozen: frozen.clear(), lambda frozen: frozen.pop("a"), lambda frozen: frozen.popitem(),
+            lambda frozen: frozen.setdefault("b", 1), lambda frozen: frozen.update(b=1),
+            lambda frozen: frozen.__ior__({"b": 1}),
+        ],
+    )  # fmt: skip
+    def test_refuses_every_change(self, change):
+        frozen = FrozenDict({"a": 1})
+        with pytest.raises(TypeError, match="does not change"):
+            change(frozen)
+        assert frozen == {"a": 1}
+
+    def test_no_attributes_are_added(self):
+        with pytest.raises(AttributeError):
+            FrozenDict().more = 1
+
+    def test_does_not_follow_what_it_was_made_of(self):
+        items = {"a": 1}
+        frozen = FrozenDict(items)
+        items["a"] = 2
+        assert frozen == {"a": 1}
+
+    @given(plain, st.randoms())
+    def test_equal_ones_have_equal_hashes_whatever_the_order(self, items, random):
+        shuffled = [*items.items()]
+        random.shuffle(shuffled)
+        assert FrozenDict(items) == FrozenDict(shuffled)
+        assert hash(FrozenDict(items)) == hash(FrozenDict(shuffled))
+        assert len({FrozenDict(items), FrozenDict(shuffled)}) == 1
+
+    def test_other_items_other_hash(self):
+        made = [FrozenDict({key: value}) for key in "abc" for value in range(20)]
+        assert len({hash(one) for one in made}) > 50
+
+    def test_has_a_hash_only_where_its_values_have_one(self):
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(FrozenDict({"a": []}))
+
+    @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+    def test_pickles(self, protocol):
+        frozen = FrozenDict({"a": FrozenDict({"b": (1, 2)})})
+        again = pickle.loads(pickle.dumps(frozen, protocol))
+        assert again == frozen
+        assert [type(again), type(again["a"])] == [FrozenDict, FrozenDict]
+        assert hash(again) == hash(frozen)
+
+    def test_copies(self):
+        frozen = FrozenDict({"a": [1]})
+        shallow, deep = copy.copy(frozen), copy.deepcopy(frozen)
+        assert frozen == shallow == deep
+        assert type(shallow) is type(deep) is FrozenDict
+        assert shallow["a"] is frozen["a"]
+        assert deep["a"] is not frozen["a"]
+
+
+@dataclass(frozen=True)
+class Word(PickledByFields):
+    text: str
+    shout: bool = False
+
+    @cached_property
+    def worked_out(self):
+        return lambda: self.text.upper()  # what no pickle can hold
+
+
+class TestByFields:
+    @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+    def test_what_was_worked_out_is_not_pickled(self, protocol):
+        word = Word("a", shout=True)
+        fresh = pickle.dumps(word, protocol)
+        assert word.worked_out() == "A"
+        assert pickle.dumps(word, protocol) == fresh
+        again = pickle.loads(fresh)
+        assert again == word
+        assert vars(again) == {"text": "a", "shout": True}
+        assert again.worked_out() == "A"
+
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+    def test_what_was_worked_out_is_not_copied(self, copied):
+        word = Word("a")
+        assert word.worked_out() == "A"
+        assert vars(copied(word)) == {"text": "a", "shout": False}
+
+
+class TestAutomatonOf:
+    @pytest.mark.parametrize(
+        "rules", [CFG.from_string("S -> a"), PDA([("p", "a", None, "q")], start="p", accepting=["q"])]
+    )
+    def test_grammars_and_automata_are_themselves(self, rules):
+        assert automaton_of(rules) is rules
+        assert automaton_of(rules, {"limit": 14}) is rules
+
+    def test_a_behaviour_is_its_automaton(self):
+        behaviour = Behaviour.load("react")
+        assert automaton_of(behaviour) is behaviour.pda
+
+    def test_a_flowchart_is_filled_first(self):
+        pda = automaton_of(RETURNS, {"limit": 14})
+        assert pda == RETURNS.fill({"limit": 14}).pda()
+        assert {t.question for t in pda.transitions} == {"Within 14 days?", "Seal broken?", ""}
+
+    def test_what_a_flowchart_misses_is_told(self):
+        with pytest.raises(AutomatonError, match=r"no value for \{limit\}"):
+            automaton_of(RETURNS)
+
+    def test_what_was_filled_is_not_filled_again(self):
+        text = "flowchart TD\na[Write to {company}] --> b{Does {company} answer?}\nb -->|yes| c\nb -->|no| d"
+        filled = Flowchart.from_mermaid(text).fill({"company": "ACME {Holding} Ltd"})
+        assert (filled.placeholders, filled.fill({})) == ((), filled)
+        assert automaton_of(filled) == Lookahead(filled).pda
+        texts = {text for t in filled.pda().transitions for text in (t.text, t.question)}
+        assert {"Write to ACME {Holding} Ltd", "Does ACME {Holding} Ltd answer?"} <= texts
+        with pytest.raises(AutomatonError, match=r"no \{Holding\}; its names are: none"):
+            filled.fill({"Holding": "x"})

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from formal_llm import Behaviour, BehaviourState, Limits
 from formal_llm.automata.models.formula import Atom, next_, or_, until
-from formal_llm.automata.notation.imports import imported_files
 from formal_llm.errors import AutomatonError, GrammarWarning, NotationError
 from tests.automata.formulas import made, trees
 from tests.automata.messages import from_caret, quiet
@@ -243,61 +242,6 @@ class TestLimitsOnNamesWithBlanks:
         assert Behaviour.from_string(str(behaviour)) == behaviour
         assert behaviour.accepts(["Go, slowly", 'say "hi"', "Rest"])
         assert not behaviour.accepts(["Go, slowly", "Rest"])
-
-
-class TestImports:
-    LOOK = """(define look (:states (Act (:text "[Act]")) (Obs (:flags :env-input)) Unused)
-      (:limits "%limit 3 Act") (:behavior (next Act Obs)))"""
-    MAIN = '(define main (:import "tools/look.agent") (:states Ask Answer) (:behavior (next Ask (until look Answer))))'
-
-    @pytest.fixture
-    def main(self, tmp_path):
-        (tmp_path / "tools").mkdir()
-        (tmp_path / "tools" / "look.agent").write_text(self.LOOK)
-        (tmp_path / "main.agent").write_text(self.MAIN)
-        return tmp_path / "main.agent"
-
-    def test_states_formulas_and_limits_come_along(self, main):
-        found = Behaviour.from_file(main)
-        written = (
-            '(define main (:states Ask Answer (Act (:text "[Act]")) (Obs (:flags :env-input)))'
-            '(:limits "%limit 3 Act") (:behavior (next Ask (until (next Act Obs) Answer))))'
-        )
-        assert found == Behaviour.from_string(written)
-        assert str(found) == str(Behaviour.from_string(written))
-        assert not found.warnings
-
-    def test_imports_of_imports(self, main):
-        (main.parent / "top.agent").write_text(
-            '(define top (:import "main.agent") (:states Z) (:behavior (next main Z)))'
-        )
-        assert Behaviour.from_file(main.parent / "top.agent").accepts(("Ask", "Act", "Obs", "Answer", "Z"))
-        assert [one.name for one in imported_files(main.parent / "top.agent")] == ["main.agent", "look.agent"]
-
-    @pytest.mark.parametrize(
-        ("main_text", "look_text", "problem", "file", "line"),
-        [
-            (MAIN.replace("until look", "until lock"), LOOK, r"lock \(did you mean look", "main.agent", 1),
-            (MAIN, LOOK.replace("(next Act Obs)", "(next Act Obz)"), "unknown state: Obz", "look.agent", 2),
-            (MAIN.replace("Ask Answer", "Ask Answer Act"), LOOK, "state Act of look is another", "main.agent", 1),
-            (MAIN.replace("Ask Answer", "Ask Answer look"), LOOK, "look is a state, and a behaviour", "main.agent", 1),
-            (MAIN.replace("look.agent", "lock.agent"), LOOK, "cannot be imported: there is no", "main.agent", 1),
-            (MAIN.replace('"tools/look.agent"', "look"), LOOK, "an import is a text", "main.agent", 1),
-            (MAIN.replace('"tools/', '"/tools/'), LOOK, "an absolute path", "main.agent", 1),
-            (MAIN, LOOK.replace("(:states", '(:import "../main.agent") (:states'),
-             "a circle of imports: main.agent imports look.agent imports main.agent", "look.agent", 1),
-        ],
-    )  # fmt: skip
-    def test_what_is_wrong_is_told_where_it_stands(self, main, main_text, look_text, problem, file, line):
-        main.write_text(main_text)
-        (main.parent / "tools" / "look.agent").write_text(look_text)
-        with pytest.raises(NotationError, match=problem) as caught:
-            Behaviour.from_file(main)
-        assert (caught.value.file.split("/")[-1], caught.value.line) == (file, line)
-
-    def test_a_text_from_nowhere_imports_nothing(self):
-        with pytest.raises(NotationError, match="comes from no file"):
-            Behaviour.from_string(self.MAIN)
 
 
 def test_what_the_world_decides_is_asked_of_nobody():

@@ -1,11 +1,22 @@
-"""Grammars as text: there and back, and what is said of every slip."""
+"""Grammars as text: syntax, bodies, meaning, letters and typed tools."""
+
+from __future__ import annotations
+
+import warnings
 
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits, Production, SumLimit, Symbol
-from formal_llm.errors import GrammarError
+from formal_llm import CFG, PDA, Limits, Lookahead, Production, SumLimit, Symbol, Toolkit, tool
+from formal_llm.automata.languages import cfg_warnings, differences
+from formal_llm.automata.notation import cfg_syntax
+from formal_llm.automata.notation.cfg_syntax import parse_grammar
+from formal_llm.automata.notation.source import SourceText
+from formal_llm.errors import GrammarError, GrammarWarning, NotationError
+from formal_llm.packs.openagi.experts.settings import read_settings
+from formal_llm.tools import Tool
+from formal_llm.tools.kinds import kind_named
 from tests.automata.grammar_errors import check, refuse
 from tests.automata.messages import from_caret, quiet
 from tests.oracles import Reference
@@ -289,7 +300,7 @@ def test_they_are_written_in_one_way() -> None:
 
 
 def test_the_worlds_moves_are_read_and_written() -> None:
-    text = "%start S\n%order forward\n# nobody chooses\n%world W V  # two of them\n\nS -> a W V\nW -> b | c\nV -> d\n"
+    text = "%start S\n%order forward\n%world W V\n\nS -> a W V\nW -> b | c\nV -> d\n"
     cfg = CFG.from_string(text)
     assert cfg.world == {"W", "V"}
     assert CFG.from_string(str(cfg)) == cfg
@@ -297,3 +308,318 @@ def test_the_worlds_moves_are_read_and_written() -> None:
     assert cfg != CFG.from_string(text.replace("%world W V", "%world W"))
     assert cfg.with_start("W").world == cfg.with_limits(Limits({"a": 1})).world == cfg.world
     assert PDA.from_cfg(cfg).with_limits(Limits({"a": 1})).has_world_moves
+
+
+def kinds(text):
+    return [str(statement.data) for statement in parse_grammar(SourceText(text, None)).children]
+
+
+class TestTree:
+    @pytest.mark.parametrize(
+        ("line", "kind"),
+        [
+            ("%start S", "start_symbol"), ("%limit 1 a b", "limit"), ("%limit *", "limit"), ("%require 1 a", "require"),
+            ("%limit cost <= 5", "sum_limit"), ("%limit cost >= 5", "sum_limit"), ("S -> a b", "rule"),
+            ('S "label" "more" ::= ε', "rule"), ('a "label"', "terminal"), ('a "label" "more" x=1', "terminal"),
+            ("a x=1 y=2", "numbers"),
+        ],
+    )  # fmt: skip
+    def test_statements(self, line, kind):
+        for text in (line, f"\n\n{line}   # a comment\n", f"S -> a\n | b\n{line}"):
+            assert kinds(text)[-1] == kind
+
+    def test_a_line_that_begins_with_a_bar_goes_on_with_the_one_before(self):
+        assert kinds("S -> a\n\n # more\n  | b\n|c\nT -> d") == ["rule", "rule"]
+
+    def test_tokens_know_their_places(self):
+        source = SourceText('S -> a B\n  | some(c, d) "t"  # x\nB -> ε', None)
+        tokens = [*parse_grammar(source).scan_values(lambda token: token.type != "ARROW")]
+        assert list(map(str, tokens)) == ["S", "a", "B", "c", "d", '"t"', "B", "ε"]
+        rows = source.text.split("\n")
+        for token in tokens:
+            assert rows[token.line - 1][token.column - 1 :].startswith(str(token))
+
+    @pytest.mark.parametrize("name", ["some", "something", "somebody(", "ε", "εa"])
+    def test_words_of_the_notation_inside_other_words(self, name):
+        if name.endswith("("):
+            refuse(f"S -> {name}a)")
+        else:
+            (token,) = [t for t in parse_grammar(SourceText(f"S -> {name}", None)).scan_values(bool) if t.column == 6]
+            assert token.type == ("EMPTY" if name == "ε" else "SYMBOL")
+
+
+#: text, line, column, what the caret points to, a part of the problem, a part of the suggestion.
+SYNTAX_ERRORS = [
+    ("S a S | b", 1, 3, "a S | b", "arrow is missing", None),
+    ("S -> a\nT = b", 2, 3, "= b", "arrow is missing", "write '->' instead of '='"),
+    ("S => a", 1, 3, "=> a", "arrow is missing", "write '->' instead of '=>'"),
+    ("S -> a\nB", 2, 2, "", "arrow is missing", None),
+    ("S : a", 1, 3, ": a", "arrow is missing", "write '->' instead of ':'"),
+    ("S -> a\n%strat S", 2, 1, "%strat S", "unknown directive %strat", "did you mean %start?"),
+    ("S -> a\n%frobnicate S", 2, 1, "%frobnicate S", "unknown directive %frobnicate", "directives are"),
+    ("%limit\nS -> a", 1, 7, "", "ends too early", None),
+    ('S -> a "never closed\n | b', 1, 8, '"never closed', 'closing " is missing', None),
+    ('S -> a\n\ta "x" = y', 2, 8, "= y", "unexpected '='", "write '->' instead of '='"),
+    ("S -> a |\nT -> b", 1, 9, "", "ends too early", None),
+    ("S ->   # nothing\nT -> b", 1, 5, "   # nothing", "ends too early", None),
+    ("S -> a | | b", 1, 10, "| b", "unexpected '|'", None),
+    ("S -> some(a", 1, 12, "", "ends too early", None),
+    ("S -> some()", 1, 11, ")", "unexpected ')'", None),
+    ("S -> some(a, )", 1, 14, ")", "unexpected ')'", None),
+    ("| a\nS -> b", 1, 1, "| a", "unexpected", None),
+    ("S -> a\x00b", 1, 7, "\x00b", "unexpected character", None),
+    ("S -> a\u00a0b", 1, 7, "\u00a0b", "unexpected character", None),
+    ("-> a", 1, 1, "-> a", "unexpected '->'", None),
+]
+
+
+class TestSyntaxErrors:
+    @pytest.mark.parametrize(("text", "line", "column", "pointed", "problem", "suggestion"), SYNTAX_ERRORS)
+    def test_place_problem_and_way_out(self, text, line, column, pointed, problem, suggestion):
+        check(refuse(text), text, line, column, pointed, problem, suggestion)
+
+    @pytest.mark.parametrize("text", ["", "   \n\t\n", "# only a comment", "\ufeff", "\n# c\n\n#", "\r\n"])
+    def test_nothing_at_all(self, text):
+        error = refuse(text)
+        assert (error.problem, error.line, error.column) == ("the grammar is empty", None, None)
+        assert "S -> a S | b" in error.suggestion
+        assert str(error) == f"<string>: the grammar is empty\n  {error.suggestion}"
+
+    def test_expected_names_what_could_stand_there(self):
+        error = refuse("S -> a\nT |")
+        assert "'->' after the symbol" in error.expected
+        assert "expected: '->' after the symbol" in str(error)
+        assert "')'" in refuse("S -> some(a b)").expected
+        assert "'<=' or '>='" in refuse("%limit 1 <= cost = 5\nS -> a").expected
+
+    def test_a_number_sign_in_a_text_does_not_move_the_caret(self):
+        error = refuse('S "a#b" -> \nB -> c')
+        assert (error.line, error.column) == (1, 11)
+
+
+# -- plain rules are read without the parser: what comes of a text is the same as with it -----------------------------
+
+PIECES = [
+    "S", "T", "a", "b", "a-b", "a:", "-", "->", "->", "→", "::=", "|", "ε", "%empty", "%limit 1", "%start", "%",
+    "some(a, b)", '"text"', "# more", "=", "<", "<=", "x=1", "(", ",", "\u00a0", "\t", "'", "*",
+]  # fmt: skip
+lines = st.lists(st.sampled_from(PIECES), max_size=7).map(" ".join) | st.sampled_from(
+    [
+        "S -> a S | b",
+        "T -> a",
+        "S -> T",
+        "  | c d",
+        "| T",
+        "",
+        "# a comment",
+        'a "label"',
+        "S->a|b",
+        "%limit 2 a",
+        "S -> a|",
+    ]
+)
+
+
+def parse(text):
+    """What comes of a text: the grammar and the warnings, or the error; with every word."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            cfg = CFG.from_string(text)
+        except NotationError as error:
+            return str(error), error.line, error.column
+        return cfg, str(cfg), [str(one.message) for one in warned]
+
+
+@given(st.lists(lines, max_size=6), st.sampled_from(["\n", "\n\n", " \n ", "\r\n"]))
+@examples(400)
+def test_a_text_is_read_alike_with_and_without_plain_rules(written, end):
+    text = end.join(written)
+    quick = parse(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cfg_syntax, "_plain_rules", lambda _: [])
+        assert quick == parse(text)
+
+
+def test_a_plain_rule_needs_no_parser(monkeypatch):
+    monkeypatch.setattr(cfg_syntax, "_get_parser", lambda: pytest.fail("it was asked for"))
+    assert CFG.from_string("S -> a S | b\n\n# more\nT::=a\tS  |c\n  S → T").start == "S"
+
+
+def test_signs_that_stand_alone_are_names() -> None:
+    assert list(CFG.from_string("%order forward\nE -> E + T | x ? *\nT -> t").terminals) == ["+", "x", "?", "*", "t"]
+
+
+def test_what_stands_in_groups_is_counted_and_limited() -> None:
+    cfg = CFG.from_string("%limit 2 b\n%order forward\nS -> (a some(b, c))+")
+    assert cfg.limits == Limits({"b": 2})
+    assert list(cfg.terminals) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "problem"),
+    [
+        ("S -> x\n  | a{3,1}", 2, 5, "never"),
+        ("S -> x (a b{0})", 1, 11, "never"),
+        ("S -> A+\nA -> B*\nB -> b", 1, 6, "A may be empty"),
+        ("S -> (a | b?)*", 1, 7, "may be empty"),
+        ("S -> some(a, b)?", 1, 15, "a selection cannot be repeated"),
+        ('S -> (a "text")', 1, 9, "a text stands at the end of a production"),
+        ("S -> " + "(" * 21 + "a" + ")" * 21, 1, 27, "more than 20 deep"),
+        ("S -> " + "(" * 5000 + "a" + ")" * 5000, 1, 5006, "more than 20 deep"),
+        ("a? -> b", 1, 1, "reads as a repetition"),
+        ('S -> a?\na? "x"', 2, 1, "reads as a repetition of a"),
+        ("%limit 2 a?\nS -> a?", 1, 10, "reads as a repetition of a"),
+    ],
+)
+def test_what_is_refused_and_where(text, line, column, problem) -> None:
+    with pytest.raises(GrammarError, match=problem) as caught:
+        CFG.from_string(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+class TestLetters:
+    @pytest.mark.parametrize(
+        ("text", "rules"),
+        [
+            ("T → BI|DT", [("T", "B I"), ("T", "D T")]),
+            ("S->aSb|ε", [("S", "a S b"), ("S", "")]),
+            ("S ::= A₁A₂; A₁ -> a; A₂ -> b'", [("S", "A1 A2"), ("A1", "a"), ("A2", "b'")]),
+            ("S -> A1 A12\nA1 -> a\n\n  A12 -> b″ | c′", [("S", "A1 A12"), ("A1", "a"), ("A12", "b''"), ("A12", "c'")]),
+            ("S → éλ", [("S", "é λ")]),
+            ("S -> a ε b", [("S", "a b")]),
+        ],
+    )
+    def test_letters_with_digits_and_primes(self, text, rules):
+        cfg = CFG.from_letters(text)
+        assert [(p.head, " ".join(p.body)) for p in cfg.productions] == rules
+        assert cfg.start == rules[0][0]
+
+    def test_start(self):
+        assert CFG.from_letters("A -> aB; B -> bA | b", start="B").start == "B"
+        with pytest.raises(GrammarError, match="unknown start symbol: C"):
+            CFG.from_letters("A -> a", start="C")
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            ("", "empty"),
+            (" ; \n ", "empty"),
+            ("S aB", "arrow is missing"),
+            ("S -> a -> b", "second arrow"),
+            ("SA -> a", "one symbol"),
+            ("ε -> a", "one symbol"),
+            ("S -> a | ", "empty side"),
+            (" -> a", "empty side"),
+            ("S -> a+b+c", "is no symbol"),
+            ("S -> a_b", "is no symbol"),
+            ("S -> 1a", "is no symbol"),
+            ("S -> aS", "the language is empty"),
+        ],
+    )
+    def test_errors(self, text, problem):
+        with pytest.raises(GrammarError, match=problem):
+            CFG.from_letters(text)
+
+    @pytest.mark.parametrize(
+        ("text", "line", "pointed"),
+        [("S -> aB\nB -> a!\n", 2, "!"), ("S -> aB; B -> a! c", 1, "!"), ("S -> a(b", 1, "(b")],
+    )
+    def test_error_shows_the_place(self, text, line, pointed):
+        with pytest.raises(GrammarError) as caught:
+            CFG.from_letters(text)
+        assert caught.value.line == line
+        assert from_caret(caught.value).startswith(pointed)
+
+    @given(st.text(st.sampled_from("SABab1'|;->→ε \n+_=!₂"), max_size=20))
+    @examples(150)
+    def test_any_text_is_read_or_refused(self, text):
+        with quiet():
+            try:
+                cfg = CFG.from_letters(text)
+            except GrammarError as error:
+                assert error.column is None or from_caret(error) == error.source_line[error.column - 1 :]
+            else:
+                assert CFG.from_string(str(cfg)) == cfg
+
+
+def make(name: str, *inputs: str, output: str = "text") -> Tool:
+    return Tool(name, tuple(map(kind_named, inputs)), kind_named(output), lambda *_: "")
+
+
+def openagi_tools() -> Toolkit:
+    """The fifteen tools with the signatures of the experts, none of which is loaded."""
+    settings = read_settings()
+    loaders = {name: settings.get_loader(name) for name in settings.tools}
+    return Toolkit([make(name, *one.inputs, output=one.output) for name, one in loaders.items()])
+
+
+def bodies(cfg: CFG, names: dict[str, str]) -> set[tuple[str, ...]]:
+    """The rules with each class written out, nonterminals under other names."""
+    found = set()
+    for production in cfg.productions:
+        if production.head in cfg.classes and production.head not in names:
+            continue
+        first, *rest = production.body
+        for name in [p.body[0] for p in cfg.by_head[first]] if first in cfg.classes and first not in names else [first]:
+            found.add((production.head, name, *rest))
+    return {tuple(names.get(name, name) for name in row) for row in found}
+
+
+def test_the_shipped_grammar_of_openagi_is_what_its_signatures_say() -> None:
+    shipped = CFG.from_file("grammars/openagi.cfg")
+    made = CFG.from_tools(openagi_tools())
+    assert bodies(made, {}) == bodies(shipped, {"T": "text", "I": "image"})
+    assert (made.limits.default, set(made.limits.at_most)) == (1, {"input_image", "input_text"})
+    found = differences(made, shipped, 4)
+    assert found.equal
+    assert found.counts[-1] == (4, 420, 420)
+    assert made.order == "backward"
+    assert not cfg_warnings(made)
+    assert CFG.from_string(str(made)) == made
+    # The toolkit agrees with the grammar that was made of it.
+    openagi_tools().check(made)
+
+
+def test_python_functions_with_hints() -> None:
+    @tool
+    def shout(text: str) -> str:
+        """Puts a text in capitals."""
+        return text.upper()
+
+    @tool
+    def join(one: str, other: str) -> str:
+        return one + other
+
+    made = CFG.from_tools(Toolkit([shout, join]))
+    assert made.symbols["shout"].description == "Puts a text in capitals."
+    assert made.accepts(["join", "shout", "input_text", "input_text"])
+    assert not made.accepts(["input_text"])
+    assert not made.accepts(["join", "input_text"])
+    assert Lookahead(made).count() == 5  # either alone, shout on either side of join or around it
+
+
+def test_inputs_and_names() -> None:
+    tools = [make("caption", "image"), make("text", "text"), make("clock"), make("speak", "text", output="image")]
+    made = CFG.from_tools(tools, {"photo": "image"}, uses=None)
+    assert {"photo", "caption", "text", "clock", "speak"} == set(made.terminals)
+    assert made.accepts(["text", "text", "caption", "speak", "clock"])
+    assert not made.limits
+    with pytest.warns(GrammarWarning, match="no plan can use caption: nothing gives it a value of kind image"):
+        few = CFG.from_tools([make("caption", "image"), make("clock")], {})
+    assert set(few.terminals) == {"clock"}
+
+
+@pytest.mark.parametrize(
+    ("tools", "inputs", "said"),
+    [
+        ([], None, "there is no tool"),
+        ([make("a"), make("a")], None, "two tools are called a"),
+        ([make("a", "text")], {"a": "text"}, "a tool and an input"),
+    ],
+)
+def test_what_is_no_toolkit(tools: list[Tool], inputs: dict[str, str] | None, said: str) -> None:
+    with pytest.raises(GrammarError, match=said):
+        CFG.from_tools(tools, inputs)
+    with pytest.warns(GrammarWarning), pytest.raises(GrammarError, match="no tool can be applied"):
+        CFG.from_tools([make("a", "text")], {})

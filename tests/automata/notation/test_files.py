@@ -1,10 +1,25 @@
-"""Rules from files, whatever they are written in."""
+"""Rules from files: endings, places in texts, messages."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Behaviour, Flowchart, authored
+from formal_llm import CFG, PDA, Behaviour, Flowchart, authored, constraint
+from formal_llm.automata.models.limits import SumLimit
 from formal_llm.automata.notation.files import ENDINGS, read_rules, read_rules_text
-from formal_llm.errors import GrammarError, InputError, NotationError, ResourceNotFound
+from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.errors import GrammarError, GrammarWarning, NotationError
+from formal_llm.planning.packs import apply_limits
+from tests.automata.messages import from_caret
 
 TEXTS = {
     ".cfg": (CFG, "S -> a"),
@@ -12,17 +27,7 @@ TEXTS = {
     ".mmd": (Flowchart, "flowchart TD\nA --> B"),
     ".mermaid": (Flowchart, "flowchart TD\nA --> B"),
     ".agent": (Behaviour, "(define b (:states a) (:behavior a))"),
-    ".bpmn": (Flowchart, '<process id="p"><task id="a"/></process>'),
-    ".scxml": (PDA, '<scxml><state id="a"><transition event="e" target="f"/></state><final id="f"/></scxml>'),
-    ".xstate": (PDA, '{"states": {"a": {"on": {"e": "f"}}, "f": {"type": "final"}}}'),
-    ".json": (PDA, '{"states": {"a": {"on": {"e": "f"}}, "f": {"type": "final"}}}'),
-    ".xml": (Flowchart, '<process id="p"><task id="a"/></process>'),
 }
-READ = {
-    ".bpmn": Flowchart.from_bpmn, ".scxml": PDA.from_scxml, ".xstate": PDA.from_xstate, ".json": PDA.from_xstate,
-    ".xml": Flowchart.from_bpmn,
-}  # fmt: skip
-DIAGRAM = "stateDiagram-v2\n[*] --> A\nA --> B : go\nB --> [*]"
 
 
 class TestReadRules:
@@ -32,7 +37,7 @@ class TestReadRules:
         path = tmp_path / f"some rules{ending}"
         path.write_text(text, encoding="utf-8")
         assert type(read_rules(path)) is kind
-        assert read_rules(str(path)) == read_rules(path) == READ.get(ending, kind.from_string)(text)
+        assert read_rules(str(path)) == read_rules(path) == kind.from_string(text)
 
     @pytest.mark.parametrize("ending", ENDINGS)
     def test_a_text_that_is_not_saved_is_read_as_its_file_would_be(self, tmp_path, ending):
@@ -72,55 +77,126 @@ class TestReadRules:
             assert type(rules).from_string(str(rules)) == rules
 
 
-class TestWhatIsInAFile:
-    @pytest.mark.parametrize("ending", [".mmd", ".mermaid"])
-    def test_a_state_diagram(self, tmp_path, ending):
-        path = tmp_path / f"diagram{ending}"
-        path.write_text(DIAGRAM, encoding="utf-8")
-        assert read_rules(path) == read_rules_text(DIAGRAM, path) == PDA.from_file(path) == PDA.from_mermaid(DIAGRAM)
-
-    def test_xml_is_known_by_its_first_element(self, tmp_path):
-        path = tmp_path / "rules.xml"
-        path.write_text(f"<?xml version='1.0'?>\n<!-- <process> -->\n{TEXTS['.scxml'][1]}", encoding="utf-8")
-        assert read_rules(path) == PDA.from_file(path) == PDA.from_scxml(TEXTS[".scxml"][1])
-        path.write_text('<b:definitions xmlns:b="u"><b:process id="p"><b:task id="a"/></b:process></b:definitions>')
-        assert type(read_rules(path)) is Flowchart
-        path.write_text("<html/>")
-        with pytest.raises(NotationError, match="this XML is no rules: it begins with <html>"):
-            read_rules(path)
-        path.write_text("S -> a")
-        with pytest.raises(NotationError, match="this is no XML"):
-            read_rules(path)
-
-    def test_json_that_is_no_machine(self, tmp_path):
-        path = tmp_path / "rules.json"
-        path.write_text('{"rules": ["S -> a"]}')
-        with pytest.raises(NotationError, match="this JSON is no machine of XState: its keys are rules"):
-            read_rules(path)
+lines = st.lists(st.text("ab é\t漢", max_size=4), min_size=1, max_size=5)
 
 
-class TestOptions:
-    @pytest.mark.parametrize("ending", [".scxml", ".xstate", ".json", ".mmd"])
-    def test_the_states_in_which_plans_end(self, tmp_path, ending):
-        path = tmp_path / f"machine{ending}"
-        path.write_text(DIAGRAM if ending == ".mmd" else TEXTS[ending][1], encoding="utf-8")
-        first = "A" if ending == ".mmd" else "a"
-        pda = read_rules(path, final=[first])
-        assert pda.accepts([])
-        assert pda == PDA.from_file(path, final=[first]) == read_rules_text(path.read_text(), path, final=[first])
-        with pytest.raises(ResourceNotFound, match="no state 'nowhere'"):
-            read_rules(path, final=["nowhere"])
+class TestOf:
+    @given(lines, st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())
+    def test_marks_and_line_ends_of_every_kind_are_one(self, rows, end, marked):
+        written = ("\ufeff" if marked else "") + end.join(rows)
+        assert SourceText.from_text(written, None).text == "\n".join(rows)
 
-    @pytest.mark.parametrize("name", ["rules.cfg", "rules.bpmn", "rules.pda", "rules"])
-    def test_final_states_of_something_else(self, tmp_path, name):
-        path = tmp_path / name
-        path.write_text(TEXTS.get(path.suffix, TEXTS[".cfg"])[1], encoding="utf-8")
-        with pytest.raises(InputError, match=r"final \(a\) is for a state machine .*, which .* is not"):
-            read_rules(path, final=["a"])
+    def test_a_zero_byte_shows_that_it_is_no_text(self):
+        with pytest.raises(NotationError, match=r"this is not a text \(zero byte at 2\)") as caught:
+            SourceText.from_text("ab\0", "some file", NotationError)
+        assert (caught.value.file, caught.value.line) == ("some file", None)
+        assert type(caught.value) is NotationError
 
-    @pytest.mark.parametrize("name", ["rules.cfg", "rules.scxml", "rules.mmd"])
-    def test_a_process_of_something_else(self, tmp_path, name):
-        path = tmp_path / name
-        path.write_text(TEXTS[path.suffix][1], encoding="utf-8")
-        with pytest.raises(InputError, match=r"process \(p\) is for a process in BPMN, which .* is not"):
-            read_rules(path, process="p")
+
+class TestPlaces:
+    @given(lines, st.data())
+    def test_every_character_is_found_at_its_place(self, rows, data):
+        source = SourceText("\n".join(rows), None)
+        offset = data.draw(st.integers(0, len(source.text)))
+        place = source.place_of(offset)
+        # Walked through one by one.
+        line, column = 1, 1
+        for sign in source.text[:offset]:
+            line, column = (line + 1, 1) if sign == "\n" else (line, column + 1)
+        assert place == Place(line, column)
+
+
+class TestFail:
+    @given(lines, st.data())
+    def test_the_caret_stands_under_the_place(self, rows, data):
+        source = SourceText("\n".join(rows), "some file")
+        offset = data.draw(st.integers(0, len(source.text)))
+        place = source.place_of(offset)
+        with pytest.raises(GrammarError) as caught:
+            source.fail_at("this is wrong", place)
+        error = caught.value
+        assert (error.file, error.line, error.column, error.source_line) == ("some file", *place, rows[place.line - 1])
+        assert from_caret(error) == rows[place.line - 1][place.column - 1 :].replace("\t", " ")
+
+    def test_what_was_expected_and_the_way_out(self):
+        with pytest.raises(NotationError) as caught:
+            SourceText("a b", None, error=NotationError).fail_at(
+                "this is wrong", Place(1, 3), expected=["c", "d"], suggestion="write c"
+            )
+        assert str(caught.value) == ("<string>:1:3: this is wrong\n  1 | a b\n    |   ^\n  expected: c, d\n  write c")
+
+    def test_without_a_place_nothing_is_shown(self):
+        with pytest.raises(GrammarError) as caught:
+            SourceText("a b", "some file").fail_at("it is all wrong", None)
+        assert str(caught.value) == "some file: it is all wrong"
+
+
+TABLE = Path(__file__).with_name("broken.txt")
+RULES = CFG.from_string("%order forward\nS -> shop S | lunch\nshop time=45min cost=€5\nlunch time=1h")
+
+
+def _limits_of_a_pack(text: str) -> object:
+    return apply_limits(RULES, tomllib.loads(text))
+
+
+def _code(text: str) -> object:
+    return eval(text, {"SumLimit": SumLimit, "CFG": CFG})
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "cfg": CFG.from_string,
+    "pda": PDA.from_string,
+    "mmd": Flowchart.from_string,
+    "agent": Behaviour.from_string,
+    "formula": lambda text: constraint(text, ["a", "b"]),
+    "letters": CFG.from_letters,
+    "limits of a pack": _limits_of_a_pack,
+    "code": _code,
+}
+
+
+class Broken(NamedTuple):
+    """An input, and what is said of it."""
+
+    notation: str
+    text: str
+    said: str
+
+
+def table() -> list[Broken]:
+    """The rows of the table."""
+    blocks = re.split(r"^=== (.*)\n", TABLE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    rows = []
+    for notation, block in zip(blocks[::2], blocks[1::2], strict=True):
+        text, _, said = block.partition("---\n")
+        rows.append(Broken(notation, text.rstrip("\n"), said.rstrip("\n")))
+    return rows
+
+
+def said_of(notation: str, text: str) -> str:
+    """The error, or the warnings, that an input gets."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", GrammarWarning)
+        try:
+            READERS[notation](text)
+        except (ValueError, TypeError) as error:
+            return str(error)
+    return "\n".join(f"warning: {one.message}" for one in caught)
+
+
+@pytest.mark.parametrize("row", table(), ids=lambda row: f"{row.notation}: {row.text!r}"[:60])
+def test_the_message_is_this(row: Broken) -> None:
+    assert said_of(row.notation, row.text) == row.said
+
+
+def test_the_table_is_long_and_covers_every_notation() -> None:
+    rows = table()
+    assert len({(row.notation, row.text) for row in rows}) == len(rows) >= 60
+    assert {row.notation for row in rows} == set(READERS)
+    assert all(row.said for row in rows)
+
+
+if __name__ == "__main__":
+    head = TABLE.read_text(encoding="utf-8").split("\n===")[0].rstrip("\n") + "\n"
+    shown = (f"=== {row.notation}\n{row.text}\n---\n{said_of(row.notation, row.text)}\n" for row in table())
+    TABLE.write_text("\n".join([head, *shown]), encoding="utf-8")

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.errors import NotationError
-from formal_llm.guard import GuardRules
 from formal_llm.guard.rules import reading
 from formal_llm.guard.rules.reading import load_parser, read_rules
 
@@ -51,11 +50,9 @@ def test_what_is_printed_is_read_back() -> None:
     assert rules.unsure == "ask"
 
 
-def test_of_several_files_the_strictest_line_counts(tmp_path: Path) -> None:
-    (tmp_path / "other.guard").write_text("%unsure block\nsend: send\nrule s: never send\n")
-    path = tmp_path / "own.guard"
-    path.write_text('%import "other.guard"\n%unsure ask  # a person\ntools pay\nrule p: never pay\n')
-    assert read_rules(path.read_text(), str(path)).unsure == "block"
+def test_of_several_lines_the_strictest_counts() -> None:
+    two = "%unsure block\n%unsure ask  # a person\ntools pay\nrule p: never pay\n"
+    assert read_rules(two).unsure == "block"
     assert read_rules("tools pay\nrule p: never pay\n").unsure is None
 
 
@@ -112,35 +109,6 @@ def test_nothing_but_its_own_error(text: str) -> None:
     except NotationError:
         return
     assert read_rules(str(rules)) == rules
-
-
-class TestImports:
-    def test_letters_and_rules_of_other_files(self, tmp_path):
-        (tmp_path / "more").mkdir()
-        (tmp_path / "more" / "mail.guard").write_text(
-            'mail: send_mail\nrule few: at most 3 mail\nrule tea: file "tea.cfg"\n'
-        )
-        (tmp_path / "more" / "tea.cfg").write_text("S -> mail S | mail")
-        (tmp_path / "shop.guard").write_text('%import "more/mail.guard"\npay: pay_it\nrule first: mail before pay\n')
-        rules = GuardRules.from_file(tmp_path / "shop.guard")
-        assert rules.names == ("first", "few", "tea")
-        assert rules.rule_set.rules[2].body.text == str(Path("more") / "tea.cfg")
-        alone = "pay: pay_it\nmail: send_mail\nrule first: mail before pay\nrule few: at most 3 mail\n"
-        assert str(rules.rule_set).startswith(str(read_rules(alone)))
-
-    def test_errors_name_the_file_they_are_in(self, tmp_path):
-        (tmp_path / "mail.guard").write_text("mail: send_mail\nrule few: at most 3 male\n")
-        (tmp_path / "shop.guard").write_text('%import "mail.guard"\npay: pay_it\n')
-        with pytest.raises(NotationError, match="unknown letter: male") as caught:
-            GuardRules.from_file(tmp_path / "shop.guard")
-        assert (caught.value.file, caught.value.line, caught.value.column) == (str(tmp_path / "mail.guard"), 2, 21)
-        (tmp_path / "mail.guard").write_text('%import "shop.guard"\n')
-        with pytest.raises(NotationError, match="a circle of imports"):
-            GuardRules.from_file(tmp_path / "shop.guard")
-
-    def test_what_stands_in_a_long_text_is_no_import(self):
-        text = 'tools a\nrule r: grammar """\n%import "x.cfg"\nS -> a"""\n'
-        assert "%import" in read_rules(text).rules[0].body.text
 
 
 def test_conditions() -> None:
