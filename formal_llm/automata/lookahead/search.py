@@ -25,7 +25,7 @@ from itertools import chain
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
 from formal_llm.automata.lookahead.program import FlowProgram, FlowRows, is_solver_installed
-from formal_llm.automata.lookahead.resources import PackedWay
+from formal_llm.automata.lookahead.resources import PackedWay, find_most_paid
 from formal_llm.automata.lookahead.stacks import NOTHING, PendingSymbols, SearchState, StackDemand, Unresolved
 from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, SEARCH, TIME, WorkBudget
 from formal_llm.automata.models.automaton import Stack, State
@@ -52,6 +52,7 @@ class SuccessorStates:
         self.multisets = demands.multisets
         self.work = work
         self._compiled: dict[int, tuple[_Compiled, ...]] = {}
+        self._most_paid: dict[int, dict[int, int]] | None = None
         #: What looking at a way costs: the longer the numbers, the more.
         self._effort = 0.01 + demands.resources.guard.bit_length() / 800_000
         #: What comparing open lower bounds costs.
@@ -82,7 +83,7 @@ class SuccessorStates:
                 useful = useful or symbol.due
                 least += self.demands.resources.least[symbol.index] * count
                 total += self.demands.resources.least_total[symbol.index] * count
-        if needed and not useful and unresolved is None:
+        if needed and unresolved is None and not (useful and self._can_pay(pending, needed)):
             return None
         if total and not self.demands.resources.covers_least(left, least, total):
             return None
@@ -90,6 +91,18 @@ class SuccessorStates:
             return None
         state = SearchState(pending, unresolved, left, needed, moves - cost)
         return None if moves < INFINITE and self._least_moves(state) > state.moves else (cost, state)
+
+    def _can_pay(self, pending: int, needed: int) -> bool:
+        """Whether what is pending can pay what lower bounds need, upper bounds aside."""
+        if self._most_paid is None:
+            self._most_paid = find_most_paid(self.demands.resources.ways, self.counters)
+        items = [
+            (self._most_paid.get(symbol.index, {}), count) for symbol, count, _ in self.multisets.list_items(pending)
+        ]
+        return all(
+            sum([paid.get(shift, 0) * count for paid, count in items]) >= amount
+            for _, shift, amount in self.counters.open_bounds(needed)
+        )
 
     def _least_moves(self, state: SearchState) -> float:
         """A lower bound of the moves that complete a state."""
@@ -305,9 +318,11 @@ class CompletionSearch:
             return None
         return demand.pending, demand.unresolved, self.demands.resources.resources_left(remaining), needed, most_moves
 
-    def finish_moves(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> float:
+    def finish_moves(
+        self, pending: int, unresolved: Unresolved, left: int, needed: int, most_moves: float = INFINITE
+    ) -> float:
         """Moves that complete what is pending with the resources ``left``; otherwise as :meth:`completion_moves`."""
-        return self.decide_rest(pending, unresolved, left, needed)[0]
+        return self.decide_rest(pending, unresolved, left, needed, most_moves)[0]
 
     def decide_rest(
         self, pending: int, unresolved: Unresolved, left: int, needed: int, most_moves: float = INFINITE
