@@ -257,7 +257,7 @@ def test_a_snapshot_is_good_whatever_has_been_decided_since(then: float | None, 
     snapshot = json.loads(json.dumps(walk.snapshot()))
     copy = Walk.restore(snapshot, ChoiceTable.of(cfg, search_time=now, solver=False))
     assert copy.usage.questions == walk.usage.questions
-    # What is known by now to lead nowhere is left, and what is known to be the only way on is taken; all else is as it was.
+    # What is known by now to lead nowhere is left, and the only way on is taken; all else is as it was.
     shared = min(len(copy.word), len(walk.word))
     assert copy.word[:shared] == walk.word[:shared]
     if shared < len(walk.word):
