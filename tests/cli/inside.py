@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
@@ -25,13 +26,13 @@ class Ended(NamedTuple):
     stderr: str
 
 
-def invoke(*arguments: str, typed: str = "") -> Ended:
-    """Run a command line, with what a person types."""
+def invoke(*arguments: str, typed: str | None = "") -> Ended:
+    """Run a command line, with what a person types; None for the standard input that there is."""
     printed, said = io.StringIO(), io.StringIO()
     with (
         redirect_stdout(printed),
         redirect_stderr(said),
-        patch("sys.stdin", io.StringIO(typed)),
+        patch("sys.stdin", sys.stdin if typed is None else io.StringIO(typed)),
         pytest.raises(SystemExit) as end,
     ):
         COMMAND(arguments, "formal-llm")
@@ -40,4 +41,4 @@ def invoke(*arguments: str, typed: str = "") -> Ended:
 
 def runner(command: str) -> Callable[..., Ended]:
     """A function that runs a command with its arguments."""
-    return lambda *arguments: invoke(command, *arguments)
+    return lambda *arguments: invoke(command, *arguments, typed=None)
