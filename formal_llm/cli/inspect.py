@@ -242,9 +242,7 @@ def _list_llms() -> Iterator[dict[str, Any]]:
 
 def _list_plugins(load: bool) -> Iterator[dict[str, Any]]:
     """List what installed packages add, each with the reason why it cannot be used, if there is one."""
-    from formal_llm.rltf.advantages import PLUGINS as ESTIMATORS  # for this list alone
-
-    kinds: tuple[Plugins[object], ...] = (PROVIDERS, PACKS, TOOLKITS, NOTATIONS, ESTIMATORS)
+    kinds: tuple[Plugins[object], ...] = (PROVIDERS, PACKS, TOOLKITS, NOTATIONS)
     for kind in kinds:
         for one in kind.installed():
             problem = ""

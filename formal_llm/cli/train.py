@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 HELP = """Train a model that runs here on the rewards of its plans (RLTF), through LoRA adapters.
 
 The settings stand in a recipe: a TOML file, or the name of one that comes with formal_llm (minilm-demo,
-minilm-rewordings, openagi, smollm2-cpu, tiny; single-gpu and eight-gpus for large models). Each of them is an
+minilm-rewordings, openagi, smollm2-cpu, tiny; single-gpu for large models). Each of them is an
 option, too, and then counts instead of the recipe's; the defaults shown are for what neither says.
 
 The folder of --out gets the log, checkpoints, the adapters (final, best) in the format of peft, and report.md. Ctrl-C
@@ -121,10 +121,10 @@ def _run_training(settings: Settings, folder: Path, resume: bool) -> Trained:
             for note in (*parts.notes, *_warn_of_idle(settings, processes.size)):
                 err().print(f"note: {note}", style="yellow")
         views = [RunView(parts.updates, console=err())] if processes.first else []
-        with trainer_of(settings, folder, world=processes, views=views, ingredients=parts) as trainer:
-            if processes.first and (slow := slow_threads(trainer.setup)):
-                err().print(f"note: {slow}", style="yellow")
-            return trainer.run(resume=resume)
+        trainer = trainer_of(settings, folder, world=processes, views=views, ingredients=parts)
+        if processes.first and (slow := slow_threads(trainer.setup)):
+            err().print(f"note: {slow}", style="yellow")
+        return trainer.run(resume=resume)
 
 
 def _warn_of_idle(settings: Settings, processes: int) -> Iterator[str]:
@@ -142,9 +142,7 @@ def _warn_of_idle(settings: Settings, processes: int) -> Iterator[str]:
 
 def describe_run(settings: Settings, folder: Path) -> Iterator[str]:
     """What a run would do, line by line: its settings, its tasks, its weights."""
-    from formal_llm.llms.hosted.vllm import START
     from formal_llm.packs.training import Ingredients, policy_of
-    from formal_llm.rltf.served import server_at
 
     without_loading_bars()
     parts = Ingredients.of(settings)
@@ -156,10 +154,6 @@ def describe_run(settings: Settings, folder: Path) -> Iterator[str]:
     yield from (f"  {count}  {task.description}" for task, count in zip(parts.tasks, _count_plans(parts), strict=True))
     yield f"{counted(len(parts.held_out), 'task')} held out:"
     yield from (f"  {task.description}" for task in parts.held_out)
-    if settings.rollouts:
-        server = server_at(settings.rollouts)
-        yield f"plans are made on the {server.name} (not asked now), started with: {START}"
-        server.client.close()
     if parts.validation:
         yield f"{counted(len(parts.validation), 'task')} for validation, which tell which adapters are best"
     policy = policy_of(settings)

@@ -7,8 +7,7 @@ a model or writing a file. :func:`trainer_of` adds the model and the folder.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,18 +26,13 @@ from formal_llm.rltf.all_plans import count_plans
 from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.metrics_log import View
 from formal_llm.rltf.policy import LoRA, Policy, base_and_adapter, local_model
-from formal_llm.rltf.reward_cache import CachedReward
-from formal_llm.rltf.rewards import Reward, TimedReward
-from formal_llm.rltf.served import SERVED, ServedPolicy, server_at
+from formal_llm.rltf.rewards import CachedReward, Reward
 from formal_llm.rltf.settings import Settings, count_updates
 from formal_llm.rltf.trainer import Trainer
 from formal_llm.rltf.warm_start import ReferenceLimits
 
 if TYPE_CHECKING:
     from formal_llm.packs.openagi.scores.judging import PlanJudge
-
-#: The name of the rewards file in the folder of a run.
-REWARDS = "rewards.sqlite"
 
 
 @dataclass(frozen=True)
@@ -126,7 +120,6 @@ class Ingredients:
         return [count_plans(self.planner, task) for task in self.tasks]
 
 
-@contextmanager
 def trainer_of(
     settings: Settings,
     folder: str | Path,
@@ -134,12 +127,12 @@ def trainer_of(
     world: Processes | None = None,
     views: Sequence[View] = (),
     ingredients: Ingredients | None = None,
-) -> Iterator[Trainer]:
-    """Create the trainer that the settings specify; its cache of rewards is closed at the end.
+) -> Trainer:
+    """Create the trainer that the settings specify.
 
     Args:
         settings: the settings of the run.
-        folder: the folder of the run, created if missing. Rewards are kept in ``rewards.sqlite`` in it.
+        folder: the folder of the run, created if missing.
         world: the processes of the run.
         views: the views that receive the metrics.
         ingredients: the ingredients from the settings, if they are already known.
@@ -147,7 +140,6 @@ def trainer_of(
     Raises:
         ResourceNotFound, TrainingError, MissingDependency: as for :meth:`Ingredients.of`.
         ModelError: the model cannot be loaded or trained.
-        RewardError: the rewards file cannot be used.
     """
     place = Path(folder)
     parts = ingredients or Ingredients.of(settings, place)
@@ -155,34 +147,19 @@ def trainer_of(
         raise TrainingError(
             f"{world.size} processes, and device_map: it spreads one model over all devices, so one process trains it"
         )
-    server = server_at(settings.rollouts, settings.rollout_timeout) if settings.rollouts else None
-    if server is not None:
-        server.check()  # before a large model is loaded
     policy = policy_of(settings)
-    served = None
-    if server is not None:
-        served = ServedPolicy(policy, server, settings.rollout_folder or place / SERVED, world, run=place)
     if settings.threads is not None:
         import torch
 
         torch.set_num_threads(settings.threads)
     place.mkdir(parents=True, exist_ok=True)
-    # A reward without its own name (a closure, an object) is named as in the settings.
-    name = None if parts.reward.identity is not None else settings.reward
-    judge = parts.reward
-    if settings.reward_timeout is not None:
-        judge = TimedReward(judge, settings.reward_timeout, settings.failed_reward)
-    with (
-        CachedReward(judge, place / REWARDS, name=name) as reward,
-        closing(served) if served is not None else nullcontext(),
-    ):
-        # The wording is the one the model reads best, and the same as when it plans with the trained adapters.
-        planner = parts.pack.planner(wording=adapt_wording(parts.pack.wording, policy.llm))
-        yield Trainer(
-            planner, policy, reward, parts.tasks, place,
-            held_out=parts.held_out, validation=parts.validation, settings=settings, metrics=parts.metrics,
-            references=parts.references, world=world, views=tuple(views), served=served,
-        )  # fmt: skip
+    # The wording is the one the model reads best, and the same as when it plans with the trained adapters.
+    planner = parts.pack.planner(wording=adapt_wording(parts.pack.wording, policy.llm))
+    return Trainer(
+        planner, policy, CachedReward(parts.reward), parts.tasks, place,
+        held_out=parts.held_out, validation=parts.validation, settings=settings, metrics=parts.metrics,
+        references=parts.references, world=world, views=tuple(views),
+    )  # fmt: skip
 
 
 def selected(pack: TaskPack, text: str) -> list[Task]:

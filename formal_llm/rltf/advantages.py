@@ -37,9 +37,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
-from formal_llm.authored.plugins import Plugins
 from formal_llm.errors import ResourceNotFound
 from formal_llm.rltf.baselines import Baseline, checked, finite, mean_of
 
@@ -102,7 +101,7 @@ Weighing: TypeAlias = Callable[[TaskRewards], PlanWeights]
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """A registered estimator: its function and its requirements.
+    """An estimator: its function and its requirements.
 
     Attributes:
         function: computes the weights of a checked group.
@@ -136,60 +135,15 @@ class Estimator:
         return self.function(group)
 
 
-class EstimatorMaker(Protocol):
-    """A function that creates an estimator. Packages register theirs by name in the group ``formal_llm.estimators``."""
-
-    def __call__(self) -> Estimator:
-        """Return the estimator."""
-        ...
-
-
-#: The estimators, by name.
-ADVANTAGES: dict[str, Estimator] = {}
-#: The estimators of other packages.
-PLUGINS: Plugins[Estimator] = Plugins(
-    "formal_llm.estimators", "estimator", (), "an Estimator of that name",
-    lambda name, made: isinstance(made, Estimator) and made.name == name, lambda: ADVANTAGES,
-)  # fmt: skip
-
-
-def advantage(
-    name: str,
-    *,
-    unbiased: bool,
-    least_samples: int = 1,
-    needs_baseline: bool = False,
-    needs_known: bool = False,
-    needs_all: bool = False,
-) -> Callable[[Weighing], Weighing]:
-    """Register a function from :class:`TaskRewards` to :class:`PlanWeights` as an estimator.
-
-    The arguments are the attributes of an :class:`Estimator`; recipes refer to it by its name.
-
-    Raises:
-        ValueError: the name is already registered.
-    """
-
-    def register_estimator(function: Weighing) -> Weighing:
-        if name in ADVANTAGES:
-            raise ValueError(f"there is an advantage {name!r} already")
-        ADVANTAGES[name] = Estimator(name, function, unbiased, least_samples, needs_baseline, needs_known, needs_all)
-        return function
-
-    return register_estimator
-
-
 def estimator(name: str) -> Estimator:
     """Return the estimator of a name.
 
     Raises:
         ResourceNotFound: there is none; the error suggests the nearest name.
-        PluginError: the estimator of another package cannot be used.
     """
-    found = ADVANTAGES.get(name) or PLUGINS.make(name)
-    if found is None:
-        raise ResourceNotFound("advantage", name, [*ADVANTAGES, *PLUGINS.names()])
-    return found
+    if name not in ADVANTAGES:
+        raise ResourceNotFound("advantage", name, ADVANTAGES)
+    return ADVANTAGES[name]
 
 
 def estimate(
@@ -209,13 +163,11 @@ def estimate(
 # -- the estimators ----------------------------------------------------------------------------------------------------
 
 
-@advantage("plain", unbiased=True)
 def plain(group: TaskRewards) -> PlanWeights:
     """Use no baseline (Williams 1992): unbiased, with the highest variance; for comparison."""
     return _weights_of(group.rewards)
 
 
-@advantage("reinforce", unbiased=True, needs_baseline=True)
 def reinforce(group: TaskRewards) -> PlanWeights:
     """Subtract the moving average of the task's earlier rewards, as in the paper.
 
@@ -225,21 +177,18 @@ def reinforce(group: TaskRewards) -> PlanWeights:
     return _weights_of([reward - group.baseline.value for reward in group.rewards])
 
 
-@advantage("rloo", unbiased=True, least_samples=2)
 def rloo(group: TaskRewards) -> PlanWeights:
     """Subtract the mean of the other samples' rewards: unbiased, since they are independent of the sample."""
     count, mean = len(group.rewards), mean_of(group.rewards)
     return _weights_of([(reward - mean) * count / (count - 1) for reward in group.rewards])
 
 
-@advantage("grpo_unscaled", unbiased=False, least_samples=2)
 def grpo_unscaled(group: TaskRewards) -> PlanWeights:
     """Subtract the group's mean ("Dr. GRPO"): the right direction, too short by the factor (n - 1) / n."""
     mean = mean_of(group.rewards)
     return _weights_of([reward - mean for reward in group.rewards])
 
 
-@advantage("grpo", unbiased=False, least_samples=2)
 def grpo(group: TaskRewards) -> PlanWeights:
     """Subtract the group's mean and divide by its standard deviation (of a sample, n - 1): biased.
 
@@ -251,7 +200,6 @@ def grpo(group: TaskRewards) -> PlanWeights:
     return _weights_of([c / (deviation + EPSILON) for c in centred])
 
 
-@advantage("stratified", unbiased=True, needs_known=True)
 def stratified(group: TaskRewards) -> PlanWeights:
     """Compute the known plans exactly and sample the others.
 
@@ -273,10 +221,24 @@ def stratified(group: TaskRewards) -> PlanWeights:
     return PlanWeights(inside, _weights_of(outside).sampled)
 
 
-@advantage("exact", unbiased=True, least_samples=0, needs_known=True, needs_all=True)
 def exact(group: TaskRewards) -> PlanWeights:
     """Compute the gradient itself: :func:`stratified` with all plans known. A sample, if there is one, is ignored."""
     return stratified(replace(group, known=replace(group.known, repeats=(True,) * len(group.rewards))))
+
+
+#: The estimators, by name.
+ADVANTAGES = {
+    one.name: one
+    for one in (
+        Estimator("plain", plain, unbiased=True),
+        Estimator("reinforce", reinforce, unbiased=True, needs_baseline=True),
+        Estimator("rloo", rloo, unbiased=True, least_samples=2),
+        Estimator("grpo_unscaled", grpo_unscaled, unbiased=False, least_samples=2),
+        Estimator("grpo", grpo, unbiased=False, least_samples=2),
+        Estimator("stratified", stratified, unbiased=True, needs_known=True),
+        Estimator("exact", exact, unbiased=True, least_samples=0, needs_known=True, needs_all=True),
+    )
+}
 
 
 def _weights_of(advantages: Sequence[float]) -> PlanWeights:

@@ -18,8 +18,8 @@ such figures are written as the texts ``"nan"``, ``"inf"`` and ``"-inf"``, so th
 
 Figures may have any names. The terminal and the report know the following: for an update ``reward`` (mean over its
 plans), ``reward_spread`` (their standard deviation), ``loss``, ``entropy`` (of the choices), ``kl`` (to the base
-model), ``seconds``, ``failed`` (plans with a fallback reward), ``drift`` (of a server that generated the plans, in
-nats); for an evaluation ``reward``, ``exact`` (fraction of plans with exactly the right tools), ``seconds``.
+model), ``seconds``, ``failed`` (plans with a fallback reward); for an evaluation ``reward``,
+``exact`` (fraction of plans with exactly the right tools), ``seconds``.
 """
 
 from __future__ import annotations

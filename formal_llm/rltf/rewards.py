@@ -10,16 +10,17 @@ is recorded; a reward that is not a finite number is an error that names the tas
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import inspect
+import json
 import math
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
-from formal_llm.errors import Cancelled, ExecutionError, FormalLLMError, ResourceNotFound, RewardError, ToolError
+from formal_llm.errors import Cancelled, ExecutionError, FormalLLMError, ResourceNotFound, RewardError
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 
@@ -31,13 +32,10 @@ class Judged:
     Attributes:
         value: the reward; a finite number.
         failed: why the plan got a fallback reward instead of its own; empty if it got its own.
-        passing: whether the failure is temporary, such as a timeout on a busy machine or a missing tool. Such a reward
-                is valid for the run and is not written to a file.
     """
 
     value: float
     failed: str = ""
-    passing: bool = False
 
 
 #: A function that can be used as a reward.
@@ -164,9 +162,8 @@ class ExecutedReward(Reward):
     Args:
         judge: executes the plan (with an :class:`~formal_llm.tools.Executor`) and returns the score of the result.
         failed: the reward if it raises an :class:`~formal_llm.errors.ExecutionError`: a tool failed, is missing, or
-            does not accept its inputs. The reason is in :attr:`Judged.failed`; only failures of a tool itself are
-            written to a cache's file. A cancelled execution is not a failure of the plan and is passed on, as is every
-            other exception.
+            does not accept its inputs. The reason is in :attr:`Judged.failed`. A cancelled execution is not a failure
+            of the plan and is passed on, as is every other exception.
         name, deterministic, invalid: see :class:`Reward`.
 
     Raises:
@@ -203,35 +200,80 @@ class ExecutedReward(Reward):
         except Cancelled:
             raise
         except ExecutionError as error:
-            return Judged(self.failed, f"{type(error).__name__}: {error}", not _is_lasting(error))
+            return Judged(self.failed, f"{type(error).__name__}: {error}")
+
+
+# -- cached -----------------------------------------------------------------------------------------------------------
+
+
+class CachedReward(Reward):
+    """A reward whose judgements are kept in memory, so that each plan of a task is judged once.
+
+    Plans are told apart by their derivations: in an ambiguous grammar one word has several plans, each with a reward of
+    its own. Two threads that meet the same plan at the same time may both judge it; within one call of
+    :meth:`judge_many` each distinct pair is judged once.
+
+    Args:
+        reward: see :func:`reward_of`. If it is not deterministic, it is passed through and nothing is kept.
+    """
+
+    def __init__(self, reward: str | RewardFunction) -> None:
+        self.reward = reward_of(reward)
+        super().__init__(
+            self.reward.judge,
+            name=self.reward.name,
+            deterministic=self.reward.deterministic,
+            invalid=self.reward.invalid,
+        )
+        self._known: dict[tuple[Task, str], Judged] = {}
+
+    @property
+    def identity(self) -> dict[str, object] | None:
+        """The identity of the underlying reward."""
+        return self.reward.identity
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The settings of the underlying reward."""
+        return self.reward.settings
+
+    def __len__(self) -> int:
+        """Return the number of judgements that are kept."""
+        return len(self._known)
+
+    def judge(self, task: Task, plan: Plan) -> Judged:
+        """Like :meth:`Reward.judge`, unless the result is known."""
+        return self.judge_many([(task, plan)])[0]
+
+    def judge_many(self, pairs: Iterable[tuple[Task, Plan]], workers: int = 1) -> list[Judged]:
+        """Like :meth:`Reward.judge_many`; if a judgement raises an error, the earlier ones are kept."""
+        rows = list(pairs)
+        if not self.deterministic:
+            return self.reward.judge_many(rows, workers)
+        keys = [_key_of(task, plan) for task, plan in rows]
+        todo = {key: row for key, row in zip(keys, rows, strict=True) if key not in self._known}
+        waiting = list(todo)
+        for number, judged in self.reward.judge_each(list(todo.values()), workers):
+            self._known[waiting[number]] = judged
+        return [self._known[key] for key in keys]
+
+
+def _key_of(task: Task, plan: Plan) -> tuple[Task, str]:
+    """Return what distinguishes a plan for a task from all others, in 64 characters besides the task."""
+    derivation = json.dumps([plan.task, plan.order, plan.complete, plan.tree.flat()])
+    return task, hashlib.sha256(derivation.encode()).hexdigest()
 
 
 # -- by name ----------------------------------------------------------------------------------------------------------
-
-#: The named rewards: for each name, a function without arguments that creates the reward.
-_registered: dict[str, Callable[[], RewardFunction]] = {}
-
-
-def register(name: str, make: Callable[[], RewardFunction]) -> None:
-    """Register a reward under a name that recipes may use; ``make`` is called each time.
-
-    An earlier registration of the name is replaced.
-
-    Raises:
-        ValueError: the name is empty or contains a colon.
-    """
-    if ":" in name or not name:
-        raise ValueError(f"a reward's name is not empty and has no colon, unlike {name!r}")
-    _registered[name] = make
 
 
 def reward_of(reward: str | RewardFunction) -> Reward:
     """Return a reward from a specification by a person or a recipe.
 
     Args:
-        reward: a :class:`Reward`; a function of a task and a plan; a registered name; or ``MODULE:NAME``, which is a
-            :class:`Reward`, a class or function without arguments that creates one, or a function of a task and a plan
-            in an importable module. Naming a module runs its code, so a recipe must be as trusted as a program.
+        reward: a :class:`Reward`; a function of a task and a plan; or ``MODULE:NAME``, which is a :class:`Reward`, a
+            class or function without arguments that creates one, or a function of a task and a plan in an importable
+            module. Naming a module runs its code, so a recipe must be as trusted as a program.
 
     Raises:
         ResourceNotFound: there is no reward of that name.
@@ -240,12 +282,9 @@ def reward_of(reward: str | RewardFunction) -> Reward:
     found: object = reward
     if isinstance(reward, str):
         module, colon, attribute = reward.partition(":")
-        if colon:
-            found = _import_reward(reward, module, attribute)
-        elif reward in _registered:
-            found = _registered[reward]()
-        else:
-            raise ResourceNotFound("reward", reward, [*sorted(_registered), "MODULE:NAME"])
+        if not colon:
+            raise ResourceNotFound("reward", reward, ["MODULE:NAME"])
+        found = _import_reward(reward, module, attribute)
     if isinstance(found, Reward):
         return found
     if not callable(found):
@@ -281,12 +320,6 @@ def name_of(function: object) -> str | None:
     return f"{module}:{name}"
 
 
-def _is_lasting(error: ExecutionError) -> bool:
-    """Return whether the tool itself failed; a slow machine, or a missing tool, input or model, may change."""
-    failed = isinstance(error, ToolError) and error.reason in ("failed", "kind")
-    return failed and not isinstance(getattr(error, "cause", None), (ExecutionError, ImportError, MemoryError))
-
-
 def _check_number(name: str, given: object, task: Task, plan: Plan) -> float:
     if type(given) is float:
         return given
@@ -304,76 +337,3 @@ def _check_finite(name: str, value: float) -> float:
     if not math.isfinite(value):
         raise ValueError(f"the reward of plans that are {name} is a finite number, not {value}")
     return float(value)
-
-
-#: The maximum number of hanging judgements to abandon.
-_MOST_HUNG = 32
-
-
-class TimedReward(Reward):
-    """A reward with a time limit for each plan; a plan that exceeds it gets a fallback reward and a reason.
-
-    Python cannot stop a function from outside. One that takes too long is abandoned in its thread, and its result is
-    dropped. 32 hanging judgements are an error. The fallback reward is not written to a cache's file, since the machine
-    may only have been busy.
-
-    Args:
-        reward: the underlying reward.
-        seconds: the time limit for one plan.
-        failed: the reward of a plan that exceeds the limit.
-
-    Raises:
-        ValueError: the time is not positive.
-    """
-
-    def __init__(self, reward: str | RewardFunction, seconds: float, failed: float = 0.0) -> None:
-        if not seconds > 0:
-            raise ValueError(f"a timeout is a number of seconds above 0, not {seconds}")
-        self.reward = reward_of(reward)
-        self.seconds = seconds
-        self.failed = float(failed)
-        self._hung = 0
-        self._lock = threading.Lock()
-        super().__init__(
-            self._judge_within,
-            name=self.reward.name,
-            deterministic=self.reward.deterministic,
-            invalid=self.reward.invalid,
-        )
-
-    @property
-    def identity(self) -> dict[str, object] | None:
-        """The identity of the underlying reward: what is judged in time is worth the same."""
-        return self.reward.identity
-
-    @property
-    def settings(self) -> dict[str, object]:
-        """The settings of the underlying reward."""
-        return self.reward.settings
-
-    def _judge_within(self, task: Task, plan: Plan) -> Judged:
-        if self._hung >= _MOST_HUNG:
-            raise RewardError(
-                f"the reward {self.name} still hangs in {self._hung} earlier calls",
-                task=task.description,
-                word=plan.word,
-            )
-        judging: Future[Judged] = Future()
-
-        def judge_pair() -> None:
-            try:
-                judging.set_result(self.reward.judge(task, plan))
-            except BaseException as error:  # passed on to the caller
-                judging.set_exception(error)
-
-        threading.Thread(target=judge_pair, name="formal-llm-reward", daemon=True).start()
-        if wait([judging], self.seconds).done:
-            return judging.result()
-        with self._lock:
-            self._hung += 1
-        judging.add_done_callback(self._on_return)
-        return Judged(self.failed, f"the reward {self.name} took more than {self.seconds:g} seconds", passing=True)
-
-    def _on_return(self, _: Future[Judged]) -> None:
-        with self._lock:
-            self._hung -= 1

@@ -40,9 +40,6 @@ class Settings(BaseModel):
     toolkit: str = Field(default="classical", description="What executes plans, for the reward 'executed'.")
     data: str = Field(default="", description="The folder of task data, for the reward 'executed'.")
     reward_workers: int = Field(default=1, ge=1, description="How many plans are judged at the same time.")
-    reward_timeout: float | None = Field(
-        default=None, gt=0, description="Seconds that judging one plan may take; none: no bound."
-    )
 
     # -- the policy
     rank: int = Field(default=8, ge=1, description="The rank of the LoRA adapters.")
@@ -91,17 +88,6 @@ class Settings(BaseModel):
     exact_plans: int = Field(default=2_000, ge=1, description="Up to how many plans a task's gradient is exact.")
     questions_per_pass: int = Field(
         default=256, ge=1, description="Distinct questions in one backward pass: bounds memory."
-    )
-
-    rollouts: str = Field(default="", description="The server that makes the plans, vllm:URL; none: the trainer does.")
-    rollout_cap: float = Field(
-        default=2.0, ge=0, description="The largest importance ratio of a plan from a server; 0: no bound."
-    )
-    rollout_folder: str = Field(
-        default="", description="Where the server finds adapters, if it does not see the folder of the run."
-    )
-    rollout_timeout: float | None = Field(
-        default=None, gt=0, description="Seconds that the server may be silent; none: ten minutes."
     )
 
     # -- the run

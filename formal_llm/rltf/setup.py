@@ -13,18 +13,16 @@ from formal_llm.planning.task import Task
 from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rewards import Reward
-from formal_llm.rltf.served import ServedPolicy
 from formal_llm.rltf.settings import Settings, count_updates
 from formal_llm.rltf.warm_start import ReferenceLimits
 
 #: Settings added in later versions: omitted while they have their defaults, so that older runs can be resumed.
-_LATER = frozenset({"template", "validation", "rollout_cap", "scoring"})
+_LATER = frozenset({"template", "validation", "scoring"})
 #: Settings that may change when a run is resumed, since they do not change what it computes.
 _MAY_CHANGE = frozenset({
     "model", "updates", "epochs", "evaluate_every", "patience", "checkpoint_every", "keep_checkpoints", "processes",
-    "tensorboard", "device", "threads", "reward_workers", "reward_timeout", "data", "questions_per_pass",
-    "batch_tokens", "cache_bytes", "graph_bytes", "device_map", "rollouts", "rollout_folder", "rollout_timeout",
-    "wandb",
+    "tensorboard", "device", "threads", "reward_workers", "data", "questions_per_pass",
+    "batch_tokens", "cache_bytes", "graph_bytes", "device_map", "wandb",
 })  # fmt: skip
 
 
@@ -35,7 +33,6 @@ class TrainingSetup:
     Attributes:
         planner: provides the rules and the wording; its LLM is not asked.
         references: the plans that a warm start imitates; default: all.
-        served: the policy on the server that generates the plans, if there is one.
     """
 
     planner: Planner
@@ -45,7 +42,6 @@ class TrainingSetup:
     settings: Settings
     references: ReferenceLimits | None = None
     world: Processes = field(default_factory=Processes)
-    served: ServedPolicy | None = None
 
     @property
     def updates(self) -> int:

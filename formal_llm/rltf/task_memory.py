@@ -26,7 +26,6 @@ class TaskOutcome:
         failed: the number of its plans that got a fallback reward.
         greedy: the reward of its greedy plan, if it was computed.
         known: the plans to remember, with their rewards; None if none are kept.
-        log_ratios: if a server drew the samples, for each the logarithm of policy's over server's probability.
     """
 
     index: int
@@ -35,7 +34,6 @@ class TaskOutcome:
     failed: int = 0
     greedy: float | None = None
     known: RewardedPaths | None = None
-    log_ratios: tuple[float, ...] = ()
 
 
 class MemoryData(TypedDict):

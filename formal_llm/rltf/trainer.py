@@ -27,7 +27,6 @@ from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.report import write_report
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.rollout import Start, rollout
-from formal_llm.rltf.served import ServedPolicy
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.setup import TrainingSetup
 from formal_llm.rltf.task_memory import MemoryData, TaskMemory
@@ -66,7 +65,6 @@ class _Saved(TypedDict):
     last: dict[str, float]
     judged: int
     waited: int
-    served: dict[str, object] | None
 
 
 class Trainer:
@@ -79,7 +77,6 @@ class Trainer:
         validation: the tasks that determine the best adapters and early stopping (``patience``); default: ``held_out``.
         metrics: additional functions of plans, by name, that are reported for the held-out tasks.
         views: the observers of the run.
-        served: the policy on the server that generates the plans, if there is one.
 
     Attributes:
         setup: planner, policy, reward, tasks, settings, references and world.
@@ -106,7 +103,6 @@ class Trainer:
         references: ReferenceLimits | None = None,
         world: Processes | None = None,
         views: tuple[View, ...] = (),
-        served: ServedPolicy | None = None,
     ) -> None:
         if not tasks:
             raise TrainingError("there is no task to train on")
@@ -115,7 +111,7 @@ class Trainer:
             if both := trained & {task.description for task in judging}:
                 raise TrainingError(f"a task {purpose} and trained on: {min(both)!r}")
         self.setup = TrainingSetup(
-            planner, policy, reward, tuple(tasks), settings or Settings(), references, world or Processes(), served
+            planner, policy, reward, tuple(tasks), settings or Settings(), references, world or Processes()
         )
         self.learner = Learner(self.setup)
         self.held_out, self.validation = tuple(held_out), tuple(validation)
@@ -214,7 +210,6 @@ class Trainer:
 
     def _train_updates(self, log: RunLog | None) -> str:
         settings, updates = self.setup.settings, self.updates
-        self.learner.renew_adapters()  # a server that does not accept adapters is reported now
         if self._saved_step < 0:
             self._before = self._evaluate_splits(log)
             self._save_checkpoint(log)
@@ -329,7 +324,6 @@ class Trainer:
         data: _Saved = {
             "memory": self.learner.memory.to_data(), "best": self._best, "before": self._before, "last": self._last,
             "judged": self._judged, "waited": self._waited,
-            "served": None if self.setup.served is None else self.setup.served.to_data(),
         }  # fmt: skip
         place = self._checkpoints.save(self.setup.policy, self.learner.optimizer, RunState(self.step, data))
         log.checkpoint(self.step, f"{place.parent.name}/{place.name}")
@@ -344,6 +338,4 @@ class Trainer:
         except (KeyError, TypeError, ValueError, FormalLLMError) as error:
             raise TrainingError(f"the checkpoint of step {state.step} cannot be read: {error}") from error
         self.learner.memory = memory
-        if self.setup.served is not None:
-            self.setup.served.resume(data.get("served") or {})
         self.learner.step = self._saved_step = state.step

@@ -8,8 +8,6 @@ updates of a run may imitate reference plans instead (a warm start).
 from __future__ import annotations
 
 import math
-import operator
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,7 +17,7 @@ from formal_llm.rltf.advantages import Estimator, KnownPlans, TaskRewards, estim
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.baselines import Baseline, Baselines
 from formal_llm.rltf.episode import Episode, PlanPath
-from formal_llm.rltf.objective import FAR, Agreement, Objective, ObjectiveFigures, factors, log_probabilities_of
+from formal_llm.rltf.objective import Objective, ObjectiveFigures, log_probabilities_of
 from formal_llm.rltf.rewards import Judged
 from formal_llm.rltf.rollout import Start, replay, rollout
 from formal_llm.rltf.settings import learning_rate, tasks_of
@@ -51,7 +49,6 @@ class _Group:
     known: list[tuple[Episode, float]] = field(default_factory=list)
     samples: list[Episode] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
-    logs: list[float] = field(default_factory=list)  # log-probabilities of the samples under the policy
     greedy_reward: float | None = None
 
 
@@ -87,13 +84,9 @@ class PlanCollector:
         """Return the groups of the update ``step``; draws are seeded by it and the place; ``memory`` precedes it."""
         groups = [self._begin_group(place, index, memory) for place, index in places]
         self._roll_out(step, groups, memory)
-        served = self._setup.served is not None
         known = [episode for group in groups for episode, _ in group.known]
-        drawn = [episode for group in groups for episode in group.samples]
-        rest = iter(log_probabilities_of(self._setup.policy, [*known, *drawn] if served else known))
-        chances = [[math.exp(next(rest)) for _ in group.known] for group in groups]
-        for group in groups:
-            group.logs = [next(rest) if served else episode.log_probability for episode in group.samples]
+        logs = iter(log_probabilities_of(self._setup.policy, known))
+        chances = [[math.exp(next(logs)) for _ in group.known] for group in groups]
         return [
             self._weigh_group(group, group_chances, memory)
             for group, group_chances in zip(groups, chances, strict=True)
@@ -153,7 +146,7 @@ class PlanCollector:
                 for number in range(max(settings.samples, group.how.least_samples)):
                     starts.append(Start(group.index, task, f"{settings.seed} {step} {group.place} {number}"))
                     owners.append((group, False))
-        episodes = rollout(setup.planner, setup.served or setup.policy, starts)
+        episodes = rollout(setup.planner, setup.policy, starts)
         for (group, greedy), episode, one in zip(owners, episodes, self._judge_episodes(episodes), strict=True):
             if greedy:
                 group.greedy_reward = one.value
@@ -173,20 +166,14 @@ class PlanCollector:
             tuple(episode.path in known_paths for episode in group.samples),
         )
         weights = weighing(TaskRewards(rewards, baseline, known))
-        ratios: tuple[float, ...] = ()
         ones = (1.0,) * len(group.samples)
-        if self._setup.served is not None:
-            pairs = zip(group.logs, group.samples, strict=True)
-            ratios = tuple(log - episode.log_probability for log, episode in pairs)
-            ones = factors(ratios, self._setup.settings.rollout_cap)
-            weights = replace(weights, sampled=tuple(map(operator.mul, weights.sampled, ones)))
         if weighing.needs_all:
             value = math.fsum(chance * reward for chance, reward in zip(chances, known.rewards, strict=True))
             failed = self._failed.get(group.index, 0)
         else:
             value = math.fsum(rewards) / len(rewards) if rewards else 0.0
             failed = sum(bool(one.failed) for one in group.judged)
-        outcome = TaskOutcome(group.index, rewards, value, failed, group.greedy_reward, log_ratios=ratios)
+        outcome = TaskOutcome(group.index, rewards, value, failed, group.greedy_reward)
         if not weighing.needs_known:
             return WeightedPlans(tuple(group.samples), weights.sampled, ones, outcome)
         if not weighing.needs_all:
@@ -206,8 +193,8 @@ class PlanCollector:
         episodes = self._episodes.setdefault(group.index, {})
         for (episode, reward), chance in zip(group.known, chances, strict=True):
             known[episode.path] = (chance, reward)
-        for episode, log, one in zip(group.samples, group.logs, group.judged, strict=True):
-            known.setdefault(episode.path, (math.exp(log), one.value))
+        for episode, one in zip(group.samples, group.judged, strict=True):
+            known.setdefault(episode.path, (math.exp(episode.log_probability), one.value))
             episodes.setdefault(episode.path, episode)
         best = sorted(known, key=lambda path: (-known[path][0], path))[: self._setup.settings.known_plans]
         for path in known.keys() - set(best):
@@ -238,7 +225,6 @@ class Learner:
         self.step = 0
         self.whole = True
         self.error_is_shared = False
-        self._warned = False
         self._collector = PlanCollector(setup)
 
     def update(self) -> dict[str, float]:
@@ -255,7 +241,6 @@ class Learner:
         step, policy, world = self.step + 1, self.setup.policy, self.setup.world
         warm = step <= self.setup.settings.warm_start
         self._prepare_step(step)
-        self.renew_adapters()
         settings, count = self.setup.settings, len(self.setup.tasks)
         places = list(enumerate(range(count) if warm else tasks_of(settings, count, step - settings.warm_start)))
         own_places = world.own(places)
@@ -290,43 +275,9 @@ class Learner:
             measured["warm"] = 1.0
         else:
             self.memory = self.memory.with_outcomes(outcomes)
-            measured = {**_reward_figures(outcomes), **self._measure_agreement(outcomes), **measured}
+            measured = {**_reward_figures(outcomes), **measured}
         self.whole = True
         return measured
-
-    def renew_adapters(self) -> None:
-        """Load the current adapters into the server that generates the plans, if there is one and it needs them.
-
-        Raises:
-            TrainingError: the server does not accept them.
-        """
-        served = self.setup.served
-        if served is None or not self.setup.settings.warm_start <= self.step < self.setup.updates:
-            return
-        try:
-            served.renew(self.step)
-        except TrainingError:
-            self.error_is_shared = True
-            raise
-
-    def _measure_agreement(self, outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
-        """Measure how well a server that generated the plans agrees with the policy; warn if it does not."""
-        ratios = [ratio for one in outcomes for ratio in one.log_ratios]
-        if not ratios:
-            return {}
-        stats = Agreement.of(ratios, self.setup.settings.rollout_cap)
-        if stats.drift > FAR and not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"the server that makes the plans and the trainer disagree in update {self.step}: their plans "
-                f"are {stats.drift:.2g} nats apart, and {len(ratios)} samples are worth "
-                f"{stats.effective * len(ratios):.1f}. "
-                "Does the server have the same model, in numbers as exact (--dtype), and no quantization?",
-                stacklevel=2,
-            )
-        return {
-            "ratio": stats.ratio, "effective_samples": stats.effective, "drift": stats.drift, "ratios_cut": stats.cut,
-        }  # fmt: skip
 
     def _prepare_step(self, step: int) -> None:
         """Ensure that an update depends only on weights, optimizer and memory: a resumed run has nothing else."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.tool_server import Asked, Ending, ToolServer
+from tests.tool_server import Asked, Ending, ToolServer
 from formal_llm.agents import Agent, Transcript
 from formal_llm.agents.running import Run
 from formal_llm.errors import ProviderError, WritingError

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.tool_server import Asked, ToolServer
+from tests.tool_server import Asked, ToolServer
 from formal_llm.agents import Transcript
 from tests.cli.inside import runner
 

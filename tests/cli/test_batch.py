@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.kill import finished
-from benchmarks.kill import run as stop_and_continue
-from benchmarks.slow_server import read_counts, repair, slow_server
+from benchmarks.hosted import finished, stop_and_continue
+from tests.slow_server import read_counts, repair, slow_server
 from formal_llm import CFG
 from formal_llm.cli.batch import read_tasks
 from formal_llm.cli.sources import LoadedRules

@@ -117,7 +117,7 @@ def test_the_list_imports_nothing(packages: Path) -> None:
 
 def test_what_cannot_be_imported_is_told_where_it_is_asked_for(packages: Path) -> None:
     put(packages, "broken_mill", "formal_llm.toolkits", "mill = broken_mill:mill", "1 / 0")
-    put(packages, "good_mill", "formal_llm.estimators", "grind = good_mill:grind", "def grind(): ...")
+    put(packages, "good_mill", "formal_llm.packs", "grind = good_mill:grind", "def grind(): ...")
     code, printed, said = list_("plugins", "--load")
     assert code == 2
     assert "grind" in printed
@@ -128,9 +128,8 @@ def test_what_cannot_be_imported_is_told_where_it_is_asked_for(packages: Path) -
 
 @pytest.mark.parametrize(
     ("group", "name"),
-    [("providers", "builtin"), ("packs", "openagi"), ("toolkits", "classical"), ("notations", "cfg"),
-     ("estimators", "rloo")],
-)  # fmt: skip
+    [("providers", "builtin"), ("packs", "openagi"), ("toolkits", "classical"), ("notations", "cfg")],
+)
 def test_the_names_of_formal_llm_are_refused_to_all_kinds(packages: Path, group: str, name: str) -> None:
     put(packages, "thief", f"formal_llm.{group}", f"{name} = thief:make")
     code, _, said = list_("plugins")

@@ -16,7 +16,7 @@ import pytest
 import typer
 from typer.core import TyperOption
 
-from benchmarks.slow_server import read_counts, slow_server
+from tests.slow_server import read_counts, slow_server
 from formal_llm.cli import console
 from formal_llm.cli.console import EXIT_CODES
 from formal_llm.cli.help_pages import PANELS, USUAL

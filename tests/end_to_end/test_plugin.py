@@ -18,8 +18,6 @@ from formal_llm import Planner, TaskPack
 from formal_llm.automata.notation.files import endings, read_rules, read_rules_text
 from formal_llm.errors import NotationError, ResourceNotFound, UnknownProvider
 from formal_llm.llms import resolve
-from formal_llm.rltf.advantages import TaskRewards, estimator
-from formal_llm.rltf.settings import Settings
 from formal_llm.tools import toolkit_named
 from tests.cli.inside import runner
 from tests.cli.program import run
@@ -72,19 +70,13 @@ def test_rules_in_a_notation_of_another_package_are_read(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("here")
-def test_an_estimator_of_another_package_is_a_setting() -> None:
-    assert Settings.of({"advantage": "median"}).advantage == "median"
-    assert estimator("median")(TaskRewards((0.0, 1.0, 5.0))).sampled == (-1.0, -0.5, 1.5)
-
-
-@pytest.mark.usefixtures("here")
 def test_unknown_names_are_told_with_those_of_other_packages() -> None:
     with pytest.raises(UnknownProvider, match="Did you mean 'keywords:milk'"):
         resolve("keywrds:milk")
     with pytest.raises(UnknownProvider, match="'keywords:' names no LLM"):
         resolve("keywords:")
-    for wanted in (lambda: TaskPack.load("teas"), lambda: toolkit_named("kitchn"), lambda: estimator("medan")):
-        with pytest.raises(ResourceNotFound, match=r"Did you mean '(tea|kitchen|median)'"):
+    for wanted in (lambda: TaskPack.load("teas"), lambda: toolkit_named("kitchn")):
+        with pytest.raises(ResourceNotFound, match=r"Did you mean '(tea|kitchen)'"):
             wanted()
     with pytest.raises(NotationError, match=r"there are: .*\.steps"):
         read_rules("cup.stps")
@@ -110,19 +102,16 @@ def test_its_own_tests_pass(installed: Path, tmp_path: Path) -> None:
         [sys.executable, "-m", "pytest", "-q"], cwd=folder, capture_output=True, text=True, timeout=120, env=alone
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 passed" in done.stdout
+    assert "3 passed" in done.stdout
 
 
 @pytest.mark.usefixtures("here")
-def test_the_list_names_all_five(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_names_all_four(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     code, printed, said = runner("list")("plugins", "--load")
     assert (code, said) == (0, "")
     rows = [line.split("formal-llm-tea 0.1.0")[0].rsplit(maxsplit=1) for line in printed.splitlines()[1:]]
-    assert rows == [
-        ["provider", "keywords"], ["task pack", "tea"], ["toolkit", "kitchen"], ["notation", "steps"],
-        ["estimator", "median"],
-    ]  # fmt: skip
+    assert rows == [["provider", "keywords"], ["task pack", "tea"], ["toolkit", "kitchen"], ["notation", "steps"]]
     assert "keywords:..." in runner("list")("llms")[1]
     assert "Tea, step by step" in runner("list")()[1]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.tool_server import ToolServer
+from tests.tool_server import ToolServer
 from formal_llm.agents import Agent
 from formal_llm.errors import ProviderError
 from formal_llm.llms import resolve

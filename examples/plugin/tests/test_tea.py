@@ -10,7 +10,6 @@ from formal_llm import Planner, TaskPack
 from formal_llm.automata.notation.files import read_rules
 from formal_llm.errors import NotationError, UnknownProvider
 from formal_llm.llms import resolve
-from formal_llm.rltf.advantages import estimate, estimator
 from formal_llm.tools import toolkit_named
 
 
@@ -41,9 +40,3 @@ def test_the_notation(tmp_path: Path) -> None:
     with pytest.raises(NotationError, match="'add Milk' is no step") as caught:
         read_rules(file)
     assert (caught.value.line, caught.value.column) == (2, 1)
-
-
-def test_the_estimator_is_not_moved_by_one_odd_reward() -> None:
-    """What is subtracted is the median of the others."""
-    assert estimator("median").unbiased
-    assert estimate("median", rewards=(0.0, 1.0, 1.0, 100.0)).sampled == (-0.25, 0.0, 0.0, 24.75)

@@ -20,7 +20,6 @@ from formal_llm.errors import NotationError
 from formal_llm.planning.packs import SHAPE as PACK
 from formal_llm.planning.task import Task
 from formal_llm.rltf.reference_tools import ReferenceTools
-from formal_llm.rltf.rewards import register
 
 #: The form of ``references.toml``.
 SHAPE = Keys(
@@ -107,8 +106,3 @@ def openagi_reward(kind: Literal["f1", "exact"] = "f1") -> ReferenceTools:
 def openagi_exact_reward() -> ReferenceTools:
     """Create the reward that is 1 for a plan with exactly the required tools, else 0."""
     return openagi_reward("exact")
-
-
-# Recipes use these names once this module is imported.
-register("openagi", openagi_reward)
-register("openagi-exact", openagi_exact_reward)

@@ -1,1 +1,1 @@
-"""A provider, a task pack, a toolkit, a notation and an estimator for formal_llm."""
+"""A provider, a task pack, a toolkit and a notation for formal_llm."""

@@ -273,7 +273,7 @@ def data_reward(judge: PlanJudge) -> Reward:
     def reward_plan(task: Task, plan: Plan) -> Judged:
         judged = judge.judge_plan(task, plan)
         failed = judged.reason or (judged.errors[0] if judged.errors and all(judged.errors) else "")
-        return Judged(judged.value, failed, judged.passing)
+        return Judged(judged.value, failed)
 
     return Reward(reward_plan, name=name)
 

@@ -1,6 +1,6 @@
 """Write a tiny LLaMA-style model with random weights, in llama.cpp's file format. Needs ``gguf`` and ``numpy``.
 
-Run: python benchmarks/tiny_gguf.py FILE
+Run: python tests/tiny_gguf.py FILE
 
 The vocabulary is that of bytes, ASCII characters, numbers of two digits and a few words: enough for a server to
 tokenize any prompt and to answer with a number. The model is random but for one thing: it would rather write a number,

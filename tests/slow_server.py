@@ -1,11 +1,11 @@
-"""A server on this machine that answers chat completions after a fixed time, for benchmarks and end-to-end tests.
+"""A server on this machine that answers chat completions after a fixed time, for end-to-end tests and benchmarks.
 
 Which option it chooses is a function of what it is asked, so the same questions always get the same answers. With
 ``--rps`` it refuses what exceeds that many requests a second (status 429), with ``--breaks`` it fails after that many
 answers. ``GET /v1/counts`` returns how many requests it has answered and refused. It runs in a process of its own until
 its standard input is closed, that is, at the latest when the one who started it ends.
 
-Run: python benchmarks/slow_server.py [--latency SECONDS] [--rps N]   (prints its address, then serves)
+Run: python tests/slow_server.py [--latency SECONDS] [--rps N]   (prints its address, then serves)
 """
 
 from __future__ import annotations
