@@ -399,7 +399,7 @@ class _Relaxation:
 
         self._library: Any = highspy
         self._numpy = np
-        self._highs: Any = highspy._Highs()  # the class above it prints a banner when it is made
+        self._highs: Any = self._library._Highs()  # the class above it prints a banner when it is made
         for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off"), ("solver", "simplex")):
             self._highs.setOptionValue(name, value)
         self._columns = np.arange(ways, dtype=np.int32)
@@ -438,7 +438,7 @@ class _Relaxation:
         elif found == status.kInfeasible:
             ray = highs.getDualRay()
             self.factors = list(ray[2]) if ray[1] else ()
-        return self._effort * (1 + highs.getInfo().simplex_iteration_count / 50)
+        return self._effort * (1 + int(highs.getInfo().simplex_iteration_count) / 50)
 
 
 def price_needs(
