@@ -284,7 +284,7 @@ def teach(model: Any, tokenizer: Any, pack: TaskPack, planner: Planner, tasks: t
 
 
 def walk_tasks(planner: Planner, tasks: tuple[Task, ...], model: str, walks: int) -> tuple[list[dict[str, Any]], float]:
-    """Have a model walk: the questions of a walk of each task with the choices before, and the mean number of choices."""
+    """The questions of a walk of each task with the choices before, and the mean number of choices."""
     from formal_llm.rltf.policy import Policy
     from formal_llm.rltf.rollout import Start, rollout
 
