@@ -113,10 +113,7 @@ class AgentRun:
     Attributes:
         question: the question to answer now; None at the end.
         outcome: the outcome; None before the end.
-        walk: always None: there is nothing to ponder while an answer is pending.
     """
-
-    walk = None
 
     def __init__(
         self,

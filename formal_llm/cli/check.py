@@ -19,7 +19,6 @@ from formal_llm.automata.languages.emptiness import why_empty
 from formal_llm.automata.languages.grammar_warnings import find_unused_terminals
 from formal_llm.automata.languages.spelling import spelling_warnings
 from formal_llm.automata.languages.word_lists import count_plans
-from formal_llm.automata.lookahead.limited import has_world_moves
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
@@ -27,7 +26,6 @@ from formal_llm.automata.models.symbols import Symbol
 from formal_llm.cli import options
 from formal_llm.cli.console import command, counted, err, print_text, said_of
 from formal_llm.cli.sources import LoadedRules, load
-from formal_llm.control.world import WhateverLookahead, find_dead_ends
 from formal_llm.errors import BudgetExceeded, InputError, NoValidPlan, Undecided
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.planning.plans.usage import Usage
@@ -107,8 +105,6 @@ def show(
         described |= {"maybe in none": f"{', '.join(open_)}: not decided in one second"} if open_ else {}
     found |= described
     found |= dict(_list_uncounted(loaded.whole))
-    if has_world_moves(lookahead.automaton) and "no valid plan" not in described:
-        found |= _world(lookahead)
     if isinstance(loaded.rules, Behaviour):
         found |= _agent(str(loaded.file or source))
     plans, broken = _examples(loaded)
@@ -228,21 +224,6 @@ def _agent(source: str) -> dict[str, object]:
     return found
 
 
-def _world(lookahead: Lookahead) -> dict[str, object]:
-    """Whether a plan can be finished whatever the world answers, and where it can force a dead end."""
-    strong = WhateverLookahead(lookahead.source, max_states=lookahead.max_states)
-    texts = {
-        "yes": "a plan can be finished whatever it answers: plan --strategy, or --guarantee whatever",
-        "no": "it can keep every plan from its end",
-        "unknown": f"not decided within {lookahead.max_states:,} configurations; raise --max-states",
-    }
-    found: dict[str, object] = {"the world": texts[strong.completable().value]}
-    if ends := find_dead_ends(strong):
-        line = PlanLine(strong.automaton)
-        found["it can force"] = [one.describe(line.write_plan(one.word) if one.word else "") for one in ends]
-    return found
-
-
 def _forecast_cost(lookahead: Lookahead) -> str:
     """What plans cost, by walks with random answers; how many options were not decided, and by which rule."""
     table, llm, end = ChoiceTable(lookahead), RandomLLM(), process_time() + _FORECAST_TIME
@@ -250,7 +231,7 @@ def _forecast_cost(lookahead: Lookahead) -> str:
     ended = 0
     while len(costs) < _WALKS and process_time() < end:
         walk = Walk(table, budget=Budget(questions=QUESTIONS))
-        with suppress(BudgetExceeded, NoValidPlan):  # the world may answer so that there is no plan
+        with suppress(BudgetExceeded, NoValidPlan):
             while (question := walk.question) is not None and process_time() < end:
                 walk.answer(llm.choose(question))
             ended += question is None

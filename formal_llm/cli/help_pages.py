@@ -21,8 +21,8 @@ USUAL = {
 }
 #: The panels of ``--help-all``, by subject. What is in none of them is listed first.
 PANELS = {
-    "Rules": "limit require constraint input goal set order guarantee",
-    "How it is planned": "lookahead search length-penalty seed strategy world conversation wording page-size tries "
+    "Rules": "limit require constraint input goal set order",
+    "How it is planned": "lookahead search length-penalty seed conversation wording page-size tries "
     "method methods temperature",
     "Bounds": "max-questions max-steps max-backtracks max-states search-time max-requests max-tokens max-cost prices "
     "times",

@@ -22,17 +22,14 @@ from formal_llm.cli.console import check_folder, check_writable, command, err, o
 from formal_llm.cli.options import with_request_options
 from formal_llm.cli.sources import LoadedRules, keep_answers, load, read_limits
 from formal_llm.cli.trace import TracePrinter
-from formal_llm.errors import AutomatonError, BudgetExceeded, FormalLLMError, NoValidPlan, Undecided, WritesNoText
+from formal_llm.errors import BudgetExceeded, FormalLLMError, WritesNoText
 from formal_llm.llms import LLM, Prices, Question, resolve
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.llms.usage import BATCH_SHARE
 from formal_llm.planning import Budget, Plan, Planner, Task, Wording
-from formal_llm.planning.checking import certificate_checker, strategy_checker
-from formal_llm.planning.checking.no_plan import no_plan_certificate
-from formal_llm.planning.json_data import JSON
-from formal_llm.planning.plans.certificates import compiled_rules
+from formal_llm.planning.checking import certificate_checker
 from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.planning.walks.budget import QUESTIONS
 from formal_llm.planning.walks.wording import adapt_wording
@@ -41,52 +38,22 @@ if TYPE_CHECKING:
     from formal_llm.llms.hosted.batches import BatchWatch
 
 
-def write_certificate(
-    folder: Path, rules: dict[str, JSON], certificate: dict[str, JSON], checker: str = certificate_checker.__file__
-) -> None:
-    """Write what is needed to check a certificate without this library.
+def write_certificate(folder: Path, plan: Plan) -> None:
+    """Write what is needed to check that a plan is valid without this library.
 
     Raises:
         FormalLLMError: the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, data in (("rules.json", rules), ("certificate.json", certificate)):
+        for name, data in (("rules.json", plan.compiled_rules()), ("certificate.json", plan.certificate())):
             (folder / name).write_text(json.dumps(data, indent=1), encoding="utf-8")
-        (folder / "check.py").write_bytes(Path(checker).read_bytes())
+        (folder / "check.py").write_bytes(Path(certificate_checker.__file__).read_bytes())
     except OSError as error:
         raise FormalLLMError(f"{folder}: the certificate cannot be written: {error.strerror}") from None
-    how = certificate.get("how")
-    if how == "search":
-        err().print("that there is no plan was found by search: the certificate says so and proves nothing")
-    else:
-        message = (
-            f"certificate written; check it: python {folder}/check.py {folder}/rules.json {folder}/certificate.json"
-        )
-        err().print(message)
-
-
-@contextmanager
-def certified(
-    folder: Path | None, loaded: LoadedRules, which: str, *, inputs: list[str] | None, goal: str | None,
-    limit: list[str] | None, require: list[str] | None,
-) -> Iterator[list[Plan]]:  # fmt: skip
-    """Write the certificate of the plan that is put into the list, or that there is none; nothing without a folder."""
-    if folder is not None:
-        check_folder(folder)
-    made: list[Plan] = []
-    try:
-        yield made
-    except NoValidPlan:
-        if folder is not None:
-            rules, limits = loaded.language(which, inputs=inputs, goal=goal, limit=limit, require=require)
-            try:
-                write_certificate(folder, compiled_rules(rules, limits), no_plan_certificate(rules, limits))
-            except (AutomatonError, Undecided) as error:  # every branch was tried: the rules as such are not to blame
-                err().print(f"no certificate: {error}")
-        raise
-    if folder is not None and made:
-        write_certificate(folder, made[0].compiled_rules(), made[0].certificate())
+    err().print(
+        f"certificate written; check it: python {folder}/check.py {folder}/rules.json {folder}/certificate.json"
+    )
 
 
 class LookaheadMode(StrEnum):
@@ -99,13 +66,6 @@ class LookaheadMode(StrEnum):
 LookaheadOption = Annotated[
     LookaheadMode, typer.Option(help="on: no dead ends are offered; off: dead ends are left by backtracking.")
 ]
-
-
-class Guaranteed(StrEnum):
-    """For which answers of the world a plan must be possible."""
-
-    some = "some"
-    whatever = "whatever"
 
 
 class Search(StrEnum):
@@ -145,8 +105,6 @@ Examples:
 
   formal-llm plan travel --help
 
-  formal-llm plan repair.mmd "Bring the server back" --strategy
-
   formal-llm plan openagi --tasks test --out results.jsonl --llm openai:gpt-6-luna --cache answers.sqlite
 """
 
@@ -175,20 +133,6 @@ def plan(
         float, typer.Option(min=0, help="For --search best-first: above 0, longer plans are favoured; 1 is the mean.")
     ] = 0.0,
     seed: Annotated[int, typer.Option(help="For --search sample.")] = 0,
-    guarantee: Annotated[
-        Guaranteed,
-        typer.Option(
-            help="Where the world decides (%world): whether a plan must be possible if it answers as it should, or "
-            "whatever it answers."
-        ),
-    ] = Guaranteed.some,
-    world: Annotated[
-        str | None,
-        typer.Option(metavar="LLM", help="Who answers for the world: person, or another one of: formal-llm list llms."),
-    ] = None,
-    strategy: Annotated[
-        bool, typer.Option("--strategy", help="Make a plan for every answer of the world, and print them as a tree.")
-    ] = False,
     order: options.OrderOption = None,
     show: Annotated[list[Show] | None, typer.Option(help="How to print the plan. Repeatable.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show on stderr what is asked and answered.")] = False,
@@ -259,8 +203,6 @@ def plan(
         raise FormalLLMError("--max-cost needs --prices, or nobody knows what a token costs")
     if tasks is None and (concurrency is not None or retry_failed or in_batches):
         raise FormalLLMError("--concurrency, --retry-failed and --batch are for many tasks: --tasks FILE")
-    if strategy and (tasks is not None or show or search not in (None, Search.greedy)):
-        raise FormalLLMError("--strategy makes one tree of plans: no --tasks, --show or --search beside it")
     check_writable(out_, cache, record)
     loaded = load(source, set_, constraint, None if order is None else order.value)
     for warning in loaded.warnings:
@@ -281,8 +223,6 @@ def plan(
         tries=tries,
         max_states=max_states,
         search_time=search_time,
-        guarantee=guarantee.value,
-        world=world,
         on_event=TracePrinter(err()) if trace else None,
     )
     asking = partial(asked_of, planner, llm, cache, record, suit=wording is None)
@@ -307,35 +247,12 @@ def plan(
     planner.budget = replace(planner.budget, requests=max_requests, tokens=max_tokens, cost=max_cost)
     forms = show or [form_for(out_)]
     one = loaded.task(task, inputs=input_ or (), goal=goal)
-    if strategy:
-        write_strategy(planner, one, asking, out_, certificate)
-        return
-    with certified(certificate, loaded, task, inputs=input_, goal=goal, limit=limit, require=require) as plans:
-        plans.append(_make_plan(planner, one, asking, forms))
-        write_plan(plans[0], forms, out_)
-
-
-def write_strategy(
-    planner: Planner,
-    task: Task,
-    asking: Callable[[], AbstractContextManager[None]],
-    out: Path | None,
-    proof: Path | None,
-) -> None:
-    """Make the strategy of a task, print it as a tree or write it to a file, and write its proof."""
-    if proof is not None:
-        check_folder(proof)
-    planner.start(task, guarantee="whatever")  # that there is none is reported before a model is loaded
-    with asking():
-        made = planner.strategy(task)
-    form = form_for(out)
-    text = made.to_json(indent=2) if form is Show.json else made.to_mermaid() if form is Show.mermaid else made.draw()
-    if out is None:
-        print_text(text)
-    else:
-        out.write_text(text + "\n", encoding="utf-8")
-    if proof is not None:
-        write_certificate(proof, made.compiled_rules(), made.certificate(), strategy_checker.__file__)
+    if certificate is not None:
+        check_folder(certificate)
+    made = _make_plan(planner, one, asking, forms)
+    write_plan(made, forms, out_)
+    if certificate is not None:
+        write_certificate(certificate, made)
 
 
 def _make_plan(

@@ -4,7 +4,4 @@ A :class:`~formal_llm.control.plant.Plant` lists what can happen, a
 :class:`~formal_llm.control.machines.Machine` is a rule as it runs, a
 :class:`~formal_llm.control.component.Component` steps rules that look at the same tools together, and the
 :class:`~formal_llm.control.supervisor.Supervisor` looks ahead. Begin there.
-
-Plans, too, are made in a world that moves: :mod:`~formal_llm.control.world` decides whether one can be finished
-whatever it answers.
 """

@@ -15,7 +15,6 @@
     ├── PlanningError
     │   ├── NoValidPlan                  nothing follows all the rules: grammar, constraints, limits
     │   ├── BudgetExceeded               a walk used up its questions, steps or backtracks; it can continue
-    │   ├── WorldUnanswered              the world decides what comes next, and nobody answers for it
     │   ├── RunStopped                   a run of many tasks was stopped before a plan was finished; it can continue
     │   ├── WalkError                    a walk was asked for what it cannot do now
     │   ├── ResultsError                 a results file is in use, damaged, or another run's
@@ -117,7 +116,6 @@ from formal_llm.errors.planning import (
     SnapshotError,
     TooManyPlans,
     WalkError,
-    WorldUnanswered,
 )
 
 __all__ = [
@@ -170,7 +168,6 @@ __all__ = [
     "UnknownProvider",
     "UnreadableResponse",
     "WalkError",
-    "WorldUnanswered",
     "WritesNoText",
     "WritingError",
     "did_you_mean",

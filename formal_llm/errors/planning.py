@@ -55,23 +55,6 @@ class NoValidPlan(PlanningError):
         super().__init__(f"no valid plan: {reason}")
 
 
-class WorldUnanswered(PlanningError):
-    """The world decides what comes next, and the planner has nobody who answers for it.
-
-    Attributes:
-        decision: what the world decides.
-        outcomes: its answers.
-    """
-
-    def __init__(self, decision: str, outcomes: Sequence[str]) -> None:
-        self.decision = decision
-        self.outcomes = tuple(outcomes)
-        super().__init__(
-            f"the world decides {decision!r} ({', '.join(self.outcomes)}), and no model is asked that: give who "
-            "answers for it, Planner(world=...), or make a plan for each answer, planner.strategy(task)"
-        )
-
-
 class RunStopped(PlanningError):
     """A run of many tasks was stopped before this plan was finished; the same run continues it."""
 

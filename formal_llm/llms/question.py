@@ -215,12 +215,11 @@ class Question:
         objection: excludes combinations of options that may be chosen alone; see :data:`Objection`.
         begins: belongs to ``objection``, see :data:`Beginning`; by default found by trying sets.
         walk: the name of the walk that asks, if there are several at once.
-        world: what the world decides here, where it is not for a model to answer; empty for all other questions.
     """
 
     __slots__ = (
         "_held", "_kept", "_made", "_messages", "_outlook", "_prompt",
-        "begins", "complaint", "objection", "options", "several", "task", "walk", "world",
+        "begins", "complaint", "objection", "options", "several", "task", "walk",
     )  # fmt: skip
 
     def __init__(
@@ -235,7 +234,6 @@ class Question:
         objection: Objection | None = None,
         begins: Beginning | None = None,
         walk: str = "",
-        world: str = "",
     ) -> None:
         self._prompt = prompt
         #: The values that the functions returned, and the names of those that are kept.
@@ -254,7 +252,6 @@ class Question:
         self.objection = objection
         self.begins = begins
         self.walk = walk
-        self.world = world
         self.complaint = ""
 
     @property

@@ -7,7 +7,6 @@ from formal_llm.pictures.drawable import register_graph, register_picture
 
 if TYPE_CHECKING:
     from formal_llm.planning.drivers.planner import Planner
-    from formal_llm.planning.drivers.strategies import Strategy
     from formal_llm.planning.packs import TaskPack
     from formal_llm.planning.plans.plan import Plan
     from formal_llm.planning.plans.steps import Step
@@ -28,7 +27,6 @@ _HOMES = {
     "Plan": "plans.plan",
     "Planner": "drivers.planner",
     "Step": "plans.steps",
-    "Strategy": "drivers.strategies",
     "Task": "task",
     "TaskPack": "packs",
     "Usage": "plans.usage",
@@ -40,13 +38,9 @@ __getattr__ = export_lazily(__name__, _HOMES)
 
 register_picture("formal_llm.planning.plans.plan:Plan", LazyFunction("formal_llm.planning.plans.drawing:plan_picture"))
 register_picture("formal_llm.planning.plans.tree:Node", LazyFunction("formal_llm.planning.plans.drawing:tree_picture"))
-register_picture(
-    "formal_llm.planning.drivers.strategies:Strategy",
-    LazyFunction("formal_llm.planning.drivers.strategies:strategy_picture"),
-)
 register_graph("formal_llm.planning.plans.plan:Plan", LazyFunction("formal_llm.planning.plans.drawing:plan_graph"))
 
 __all__ = [
-    "Budget", "Call", "ChoiceTable", "Node", "Plan", "Planner", "Step", "Strategy", "Task", "TaskPack", "Usage",
+    "Budget", "Call", "ChoiceTable", "Node", "Plan", "Planner", "Step", "Task", "TaskPack", "Usage",
     "Walk", "Wording",
 ]  # fmt: skip

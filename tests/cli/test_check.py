@@ -209,20 +209,3 @@ def test_names_of_two_labels_are_two_steps(tmp_path: Path) -> None:
     labels = 'get_order "One order"\nget_orders "All orders of a customer"\n'
     (tmp_path / "x.cfg").write_text(f"S -> get_order | get_orders\n\n{labels}", encoding="utf-8")
     assert run("check", "x.cfg", "--strict", cwd=tmp_path).returncode == 0
-
-
-def test_check_tells_what_the_world_can_force(tmp_path: Path) -> None:
-    (tmp_path / "g.cfg").write_text("%start S\n%world W\nS -> probe W\nW -> ok | sick fix S\n%limit 2 probe\n")
-    found = json.loads(run("check", "g.cfg", "--json", cwd=tmp_path).stdout)
-    assert found["the world"] == "it can keep every plan from its end"
-    assert found["it can force"] == ["W sick fix S: nothing leads to an end, after probe sick fix probe"]
-    (tmp_path / "g.cfg").write_text("%start S\n%world W\nS -> probe W\nW -> ok | sick fix\n")
-    found = json.loads(run("check", "g.cfg", "--json", cwd=tmp_path).stdout)
-    assert found["the world"].startswith("a plan can be finished whatever it answers")
-    assert "it can force" not in found
-
-
-def test_the_shipped_rules_with_the_worlds_moves_have_a_strategy() -> None:
-    found = json.loads(run("check", "repair", "--strict", "--json").stdout)
-    assert found["the world"].startswith("a plan can be finished whatever it answers")
-    assert found["examples"] == "2 to allow, 2 to refuse, all kept"

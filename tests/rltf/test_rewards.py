@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from formal_llm.rltf.reward_cache import CachedReward
 
 from formal_llm import CFG, Plan, Planner, Task
 from formal_llm.errors import (
@@ -21,7 +22,6 @@ from formal_llm.errors import (
     ToolError,
     ToolkitError,
 )
-from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import (
     ExecutedReward,
     Judged,

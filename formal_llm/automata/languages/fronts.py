@@ -16,14 +16,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from formal_llm.automata.languages.grammar_warnings import without_left_recursion
-from formal_llm.automata.lookahead.branches import Branch, Branches
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import TRIES
-from formal_llm.automata.models.automaton import EMPTY, Configuration, Move, Stack, State, Word
+from formal_llm.automata.models.automaton import Move, Word
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
@@ -146,58 +145,25 @@ _KEPT_WORDS = 200
 Path = tuple["Path | None", str]
 
 
-class _Ahead(NamedTuple):
-    """What can be done next at a (state, stack top), or in one configuration.
-
-    Attributes:
-        bits: for each terminal that is read next the ways to read it, a bit each; for None those that read nothing.
-        ways: the ways, each a leap over all ε-moves before the terminal; of an automaton without branches, its moves.
-        branches: what judges all ways at once; None for an automaton without branches.
-    """
-
-    bits: Mapping[str | None, int]
-    ways: Sequence[Any]
-    branches: Branches | None
-
-
 class _Place:
-    """A configuration of a front, with what can be done next there."""
+    """A configuration of a front, and its moves by what they read."""
 
-    __slots__ = ("_ahead", "_fronts", "_judged", "_now")
+    __slots__ = ("_lookahead", "_moves", "_now")
 
-    def __init__(self, fronts: ConfigurationSets, now: Hashable) -> None:
-        self._fronts = fronts
+    def __init__(self, lookahead: Lookahead, now: Hashable) -> None:
+        self._lookahead = lookahead
         self._now = now
-        self._ahead = fronts.look_ahead(now)
-        self._judged: tuple[int, int] | None = None
+        self._moves: dict[str | None, list[Move]] = {}
+        for move in lookahead.automaton.moves(now):
+            self._moves.setdefault(move.read, []).append(move)
 
-    def follow_ways(self, name: str | None) -> Iterator[Hashable]:
-        """Yield where the ways lead that read a terminal, or None; they are not checked for dead ends."""
-        lookahead, (bits, ways, branches) = self._fronts.lookahead, self._ahead
-        for number in _list_bits(bits.get(name, 0)):
-            if branches is None:
-                yield lookahead.automaton.step(self._now, ways[number])
-            elif ways[number] is not None and lookahead.can_leap(self._now, ways[number]):
-                yield lookahead.leap(self._now, ways[number])
+    def can_read(self, name: str) -> bool:
+        """Return whether a move reads a terminal here; it may lead to a dead end."""
+        return name in self._moves
 
-    def judge_terminals(self) -> tuple[Mapping[str | None, int], int, int]:
-        """Return (the ways of each terminal, those that a word may be completed after, those not judged)."""
-        if self._judged is None:
-            lookahead, branches = self._fronts.lookahead, self._ahead.branches
-            if branches is None:
-                able = unknown = (1 << len(self._ahead.ways)) - 1
-            else:
-                judged = lookahead.able(branches, self._now)
-                able, unknown = judged.able, judged.unknown
-                lookahead.work.share_among(1)
-            self._judged = able, unknown
-        return self._ahead.bits, *self._judged
-
-
-def _list_bits(bits: int) -> Iterator[int]:
-    while bits:
-        yield (bits & -bits).bit_length() - 1
-        bits &= bits - 1
+    def follow(self, name: str | None) -> Iterator[Hashable]:
+        """Yield where the moves lead that read a terminal, or None; they are not checked for dead ends."""
+        return (self._lookahead.automaton.step(self._now, move) for move in self._moves.get(name, ()))
 
 
 class _FollowedSet(ConfigurationSet):
@@ -233,8 +199,7 @@ class _FollowedSet(ConfigurationSet):
 
     @property
     def next_terminals(self) -> Iterable[str]:
-        judged = [place.judge_terminals() for place in self.places]
-        return [name for name in self._fronts.terminals if any(able & bits.get(name, 0) for bits, able, _ in judged)]
+        return [name for name in self._fronts.terminals if any(place.can_read(name) for place in self.places)]
 
     @property
     def readable_terminals(self) -> Collection[str]:
@@ -254,13 +219,16 @@ class _FollowedSet(ConfigurationSet):
         if not self._fronts.limited:
             return super()._describe_terminal(name)
         seeds = self._find_seeds_after(name)
-        if self._fronts.has_set(seeds) or self.can_continue_with(name) is not True:
+        can = self.can_continue_with(name)
+        if can is False:
+            return None
+        if self._fronts.has_set(seeds) or can is None:
             return super()._describe_terminal(name)
         shortest = self._find_shortest_from(seeds)
         return super()._describe_terminal(name) if shortest is None else Allowed(shortest)
 
     def _find_seeds_after(self, name: str) -> frozenset[Hashable]:
-        return frozenset(after for place in self.places for after in place.follow_ways(name))
+        return frozenset(after for place in self.places for after in place.follow(name))
 
     def _find_shortest_from(self, configurations: Iterable[Hashable]) -> int | None:
         lookahead, best = self._fronts.lookahead, None
@@ -276,15 +244,6 @@ class _FollowedSet(ConfigurationSet):
         return best
 
     def can_continue_with(self, name: str) -> bool | None:
-        judged = [
-            (able & bits.get(name, 0), unknown)
-            for place in self.places
-            for bits, able, unknown in [place.judge_terminals()]
-        ]
-        if any(able & ~unknown for able, unknown in judged):
-            return True
-        if not any(able for able, _ in judged):
-            return False
         # The targets are as informative as all moves from there on, of which there may be thousands.
         values = {self._fronts.lookahead.completable(now).value for now in self._find_seeds_after(name)}
         return True if "yes" in values else super().can_continue_with(name) if "unknown" in values else False
@@ -384,7 +343,6 @@ class ConfigurationSets:
         ways = len(lookahead.pda.transitions) if lookahead.pda is not None else 0
         self._max = 1_000 + 4 * ways if max_configurations is None else max_configurations
         self._known: dict[frozenset[Hashable], ConfigurationSet] = {}
-        self._ahead: dict[tuple[State, str | None], _Ahead] = {}
         self._ways = 0
         self._words: dict[Word, ConfigurationSet] = {}
         #: The front of words that cannot be continued and are not in the language.
@@ -427,7 +385,6 @@ class ConfigurationSets:
                 for known in self._known.values():
                     known.forget_followers()
                 self._known.clear()
-                self._ahead.clear()
                 self._ways = 0
             found = self._known[seeds] = self._make_set(seeds, path)
             self._ways += 1 + (len(found.places) if isinstance(found, _FollowedSet) else 0)
@@ -453,55 +410,14 @@ class ConfigurationSets:
                 continue
             front.open, front.sure = True, front.sure or verdict.value == "yes"
             front.ends = front.ends or lookahead.automaton.accepting(now)
-            front.places.append(place := _Place(self, now))
-            for following in place.follow_ways(None):
+            front.places.append(place := _Place(lookahead, now))
+            for following in place.follow(None):
                 if following not in seen:
                     if len(seen) >= self._max:
                         return self.get_word_set(_path_to_word(path))
                     seen.add(following)
                     todo.append(following)
         return front if front.open else self.dead
-
-    def look_ahead(self, now: Hashable) -> _Ahead:
-        """Return what can be done next in a configuration: the same wherever its state and stack top are the same.
-
-        It is worked out for all of them where there are limits: without, most are met once.
-        """
-        top = self.lookahead.top(now) if self.limited else None
-        if top is None:
-            moves = self.lookahead.automaton.moves(now)
-            return _Ahead(_group_bits(move.read for move in moves), moves, None)
-        ahead = self._ahead.get(top)
-        while ahead is None or ahead.branches is None or ahead.branches.is_stale:
-            ahead = self._ahead[top] = self._make_ahead(top)
-        return ahead
-
-    def _make_ahead(self, top: tuple[State, str | None]) -> _Ahead:
-        """Follow the ε-moves until a terminal is read, the top is gone or comes again, or the word may end."""
-        pda = self.pda.without_limits
-        alone = Configuration(top[0], EMPTY if top[1] is None else Stack(top[1], EMPTY))
-        found: dict[tuple[str | None, Configuration], None] = {}
-        seen, todo, expanded = {alone}, [alone], set[tuple[State, str | None]]()
-        while todo:
-            now = todo.pop()
-            moves, here = pda.moves(now), (now.state, now.stack.top)
-            if here in expanded and any(move.read is None for move in moves):
-                found[None, now] = None
-                continue
-            expanded.add(here)
-            for move in moves:
-                after = pda.step(now, move)
-                if move.read is None and (after.stack or top[1] is None) and not pda.accepting(after):
-                    if after not in seen:
-                        seen.add(after)
-                        todo.append(after)
-                else:
-                    found[move.read, after] = None
-        branches = self.lookahead.branches(
-            top, [Branch(1, () if name is None else (name,), now) for name, now in found]
-        )
-        self._ways += len(found)
-        return _Ahead(_group_bits(name for name, _ in found), branches.leaps, branches)
 
     def list_moves_ahead(self, seeds: Iterable[Hashable]) -> Iterator[Sequence[Move]]:
         """Yield the moves of all configurations that ε-moves lead to, dead ends included.
@@ -521,14 +437,6 @@ class ConfigurationSets:
                     seen.add(following)
                     todo.append(following)
             yield moves
-
-
-def _group_bits(names: Iterable[str | None]) -> dict[str | None, int]:
-    """For each name the places where it is, a bit each."""
-    found: dict[str | None, int] = {}
-    for number, name in enumerate(names):
-        found[name] = found.get(name, 0) | 1 << number
-    return found
 
 
 class _TooManyConfigurations(Exception):

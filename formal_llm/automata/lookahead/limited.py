@@ -6,7 +6,7 @@ the configuration of the automaton inside is joined by what is left of every bou
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol, cast, runtime_checkable
 
@@ -64,14 +64,6 @@ class HasClasses(Protocol):
         """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
 
 
-@runtime_checkable
-class HasWorldMoves(Protocol):
-    """What an automaton may report besides: where the world decides."""
-
-    def is_world_decision(self, configuration: Hashable, /) -> bool:
-        """Whether the world decides what comes next, and no model."""
-
-
 class LimitedConfiguration(NamedTuple):
     """A configuration, what is left of the upper bounds and what the lower bounds still need (both packed)."""
 
@@ -109,7 +101,6 @@ class LimitedAutomaton(Generic[M]):
         self.automaton = cast("DescribedAutomaton", source.without_limits if isinstance(source, PDA) else source)
         self._selecting = self.automaton if isinstance(self.automaton, HasSelections) else None
         self._classing = self.automaton if isinstance(self.automaton, HasClasses) else None
-        self._deciding = self.automaton if isinstance(self.automaton, HasWorldMoves) else None
         self.terminals: Mapping[str, None] = dict.fromkeys(declared)
         self.counters = Counters(source.bounds if isinstance(source, PDA) else self._make_bounds())
 
@@ -144,12 +135,6 @@ class LimitedAutomaton(Generic[M]):
     def at_class(self, configuration: LimitedConfiguration) -> bool:
         """As of the automaton inside; False where it does not report it."""
         return self._classing is not None and self._classing.at_class(configuration.inner)
-
-    def is_world_decision(self, configuration: LimitedConfiguration) -> bool:
-        """As of the automaton inside; False where it does not report it."""
-        return self._deciding is not None and self._deciding.is_world_decision(configuration.inner)
-
-    # -- the Automaton protocol ---------------------------------------------------------------------------------
 
     def start(self) -> LimitedConfiguration:
         """The initial configuration with full counters."""
@@ -241,60 +226,3 @@ def add_counters(automaton: SourceAutomaton) -> DescribedAutomaton:
     if isinstance(automaton, PDA) and automaton.limits:
         return LimitedAutomaton(automaton, automaton.limits)
     return cast("DescribedAutomaton", automaton)
-
-
-# -- the world's moves ------------------------------------------------------------------------------------------------
-
-
-class WorldOutcome(NamedTuple):
-    """An answer of the world.
-
-    Attributes:
-        move: the move; None for ending the plan.
-        after: the configuration that it leads to; None where limits forbid it.
-    """
-
-    move: Any
-    after: Hashable | None
-
-
-def has_world_moves(automaton: object) -> bool:
-    """Whether the world decides anywhere; True for any other automaton that reports decisions of the world's."""
-    inside = automaton.automaton if isinstance(automaton, LimitedAutomaton) else automaton
-    return inside.has_world_moves if isinstance(inside, PDA) else isinstance(inside, HasWorldMoves)
-
-
-def is_world_decision(automaton: object, configuration: Hashable) -> bool:
-    """Whether the world decides what comes next; False for an automaton that does not report it."""
-    return isinstance(automaton, HasWorldMoves) and automaton.is_world_decision(configuration)
-
-
-def list_outcomes(automaton: DescribedAutomaton, configuration: Hashable) -> Iterator[WorldOutcome]:
-    """All answers of the world at a decision of its own, those that limits forbid included: they do not bind it."""
-    if not isinstance(automaton, LimitedAutomaton):
-        if automaton.accepting(configuration):
-            yield WorldOutcome(None, configuration)
-        yield from (WorldOutcome(move, automaton.step(configuration, move)) for move in automaton.moves(configuration))
-        return
-    now, counters = cast("LimitedConfiguration", configuration), automaton.counters
-    if automaton.automaton.accepting(now.inner):
-        yield WorldOutcome(None, now if automaton.accepting(now) else None)
-    for move in automaton.automaton.moves(now.inner):
-        left = now.remaining - counters.need.get(move.read, 0)
-        yield WorldOutcome(move, automaton.step(now, move) if left & counters.guard == counters.guard else None)
-
-
-def name_decision(automaton: object, configuration: Hashable) -> str:
-    """What the world decides, for a person: a question of the rules, or the label of a nonterminal, or a state."""
-    source, inner = automaton, configuration
-    if isinstance(automaton, LimitedAutomaton):
-        source, inner = automaton.source, cast("LimitedConfiguration", configuration).inner
-    if not isinstance(source, PDA) or not isinstance(inner, Configuration):
-        return str(configuration)
-    state, stack = inner
-    if source.cfg is not None and stack.top is not None and stack.top in source.cfg.world:
-        return source.label(stack.top)
-    question = next((move.question for move in source.transitions_at(state, stack.top) if move.question), "")
-    for _ in source.factors[1:]:
-        state = state[0]  # type: ignore[index]  # states of products are pairs
-    return question or str(state)

@@ -7,12 +7,11 @@ states, then, where the optional solver is installed, an integer program; when a
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
-from formal_llm.automata.lookahead.branches import Branch, Branches, BranchLeap, JudgedBranches
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import LENGTH, FlowGrammar
@@ -32,12 +31,11 @@ from formal_llm.automata.lookahead.verdicts import (
     MADE,
     SEARCH,
     TIME,
-    Guarantee,
     Verdict,
     WorkBudget,
     pause_garbage_collection,
 )
-from formal_llm.automata.models.automaton import Automaton, C, Configuration, Foresees, HasTerminals, M, State, Word
+from formal_llm.automata.models.automaton import Automaton, C, Configuration, Foresees, HasTerminals, M, Word
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Source
@@ -141,13 +139,10 @@ class Lookahead(Drawable):
         max_states, solver: as given.
         work: what queries may cost: ``with lookahead.work.limit_seconds(0.05): ...`` bounds those inside.
         made: what making it took, in tries.
-        guarantee: ``"some"``: a completion is one for some answers of the world, where it decides anything.
 
     Everything found is remembered, so one Lookahead serves all plans over its automaton; a copy, or what is read back
     from a pickle, finds it anew.
     """
-
-    guarantee: Guarantee = "some"
 
     @pause_garbage_collection()
     def __init__(
@@ -407,37 +402,6 @@ class Lookahead(Drawable):
             (state, stack.top, below.pending, below.unresolved, below.promised, below.paid, remaining, needed),
             below.free_steps,
         )
-
-    def top(self, configuration: Hashable) -> tuple[State, str | None] | None:
-        """The state and the stack top, where these alone decide which branches there are; None where more does."""
-        if self._search is None or self._search.grammar.has_open_symbols:
-            return None
-        state, stack = self._split_configuration(configuration).inner
-        return state, stack.top
-
-    def branches(self, top: tuple[State, str | None], found: Iterable[Branch]) -> Branches:
-        """What can be done at a :meth:`top`, to be judged wherever it lies."""
-        assert self._search is not None
-        return Branches(self._search, *top, found)
-
-    def able(self, branches: Branches, configuration: Hashable) -> JudgedBranches:
-        """Which branches a plan may be finished after; see :meth:`Branches.judge_branches`."""
-        return branches.judge_branches(*self._split_configuration(configuration))
-
-    def can_leap(self, configuration: Hashable, leap: BranchLeap) -> bool:
-        """Whether the upper bounds allow what the moves of a branch read."""
-        guard = 0 if self._counted is None else self._counted.counters.guard
-        return (self._split_configuration(configuration).remaining - leap.need) & guard == guard
-
-    def leap(self, configuration: Hashable, leap: BranchLeap) -> Hashable:
-        """The configuration after all moves of a branch."""
-        (_, stack), remaining, needed = self._split_configuration(configuration)
-        after = Configuration(leap.target, stack.rest.push(leap.pushed))
-        if self._counted is None:
-            return after
-        if needed:
-            needed = self._counted.counters.pay_all(leap.reads, needed)
-        return LimitedConfiguration(after, remaining - leap.need, needed)
 
     def least_steps(self, configuration: Hashable) -> float:
         """A cheap lower bound of the moves to the end, limits aside; infinite where even that is impossible."""

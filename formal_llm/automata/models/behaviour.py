@@ -2,8 +2,7 @@
 
 A behaviour has states, each with the text that announces it ("[Thought]"), and a formula over them that determines
 which sequences of states are allowed (Crouse et al. 2023, arXiv 2310.08535). A state whose text is followed by what the
-environment produces, the observation of a tool call for instance, has the flag ``env-input``. So has, by itself, one
-with the flag ``world``: that it comes the world decides, and no model.
+environment produces, the observation of a tool call for instance, has the flag ``env-input``.
 
 A behaviour is a finite automaton: :attr:`Behaviour.pda` is the smallest one. So it can be planned with, drawn, and put
 on top of a grammar, ``grammar & behaviour``.
@@ -33,8 +32,6 @@ from formal_llm.pictures.drawable import Drawable
 _terminals_after = LazyFunction("formal_llm.automata.languages.fronts:list_terminals_after")
 #: The flag of a state whose text comes from the environment.
 ENV_INPUT = "env-input"
-#: The flag of a state that comes if the world decides so.
-WORLD = "world"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,7 @@ class BehaviourState:
     Attributes:
         name: what formulas call it.
         text: the text that announces it; empty where there is none.
-        flags: what else is known of it, without the colon: ``env-input``, ``world``.
+        flags: what else is known of it, without the colon: ``env-input``.
         numbers: amounts that it carries (minutes, money), as those of a :class:`Symbol`.
     """
 
@@ -59,7 +56,7 @@ class BehaviourState:
     @property
     def from_environment(self) -> bool:
         """Whether the environment, and not the agent, writes what follows the text."""
-        return not self.flags.isdisjoint((ENV_INPUT, WORLD))
+        return ENV_INPUT in self.flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +70,7 @@ class Behaviour(PickledByFields, Written, Drawable):
 
     Raises:
         AutomatonError: two states of one name, an unknown state in the formula, a formula that no sequence satisfies,
-            a limit that names no state or quantity, states of the world's that come at one point with others.
+            a limit that names no state or quantity.
         Undecided: the formula needs too large an automaton.
 
     Warnings that do not make it unusable are in :attr:`warnings`.
@@ -107,14 +104,6 @@ class Behaviour(PickledByFields, Written, Drawable):
             raise AutomatonError(problem)
         if not self.dfa.accepting:
             raise AutomatonError("no sequence of states satisfies the formula")
-        for row in self.dfa.table:
-            world = [name for name in row if WORLD in by_name[name].flags]
-            others = [name for name in row if name not in world]
-            if world and others:
-                raise AutomatonError(
-                    f"the world decides whether {world[0]} comes, and {others[0]} can come there, too; either all "
-                    "states at one point are the world's, or none"
-                )
 
     @classmethod
     def load(cls, name: str) -> Behaviour:
@@ -169,8 +158,7 @@ class Behaviour(PickledByFields, Written, Drawable):
     def pda(self) -> PDA:
         """The smallest automaton for the allowed sequences; its stack stays empty, its terminals are the states."""
         made = finite_pda(self.dfa, name=self.name, symbols=self.symbols, alphabet=self.states)
-        world = {move.state for move in made.transitions if WORLD in self.states[str(move.read)].flags}
-        return (made.with_world(world) if world else made).with_limits(self.limits)
+        return made.with_limits(self.limits)
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether a sequence of states is allowed and complete, and keeps the limits."""

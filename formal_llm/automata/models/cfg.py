@@ -62,12 +62,10 @@ class CFG(PickledByFields, Written, Drawable):
         limits: bounds that every plan must keep.
         order: whether a plan's word runs from its last step to its first (``"backward"``), as where each production is
             a tool and what it is applied to, or from the first to the last; None where the grammar does not declare it.
-        world: nonterminals whose productions the world chooses: a tool's result, a person, the caller, and no model.
-            Such a grammar runs forward, since the world answers while a plan is carried out.
 
     Raises:
         GrammarError: a name that the notation cannot write, no production at all, an unknown start symbol, a limit or
-            label for an unknown symbol; the world chooses at what is no nonterminal, or the order is backward then.
+            label for an unknown symbol.
 
     What is legal and still looks like a mistake is reported by :func:`formal_llm.automata.languages.cfg_warnings`.
     """
@@ -77,7 +75,6 @@ class CFG(PickledByFields, Written, Drawable):
     symbols: Mapping[str, Symbol] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     order: Order | None = None
-    world: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -86,7 +83,6 @@ class CFG(PickledByFields, Written, Drawable):
         symbols: Mapping[str, Symbol] | None = None,
         limits: Limits | None = None,
         order: Order | None = None,
-        world: Iterable[str] = (),
     ) -> None:
         made = tuple(
             dict.fromkeys(p if isinstance(p, Production) else Production(p[0], tuple(p[1])) for p in productions)
@@ -99,8 +95,7 @@ class CFG(PickledByFields, Written, Drawable):
         named = {name: symbol for name, symbol in (symbols or {}).items() if symbol != Symbol()}
         object.__setattr__(self, "symbols", FrozenDict(named))
         object.__setattr__(self, "limits", limits or Limits())
-        object.__setattr__(self, "world", frozenset(world))
-        object.__setattr__(self, "order", order or ("forward" if self.world else None))
+        object.__setattr__(self, "order", order)
         _check_wellformed(self)
 
     @classmethod
@@ -146,8 +141,8 @@ class CFG(PickledByFields, Written, Drawable):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CFG):
             return NotImplemented
-        mine = (self.start, self.productions, dict(self.symbols), self.limits, self.order, self.world)
-        return mine == (other.start, other.productions, dict(other.symbols), other.limits, other.order, other.world)
+        mine = (self.start, self.productions, dict(self.symbols), self.limits, self.order)
+        return mine == (other.start, other.productions, dict(other.symbols), other.limits, other.order)
 
     def __hash__(self) -> int:
         return hash((self.start, self.productions))
@@ -306,7 +301,6 @@ def _check_wellformed(cfg: CFG) -> None:
         raise GrammarError(unknown("start symbol", cfg.start, cfg.nonterminals))
     _check_descriptions(cfg)
     _check_limits(cfg)
-    _check_world(cfg)
 
 
 def _check_symbols(cfg: CFG) -> None:
@@ -356,17 +350,3 @@ def _check_limits(cfg: CFG) -> None:
     problem = cfg.limits.problem(cfg.terminals, cfg.symbols)
     if problem is not None:
         raise GrammarError(problem)
-
-
-def _check_world(cfg: CFG) -> None:
-    for name in sorted(cfg.world):
-        if name in cfg.terminals:
-            raise GrammarError(f"{name} is a terminal; the world's moves are choices of a nonterminal's productions")
-        if name not in cfg.nonterminals or is_sugar(name):
-            authored = [head for head in cfg.nonterminals if not is_sugar(head)]
-            raise GrammarError(unknown("nonterminal of the world's moves", name, authored))
-    if cfg.world and cfg.order == "backward":
-        raise GrammarError(
-            "the world answers while a plan is carried out, so a grammar with its moves runs forward, not backward",
-            suggestion="write %order forward, and its rules from the first step to the last",
-        )

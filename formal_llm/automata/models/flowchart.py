@@ -144,20 +144,6 @@ def _check_ways(chart: FlowGraph) -> ChartProblem | None:
     return None
 
 
-def find_world_problem(chart: FlowGraph, name: str) -> str | None:
-    """What is wrong with having the world decide at a node; None where nothing is."""
-    asking = [node.id for node in chart.nodes if chart.answer_edges(node.id)]
-    if name not in chart.node:
-        return unknown("decision of the world's", name, asking)
-    if name not in asking:
-        return f"the world decides at {_describe_node(chart, name)}, and nothing is decided there; decisions are " \
-            f"{', '.join(asking) or 'none'}"  # fmt: skip
-    if chart.is_selection(name):
-        return f"several answers of {_describe_node(chart, name)} may be chosen together, and the world gives one; " \
-            f"draw a decision: {name}{{...}}"  # fmt: skip
-    return None
-
-
 def _describe_node(chart: FlowGraph, name: str) -> str:
     text = one_line(chart.node[name].text)
     text = text if len(text) <= 40 else f"{text[:39]}…"
@@ -177,20 +163,18 @@ class Flowchart(FlowGraph, Written, Drawable):
         numbers: amounts that steps and answers carry (minutes, money), by name.
         order: that of the steps in the branches of a fork: ``any``, or ``drawn``, each branch as a whole in the order
             of the arrows.
-        world: the decisions that the world makes: a tool's result, a person, the caller, and no model.
         places: line and column of the nodes in the text that was read, by name; they mean nothing.
         filled: whether braces in its texts are no placeholders: values stand in their place.
 
     Raises:
         AutomatonError: it describes no plans: no node or several to start from, a node that cannot be reached, a
             decision with an answer missing or given twice, a place from which no end can be reached; or a limit names
-            what it does not have, or the world decides where nothing is decided.
+            what it does not have.
     """
 
     limits: Limits = field(default_factory=Limits)
     numbers: Mapping[str, Mapping[str, Number]] = field(default_factory=FrozenDict)
     order: Literal["any", "drawn"] = "any"
-    world: frozenset[str] = frozenset()
     places: Mapping[str, tuple[int, int]] = field(default=FrozenDict(), compare=False, repr=False)
     filled: bool = field(default=False, repr=False)
 
@@ -212,11 +196,6 @@ class Flowchart(FlowGraph, Written, Drawable):
         problem = self.limits.problem(self.terminals, carried)
         if problem is not None:
             raise AutomatonError(problem)
-        object.__setattr__(self, "world", frozenset(self.world))
-        for name in sorted(self.world):
-            problem = find_world_problem(self, name)
-            if problem is not None:
-                raise AutomatonError(problem)
 
     @classmethod
     def from_mermaid(cls, text: str, *, file: str | None = None) -> Flowchart:
@@ -273,7 +252,6 @@ class Flowchart(FlowGraph, Written, Drawable):
             self.direction,
             fill_text(self.title),
             order=self.order,
-            world=self.world,
         )
         # The names of answers are made of their texts.
         names = dict(zip(self.terminals, chart.terminals, strict=True))
@@ -294,21 +272,18 @@ class Flowchart(FlowGraph, Written, Drawable):
                 another automaton over the names of its steps.
 
         Raises:
-            AutomatonError: without decisions, where a limit counts an answer (but for those that may never be given)
-                or forbids one of the world's; a decision of the world's is beside other branches of a fork.
+            AutomatonError: without decisions, where a limit counts an answer (but for those that may never be given).
         """
         limits, never = self.limits, frozenset[str]()
         if not decisions:
             never = frozenset(name for name, most in limits.at_most.items() if most == 0 and "=" in name)
-            never = never.difference(*(self.answers(name) for name in self.world))
             most = {name: count for name, count in limits.at_most.items() if name not in never}
             limits = replace(limits, at_most=most) if never else limits
             named = (*most, *limits.at_least, *limits.times.names)
             if counted := [name for name in named if "=" in name]:
                 raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
-        moves = FlowchartTransitions(self, decisions=decisions, drawn=self.order == "drawn", never=never,
-                                     world=self.world)  # fmt: skip
+        moves = FlowchartTransitions(self, decisions=decisions, drawn=self.order == "drawn", never=never)
         symbols, transitions, start = moves.make_transitions()
         symbols = {name: replace(known, numbers=self.numbers.get(name, {})) for name, known in symbols.items()}
         return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title,
-                   limits=limits, world=moves.world_states, check=False)  # fmt: skip
+                   limits=limits, check=False)  # fmt: skip

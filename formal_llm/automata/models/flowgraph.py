@@ -389,19 +389,10 @@ class FlowchartTransitions:
         decisions: whether the answers to decisions are read.
         drawn: whether the branches of a fork are worked off one after the other, in the order of the arrows.
         never: answers that are never given.
-        world: the decisions that the world makes.
-
-    Attributes:
-        world_states: the states in which the world decides, once the transitions are made.
     """
 
-    def __init__(
-        self, graph: FlowGraph, *, decisions: bool, drawn: bool, never: frozenset[str] = frozenset(),
-        world: frozenset[str] = frozenset(),
-    ) -> None:  # fmt: skip
+    def __init__(self, graph: FlowGraph, *, decisions: bool, drawn: bool, never: frozenset[str] = frozenset()) -> None:
         self.never = never
-        self.world = world
-        self.world_states: list[str] = []
         self.graph = graph
         self.decisions = decisions
         self.drawn = drawn
@@ -423,8 +414,6 @@ class FlowchartTransitions:
         for place in todo:
             state, seen = name_of(place), set[str]()
             found[place] = []
-            if self.world and self._is_world_place(place):
-                self.world_states.append(state)
             for step, after in self._list_moves(place, END, 0):
                 target = name_of(after)
                 found[place] += self._transitions_of_step(state, step, target, seen, symbols)
@@ -482,24 +471,6 @@ class FlowchartTransitions:
     def _settle_fork(self, fork: ForkPlace, join: str, depth: int) -> Place:
         """A place in a fork, or where the way continues when all branches are done."""
         return fork if any(part != _DONE for part in fork.parts) else self._enter_place(fork.join, join, depth)
-
-    def _is_world_place(self, place: Place) -> bool:
-        """Whether the world decides at a place.
-
-        Raises:
-            AutomatonError: it decides in one of several branches that run side by side.
-        """
-        if not isinstance(place, ForkPlace):
-            name = place.removesuffix("?")
-            return name in self.world and (place != name or self.graph.kind(name) == "decision")
-        parts = [part for part in place.parts if part != _DONE]
-        found = [self._is_world_place(part) for part in (parts[:1] if self.drawn else parts)]
-        if any(found) and len(found) > 1:
-            raise AutomatonError(
-                f"the world decides in a branch of {place.name}, while other branches run beside it; have the branches "
-                "worked off in the order of their arrows: %% %parallel drawn"
-            )
-        return any(found)
 
     # -- moves ----------------------------------------------------------------------------------------------------
 

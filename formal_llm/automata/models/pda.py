@@ -22,7 +22,7 @@ from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, find_reach
 from formal_llm.automata.models.tabulation import accepts_by_tabulation
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
 from formal_llm.automata.models.written import Written
-from formal_llm.errors import AutomatonError, unknown
+from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
 
 #: How many sets are kept: a few automata have as many as 2 to the number of their states.
@@ -118,14 +118,11 @@ class PDA(PickledByFields, Written, Drawable):
         order: whether a plan's word runs from its last step to its first (``"backward"``) or from the first to the
             last; None where that is not declared. That of a grammar is the grammar's.
         alphabet: terminals that it knows, besides those that its transitions read.
-        world: states in which the world makes every choice: a tool's result, a person, the caller, and no model. Those
-            of an automaton of a grammar are its configurations with a nonterminal of :attr:`CFG.world` on top.
         check: whether to raise for what contradicts itself; automata that are made by a construction are not checked.
 
     Raises:
         AutomatonError: the start or a final state is in no transition, a symbol is popped and never pushed, a state
-            cannot be reached from the start, a state of the world's is unknown. Where a name looks like a slip, the
-            nearest one is suggested.
+            cannot be reached from the start. Where a name looks like a slip, the nearest one is suggested.
     """
 
     transitions: tuple[Transition, ...]
@@ -140,7 +137,6 @@ class PDA(PickledByFields, Written, Drawable):
     limits: Limits = field(default_factory=Limits)
     alphabet: tuple[str, ...] = ()
     order: Order | None = None
-    world: frozenset[State] = frozenset()
 
     def __init__(
         self,
@@ -157,7 +153,6 @@ class PDA(PickledByFields, Written, Drawable):
         limits: Limits | None = None,
         alphabet: Iterable[str] = (),
         order: Order | None = None,
-        world: Iterable[State] = (),
         check: bool = True,
     ) -> None:
         made = tuple(dict.fromkeys(t if isinstance(t, Transition) else transition_of(t) for t in transitions))
@@ -173,23 +168,12 @@ class PDA(PickledByFields, Written, Drawable):
         object.__setattr__(self, "limits", limits or Limits())
         object.__setattr__(self, "alphabet", tuple(alphabet))
         object.__setattr__(self, "order", order)
-        object.__setattr__(self, "world", frozenset(world))
         if order not in (None, *ORDERS):
             raise AutomatonError(f"the order is 'backward' or 'forward', not {order!r}")
         if check:
             problem = find_problem(self.transitions, start, self.accepting_states, self.stack_symbols)
             if problem is not None:
                 raise AutomatonError(problem.message)
-            self._check_world()
-
-    def _check_world(self) -> None:
-        for state in sorted(self.world - self.states.keys(), key=str):
-            raise AutomatonError(unknown("state of the world's moves", str(state), map(str, self.states)))
-        if self.world and self.order == "backward":
-            raise AutomatonError(
-                "the world answers while a plan is carried out, so an automaton with its moves runs forward; leave out "
-                "order='backward'"
-            )
 
     @classmethod
     def from_cfg(cls, cfg: CFG) -> PDA:
@@ -286,17 +270,6 @@ class PDA(PickledByFields, Written, Drawable):
         made.__dict__["without_limits"] = bare
         return made
 
-    def with_world(self, states: Iterable[State]) -> PDA:
-        """The same automaton, in which the world makes every choice in these states, and in no others.
-
-        Raises:
-            AutomatonError: a state is unknown, or the automaton runs backward.
-        """
-        made = object.__new__(type(self))
-        made.__dict__.update({**self.__getstate__(), "world": frozenset(states)})
-        made._check_world()
-        return made
-
     def _copy_with_limits(self, limits: Limits, alphabet: tuple[str, ...]) -> PDA:
         """A copy with other limits or another alphabet; what was worked out of the transitions is shared."""
         made = object.__new__(type(self))
@@ -313,11 +286,9 @@ class PDA(PickledByFields, Written, Drawable):
     @cached_property
     def fingerprint(self) -> str:
         """A short name that equal automata share; labels do not count."""
-        world = (*self.world, *(self.cfg.world if self.cfg is not None else ()))
         return make_fingerprint(
             [self.start_state, self.start_stack, *sorted(map(repr, self.accepting_states))]
             + [t.parts() for t in self.transitions]
-            + ([("world", *sorted(map(repr, world)))] if world else [])
         )
 
     @cached_property
@@ -348,7 +319,6 @@ class PDA(PickledByFields, Written, Drawable):
         return (
             (self.start_state, self.start_stack, self.accepting_states, self.transitions, texts),
             (self.symbols, self.classes, self.cfg, self.name, self.factors, self.limits, self.alphabet, self.order),
-            self.world,
         )
 
     def label(self, name: str) -> str:
@@ -427,19 +397,7 @@ class PDA(PickledByFields, Written, Drawable):
 
     def at_class(self, configuration: Configuration) -> bool:
         """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
-        return configuration.stack.top in self.classes and not self.is_world_decision(configuration)
-
-    # -- who decides --------------------------------------------------------------------------------------------
-
-    @cached_property
-    def has_world_moves(self) -> bool:
-        """Whether the world decides anywhere."""
-        return bool(self.world or (self.cfg is not None and self.cfg.world))
-
-    def is_world_decision(self, configuration: Configuration) -> bool:
-        """Whether the world decides what comes next: the state is one of its own, or the nonterminal on top is."""
-        state, stack = configuration
-        return state in self.world or (self.cfg is not None and stack.top in self.cfg.world)
+        return configuration.stack.top in self.classes
 
 
 @singledispatch

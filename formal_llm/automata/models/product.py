@@ -8,7 +8,6 @@ membership and drawing work on it as on any other.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 from functools import reduce
 from math import prod
 
@@ -30,15 +29,11 @@ def product(pda: PDA, finite: PDA) -> PDA:
         pda: any pushdown automaton.
         finite: one whose transitions leave the stack alone. A terminal that none of its transitions reads is forbidden.
 
-    The world's moves are those of ``pda``, and ``finite`` does not bind the world: what it forbids of them leads to a
-    pair in which nothing can be done (:data:`FORBIDDEN`).
-
     The product remembers its factors (:attr:`PDA.factors`): those of ``pda`` and, as one more factor,
     ``finite``. It may have no word at all; as for any automaton, lookahead decides (``Lookahead(both).completable()``).
 
     Raises:
-        AutomatonError: both use their stacks (the intersection may not be context-free), or ``finite`` has the world's
-            moves.
+        AutomatonError: both use their stacks (the intersection may not be context-free).
     """
     factors = (*(pda.factors or (pda,)), finite)
     if finite.uses_stack:
@@ -48,11 +43,6 @@ def product(pda: PDA, finite: PDA) -> PDA:
                 "context-free; a constraint must be a finite automaton (transitions that neither pop nor push)"
             )
         pda, finite = finite, pda
-    if finite.has_world_moves:
-        raise AutomatonError(
-            f"{finite.name or 'a finite automaton'} has the world's moves, and is a constraint here; mark them in the "
-            "rules that it constrains"
-        )
     pairs, transitions = _reachable_pairs(pda, finite)
     accepting = [p for p in pairs if p[0] in pda.accepting_states and p[1] in finite.accepting_states]
     names = dict.fromkeys((*pda.symbols, *finite.symbols))
@@ -69,17 +59,8 @@ def product(pda: PDA, finite: PDA) -> PDA:
         factors=factors,
         limits=pda.limits & finite.limits,
         alphabet=dict.fromkeys(name for factor in factors for name in factor.terminals),
-        world=[pair for pair in pairs if pair[0] in pda.world] if pda.world else (),
         check=False,
     )
-
-
-class _Forbidden(Enum):
-    FORBIDDEN = "forbidden"
-
-
-#: The state of a constraint after a move of the world's that it does not allow: nothing leads on from there.
-FORBIDDEN = _Forbidden.FORBIDDEN
 
 
 def _reachable_pairs(pda: PDA, finite: PDA) -> tuple[list[tuple[State, State]], list[Transition]]:
@@ -96,16 +77,12 @@ def _reachable_pairs(pda: PDA, finite: PDA) -> tuple[list[tuple[State, State]], 
     transitions: list[Transition] = []
     while todo:
         one_state, other_state = pair = todo.pop()
-        if other_state is FORBIDDEN:
-            continue
         made: list[Transition] = []
         for one in first.get(one_state, ()):
             if one.read is None:
                 made.append(_retarget_transition(one, pair, (one.target, other_state)))
             else:
                 after = [other.target for other in second.get((other_state, one.read), ())]
-                if not after and one_state in pda.world:
-                    after = [FORBIDDEN]
                 made += [_retarget_transition(one, pair, (one.target, target)) for target in after]
         made += [
             _retarget_transition(other, pair, (one_state, other.target))

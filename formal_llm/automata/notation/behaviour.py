@@ -5,7 +5,7 @@ The notation is that of Crouse et al. 2023 (arXiv 2310.08535)::
     (define react                                   # a comment; ; begins one, too
       (:states
         (Ques (:text "[Question]"))
-        (Obs (:text "[Observation]") (:flags :env-input))  # or :world: whether it comes, the world decides
+        (Obs (:text "[Observation]") (:flags :env-input))
         (Act (:text "[Action]") (:numbers (cost €0.02) (time 10s)))
         ...)
       (:limits "%limit 5 Act" "%limit cost <= €1")  # lines as in a grammar; optional
@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from formal_llm.automata.languages.emptiness import why_no_plan
-from formal_llm.automata.models.behaviour import ENV_INPUT, WORLD, Behaviour, BehaviourState
+from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
 from formal_llm.automata.models.formula import And, quote_name
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.quantities import Number, format_amount, read_amount
@@ -37,7 +37,7 @@ _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
 _SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":behavior", ":limits": ":limits"}
 #: The characters that require quotes around a name in a limit.
 _NOT_A_WORD = re.compile(r'[\s,"]')
-_FLAGS = (f":{ENV_INPUT}", f":{WORLD}")
+_FLAGS = (f":{ENV_INPUT}",)
 
 
 def read_behaviour(text: str, file: str | None = None) -> Behaviour:

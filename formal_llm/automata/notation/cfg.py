@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 def write_grammar(cfg: CFG) -> str:
     """Write a grammar in its notation; reading it back gives an equal grammar."""
     lines = [f"%start {cfg.start}", *([f"%order {cfg.order}"] if cfg.order is not None else [])]
-    lines += [f"%world {' '.join(name for name in cfg.nonterminals if name in cfg.world)}"] if cfg.world else []
     described = list(_write_terminals(cfg))
     lines += [*cfg.limits.lines(), "", *_write_rules(cfg), *([""] if described else []), *described]
     return "\n".join(lines) + "\n"
@@ -207,7 +206,6 @@ class _GrammarReader:
         self.productions: list[Production] = []
         self.start: Token | None = None
         self.order: Order | None = None
-        self.world: list[Token] = []
         self.symbols: dict[str, Symbol] = {}
         self.limits = LimitsReader(source)
         self.described: list[Token] = []
@@ -235,9 +233,6 @@ class _GrammarReader:
         if name not in ORDERS:
             self.fail_at(unknown("order", name, ORDERS), name, suggestion="write %order backward, or %order forward")
         self.order = cast("Order", str(name))
-
-    def _read_world(self, *names: Token) -> None:
-        self.world += names
 
     def _read_rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
         name = self.bodies.note_symbol(head)
@@ -303,7 +298,6 @@ class _GrammarReader:
     _READERS: ClassVar[Mapping[str, Callable[..., None]]] = {
         "start_symbol": _start_symbol,
         "order": _read_order,
-        "world": _read_world,
         "rule": _read_rule,
         "terminal": _read_terminal,
         "numbers": _read_numbers,
@@ -349,14 +343,12 @@ class _GrammarReader:
             self._check_symbol(limited.text, limited.place, heads, terminals)
             if limited.text in heads:
                 self.source.fail_at(f"{limited.text} is a nonterminal; limits count terminals", limited.place)
-        self._check_world(heads, terminals)
         limits = self.limits.build_limits(terminals, self.symbols, called="symbol")
         if limits.times and self.order is None:
             self.source.fail_at("a clock needs to know which way plans run", self.limits.first_time,
                              suggestion="write %order forward, or %order backward")  # fmt: skip
         try:
-            world = map(str, self.world)
-            return CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order, world=world)
+            return CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
         except GrammarError as error:
             self.source.fail_at(error.problem, None, suggestion=error.suggestion)
 
@@ -365,20 +357,6 @@ class _GrammarReader:
         if again is not None and (again.of in heads or again.of in terminals):
             problem = f"{name} reads as a repetition of {again.of}; labels and limits are of symbols"
             self.source.fail_at(problem, place)
-
-    def _check_world(self, heads: Container[str], terminals: Container[str]) -> None:
-        authored = dict.fromkeys(production.head for production in self.productions)
-        for name in self.world:
-            if str(name) in terminals:
-                problem = f"{name} is a terminal; the world's moves are choices of a nonterminal's productions"
-                self.fail_at(problem, name,
-                          suggestion="name a nonterminal, such as W, and give it a rule: W -> yes | no")  # fmt: skip
-            if str(name) not in heads:
-                self.fail_at(unknown("nonterminal of the world's moves", name, authored), name)
-        if self.world and self.order == "backward":
-            problem = "the world answers while a plan is carried out, so a grammar with its moves runs forward"
-            self.fail_at(problem, self.world[0],
-                      suggestion="write %order forward, and the rules from the first step to the last")  # fmt: skip
 
     def _check_repeated(self, spelled: Sequence[Production]) -> None:
         nullable = find_derivable_heads([(production.head, production.body) for production in spelled], ())

@@ -1,8 +1,8 @@
 """Limits and numbers in a flowchart: Mermaid comments that contain a line of our notation, as ``%% %limit 2 retry``.
 
-``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches of forks,
-``%% %world Healthy?`` has the world make a decision, named by its text or its name; all other lines are as in a
-grammar. ``%% limit retry 2``, ``%% require note 1`` and ``%% budget cost 100`` express the same in plain words.
+``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches of forks;
+all other lines are as in a grammar. ``%% limit retry 2``, ``%% require note 1`` and ``%% budget cost 100`` express the
+same in plain words.
 
 Mermaid ignores comments, so limits do not change how a chart is drawn. A comment that begins with ``%`` and a word is
 such a line; one without the ``%`` is such a line if it contains only names of steps and a number.
@@ -14,12 +14,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, NoReturn
 
-from formal_llm.automata.models.flowchart import Flowchart, find_world_problem
+from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, format_amount, read_amount
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.limit_lines import DIRECTIVES, LimitsReader, PlacedWord
-from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean, unknown
 
 #: A Mermaid comment, and its content.
@@ -29,7 +29,7 @@ _NUMBER_FIRST = re.compile(r"[ \t]*(limit|require)[ \t]+([0-9]+|\*)(?P<names>(?:
 _NUMBER_LAST = re.compile(r"[ \t]*(limit|require)(?P<names>(?:[ \t,]+[^\s,]+)+?)[ \t]+([0-9]+)[ \t]*$")
 _BUDGET = re.compile(r"[ \t]*(budget)[ \t]+([^\s,]+)[ \t]+([0-9]\S*)[ \t]*$")
 _WORD = re.compile(r"[^\s,]+")
-_KNOWN = (*DIRECTIVES, "%numbers", "%parallel", "%world")
+_KNOWN = (*DIRECTIVES, "%numbers", "%parallel")
 
 
 class LimitLine(NamedTuple):
@@ -82,46 +82,6 @@ def read_order(lines: Sequence[LimitLine], source: SourceText) -> Literal["any",
     return order
 
 
-def read_world(
-    lines: Sequence[LimitLine], classed: Mapping[str, Place], chart: Flowchart, source: SourceText
-) -> frozenset[str]:
-    """Return the decisions that the world makes: those of lines ``%world``, and of the class ``world``.
-
-    A line has names of nodes, or the text of one.
-
-    Raises:
-        NotationError: a line names no decision, or the text of several; with its place.
-    """
-    found = dict(classed)
-    by_text: dict[str, list[str]] = {}
-    for node in chart.nodes:
-        by_text.setdefault(" ".join(_WORD.findall(node.text)).casefold(), []).append(node.id)
-    for line in lines:
-        if not line.meant or line.directive.text != "%world":
-            continue
-        if not line.words:
-            _fail_at(source, line.directive, "%world names nothing", "write: %% %world NAME, or the text of a decision")
-        first, text = line.words[0], " ".join(word.text for word in line.words)
-        named = by_text.get(text.casefold(), [])
-        if all(word.text in chart.node for word in line.words):
-            found |= {word.text: word.place for word in line.words}
-        elif len(named) == 1:
-            found[named[0]] = first.place
-        elif named:
-            _fail_at(source, first, f"{len(named)} decisions have the text {text!r}", f"name one: {', '.join(named)}")
-        else:
-            texts = [chart.question(node.id) for node in chart.nodes if chart.answer_edges(node.id)]
-            missing = next(word for word in line.words if word.text not in chart.node)
-            near = did_you_mean(text, texts) or did_you_mean(missing.text, chart.node)
-            _fail_at(source, missing, f"unknown decision of the world's: {text}",
-                  f'did you mean "{near}"?' if near else f"decisions are {', '.join(texts) or 'none'}")  # fmt: skip
-    for name, place in found.items():
-        problem = find_world_problem(chart, name)
-        if problem is not None:
-            source.fail_at(problem, place)
-    return frozenset(found)
-
-
 def read_limits(
     lines: Sequence[LimitLine], chart: Flowchart, source: SourceText
 ) -> tuple[Limits, dict[str, dict[str, Number]]]:
@@ -136,7 +96,7 @@ def read_limits(
     known = chart.terminals
     for line in lines:
         directive = line.directive.text
-        if directive in ("%parallel", "%world") or not is_limit_line(line, known):
+        if directive == "%parallel" or not is_limit_line(line, known):
             continue
         if directive == "%numbers":
             _read_numbers(line, known, numbers, source)

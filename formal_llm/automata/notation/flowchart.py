@@ -13,7 +13,7 @@ from formal_llm.automata.models.flowchart import Flowchart, find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.quantities import Number, read_amount
-from formal_llm.automata.notation.chart_limits import number_lines, read_limits, read_order, read_world
+from formal_llm.automata.notation.chart_limits import number_lines, read_limits, read_order
 from formal_llm.automata.notation.mermaid import parse
 from formal_llm.automata.notation.mermaid_groups import Meaning, meaning
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
@@ -36,8 +36,6 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
     meant = meaning(drawing.vertices, drawing.links, drawing.groups)
     chart = chart_of(meant, drawing.direction, drawing.title, source, read_order(drawing.limits, source))
     _warn_of_lonely(chart, meant, source)
-    world = read_world(drawing.limits, drawing.world, chart, source)
-    chart = replace(chart, world=world) if world else chart
     limits, numbers = read_limits(drawing.limits, chart, source)
     _warn_of_numbers(chart, numbers, meant, source)
     if not limits and not numbers:
@@ -109,7 +107,6 @@ def write_flowchart(chart: Flowchart) -> str:
 def _write_statements(chart: Flowchart) -> Iterator[str]:
     """Yield the lines below the header."""
     first = ["%parallel drawn"] if chart.order == "drawn" else []
-    first += [f"%world {' '.join(node.id for node in chart.nodes if node.id in chart.world)}"] if chart.world else []
     for line in (*first, *chart.limits.lines(), *number_lines(chart.numbers)):
         yield f"%% {line}"
     for node in chart.nodes:

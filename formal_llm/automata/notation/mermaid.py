@@ -1,7 +1,7 @@
 """Reading Mermaid flowcharts: from a text to nodes and links, or to an error that names what was expected and where.
 
 The reader covers the parts used for decisions: nodes of every shape, links with and without text, chains and groups,
-subgraphs, and styles (which are ignored, but for the class ``world``: the world makes the decisions that have it).
+subgraphs, and styles (which are ignored).
 Everything else is refused by name. The meaning of subgraphs and groups is defined in
 :mod:`formal_llm.automata.notation.mermaid_groups`. The scanner is written by hand, since the meaning of a sign depends
 on what precedes it: ``o`` is a name, or the head of an arrow.
@@ -18,7 +18,7 @@ from formal_llm.automata.notation.chart_limits import LimitLine, lines_in
 from formal_llm.automata.notation.mermaid_groups import Group, Link, Vertex
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, QUOTED, SPACE, NodeScanner, read_text
 from formal_llm.automata.notation.mermaid_title import read_title
-from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean
 
 DIRECTIONS = {"TD": "TB", "TB": "TB", "BT": "BT", "LR": "LR", "RL": "RL", ">": "LR", "<": "RL", "^": "BT", "v": "TB"}
@@ -36,9 +36,6 @@ _MOST_ARROWS = 100_000
 _STYLED = re.compile(r"style[ \t]+([\w,-]+)")
 _GROUP = re.compile(r'[ \t]*("?)(?P<name>[^"\[;\n]*?)\1[ \t]*(?:\[(?P<text>.*)\][ \t]*)?$')
 _CLASS = re.compile(r":::(\w[\w-]*(?:,\w[\w-]*)*)")
-#: The class of the decisions that the world makes, and a line that gives it.
-_WORLD = "world"
-_CLASSED = re.compile(rf"class[ \t]+([\w,./'+:-]+)[ \t]+{_WORLD}[ \t]*(?=[;\n]|$)")
 _EDGE_ID = re.compile(r"\w[\w-]*@(?=[-=<~]|[xo][-=])")
 _TAIL = r"(?P<tail>[<xo](?=--|==|-\.))?"
 _LINK = re.compile(_TAIL + r"(?:--+(?P<normal>[-xo>])|==+(?P<thick>[=xo>])|-\.+-(?P<dotted>[xo>]?))")
@@ -61,7 +58,6 @@ class ParsedChart:
     links: list[Link] = field(default_factory=list)
     limits: list[LimitLine] = field(default_factory=list)
     groups: dict[str, Group] = field(default_factory=dict)
-    world: dict[str, Place] = field(default_factory=dict)  # the nodes of the class "world"
 
 
 def parse(source: SourceText) -> ParsedChart:
@@ -176,8 +172,6 @@ class _ChartParser(NodeScanner):
         elif self.take_match(_IGNORED):
             styled = _STYLED.match(self.text, start) if name == "style" else None
             self.styled |= {styled[1]: start} if styled else {}
-            if classed := _CLASSED.match(self.text, start):
-                self.drawing.world |= dict.fromkeys(classed[1].split(","), self.source.place_of(start))
             block = re.compile(r"\s*\{[^}]*\}").match(self.text, self.at) if name == "accDescr" else None
             self.at = block.end() if block else self.at
             self.take_match(_CLICK if name == "click" else _REST)
@@ -312,9 +306,7 @@ class _ChartParser(NodeScanner):
                 if self.is_ahead(opening):
                     text, shape = self.read_bracketed_text(opening)
                     break
-        classes = self.take_match(_CLASS)
-        if classes is not None and _WORLD in classes[1].split(","):
-            self.drawing.world[name[0]] = self.source.place_of(start)
+        self.take_match(_CLASS)
         self._add_node(Vertex(name[0], text, shape, self.source.place_of(start)))
         if self.open:
             self.open[-1][1].mentions[name[0]] = None

@@ -45,8 +45,6 @@ def write_pda(pda: PDA) -> str:
     lines.append(f"%start {states[pda.start_state]}")
     lines.append(f"%accept {' '.join(name for state, name in states.items() if state in pda.accepting_states)}")
     lines += [f"%stack {' '.join(map(quoted_name, pda.start_stack))}"] if pda.start_stack else []
-    world = [name for state, name in states.items() if state in pda.world]
-    lines += [f"%world {' '.join(world)}"] if world else []
     lines += [*pda.limits.lines(quoted_name), "", *_write_transitions(pda, states)]
     described = list(_describe_terminals(pda))
     lines += ["", *described] if described else []
@@ -112,7 +110,6 @@ class _PdaReader:
         self.labelled: list[PdaToken] = []
         self.limits = LimitsReader(source)
         self.asked: dict[str, tuple[PdaToken, str, bool]] = {}
-        self.world: list[PdaToken] = []
 
     def fail_at(
         self, problem: str, at: PdaToken, *, suggestion: str | None = None, expected: Sequence[str] = ()
@@ -264,9 +261,6 @@ class _PdaReader:
             self.fail_at(f"a second question for the state {state.text}", state)
         self.asked[state.text] = (state, unquoted(question), directive.text == "%decide")
 
-    def _read_world(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
-        self.world += self._read_names(directive, tokens, "STATE ...")
-
     def _read_limit(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         for token in tokens:
             if token.kind in ("string", "directive"):
@@ -280,7 +274,6 @@ class _PdaReader:
         "%accept": _read_accepting,
         "%stack": _read_stack,
         "%name": _read_name,
-        "%world": _read_world,
         **dict.fromkeys(("%ask", "%decide"), _read_question),
         **dict.fromkeys(("%limit", "%require", *EXAMPLES), _read_limit),
     }
@@ -303,7 +296,6 @@ class _PdaReader:
             symbols=self.symbols,
             name=self.name,
             order=self.order,
-            world=[token.text for token in self.world],
             check=False,
         )
         self._check_names(pda)
@@ -339,12 +331,9 @@ class _PdaReader:
         for token in self.labelled:
             if token.text not in pda.terminals:
                 self.fail_at(unknown("terminal", token.text, pda.terminals), token)
-        for token in (*(token for token, *_ in self.asked.values()), *self.world):
+        for token in [token for token, *_ in self.asked.values()]:
             if token.text not in pda.states:
                 self.fail_at(f"unknown state {token.text}" + suggest_name(token.text, pda.states), token)
-        if self.world and self.order == "backward":
-            problem = "the world answers while a plan is carried out, so an automaton with its moves runs forward"
-            self.fail_at(problem, self.world[0], suggestion="write %order forward, or leave the order out")
 
     def _check_runs(self, pda: PDA) -> None:
         """Raise an error if nothing is accepted, and warn if some runs are lost."""

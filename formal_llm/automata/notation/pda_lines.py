@@ -165,7 +165,7 @@ def _apply_operator(operator: Callable[[int, int], int], one: Value, other: Valu
 
 #: In a transition, any symbol of the stack.
 ANY = "\0any"  # no text contains a zero byte
-DIRECTIVES = ("%start", "%order", "%accept", "%stack", "%name", "%ask", "%decide", "%world", "%limit", "%require",
+DIRECTIVES = ("%start", "%order", "%accept", "%stack", "%name", "%ask", "%decide", "%limit", "%require",
               *EXAMPLES)  # fmt: skip
 #: The notation of a terminal's number.
 NUMBER = re.compile(r"([^\s=]+)=(\S+)")

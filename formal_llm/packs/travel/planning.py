@@ -18,7 +18,7 @@ from typing import Unpack, cast
 from formal_llm.automata import Limits
 from formal_llm.errors import InputError, NoValidPlan
 from formal_llm.llms.driven import adriven, driven
-from formal_llm.llms.llm import LLMLike, answered, attempts
+from formal_llm.llms.llm import LLMLike, aanswered, answered, attempts
 from formal_llm.packs.travel.candidates import RATING, Preference, TravelOption, format_dollars
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER
@@ -30,7 +30,7 @@ from formal_llm.packs.travel.slots import list_slots
 from formal_llm.packs.travel.telling import summarize_query
 from formal_llm.packs.travel.trip import Chosen, Trip
 from formal_llm.packs.travel.trip_text import format_money
-from formal_llm.planning.drivers.driving import Steps, answer_while_pondering
+from formal_llm.planning.drivers.driving import Steps
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.walks.pages import Offer, Pages
@@ -320,9 +320,7 @@ async def aplan_trip(
     """Plan a trip asynchronously; see :func:`plan_trip`."""
     making = _Making(trips_of(query, world, prefer), llm, settings)
     if making.cities is not None:
-        await adriven(
-            making.ask_cities(making.cities), partial(answer_while_pondering, making.planner.llm, making.cities)
-        )
+        await adriven(making.ask_cities(making.cities), partial(aanswered, making.planner.llm))
     return making.finish_trip(await making.make_rest_planner().aplan(making.task))
 
 

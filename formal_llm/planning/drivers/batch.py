@@ -66,10 +66,6 @@ class ConcurrentRun(Protocol):
     def question(self) -> Question | None:
         """What is to be answered now; None at the end."""
 
-    @property
-    def walk(self) -> Walk | None:
-        """The walk that could ponder while an answer is waited for; None where there is none."""
-
     def take_answer(self, given: Answer | Exception) -> None:
         """Take an answer to the question; or what was raised instead of one."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Protocol
 
 from formal_llm.automata import Source
-from formal_llm.llms.llm import LLM, AsyncLLM, aanswered
+from formal_llm.llms.llm import LLM, aanswered
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.json_data import JSON
@@ -68,28 +68,9 @@ def try_answer(choose: Callable[[Question], Answer], question: Question) -> Answ
         return error
 
 
-async def atry_answer(llm: LLM, question: Question, walk: Walk | None = None) -> Answer | Exception:
-    """As :func:`try_answer` of an LLM, without blocking the event loop; see :func:`answer_while_pondering`."""
+async def atry_answer(llm: LLM, question: Question) -> Answer | Exception:
+    """As :func:`try_answer` of an LLM, without blocking the event loop."""
     try:
-        return await answer_while_pondering(llm, walk, question)
+        return await aanswered(llm, question)
     except Exception as error:
         return error
-
-
-async def answer_while_pondering(llm: LLM, walk: Walk | None, question: Question) -> Answer:
-    """The answer of an LLM, without blocking the event loop.
-
-    One that is awaited leaves time to look at what its walk had to offer undecided, a little at a time.
-    """
-    if walk is None or not walk.undecided or not isinstance(llm, AsyncLLM):
-        return await aanswered(llm, question)
-    import asyncio  # half of what importing this library would take, and most never need it
-
-    asked = asyncio.ensure_future(aanswered(llm, question))
-    try:
-        await asyncio.sleep(0)  # so that the request is under way
-        while not asked.done() and walk.ponder():
-            await asyncio.sleep(0)
-        return await asked
-    finally:
-        asked.cancel()

@@ -5,18 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, Callable, Container, Generator, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
-from formal_llm.automata import CFG, PDA, Limits, Source
-from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, Guarantee, pause_garbage_collection
-from formal_llm.errors import InvalidAnswer, WorldUnanswered, WritesNoText
+from formal_llm.automata import PDA, Limits, Source
+from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, pause_garbage_collection
+from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.generation import TextLLM
-from formal_llm.llms.llm import LLM, Asking, AsyncLLM, LLMLike, aanswered, answered, attempts, resolve
-from formal_llm.llms.question import Answer, AnswerLike, Question
+from formal_llm.llms.llm import Asking, LLMLike, aanswered, answered, attempts, resolve
+from formal_llm.llms.question import Question
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
 from formal_llm.planning.drivers.batch import Keeping, Outcome, TaskRunBatch
-from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver, answer_while_pondering
+from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver
 from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, TaskSolver, asolve_task, solve_task
 from formal_llm.planning.drivers.streams import arun_batch, astream_outcomes, run_batch, stream_outcomes
@@ -33,8 +33,6 @@ from formal_llm.planning.walks.wording import Wording, adapt_wording
 if TYPE_CHECKING:
     from formal_llm.automata import WeightedRules
     from formal_llm.planning.drivers.draft import Drafting
-    from formal_llm.planning.drivers.stepping import Stepping
-    from formal_llm.planning.drivers.strategies import Strategy
 
 
 class PlansMany:
@@ -146,25 +144,6 @@ class PlannerSettings(SharedSettings, total=False):
     solver: bool
     search_time: float | None
     patience: float
-    guarantee: Guarantee
-
-
-def _read_texts(world: LLMLike) -> LLMLike:
-    """A function that answers for the world, whose answers may be texts of options; any other LLM as it is."""
-    if isinstance(world, (str, LLM)):
-        return world
-    given: Callable[[Question], Any] = world  # what is no LLM is a function
-
-    def read(question: Question, found: AnswerLike) -> AnswerLike:
-        return next((option.number for option in question.options if option.text == found), found)
-
-    if not isinstance(resolve(world), AsyncLLM):
-        return lambda question: read(question, given(question))
-
-    async def answer(question: Question) -> AnswerLike:
-        return read(question, await given(question))
-
-    return answer
 
 
 class Planner(PlansMany):
@@ -203,10 +182,6 @@ class Planner(PlansMany):
         search_time: the seconds of search that a question may take; None for no bound (see :class:`ChoiceTable`).
         patience: after two dead ends of a walk a question may be searched 4 times as long, after four 20 times; these
             are the seconds for all such questions of a walk together, 0 for none.
-        guarantee: for rules with moves of the world's: ``"some"`` offers options from which a plan can be finished if
-            the world answers as it should, ``"whatever"`` only those from which one can be whatever it answers.
-        world: who answers where the world decides, as ``llm`` is given; a function may return the text of an answer,
-            too, and may be ``async def``. No model is asked that otherwise.
         on_event: called with each event (see :mod:`formal_llm.planning.walks.events`). ``"best-first"`` reports
             questions, answers and the finished plan, but no events of its individual branches.
 
@@ -240,14 +215,8 @@ class Planner(PlansMany):
         solver: bool = True,
         search_time: float | None = SEARCH_TIME,
         patience: float = ChoiceTable.patience,
-        guarantee: Guarantee = "some",
-        world: LLMLike | None = None,
         on_event: EventCallback | None = None,
     ) -> None:
-        if guarantee not in get_args(Guarantee):
-            raise ValueError(f"guarantee is 'some' or 'whatever', not {guarantee!r}")
-        if guarantee == "whatever" and lookahead == "off":
-            raise ValueError("guarantee='whatever' needs lookahead='on'")
         if lookahead not in ("on", "off"):
             raise ValueError(f"lookahead is 'on' or 'off', not {lookahead!r}")
         if search not in (None, *(known := get_args(Search))):
@@ -263,7 +232,6 @@ class Planner(PlansMany):
         if tries < 1:
             raise ValueError("tries counts from 1")
         (budget or Budget()).check(prices)
-        self._given = source
         self.source = source_of(source)
         self.llm = resolve(llm)
         if search == "draft" and not isinstance(self.llm, TextLLM):
@@ -286,21 +254,16 @@ class Planner(PlansMany):
         self.max_states = max_states
         self.solver = solver
         self.search_time, self.patience = search_time, patience
-        self.guarantee: Guarantee = guarantee
-        self.world = None if world is None else resolve(_read_texts(world))
         self.on_event = on_event
-        self._tables: dict[tuple[str | None, Limits, Guarantee], ChoiceTable] = {}
+        self._tables: dict[tuple[str | None, Limits], ChoiceTable] = {}
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_tables": {}}  # what was computed about the automaton is computed again
 
-    def table(self, task: str | Task = "", guarantee: Guarantee | None = None) -> ChoiceTable:
-        """Return the choices of the automaton under the goal and limits of a task; all its walks share them.
-
-        ``guarantee`` may be another one than the planner's.
-        """
+    def table(self, task: str | Task = "") -> ChoiceTable:
+        """Return the choices of the automaton under the goal and limits of a task; all its walks share them."""
         task = Task.of(task)
-        key = (task.goal, task.limits, guarantee or self.guarantee)
+        key = (task.goal, task.limits)
         table = self._tables.get(key)
         if table is None:
             for oldest in list(self._tables)[: 1 - _TABLES]:
@@ -309,7 +272,7 @@ class Planner(PlansMany):
                 table = self._tables[key] = ChoiceTable.of(
                     self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
                     lookahead=self.lookahead, max_states=self.max_states, solver=self.solver,
-                    search_time=self.search_time, guarantee=key[2],
+                    search_time=self.search_time,
                 )  # fmt: skip
             table.patience = self.patience
         elif [key] != list(self._tables)[-1:]:
@@ -317,15 +280,13 @@ class Planner(PlansMany):
             self._tables[key] = table
         return table
 
-    def start(self, task: str | Task, *, name: str = "", guarantee: Guarantee | None = None) -> Walk:
+    def start(self, task: str | Task, *, name: str = "") -> Walk:
         """Start a walk for ``task``, before its first question; the name distinguishes it from concurrent ones.
-
-        ``guarantee`` may be another one than the planner's.
 
         Raises:
             NoValidPlan: no plan follows all the rules; the error names the symbols, limits or constraints to blame.
         """
-        return Walk(self.table(task, guarantee), task, name=name, **self._walk_settings)
+        return Walk(self.table(task), task, name=name, **self._walk_settings)
 
     def resume(self, snapshot: Snapshot | str, task: str | Task | None = None, *, name: str = "") -> Walk:
         """Restore a walk from a snapshot (see :meth:`Walk.restore`); the name distinguishes it from concurrent ones.
@@ -336,17 +297,6 @@ class Planner(PlansMany):
         if task is None:
             return Walk.restore(snapshot, table, **settings, name=name)
         return Walk.restore(snapshot, table, **settings, name=name, task=task)
-
-    def step_through(self, task: str | Task = "") -> Stepping:
-        """Make a plan for ``task`` yourself, one choice at a time: inspect the position, choose, go back.
-
-        Raises:
-            NoValidPlan: as :meth:`start`.
-        """
-        from formal_llm.planning.drivers.stepping import Stepping  # pictures and reasons, which plans do not need
-
-        goal, rules = Task.of(task).goal, self._given
-        return Stepping(self.start(task), rules.with_start(goal) if goal and isinstance(rules, CFG) else rules)
 
     @property
     def _walk_settings(self) -> SharedSettings:
@@ -371,34 +321,6 @@ class Planner(PlansMany):
         """Make a plan as :meth:`plan` does, without blocking the event loop."""
         return await self.adrive(self.start(task))
 
-    def strategy(self, task: str | Task) -> Strategy:
-        """Make a plan for every answer of the world.
-
-        The LLM chooses where the world does not decide, among options from which a plan can be finished whatever the
-        world answers (the planner's ``guarantee`` plays no part). The budget bounds the strategy as a whole.
-
-        Raises:
-            NoValidPlan: the world can keep every plan from its end; the error names the decision and the answer.
-            Undecided: that was not decided within ``max_states`` configurations.
-            ValueError: the lookahead is off, or ``search`` is neither None nor ``"greedy"``.
-            AutomatonError, InvalidAnswer, BudgetExceeded, LLMError: as in :meth:`plan`.
-        """
-        return driven(self._strategy_steps(task), partial(answered, self.llm))
-
-    async def astrategy(self, task: str | Task) -> Strategy:
-        """Make a strategy as :meth:`strategy` does, without blocking the event loop."""
-        return await adriven(self._strategy_steps(task), partial(aanswered, self.llm))
-
-    def _strategy_steps(self, task: str | Task) -> Generator[Question, Answer, Strategy]:
-        from formal_llm.planning.drivers.strategies import build_strategy  # few planners make one
-
-        if self.lookahead == "off" or self.search not in (None, "greedy"):
-            raise ValueError("a strategy is made with lookahead='on' and search='greedy': each answer is followed")
-        walk = self.start(task, guarantee="whatever")
-        if walk.budget is self._usual:
-            walk.budget = Budget(QUESTIONS)
-        return build_strategy(walk, self._ask_question)
-
     def weigh(self, task: str | Task) -> WeightedRules:
         """Ask one question about the steps of a plan, and return the distribution over all plans by the answer.
 
@@ -422,21 +344,15 @@ class Planner(PlansMany):
 
     async def adrive(self, walk: Walk) -> Plan:
         """Drive a walk as :meth:`drive` does, without blocking the event loop."""
-
-        async def answer(question: Question) -> Answer:
-            llm = self.world if question.world and self.world is not None else self.llm
-            return await answer_while_pondering(llm, walk, question)
-
-        await adriven(self.steps(walk, awaits_world=True), answer)
+        await adriven(self.steps(walk), partial(aanswered, self.llm))
         return walk.plan
 
-    def steps(self, walk: Walk, rng: random.Random | None = None, *, awaits_world: bool = False) -> Steps:
+    def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:
         """Yield the questions that take a walk to its end with this planner's search, repeated after bad answers.
 
         A generator without I/O, for code that answers questions in its own way: it yields a question and expects the
         answer to be sent, or an ``InvalidAnswer`` to be thrown. When it ends, :attr:`Walk.plan` is available.
-        ``"sample"`` draws from ``rng``, by default from the planner's own generator. What the world decides is asked of
-        ``world``, unless ``awaits_world``: then it is yielded as well.
+        ``"sample"`` draws from ``rng``, by default from the planner's own generator.
         """
         callback = self.on_event
         if callback is not None and not walk.answered:
@@ -445,7 +361,7 @@ class Planner(PlansMany):
         bounded = Budget(walk.answered + QUESTIONS) if budget is self._usual else budget
         walk.budget = bounded
         try:
-            yield from self._start_search(walk, rng, awaits_world=awaits_world)
+            yield from self._start_search(walk, rng)
         except BaseException as error:  # including GeneratorExit: the caller has closed the generator
             if callback is not None:
                 callback(Failed(error, walk.usage, walk.name, id=walk.id))
@@ -454,13 +370,8 @@ class Planner(PlansMany):
             if walk.budget is bounded:
                 walk.budget = budget
 
-    def _start_search(self, walk: Walk, rng: random.Random | None, *, awaits_world: bool) -> Steps:
-        ask = partial(self._ask_question, walk, awaits_world=awaits_world)
-        if walk.table.has_world_moves:
-            if self.search in ("draft", "exact"):
-                raise ValueError(f"search={self.search!r} makes the world's moves, too; use 'greedy'")
-            if self.search is None:
-                return greedy(walk, ask)
+    def _start_search(self, walk: Walk, rng: random.Random | None) -> Steps:
+        ask = partial(self._ask_question, walk)
         if self.search == "best-first":
             return best_first(walk, ask, length_penalty=self.length_penalty)
         if self.search == "sample":
@@ -477,18 +388,11 @@ class Planner(PlansMany):
             return draft_and_mend(walk, ask, self.drafting, on_event=self.on_event)
         return greedy(walk, ask)
 
-    def _ask_question(self, walk: Walk, question: Question, *, awaits_world: bool = False) -> Asking:
+    def _ask_question(self, walk: Walk, question: Question) -> Asking:
         """Ask a question until its answer is legal, within the walk's budget, charging the walk for failed attempts."""
         callback = self.on_event
-        if question.world and self.world is None:
-            raise WorldUnanswered(question.world, [option.text for option in question.options])
         if callback is not None:
             callback(Asked(question, id=walk.id))
-        if question.world and self.world is not None:
-            answer = question.check((yield question) if awaits_world else answered(self.world, question))
-            if callback is not None:
-                callback(Answered(question, answer, id=walk.id))
-            return answer
         vain = NO_TOKENS
 
         def before_again(usage: TokenUsage) -> None:

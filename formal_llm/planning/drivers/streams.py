@@ -6,16 +6,15 @@ one after the other. Each way is a generator of outcomes that holds what is unde
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from functools import partial
 from operator import attrgetter
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from formal_llm.errors import LLMError
 from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM, all_answered, answered
-from formal_llm.llms.question import Answer
+from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.drivers.batch import ConcurrentRun, RunBatch
 from formal_llm.planning.drivers.driving import atry_answer, try_answer
 
@@ -58,17 +57,44 @@ def stream_outcomes(batch: RunBatch[R, Ended], concurrency: int | None = None) -
 
 async def astream_outcomes(batch: RunBatch[R, Ended], concurrency: int | None = None) -> AsyncGenerator[Ended]:
     """As :func:`stream_outcomes`, on the running event loop; see :meth:`Planner.aplan_each`."""
+    llm, many = batch.llm, _resolve_concurrency(batch.llm, concurrency)
+    if isinstance(llm, AsyncLLM):
+        try:
+            async with aclosing(_stream_workers(batch, partial(atry_answer, llm), many)) as outcomes:
+                async for outcome in outcomes:
+                    yield outcome
+        finally:
+            await llm.aclose()
+        return
     import asyncio
 
-    llm = batch.llm
-    if not isinstance(llm, AsyncLLM):
-        outcomes = stream_outcomes(batch, concurrency)
-        # One thread for all: an LLM may be bound to the one in which it is asked first.
-        with ThreadPoolExecutor(1, thread_name_prefix="formal-llm") as alone:
-            loop = asyncio.get_running_loop()
-            while (outcome := await loop.run_in_executor(alone, next, outcomes, None)) is not None:
+    loop, together = asyncio.get_running_loop(), isinstance(llm, BatchLLM)
+    # One thread, unless more are asked for: an LLM may be bound to the one in which it is asked first. Whoever stops
+    # waiting does not wait for the answers in flight.
+    pool = ThreadPoolExecutor(1 if together else many, thread_name_prefix="formal-llm")
+    try:
+        if isinstance(llm, BatchLLM):
+            rounds, answers = _Rounds(batch, many), list[Answer | Exception]()
+            while True:
+                for outcome in rounds.take_answers(answers):
+                    yield outcome
+                if not rounds.questions:
+                    return
+                answers = await loop.run_in_executor(pool, _answer_round, llm, rounds.questions)
+        ask = partial(loop.run_in_executor, pool, try_answer, partial(answered, llm))
+        async with aclosing(_stream_workers(batch, ask, many)) as outcomes:
+            async for outcome in outcomes:
                 yield outcome
-        return
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+async def _stream_workers(
+    batch: RunBatch[R, Ended], ask: Callable[[Question], Awaitable[Answer | Exception]], many: int
+) -> AsyncGenerator[Ended]:
+    """The outcomes of ``many`` workers, each of which takes one run to its end and then the next one."""
+    import asyncio
+
     runs = iter(batch)
     # Who is ended waits until somebody takes it, so no more walks are held than are under way.
     ended: asyncio.Queue[R | None] = asyncio.Queue(1)
@@ -76,11 +102,11 @@ async def astream_outcomes(batch: RunBatch[R, Ended], concurrency: int | None = 
     async def run_worker() -> None:
         for begun in runs:  # shared: each worker takes the next one
             while (question := begun.question) is not None:
-                begun.take_answer(await atry_answer(llm, question, begun.walk))
+                begun.take_answer(await ask(question))
             await ended.put(begun)
             await asyncio.sleep(0)  # so that a run whose answers are all at hand can be stopped
 
-    workers = [asyncio.create_task(run_worker()) for _ in range(_resolve_concurrency(llm, concurrency))]
+    workers = [asyncio.create_task(run_worker()) for _ in range(many)]
 
     async def await_workers() -> None:
         with suppress(Exception):  # raised below
@@ -96,7 +122,6 @@ async def astream_outcomes(batch: RunBatch[R, Ended], concurrency: int | None = 
         for one in (*workers, whole):
             one.cancel()
         await asyncio.gather(*workers, whole, return_exceptions=True)
-        await llm.aclose()
 
 
 def _check_no_loop(name: str, instead: str) -> None:
@@ -160,9 +185,6 @@ def _stream_threads(batch: RunBatch[R, Ended], llm: LLM, many: int) -> Generator
                     yield batch.record_outcome(begun)
             if not waiting:
                 return
-            walks = [begun.walk for begun in waiting.values() if begun.walk is not None and begun.walk.undecided]
-            while not any(future.done() for future in waiting) and any(walk.ponder() for walk in walks):
-                pass
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 begun = waiting.pop(future)
                 begun.take_answer(future.result())
@@ -174,25 +196,47 @@ def _stream_threads(batch: RunBatch[R, Ended], llm: LLM, many: int) -> Generator
 
 def _stream_together(batch: RunBatch[R, Ended], llm: BatchLLM, many: int) -> Generator[Ended]:
     """Ask the questions of up to ``many`` walks together, round after round."""
-    runs = iter(batch)
-    under_way: list[R] = []
+    rounds, answers = _Rounds(batch, many), list[Answer | Exception]()
     while True:
-        while len(under_way) < many and (begun := next(runs, None)) is not None:
-            if begun.question is not None:
-                under_way.append(begun)
-            else:
-                yield batch.record_outcome(begun)
-        if not under_way:
+        yield from rounds.take_answers(answers)
+        if not rounds.questions:
             return
-        answers: list[Answer | LLMError] | list[Exception]
-        try:
-            answers = all_answered(llm, [e.question for e in under_way if e.question is not None])
-        except Exception as error:
-            answers = [error] * len(under_way)
-        asked, under_way = under_way, []
+        answers = _answer_round(llm, rounds.questions)
+
+
+class _Rounds(Generic[R, Ended]):
+    """Up to ``many`` runs under way, whose questions are asked together."""
+
+    def __init__(self, batch: RunBatch[R, Ended], many: int) -> None:
+        self._batch = batch
+        self._runs = iter(batch)
+        self._many = many
+        self._under_way: list[R] = []
+
+    @property
+    def questions(self) -> list[Question]:
+        """The questions of this round; none at the end."""
+        return [begun.question for begun in self._under_way if begun.question is not None]
+
+    def take_answers(self, answers: Iterable[Answer | Exception]) -> Iterator[Ended]:
+        """Take the answers to :attr:`questions`, begin runs in free places, and yield the outcomes of those ended."""
+        asked, self._under_way = self._under_way, []
         for begun, answer in zip(asked, answers, strict=True):
             begun.take_answer(answer)
             if begun.question is not None:
-                under_way.append(begun)
+                self._under_way.append(begun)
             else:
-                yield batch.record_outcome(begun)
+                yield self._batch.record_outcome(begun)
+        while len(self._under_way) < self._many and (new := next(self._runs, None)) is not None:
+            if new.question is not None:
+                self._under_way.append(new)
+            else:
+                yield self._batch.record_outcome(new)
+
+
+def _answer_round(llm: BatchLLM, questions: list[Question]) -> list[Answer | Exception]:
+    """The answers to all questions of a round, or what was raised in their place."""
+    try:
+        return list(all_answered(llm, questions))
+    except Exception as error:
+        return [error] * len(questions)

@@ -2,8 +2,8 @@
 
 Rules are compiled to plain data: the productions of a grammar or the transitions of an automaton, the transitions of
 each constraint, and each limit as weights and a bound. The certificate of a plan is its derivation or run, the run of
-each constraint and the sum of each limit. A file of 200 lines that imports nothing of ours checks one against the other
-(:mod:`formal_llm.planning.checking.certificate_checker`, where both forms are written down).
+each constraint and the sum of each limit. A file of 110 lines that imports nothing of ours checks one against the other
+(:mod:`formal_llm.planning.checking.certificate_checker`, where both are written down).
 """
 
 from __future__ import annotations
@@ -109,8 +109,11 @@ def certificate(
         raise AutomatonError(f"this is no plan of these rules: {broken} is broken by {' '.join(word) or 'ε'}")
     made = moves if moves is not None else find_run(pda.without_limits, word)
     base, constraints = parts_of(pda)
+    text = json.dumps(_compile_rules(pda), sort_keys=True, separators=(",", ":"))
     return {
-        **write_claim_head(pda, "plan"),
+        "format": _CERTIFICATE,
+        "rules": hashlib.sha256(text.encode()).hexdigest(),
+        "claim": "plan",
         "word": list(word),
         "run": RunNumbers(pda, base).number_moves(made),
         "constraints": [_find_constraint_run(constraint, word) for constraint in constraints],
@@ -118,12 +121,6 @@ def certificate(
             write_exact(sum(weights.get(step, Fraction(0)) for step in word)) for _, weights, _, _ in _list_limits(pda)
         ],
     }
-
-
-def write_claim_head(pda: PDA, claim: str) -> dict[str, JSON]:
-    """The head of a certificate: which rules it is about, and what it claims of them."""
-    text = json.dumps(_compile_rules(pda), sort_keys=True, separators=(",", ":"))
-    return {"format": _CERTIFICATE, "rules": hashlib.sha256(text.encode()).hexdigest(), "claim": claim}
 
 
 # -- the parts of rules -----------------------------------------------------------------------------------------------
@@ -181,7 +178,6 @@ def _compile_rules(pda: PDA) -> dict[str, JSON]:
     if base.is_of_cfg and base.cfg is not None:
         productions = [[production.head, list(production.body)] for production in base.cfg.expanded]
         rules["grammar"] = {"start": base.cfg.start, "productions": productions}
-        rules |= {"world": sorted(base.cfg.world)} if base.cfg.world else {}
     else:
         state = number_states(base)
         rules["automaton"] = {
@@ -190,7 +186,6 @@ def _compile_rules(pda: PDA) -> dict[str, JSON]:
             "accepting": [state[one] for one in state if one in base.accepting_states],
             "transitions": [[state[t.state], t.read, t.pop, state[t.target], list(t.push)] for t in base.transitions],
         }
-        rules |= {"world": [state[one] for one in state if one in base.world]} if base.world else {}
     rules["constraints"] = [_compile_constraint(constraint, place) for place, constraint in enumerate(constraints, 1)]
     rules["limits"] = [
         {

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
-from formal_llm.automata import CFG, PDA, Behaviour, Configuration, Flowchart, FlowEdge, Source, Transition
+from formal_llm.automata import CFG, PDA, Flowchart, FlowEdge, Source, Transition
 from formal_llm.automata.drawing.cfg import cfg_picture
 from formal_llm.automata.drawing.flowchart import flowchart_picture
 from formal_llm.automata.drawing.pda import pda_picture
 from formal_llm.automata.lookahead.limited import as_automaton
-from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.symbols import selection_members
 from formal_llm.errors import AutomatonError
-from formal_llm.pictures.drawable import Drawable, picture_of
-from formal_llm.pictures.parts import cut_around, mark_boxes
+from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.certificates import find_run
 from formal_llm.planning.plans.steps import Order, Step, read_steps
@@ -177,68 +175,3 @@ def _resolve_pda(rules: Source) -> PDA:
     if not isinstance(inner, PDA):
         raise AutomatonError("a plan is drawn over a grammar, a flowchart, a behaviour or a pushdown automaton")
     return inner.without_limits
-
-
-#: How many boxes are drawn; of larger rules, those around the middle.
-MOST = 60
-#: A plan of more terminals is not drawn: to number its steps takes long, and they would be too many to read.
-_LONG = 300
-
-
-def position_picture(rules: Source, here: Configuration) -> Picture:
-    """Draw the rules with the position of a walk marked: its state, or the symbol on top of its stack.
-
-    Args:
-        rules: as they are written.
-        here: the configuration, of the rules' automaton or of a product of it with constraints.
-    """
-    if isinstance(rules, CFG):
-        stack = [_find_box(rules, name) for name in here.stack]
-        picture = cut_around(picture_of(rules), stack[:1] + list(dict.fromkeys(stack[1 : MOST // 2])), MOST)
-        return mark_boxes(picture, stack[:1], stack)
-    if isinstance(rules, Flowchart):
-        picture = picture_of(rules)
-        state = _find_base_state(here.state, {box.id for box in picture.nodes})
-        return mark_boxes(cut_around(picture, [str(state)], MOST), [str(state)], [box.id for box in picture.nodes])
-    pda = rules.pda if isinstance(rules, Behaviour) else rules
-    if not isinstance(pda, PDA):
-        return picture_of(rules)
-    picture = pda_picture(pda, current=_find_base_state(here.state, pda.states))
-    return cut_around(picture, [box.id for box in picture.nodes if box.tone == "marked"], MOST)
-
-
-def way_picture(rules: Source, word: Sequence[str], order: Order) -> Picture:
-    """A valid plan over its rules; of a very long one only the rules.
-
-    Args:
-        rules: as they are written.
-        word: the plan.
-        order: whether the word runs from the last step to the first or from the first to the last.
-    """
-    if len(word) > _LONG:
-        picture = picture_of(rules)
-        return cut_around(picture, [rules.start] if isinstance(rules, (CFG, Flowchart)) else [], MOST)
-    picture = Overlay(word, rules, order=order).picture
-    return cut_around(picture, [box.id for box in picture.nodes if box.tone == "marked"], MOST)
-
-
-def _find_base_state(state: State, known: Container[State]) -> State:
-    """Find the state of the rules within the nested pairs that are the states of a product."""
-    todo = [state]
-    while todo:
-        one = todo.pop()
-        if one in known:
-            return one
-        if isinstance(one, tuple):
-            todo += reversed(one)
-    return state
-
-
-def _find_box(rules: CFG, name: str) -> str:
-    """The box in which a symbol of the stack is drawn: its own, or that of a class or selection that holds it."""
-    if name in rules.nonterminals or selection_members(name):
-        return name
-    drawn_alone = {symbol for p in rules.productions if p.head not in rules.classes for symbol in p.body}
-    if name in drawn_alone:
-        return name
-    return next((p.head for p in rules.productions if p.head in rules.classes and p.body == (name,)), name)

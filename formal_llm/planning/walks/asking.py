@@ -213,7 +213,6 @@ class QuestionBuilder:
             objection=objection,
             begins=None if objection is None else SelectionBeginning(objection),
             walk=self.walk,
-            world=entry.fork.world,
         )
 
     def take_first_page(self, fork: ChoiceFork, last: frozenset[str] = frozenset()) -> ChoiceFork:

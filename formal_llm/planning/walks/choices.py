@@ -18,9 +18,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from formal_llm.automata.lookahead.branches import Branch, Branches, BranchLeap, JudgedBranches
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.limited import as_automaton, has_world_moves, stack_depth
+from formal_llm.automata.lookahead.limited import as_automaton, stack_depth
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import (
     SEARCH,
@@ -28,17 +27,15 @@ from formal_llm.automata.lookahead.verdicts import (
     START,
     TALLY,
     TIME,
-    Guarantee,
     Verdict,
-    pause_garbage_collection,
 )
-from formal_llm.automata.models.automaton import EMPTY, Automaton, C, Configuration, M, Stack, State
+from formal_llm.automata.models.automaton import Automaton, C, M
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
-from formal_llm.errors import AutomatonError, Undecided, unknown
+from formal_llm.errors import AutomatonError, unknown
 from formal_llm.planning.plans.vocabulary import Vocabulary
 
 #: How many options are cached for all configurations (about 100 megabytes), and what a configuration itself counts.
@@ -52,14 +49,12 @@ class Choice:
     Attributes:
         index: its index among all choices of the configuration, including those left out; from 0.
         reads: the terminals that the moves read; for a member of a selection, the member.
-        leap: all the moves as one, if possible.
         menu: for an option that makes no choice but opens more choices of the same configuration: these.
     """
 
     index: int
     moves: tuple[Any, ...]
     reads: tuple[str, ...] = ()
-    leap: BranchLeap | None = None
     menu: Menu | None = None
 
     def iter_choices(self) -> Iterator[Choice]:
@@ -145,8 +140,6 @@ class ChoiceFork:
         paged: the first page of the choices with its pager; cached by the walk.
         part: for a page of a selection, the part that it asks for.
         more: for a page of a selection, the later pages.
-        world: what the world decides here; empty where the choice is not its own.
-        dead: for a decision of the world's, the indices of the answers after which no plan can be finished.
     """
 
     choices: tuple[Choice, ...]
@@ -160,8 +153,6 @@ class ChoiceFork:
     paged: Any = field(default=None, repr=False)
     part: SelectionPart | None = None
     more: Menu | None = field(default=None, repr=False)
-    world: str = ""
-    dead: frozenset[int] = frozenset()
 
     @property
     def is_certain(self) -> bool:
@@ -177,39 +168,6 @@ class ChoiceFork:
     def scope(self) -> SelectionPart:
         """For a selection, the part that is asked for: all of it if there are no pages."""
         return self.part or SelectionPart(frozenset(choice.reads[0] for choice in self.choices))
-
-
-class ForkTemplate:
-    """The choices at a state and stack top, regardless of the rest of the stack."""
-
-    __slots__ = ("branches", "choices", "forks")
-
-    def __init__(self, choices: tuple[Choice, ...], branches: Branches) -> None:
-        self.choices = tuple(
-            Choice(c.index, c.moves, c.reads, leap) for c, leap in zip(choices, branches.leaps, strict=True)
-        )
-        self.branches = branches
-        self.forks: dict[tuple[int, int, int, int], ChoiceFork] = {}
-
-    def get_fork(self, judged: JudgedBranches) -> ChoiceFork:
-        """Return the fork of the choices after which a plan may be finished; the same object for the same choices."""
-        able, _, unknown, undecided, tally = judged
-        fork = self.forks.get((able, unknown, undecided, tally))
-        if fork is None:
-            if len(self.forks) * len(self.choices) > _CACHE:
-                self.forks.clear()
-            fork = self.forks[able, unknown, undecided, tally] = ChoiceFork(
-                self._select_choices(able),
-                len(self.choices),
-                unknown=collect_indices(self._select_choices(unknown)),
-                open=collect_indices(self._select_choices(undecided)),
-                tally=tally,
-            )
-        return fork
-
-    def _select_choices(self, bits: int) -> tuple[Choice, ...]:
-        """Return the choices of a set of branches."""
-        return tuple([choice for number, choice in enumerate(self.choices) if bits >> number & 1]) if bits else ()
 
 
 class ForkCache:
@@ -388,14 +346,11 @@ class ChoiceTable:
         self.lookahead = lookahead
         self.search_time = search_time
         self.automaton = lookahead.automaton
-        self.whatever = lookahead.guarantee == "whatever"
-        self.has_world_moves = has_world_moves(lookahead.automaton)
         self.vocabulary = Vocabulary(lookahead.source)
         self.look = look
         self._rules: str | None = None
         #: The weighted rules, by the terminals that a plan is required to have (``search="exact"``).
         self.weighted: dict[frozenset[str], Any] = {}
-        self._templates: dict[tuple[State, str | None], ForkTemplate] = {}
         #: By signature: the choices, and the moves that finish a plan after any of them except for deeper stack levels.
         self._forks = ForkCache()
 
@@ -411,7 +366,6 @@ class ChoiceTable:
         max_states: int = 20_000,
         solver: bool = True,
         search_time: float | None = SEARCH_TIME,
-        guarantee: Guarantee = "some",
     ) -> ChoiceTable:
         """Create the table of a grammar or automaton.
 
@@ -424,7 +378,6 @@ class ChoiceTable:
             max_states: the budget of one lookahead query.
             solver: whether an integer program may decide what the lookahead's search does not.
             search_time: the seconds of search that a question may take.
-            guarantee: whether a plan must be possible for some answers of the world, or whatever it answers.
 
         Raises:
             AutomatonError: the automaton cannot have a goal or constraints, or the goal is not a nonterminal.
@@ -444,10 +397,6 @@ class ChoiceTable:
                 raise AutomatonError("constraints need a grammar or a PDA to be combined with")
             source, limits = constrained(automaton, constraints), None
         ahead = Lookahead(source, limits, max_states=max_states, solver=solver)
-        if guarantee == "whatever" and has_world_moves(ahead.automaton):
-            from formal_llm.control.world import WhateverLookahead  # few rules have moves of the world's
-
-            ahead = WhateverLookahead(ahead.source, max_states=max_states, solver=solver)
         return cls(ahead, look=lookahead == "on", search_time=search_time)
 
     def rules(self) -> str:
@@ -519,13 +468,7 @@ class ChoiceTable:
     def begin(self, configuration: Hashable) -> Verdict:
         """Decide whether any plan can be made from the start configuration."""
         with self.lookahead.work.limit_seconds(self.start_time):
-            verdict = self.lookahead.completable(configuration)
-        if self.whatever and verdict.value == "unknown":
-            raise Undecided(
-                "whether a plan can be finished whatever the world answers was not decided within "
-                f"{self.lookahead.max_states:,} configurations; raise max_states, or bound plans by %limit"
-            )
-        return verdict
+            return self.lookahead.completable(configuration)
 
     def second_look(self, configuration: Hashable, choice: Choice) -> Verdict:
         """Decide whether a plan can be finished after a choice, with half the search time of a question for it."""
@@ -538,43 +481,23 @@ class ChoiceTable:
     def _can_finish(self, configuration: Any, steps: float) -> bool:
         """Return whether a plan may be finished within ``steps`` moves; always True without lookahead."""
         bound = None if steps == INFINITE else int(steps)
-        return not self.look or (steps >= 0 and self.decide(configuration, steps=bound).possible)
-
-    def decide(self, configuration: Hashable, *, steps: int | None = None) -> Verdict:
-        """Return the verdict on a configuration; with the guarantee ``"whatever"``, what is not certain is "no"."""
-        verdict = self.lookahead.completable(configuration, steps=steps)
-        return Verdict("no", verdict.how) if self.whatever and verdict.value == "unknown" else verdict
+        return not self.look or (steps >= 0 and self.lookahead.completable(configuration, steps=bound).possible)
 
     def after(self, configuration: Hashable, choice: Choice) -> Hashable:
         """Return the configuration after a choice."""
-        if choice.leap is not None:
-            return self.lookahead.leap(configuration, choice.leap)
         for move in choice.moves:
             configuration = self.automaton.step(configuration, move)
         return configuration
 
     def _make_fork(self, configuration: Hashable, deeper: float) -> tuple[ChoiceFork, float]:
-        top = self.lookahead.top(configuration) if self.look else None
-        template = None if top is None else self._templates.get(top)  # selections have none
-        chosen = self.lookahead.selection(configuration) if template is None else None
+        chosen = self.lookahead.selection(configuration)
         if chosen is not None and len(chosen) > 1:
             return self._make_selection_fork(configuration, chosen, deeper, INFINITE)
-        if top is None:
-            found = list(list_candidates(self.automaton, configuration, self.lookahead.at_class))
-            return self._filter_candidates(found, len(found), deeper)
-        while template is None or template.branches.is_stale:
-            template = self._templates[top] = self._make_template(top)
-        judged = self.lookahead.able(template.branches, configuration)
-        return template.get_fork(judged), judged.reach
-
-    @pause_garbage_collection()
-    def _make_template(self, top: tuple[State, str | None]) -> ForkTemplate:
-        pda = self.lookahead.pda
-        assert pda is not None
-        start = Configuration(top[0], EMPTY if top[1] is None else Stack(top[1], EMPTY))
-        found = list(list_candidates(pda, start, pda.at_class))
-        branches = [Branch(len(choice.moves), choice.reads, after) for choice, after in found]
-        return ForkTemplate(tuple(choice for choice, _ in found), self.lookahead.branches(top, branches))
+        found = list(list_candidates(self.automaton, configuration, self.lookahead.at_class))
+        total, pda = len(found), self.lookahead.pda
+        if self.look and pda is not None and pda.limits:  # what a limit rules out counts, too
+            total = sum(1 for _ in list_candidates(pda, self.lookahead.uncounted(configuration), pda.at_class))
+        return self._filter_candidates(found, total, deeper)
 
     def _filter_candidates(
         self, found: list[tuple[Choice, Any]], total: int, deeper: float
@@ -582,7 +505,7 @@ class ChoiceTable:
         if not self.look:
             return ChoiceFork(tuple(choice for choice, _ in found), total), 0.0
         self.lookahead.work.share_among(len(found))
-        verdicts = [self.decide(after) for _, after in found]
+        verdicts = [self.lookahead.completable(after) for _, after in found]
         doubtful = [number for number, verdict in enumerate(verdicts) if verdict.value == "unknown"]
         for place, number in enumerate(doubtful):  # again, with the time that the others have left
             self.lookahead.work.share_among(len(doubtful) - place)
@@ -619,7 +542,7 @@ class ChoiceTable:
         fork = ChoiceFork(tuple(choice for choice, _ in found), len(members), several=True, only=only)
         reach = 0.0
         if self.look and steps == INFINITE:
-            undecided, decide = Verdict("unknown", TIME), self.decide  # no way was found in time
+            undecided, decide = Verdict("unknown", TIME), self.lookahead.completable  # no way was found in time
             judged = [(choice, undecided if after is None else decide(after)) for choice, after in found]
             judged_fork, reach = self._build_fork(judged, len(members), deeper)
             fork = replace(fork, unknown=judged_fork.unknown, open=judged_fork.open, tally=judged_fork.tally)

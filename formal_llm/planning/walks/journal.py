@@ -60,7 +60,7 @@ class JournalEntry:
         excluded: what is ruled out here.
         chosen: what was chosen; None while it is asked.
         members: of a selection, the members that were chosen.
-        asked: whether a model was asked; not where the others had been ruled out, nor where the world decided.
+        asked: whether a model was asked; not where the others had been ruled out.
         drafted: whether it was taken from a draft of the plan, without a question.
         note: a note in the question: what a draft wanted here.
         probability: of what was chosen among what was offered; None where the answer did not give it.

@@ -15,7 +15,6 @@ from typing import Final
 
 from formal_llm.automata import Verdict, Word
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.limited import is_world_decision, list_outcomes, name_decision
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Move
 from formal_llm.automata.models.limits import SumLimit
@@ -139,16 +138,7 @@ class Trail:
     # -- going on -----------------------------------------------------------------------------------------------
 
     def take_choice(self, entry: JournalEntry, choice: Choice) -> None:
-        """Choose.
-
-        Raises:
-            NoValidPlan: the world has given an answer after which no plan can be finished.
-        """
-        if choice.index in entry.fork.dead:
-            raise NoValidPlan(
-                f"the world answers {self.asker.describe_choice(entry.fork, choice)!r} at {entry.fork.world!r}, and "
-                "then no plan can be finished; a planner with guarantee='whatever' keeps out of such places"
-            )
+        """Choose."""
         entry.chosen = choice
         self.journal.append(entry)
         if choice.menu is not None:
@@ -191,13 +181,6 @@ class Trail:
         table, most = self.table, INFINITE if budget.steps is None else budget.steps
         while (state := self.state) is _ON_THE_WAY or state is _DEAD or self.opening:
             left = most - len(self.moves)
-            if (
-                table.has_world_moves
-                and state is _ON_THE_WAY
-                and is_world_decision(table.automaton, self.configuration)
-            ):
-                self._meet_world()
-                continue
             if self.opening:
                 self._open_page(left)
                 continue
@@ -230,26 +213,6 @@ class Trail:
         fork = self.table.at(configuration, left, growth * seconds)
         meter.searched += work.used
         return fork
-
-    def _meet_world(self) -> None:
-        """Stop at a decision of the world's, or take the one answer that it has.
-
-        All its answers are choices, those after which no plan can be finished included.
-        """
-        table, choices, dead = self.table, list[Choice](), set[int]()
-        for index, (move, after) in enumerate(list_outcomes(table.automaton, self.configuration)):
-            moves = () if move is None else (move,)
-            choices.append(Choice(index, moves, tuple(move.read for move in moves if move.read is not None)))
-            if after is None or (table.look and not table.decide(after).possible):
-                dead.add(index)
-        if len(choices) > 1:
-            world = name_decision(table.automaton, self.configuration)
-            fork = ChoiceFork(tuple(choices), len(choices), world=world, dead=frozenset(dead))
-            self.state = JournalEntry(self.configuration, fork, len(self.moves))
-        elif choices and not dead:
-            self._make_moves(choices[0])
-        else:
-            self.state = _DEAD
 
     def _take_forced(self, fork: ChoiceFork, left: float) -> None:
         choice = fork.choices[0]
@@ -293,16 +256,6 @@ class Trail:
                 self.table.rule_out(entry.configuration, choice, verdict)
                 self.state = _DEAD
 
-    def ponder_option(self) -> bool:
-        """Look beforehand at an option that was not decided in time; False where none is left then."""
-        entry = self.state
-        if not isinstance(entry, JournalEntry) or not entry.fork.open or entry.fork.several:
-            return False
-        left = [one for one in entry.offered_choices if self._is_open(entry, one) and one.index not in entry.looked_at]
-        if left:
-            self._second_look(entry, left[0])
-        return len(left) > 1
-
     @staticmethod
     def _is_open(entry: JournalEntry, choice: Choice) -> bool:
         is_open = bool(entry.fork.open) and (entry.fork.several or choice.index in entry.fork.open)
@@ -333,10 +286,6 @@ class Trail:
             raise make_budget_error(self.table, "backtracks", budget.backtracks, partial())
         self.meter.backtracks += 1
         entry = self.journal.pop()
-        while entry.fork.world:  # what the world has answered is not taken back to have it answer something else
-            if not self.journal:
-                raise self._make_no_plan_error()
-            entry = self.journal.pop()
         self._return_to(entry, entry.excluded | entry.branch, budget)
 
     def _return_to(self, entry: JournalEntry, excluded: frozenset[ChoiceKey], budget: Budget) -> None:
@@ -401,12 +350,6 @@ class Trail:
         if self.journal or self.meter.questions or self.meter.backtracks or self.state is _DEAD:
             return NoValidPlan("every branch was tried or ruled out")
         table = self.table
-        if table.whatever:
-            from formal_llm.control.world import WhateverLookahead, describe_loss  # likewise
-
-            ahead = table.lookahead
-            if isinstance(ahead, WhateverLookahead) and ahead.completable_for_some().possible:
-                return NoValidPlan(describe_loss(ahead))
         from formal_llm.automata.languages.emptiness import why_empty  # only where there is no plan
 
         why = why_empty(table.lookahead.source, max_states=table.lookahead.max_states, search_time=table.start_time)

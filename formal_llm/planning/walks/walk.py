@@ -258,8 +258,6 @@ class Walk(DraftFollower):
     def answer(self, given: Answer | int | Sequence[int]) -> None:
         """Answer :attr:`question` by numbers, an :class:`Answer`, or a text (:meth:`Question.read`).
 
-        An answer for the world (:attr:`Question.world`) counts as no question, and :meth:`back` passes it over.
-
         Raises:
             InvalidAnswer: it does not answer the question; the walk is unchanged.
             WalkError: there is no question.
@@ -285,10 +283,10 @@ class Walk(DraftFollower):
             ):
                 entry.probability = found[numbers[0] - 1]
             chosen = offered[numbers[0] - 1]
-        self._trail.meter.questions += not entry.fork.world
+        self._trail.meter.questions += 1
         if answer.usage.requests:
             self._trail.meter.tokens += answer.usage
-        entry.asked = not entry.fork.world
+        entry.asked = True
         question.let_go(prompt=not self.wording.conversation)
         self._trail.take_checked(entry, chosen)
         self._advance_walk()
@@ -299,10 +297,6 @@ class Walk(DraftFollower):
         if steps < (INFINITE if self.budget.steps is None else self.budget.steps):
             self.budget = replace(self.budget, steps=int(steps))
             self._trail.look_again()
-
-    def ponder(self) -> bool:
-        """Examine one :attr:`undecided` option in advance, as long as :meth:`answer` would; False if none is left."""
-        return self._trail.ponder_option()
 
     def back(self) -> None:
         """Take the last answer back: its question is asked again with all its options.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, example, given, reject
 from hypothesis import strategies as st
 
-from formal_llm import Behaviour, BehaviourState, Limits
+from formal_llm import Behaviour, BehaviourState
 from formal_llm.automata.models.formula import Atom, next_, or_, until
 from formal_llm.errors import AutomatonError, GrammarWarning, NotationError
 from tests.automata.formulas import made, trees
@@ -41,9 +41,6 @@ class TestRoundTrip:
         assert again == behaviour
         assert str(again) == str(behaviour)
         assert list(again.states) == list(behaviour.states)
-        assert again.pda.world == {
-            move.state for move in behaviour.pda.transitions if "world" in behaviour.states[move.read].flags
-        }
 
     @given(texts)
     @example('"\\\n')
@@ -145,12 +142,6 @@ class TestErrors:
                 "Thy",
                 None,
             ),
-            (
-                "(define b (:states (a (:flags :world)) b) (:behavior (or a b)))",
-                "the world decides whether a comes, and b can come there, too",
-                "(or a b)",
-                None,
-            ),
             ("(define b (:states a b) (:behavior (and a b)))", "no sequence of states satisfies", "(and a b)", None),
             ("(define b (:states a b) (:behavior (always (and a b))))", "no single state", "(always", None),
             ("(define b (:states a b) (:behavior (always (next a (and a b)))))", "no single state", "(always", None),
@@ -242,14 +233,3 @@ class TestLimitsOnNamesWithBlanks:
         assert Behaviour.from_string(str(behaviour)) == behaviour
         assert behaviour.accepts(["Go, slowly", 'say "hi"', "Rest"])
         assert not behaviour.accepts(["Go, slowly", "Rest"])
-
-
-def test_what_the_world_decides_is_asked_of_nobody():
-    behaviour = Behaviour.from_string(
-        "(define mend (:states probe (fine (:flags :world)) (sick (:flags :world)) wake)"
-        " (:behavior (next probe (or fine (next sick wake)))))"
-    )
-    assert behaviour.states["fine"].from_environment
-    assert behaviour.pda.world == {"after probe"}
-    limited = Behaviour("mend", behaviour.states.values(), behaviour.formula, Limits({"wake": 0}))
-    assert limited.pda.world == {"after probe"}

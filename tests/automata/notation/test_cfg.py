@@ -299,17 +299,6 @@ def test_they_are_written_in_one_way() -> None:
     assert "S -> a* a+ a? a{0,2} (a b)* b" in str(CFG.from_string(text))
 
 
-def test_the_worlds_moves_are_read_and_written() -> None:
-    text = "%start S\n%order forward\n%world W V\n\nS -> a W V\nW -> b | c\nV -> d\n"
-    cfg = CFG.from_string(text)
-    assert cfg.world == {"W", "V"}
-    assert CFG.from_string(str(cfg)) == cfg
-    assert str(cfg) == text
-    assert cfg != CFG.from_string(text.replace("%world W V", "%world W"))
-    assert cfg.with_start("W").world == cfg.with_limits(Limits({"a": 1})).world == cfg.world
-    assert PDA.from_cfg(cfg).with_limits(Limits({"a": 1})).has_world_moves
-
-
 def kinds(text):
     return [str(statement.data) for statement in parse_grammar(SourceText(text, None)).children]
 

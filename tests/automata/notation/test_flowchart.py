@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,44 +61,6 @@ class TestLonelyNodes:
     @pytest.mark.parametrize("text", ["A\nB", "A --> C\nB --> C", "A --> B", "S{which?} --> A --> B\nS --> C"])
     def test_starts_that_are_meant_are_not(self, text):
         Flowchart.from_string(f"flowchart TD\n{text}")  # warnings are errors here
-
-
-@pytest.mark.parametrize(
-    "marks",
-    [
-        "%% %world h", "%% %world Is it healthy?", "class h world", "class x,h world", "h:::world", "h:::big,world",
-        "%% %world  is it  Healthy?", "classDef world fill:#eee\nclass h world;",
-    ],
-)  # fmt: skip
-def test_the_worlds_decisions_are_read_by_name_text_and_class(marks: str) -> None:
-    body = "a[Probe] --> h{Is it healthy?}\nh -->|yes| b[Ship]\nh -->|no| x{What now?}\nx -->|again| a\nx -->|stop| c\n"
-    chart = Flowchart.from_string(f"flowchart TD\n{body}{marks}\n")
-    assert chart.world == ({"h", "x"} if marks == "class x,h world" else {"h"})
-    assert Flowchart.from_string(str(chart)) == chart
-    assert chart != Flowchart.from_string(f"flowchart TD\n{body}")
-    assert chart.pda().world == chart.pda(decisions=False).world == chart.world
-
-
-def test_where_the_world_cannot_decide() -> None:
-    text = "flowchart TD\n%% %world {}\ns{{{{Which?}}}} -->|one| a[A]\ns -->|two| a\na --> d{{Well?}}\n" \
-        "d -->|yes| b[B]\nd -->|no| e{{Well?}}\ne -->|x| b\ne -->|y| c[C]\n"  # fmt: skip
-    for name, said in {
-        "s": "several answers of s ('Which?') may be chosen together",
-        "a": "the world decides at a ('A'), and nothing is decided there; decisions are s, d, e",
-        "Well?": "2 decisions have the text 'Well?'",
-        "": "%world names nothing",
-    }.items():
-        with pytest.raises(NotationError, match=re.escape(said)):
-            Flowchart.from_string(text.format(name))
-
-
-def test_beside_other_branches_the_world_decides_in_turn() -> None:
-    chart = Flowchart.from_string(
-        "flowchart TD\n%% %world h\na[Begin] --> h{Well?} & d[D]\nh -->|yes| b[B]\nh -->|no| c[C]\nb & c & d --> e[E]\n"
-    )
-    with pytest.raises(AutomatonError, match="%parallel drawn"):
-        chart.pda()
-    assert len(replace(chart, order="drawn").pda().world) == 1
 
 
 CHART = """flowchart TD

@@ -21,7 +21,7 @@ from formal_llm.automata.notation.pda_lines import (
     unquoted,
 )
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import AutomatonError, GrammarWarning, NotationError
+from formal_llm.errors import GrammarWarning, NotationError
 from tests.automata.messages import from_caret, quiet
 from tests.automata.packing import PACKING, everything
 from tests.strategies import amounts, examples, texts
@@ -276,20 +276,6 @@ a "Ah" "oh" cost=2
         both = product(pda, PDA([(1, n, None, 1) for n in "abc"], start=1, accepting=[1]))
         with quiet():
             assert len(PDA.from_string(str(both)).transitions) == len(both.transitions)
-
-
-def test_the_worlds_states_are_read_and_written() -> None:
-    text = "%start p\n%accept e\n%world 'the weather'\n\np, look, ε -> 'the weather', ε\n" \
-        "'the weather', sun, ε -> e, ε\n'the weather', rain, ε -> p, ε\n"  # fmt: skip
-    pda = PDA.from_string(text)
-    assert pda.world == {"the weather"}
-    assert PDA.from_string(str(pda)) == pda
-    assert str(pda) == text
-    assert pda != pda.with_world([])
-    assert pda.fingerprint != pda.with_world([]).fingerprint
-    assert pda.with_world(["p"]).world == {"p"}
-    with pytest.raises(AutomatonError, match="unknown state of the world's moves"):
-        pda.with_world(["whether"])
 
 
 class TestFamilies:

@@ -110,10 +110,7 @@ def test_plans_of_all_that_is_shipped_are_valid_and_can_be_drawn(name: str) -> N
     loaded = load(name)
     verifier = Verifier(loaded.whole)
     for seed in range(6):
-        planner = Planner(
-            loaded.source, RandomLLM(seed), wording=loaded.wording, constraints=loaded.constraints,
-            guarantee="whatever", world=RandomLLM(seed),
-        )  # fmt: skip
+        planner = Planner(loaded.source, RandomLLM(seed), wording=loaded.wording, constraints=loaded.constraints)
         plan = planner.plan(loaded.task("117" if name == "openagi" else "")) if loaded.pack else planner.plan("")
         forms = [str(plan), plan.to_json(), *([str(plan.call)] if plan.call else [])]
         forms += [" ".join(plan.word)] if len(plan.word) > 1 else []  # one name alone is no row of steps

@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from typing import Any
 
 import pytest
 
-from formal_llm import CFG, Limits, Planner, Question, Task
+from formal_llm import CFG, Answer, Limits, Planner, Question, Task
 from formal_llm.llms import WeightedLLM
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.walks.walk import Walk
 from tests.planning.drivers.test_batch import Awaited, Together
-from tests.planning.wandering import subset_sum
 
 WAYS: dict[str, tuple[Any, int | None]] = {
     "one by one": (lambda: WeightedLLM(3), None), "threads": (lambda: WeightedLLM(3), 3),
@@ -119,28 +119,59 @@ def test_an_awaited_stream_of_a_coroutine_says_what_to_write() -> None:
         asyncio.run(wrong())
 
 
-def test_while_threads_wait_for_answers_what_is_undecided_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = threading.Event()
-    ponder = Walk.ponder
+class Blocked:
+    """A model without ``achoose`` that answers when it is told to; ``many``: it is asked many questions together."""
 
-    def told(walk: Walk) -> bool:
-        more = ponder(walk)
-        if not more:
-            looked.set()
-        return more
+    def __init__(self) -> None:
+        self.asked = 0
+        self.go = threading.Event()
 
-    def thinks(question: Question) -> int:
-        assert looked.wait(60)
-        return len(question.options)
+    def choose(self, question: Question) -> Answer:
+        self.asked += 1
+        assert self.go.wait(10)
+        return Answer((1,))
 
-    def planner(llm: Callable[[Question], int]) -> Planner:
-        return Planner(subset_sum(9, 3), llm, search_time=0.0005, solver=False)
 
-    hasty = [one.unwrap() for one in planner(lambda question: len(question.options)).plan_all(["t"])]
-    assert not looked.is_set()
-    monkeypatch.setattr(Walk, "ponder", told)
-    plans = [one.unwrap() for one in planner(thinks).plan_all(["t"], concurrency=2)]
-    assert looked.is_set()
-    assert [(plan.word, plan.usage.questions) for plan in plans] == [
-        (plan.word, plan.usage.questions) for plan in hasty
-    ]
+class BlockedTogether(Blocked):
+    def choose_many(self, questions: Sequence[Question]) -> list[Answer]:
+        return [self.choose(questions[0])] * len(questions)
+
+
+@pytest.mark.parametrize(("model", "many"), [(Blocked, None), (Blocked, 3), (BlockedTogether, 3)])
+@pytest.mark.parametrize("each", [False, True])
+def test_a_model_that_cannot_be_awaited_keeps_neither_the_loop_nor_who_stops_waiting(
+    model: type[Blocked], many: int | None, each: bool
+) -> None:
+    llm = model()
+    planner = Planner(CFG.from_string("S -> A A A\nA -> a | b"), llm)  # type: ignore[arg-type]
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.001)
+            ticks += 1
+
+    async def plan() -> None:
+        tasks = [f"task {number}" for number in range(6)]
+        if each:
+            async for _ in planner.aplan_each(tasks, concurrency=many):
+                pass
+        else:
+            await planner.aplan_all(tasks, concurrency=many)
+
+    async def cancelled() -> None:
+        ticking, begin = asyncio.create_task(tick()), time.monotonic()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(plan(), 0.1)
+        ticking.cancel()
+        assert ticks > 5 and time.monotonic() - begin < 5  # nobody has answered yet
+
+    try:
+        asyncio.run(cancelled())
+    finally:
+        llm.go.set()
+    asked = llm.asked
+    for thread in [one for one in threading.enumerate() if one.name.startswith("formal-llm")]:
+        thread.join(20)
+    assert llm.asked == asked <= (many or 1)  # after that nothing is asked any more

@@ -1,39 +1,16 @@
 """What is known of the choices of a fork."""
 
-from formal_llm import CFG
-from formal_llm.automata.lookahead.branches import Branch, Branches, JudgedBranches
 from formal_llm.automata.lookahead.verdicts import FILTER, SEARCH, TALLY
 from formal_llm.automata.models.transition import Transition
 from formal_llm.planning.walks.choices import (
     Choice,
     ChoiceFork,
-    ChoiceTable,
     ForkCache,
-    ForkTemplate,
     RuledOut,
     SelectionPart,
     collect_indices,
-    list_candidates,
 )
 from formal_llm.planning.walks.wording import with_questions
-
-
-def template():
-    lookahead = ChoiceTable.of(CFG.from_string("S -> a | b | c")).lookahead
-    top = lookahead.top(lookahead.automaton.start())
-    found = list(list_candidates(lookahead.pda, lookahead.automaton.start(), lookahead.pda.at_class))
-    branches = lookahead.branches(top, [Branch(len(choice.moves), choice.reads, after) for choice, after in found])
-    assert isinstance(branches, Branches)
-    return ForkTemplate(tuple(choice for choice, _ in found), branches)
-
-
-def test_the_same_verdicts_give_the_same_fork():
-    made = template()
-    fork = made.get_fork(JudgedBranches(0b101, 2.0, 0b100, 0b100, 3 * TALLY[SEARCH]))
-    assert [choice.reads for choice in fork.choices] == [("a",), ("c",)]
-    assert (fork.total, fork.unknown, fork.open) == (3, frozenset({2}), frozenset({2}))
-    assert made.get_fork(JudgedBranches(0b101, 9.0, 0b100, 0b100, 3 * TALLY[SEARCH])) is fork
-    assert made.get_fork(JudgedBranches(0b101, 2.0, tally=3 * TALLY[SEARCH])).unknown == frozenset()
 
 
 def test_sure_is_what_filters_tell():
@@ -52,14 +29,6 @@ def test_forks_are_dropped_where_they_have_too_many_options(monkeypatch):
         fork = ChoiceFork(choices, 20)
         assert kept.store_fork(number, fork, 1.0) == kept.get(number) == (fork, 1.0)
     assert sum(kept.get(number) is not None for number in range(10)) == 1
-
-
-def test_forks_of_one_place_are_dropped_too(monkeypatch):
-    monkeypatch.setattr("formal_llm.planning.walks.choices._CACHE", 6)
-    made = template()
-    for tally in range(1, 9):
-        made.get_fork(JudgedBranches(0b111, 2.0, tally=tally))
-    assert len(made.forks) <= 3
 
 
 def test_answers_to_several_questions_tell_which_one_they_answer() -> None:

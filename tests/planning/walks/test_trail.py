@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import random
 import sys
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyformlang.cfg import Terminal
 
-from formal_llm import CFG, Limits, RandomLLM, Usage, Walk
+from formal_llm import CFG, Limits, RandomLLM, Walk
 from formal_llm.automata.languages.emptiness import WhyEmpty, why_empty
 from formal_llm.errors import BudgetExceeded, NoValidPlan, WalkError
 from formal_llm.planning.walks.asking import QuestionBuilder
@@ -148,21 +147,6 @@ def test_an_option_that_was_not_decided_is_looked_at_once_more_when_it_is_chosen
     assert drive(walk, random.Random(1)).plan.complete
 
 
-def test_pondering_changes_nothing_that_is_asked() -> None:
-    def asked(ponder: bool) -> tuple[list[object], Usage]:
-        table = ChoiceTable.of(subset_sum(9, 3), search_time=0.0005, solver=False)
-        walk, rng, seen = Walk(table), random.Random(4), []
-        while (question := walk.question) is not None:
-            seen.append([option.text for option in question.options])
-            while ponder and walk.ponder():
-                pass
-            walk.answer(rng.randint(1, len(question.options)))
-        return [*seen, walk.word], replace(walk.usage, seconds=0)
-
-    assert asked(True) == asked(False)
-    assert asked(True)[1].verdicts.unknown > 0
-
-
 @examples(25)
 @given(
     st.one_of(limited_grammars(), tool_grammars()),
@@ -227,13 +211,6 @@ def test_with_no_time_at_all_a_hard_sum_is_found_by_going_back(seed: int) -> Non
     walk = drive(Walk(table), random.Random(seed))
     assert keeps(cfg, walk.word)
     assert walk.usage.verdicts.unknown > 0 < walk.usage.wasted
-
-
-def test_there_is_nothing_to_ponder_where_all_is_decided() -> None:
-    walk = Walk(TOOLS)
-    assert not walk.undecided
-    assert not walk.ponder()
-    assert walk.usage.verdicts.filter > 0 == walk.usage.verdicts.unknown
 
 
 def test_why_there_is_no_plan_is_bounded_by_the_time_of_a_start(monkeypatch: pytest.MonkeyPatch) -> None:

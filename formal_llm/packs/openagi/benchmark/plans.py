@@ -355,7 +355,6 @@ class PackPlans(Plans):
         reward: the same; it may be set before the first use of :attr:`identity`.
 
     Raises:
-        AutomatonError: the world decides in these rules, so their plans are no words alone.
         ValueError, NoValidPlan: as in :class:`Plans`.
     """
 
@@ -365,8 +364,6 @@ class PackPlans(Plans):
     ) -> None:  # fmt: skip
         self.reward = reward
         super().__init__(pack, tasks, **settings)
-        if self._planner.table().has_world_moves:
-            raise AutomatonError(f"{pack.name}: the world decides in these rules; plan with --strategy instead")
 
     def _make_conditions(self, there: Collection[str] | None, asking: AskingSettings) -> Conditions:  # noqa: ARG002
         return Conditions(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from formal_llm import Question, RandomLLM, Task, TaskPack
-from formal_llm.errors import AutomatonError, Cancelled, FormalLLMError, NoValidPlan, ResourceNotFound
+from formal_llm.errors import Cancelled, FormalLLMError, NoValidPlan, ResourceNotFound
 from formal_llm.llms import RecordingLLM, resolve
 from formal_llm.packs.openagi.benchmark.conditions import METHODS
 from formal_llm.packs.openagi.benchmark.plans import PackPlans, Plans, RunProgress, ask_judge, read_examples
@@ -96,14 +96,6 @@ def test_look_is_left_out_where_rules_cannot_be_weighed(tmp_path: Path) -> None:
         assert skipped == {"look": str(error)}
     else:
         assert skipped == {}
-
-
-def test_rules_in_which_the_world_decides_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "w.cfg").write_text("%world R\nS -> try R\nR -> ok | ko S", encoding="utf-8")
-    (tmp_path / "pack.toml").write_text('title = "W"\nrules = "w.cfg"\ntask = "go"', encoding="utf-8")
-    pack = TaskPack.load(str(tmp_path))
-    with pytest.raises(AutomatonError, match="the world decides in these rules; plan with --strategy"):
-        PackPlans(pack, {0: pack.tasks[0]})
 
 
 def test_all_methods_with_chance(made: Any, tmp_path: Path) -> None:
