@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar, cast
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, SourceAutomaton, as_automaton, count_clock_states
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START, TIME, TRIES
-from formal_llm.automata.models.limits import Limits
+from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
@@ -157,6 +157,7 @@ class RuleSet(Generic[A]):
     Attributes:
         base: the automaton without any rules.
         constraints: the constraints, in the order of their numbers.
+        bounds: the limits, in the order of their numbers.
         every: the numbers of all rules.
         out_of_time: whether some question was undecided because the search time was over.
     """
@@ -168,18 +169,20 @@ class RuleSet(Generic[A]):
         self.constraints: tuple[PDA, ...] = tuple(factor.without_limits for factor in factors[1:])
         self._names = [one.name or f"constraint {place}" for place, one in enumerate(self.constraints, 1)]
         self._limits = Limits()
+        self.bounds: tuple[Bound, ...] = ()
         if isinstance(whole, PDA):
             base: SourceAutomaton = (factors[0] if factors else whole).without_limits
             # A lower bound on a terminal that is no longer readable, since a rule was dropped, still counts.
             self._alphabet = tuple(whole.terminals)
             self._limits = whole.limits
-            self._names += [bound.line for bound in whole.bounds]
+            self.bounds = whole.bounds
         elif isinstance(whole, LimitedAutomaton):
             base = whole.source
             self._limits = whole.limits
-            self._names += [bound.line for bound in whole.counters.bounds]
+            self.bounds = whole.counters.bounds
         else:
             base = whole
+        self._names += [bound.line for bound in self.bounds]
         self.base = cast("A", base)
         self._max_states = max_states
         self._left, self.out_of_time = search_time, False

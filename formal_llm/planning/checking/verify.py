@@ -196,8 +196,8 @@ class Verifier:
         broken = [
             number for number in range(len(self.rules.constraints)) if self._breaks_constraint(number, word, ends)
         ]
-        limits = [n for n, bound in enumerate(self.lookahead.bounds) if not bound.holds(word)]
-        kept = [n for n in limits if ends or self.lookahead.bounds[n].most is not None]
+        limits = [n for n, bound in enumerate(self.rules.bounds) if not bound.holds(word)]
+        kept = [n for n in limits if ends or self.rules.bounds[n].most is not None]
         return broken + [len(self.rules.constraints) + number for number in kept]
 
     def _breaks_constraint(self, number: int, prefix: Word, ends: bool) -> bool:

@@ -29,7 +29,7 @@ from formal_llm.automata.lookahead.verdicts import (
     TIME,
     Verdict,
 )
-from formal_llm.automata.models.automaton import Automaton, C, M
+from formal_llm.automata.models.automaton import Automaton, C, M, State
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
@@ -351,6 +351,8 @@ class ChoiceTable:
         self._rules: str | None = None
         #: The weighted rules, by the terminals that a plan is required to have (``search="exact"``).
         self.weighted: dict[frozenset[str], Any] = {}
+        #: How many choices there are without limits, by state and stack top.
+        self._totals: dict[tuple[State, str | None], int] = {}
         #: By signature: the choices, and the moves that finish a plan after any of them except for deeper stack levels.
         self._forks = ForkCache()
 
@@ -496,7 +498,11 @@ class ChoiceTable:
         found = list(list_candidates(self.automaton, configuration, self.lookahead.at_class))
         total, pda = len(found), self.lookahead.pda
         if self.look and pda is not None and pda.limits:  # what a limit rules out counts, too
-            total = sum(1 for _ in list_candidates(pda, self.lookahead.uncounted(configuration), pda.at_class))
+            here = self.lookahead.uncounted(configuration)
+            place = here.state, here.stack.top
+            if place not in self._totals:
+                self._totals[place] = sum(1 for _ in list_candidates(pda, here, pda.at_class))
+            total = self._totals[place]
         return self._filter_candidates(found, total, deeper)
 
     def _filter_candidates(

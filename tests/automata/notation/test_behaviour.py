@@ -21,9 +21,7 @@ names = st.text(max_size=5).filter(lambda name: not set(name) & set("\0\r")) | s
 @st.composite
 def behaviours(draw):
     pool = draw(st.lists(names, min_size=3, max_size=5, unique=True))
-    # Either all states at one point are the world's, or none.
-    world = draw(st.booleans())
-    flags = st.sampled_from([frozenset(["world"] * world), frozenset(["env-input", *["world"] * world])])
+    flags = st.sampled_from([frozenset(), frozenset(["env-input"])])
     states = [BehaviourState(name, draw(texts.filter(lambda text: "\0" not in text)), draw(flags)) for name in pool]
     return draw(names), states, made(draw(trees("abc")), dict(zip("abc", pool, strict=False)))
 

@@ -272,3 +272,16 @@ def test_the_part_of_a_behaviour_that_is_broken_is_named():
     found = verifier.verify(["ask", "pay", "pay", "pay", "close"])
     assert (found.constraints, found.limits) == ((), ("%limit 2 pay",))
     assert verifier.verify(["ask", "pay", "close"]).valid
+
+
+def test_of_two_limits_of_a_behaviour_the_one_that_is_broken_is_to_blame():
+    """A behaviour of several sentences is taken apart to name them; its limits stay those that they are."""
+    rules = Behaviour.from_string(
+        '(define rules (:states find_order pay_back apologise close) (:limits "%limit 1 apologise pay_back") (:behavior'
+        " (and (not (next (until (and any (not (or find_order pay_back))) pay_back) (until any empty)))"
+        " (next (until any empty) close))))"
+    )
+    for twice in ("pay_back", "apologise"):
+        found = verify(("find_order", twice, twice, "close"), rules)
+        assert found.limits == (f"%limit 1 {twice}",)
+        assert f"because of %limit 1 {twice};" in found.reason

@@ -409,7 +409,7 @@ def test_solving_gives_each_plan_its_questions() -> None:
 
 
 def test_a_question_takes_few_calls_where_nothing_is_hard() -> None:
-    """A bound on the work of a question: 155 before there was a bound of time."""
+    """A bound on the work of a question; most of it goes into options at places that were not met before."""
     pack = TaskPack.load("openagi")
     planner = Planner(pack.cfg, RandomLLM(1), wording=pack.wording)
     tasks = pack.split("test")
@@ -427,7 +427,7 @@ def test_a_question_takes_few_calls_where_nothing_is_hard() -> None:
         questions = sum(planner.plan(task).usage.questions for _ in range(4) for task in tasks)
     finally:
         sys.setprofile(None)
-    assert calls < 170 * questions
+    assert calls < 550 * questions
 
 
 def test_of_many_goals_and_limits_those_asked_for_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
