@@ -2,7 +2,7 @@
 
 Rules are compiled to plain data: the productions of a grammar or the transitions of an automaton, the transitions of
 each constraint, and each limit as weights and a bound. The certificate of a plan is its derivation or run, the run of
-each constraint and the sum of each limit. A file of 110 lines that imports nothing of ours checks one against the other
+each constraint and the sum of each limit. A file of 120 lines that imports nothing of ours checks one against the other
 (:mod:`formal_llm.planning.checking.certificate_checker`, where both are written down).
 """
 
