@@ -1,4 +1,4 @@
-"""Guards with rules ``for each`` and sums against all short runs; the files of the search import the tests."""
+"""Guards with rules ``for each`` and sums against all short runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guards at every place of a walk against an oracle that multiplies everything out; the files of the search import the test."""
+"""Guards at every place of a walk against an oracle that multiplies everything out."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class _Edge:
     routes: list[tuple[Transition, ...]] = field(default_factory=list)
 
 
-def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None, current: State | None = None) -> Picture:
+def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None) -> Picture:
     """Draw an automaton: states as circles, final ones doubled, an arrow from a point to the initial state.
 
     Transitions between the same states share an arrow, labelled ``read, pop → push``, one per line, or only with the
@@ -52,14 +52,13 @@ def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None, curre
         most: the maximum number of lines of an arrow's label.
         walked: the transitions of a plan: marked, with the numbers of its steps; the rest is faded, or left out if the
             automaton is large.
-        current: the current state of a run, which is marked and never folded.
     """
     states = _from_the_start(pda, _find_productive_states(pda) if pda.factors else pda.states)
     edges = _merge_edges(pda, states)
     left_out = len(pda.states) - len(states)
     notes = [f"{_count_states(left_out)} from which no plan can be finished left out"] if left_out else []
     if len(states) > _FOLD:
-        edges = _folded_edges(edges, {pda.start_state, current, *pda.accepting_states})
+        edges = _folded_edges(edges, {pda.start_state, *pda.accepting_states})
         states = _select_connected_states(pda, states, edges)
     if walked is not None and len(states) > _MANY:
         edges = [edge for edge in edges if any(t in walked for route in edge.routes for t in route)]
@@ -76,7 +75,7 @@ def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None, curre
         kind: BoxKind = (
             ("long_accepting" if framed else "accepting") if final else ("long_state" if framed else "state")
         )
-        tone = "marked" if state == current else _get_tone(walked, state in passed)
+        tone = _get_tone(walked, state in passed)
         boxes.append(Box(ids[state], label, kind, details, tone))
     arrows = [Arrow("start", ids[pda.start_state], tone=_get_tone(walked, True))]
     for edge in edges:

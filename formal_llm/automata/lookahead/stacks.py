@@ -235,19 +235,3 @@ class PendingSymbols:
             return below._replace(free_steps=free, least_steps=steps, least_length=length)
         pending = below.pending + self.multisets.unit_of(symbol.index)
         return below._replace(pending=pending, least_steps=steps, least_length=length)
-
-    def demand_of_pushed(self, state: State, pushed: tuple[str, ...]) -> StackDemand:
-        """What symbols on top add to the demand of the stack below, where each can be done with in one way only."""
-        chain = []
-        for top in pushed:
-            ways = self.resolve(state, top)
-            if not ways:
-                return DEAD
-            symbol, state = ways[0]
-            chain.append(symbol)
-            if state is ACCEPTING:
-                break
-        added = NOTHING
-        for symbol in reversed(chain):
-            added = self.demand_with_top(symbol, added)
-        return added

@@ -7,12 +7,11 @@ common past.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from copy import copy
 from itertools import chain
 from typing import NamedTuple
 
-from formal_llm.automata import Verdict
 from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.question import Answer, Question
@@ -21,7 +20,6 @@ from formal_llm.planning.walks.choices import Choice, ChoiceFork, ChoiceTable, M
 #: What is ruled out at a choice: the index of an option, or of a selection a set of its members.
 ChoiceKey = int | frozenset[str]
 _NOTHING: frozenset[ChoiceKey] = frozenset()
-_NO_VERDICTS: Mapping[ChoiceKey, Verdict] = {}
 
 
 class QuestionPast(NamedTuple):
@@ -65,12 +63,11 @@ class JournalEntry:
         note: a note in the question: what a draft wanted here.
         probability: of what was chosen among what was offered; None where the answer did not give it.
         question: the question, once it has been looked at.
-        looked_at: verdicts of choices that were offered undecided.
         past: how the walk came here; known where there is a question.
     """
 
     __slots__ = (
-        "asked", "chosen", "configuration", "drafted", "excluded", "fork", "looked_at", "members", "moves", "note",
+        "asked", "chosen", "configuration", "drafted", "excluded", "fork", "members", "moves", "note",
         "past", "probability", "question",
     )  # fmt: skip
 
@@ -85,7 +82,6 @@ class JournalEntry:
         self.note = ""
         self.probability: float | None = None
         self.question: Question | None = None
-        self.looked_at: Mapping[ChoiceKey, Verdict] = _NO_VERDICTS
         self.past: QuestionPast | None = None
 
     @property

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from formal_llm.automata import Verdict, Word
+from formal_llm.automata import Word
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Move
@@ -237,11 +237,6 @@ class Trail:
         self.silent.append((len(self.moves), key))
         self._make_moves(choice)
 
-    def look_again(self) -> None:
-        """Look at the choices here anew, since other ones may be possible with another budget."""
-        if isinstance(self.state, JournalEntry):
-            self.state = _ON_THE_WAY
-
     def start_over(self) -> None:
         """Return to the beginning, before any choice."""
         self.journal, self.moves, self.silent = [], [], []
@@ -251,7 +246,7 @@ class Trail:
         """Choose; what was not decided in time is looked at once more, and may turn out to be a dead end."""
         self.take_choice(entry, choice)
         if entry.fork.open and self._is_open(entry, choice):
-            verdict = self._second_look(entry, choice)
+            verdict = self.table.second_look(entry.configuration, choice)
             if verdict.value == "no":
                 self.table.rule_out(entry.configuration, choice, verdict)
                 self.state = _DEAD
@@ -260,12 +255,6 @@ class Trail:
     def _is_open(entry: JournalEntry, choice: Choice) -> bool:
         is_open = bool(entry.fork.open) and (entry.fork.several or choice.index in entry.fork.open)
         return is_open and choice.menu is None
-
-    def _second_look(self, entry: JournalEntry, choice: Choice) -> Verdict:
-        key = frozenset(choice.reads) if entry.fork.several else choice.index
-        if key not in entry.looked_at:
-            entry.looked_at = {**entry.looked_at, key: self.table.second_look(entry.configuration, choice)}
-        return entry.looked_at[key]
 
     # -- going back ---------------------------------------------------------------------------------------------
 

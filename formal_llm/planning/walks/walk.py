@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import Literal, TypedDict, Unpack
 
 from formal_llm.automata import Automaton, Limits, Source, Word
-from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import BudgetExceeded, WalkError
 from formal_llm.llms.question import Answer, Question
@@ -290,13 +289,6 @@ class Walk(DraftFollower):
         question.let_go(prompt=not self.wording.conversation)
         self._trail.take_checked(entry, chosen)
         self._advance_walk()
-
-    def bound_moves(self, most: float) -> None:
-        """Allow at most this many more moves; the question offers what leads to an end within them."""
-        steps = len(self._trail.moves) + most
-        if steps < (INFINITE if self.budget.steps is None else self.budget.steps):
-            self.budget = replace(self.budget, steps=int(steps))
-            self._trail.look_again()
 
     def back(self) -> None:
         """Take the last answer back: its question is asked again with all its options.

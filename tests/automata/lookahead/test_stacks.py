@@ -20,7 +20,6 @@ from tests.strategies import (
     choices,
     direct_automata,
     examples,
-    grammars,
     limited_automata,
     limited_grammars,
     walk,
@@ -40,20 +39,6 @@ class TestDemands:
         assert demand.least_length // LENGTH == length if length < INF else demand == DEAD
         # Without limits all symbols are free, so all that is not left open is done with.
         assert demand == DEAD or demand.pending == 0
-
-    @given(grammars(), choices, st.lists(st.integers(0, 20), max_size=4))
-    @examples(60)
-    def test_what_is_pushed_adds_to_what_lies_below(self, cfg, picks, pushed):
-        lookahead = Lookahead(cfg)
-        demands = lookahead._search.demands
-        (state, stack), _ = walk(lookahead.automaton, picks)
-        assume(state == "loop")
-        every = [*cfg.nonterminals, *cfg.terminals]
-        symbols = tuple(every[number % len(every)] for number in pushed)
-        below, added = demands.for_configuration(state, stack), demands.demand_of_pushed(state, symbols)
-        whole = demands.for_configuration(state, stack.push(symbols))
-        assert whole.least_steps == below.least_steps + added.least_steps
-        assert whole.free_steps == below.free_steps + added.free_steps
 
     @given(limited_automata() | direct_automata().map(lambda pda: (pda, Limits())), choices)
     @examples(60)

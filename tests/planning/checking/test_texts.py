@@ -102,14 +102,14 @@ def test_automata(pda: PDA, order: Order, seed: int) -> None:
     check_all(pda, order, seed)
 
 
-SHIPPED = [*authored.names("tasks"), *authored.names("grammars"), *authored.names("agents")]
+SHIPPED = dict.fromkeys([*authored.names("tasks"), *authored.names("grammars"), *authored.names("agents")])
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_plans_of_all_that_is_shipped_are_valid_and_can_be_drawn(name: str) -> None:
     loaded = load(name)
     verifier = Verifier(loaded.whole)
-    for seed in range(6):
+    for seed in range(2):
         planner = Planner(loaded.source, RandomLLM(seed), wording=loaded.wording, constraints=loaded.constraints)
         plan = planner.plan(loaded.task("117" if name == "openagi" else "")) if loaded.pack else planner.plan("")
         forms = [str(plan), plan.to_json(), *([str(plan.call)] if plan.call else [])]

@@ -89,7 +89,7 @@ class TestAgainstAllShortWords:
         assert verifier.verify(("a", "a", "b", "c")).limits == ("%limit 1 a",)
 
     @given(limited_grammars(), words)
-    @examples(60)
+    @examples(30)
     def test_the_limits_to_blame_forbid_the_place_by_themselves_and_none_is_too_many(self, cfg, word):
         found = verify(word, cfg)
         assume(found.limits and found.position is not None and not found.reason.startswith("no plan"))

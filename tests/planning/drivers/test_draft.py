@@ -37,7 +37,6 @@ from formal_llm.planning.drivers.draft import (
     describe_names,
     describe_rules,
     find_way_along,
-    follow_way,
 )
 from formal_llm.planning.reading.drafts import DraftStep, DraftSteps
 from formal_llm.planning.reading.reader import read_plan
@@ -457,50 +456,6 @@ def test_constraints_are_named_and_a_stack_of_ones_own_is_told_in_the_notation()
 
 def draft_of(*names: str) -> DraftSteps:
     return DraftSteps(tuple(DraftStep(name, frozenset({name})) for name in names))
-
-
-def test_a_legal_draft_is_followed_to_the_end() -> None:
-    walk = Walk(CHAIN, "t")
-    way = find_way_along(walk.table, walk.configuration, draft_of("a", "b", "c"))
-    assert way is not None and way.whole and way.reach == 3 and way.at[0] == 0
-    assert follow_way(walk, draft_of("a", "b", "c"), way) == 3 and walk.done and walk.word == ("a", "b", "c")
-
-
-def test_another_one_is_followed_as_far_as_it_is_legal() -> None:
-    walk = Walk(CHAIN, "t")
-    draft = draft_of("a", "b", "x", "c")
-    way = find_way_along(walk.table, walk.configuration, draft)
-    assert way is not None and not way.whole and way.reach == 2
-    assert find_way_along(walk.table, walk.configuration, draft, whole=True) is None
-    assert follow_way(walk, draft, way) == 2 and walk.word == ("a", "b") and walk.question is not None
-    rest = find_way_along(walk.table, walk.configuration, draft, 3)
-    assert rest is not None and rest.whole
-
-
-def test_where_a_walk_has_another_option_ruled_out_it_stops() -> None:
-    walk = Walk(CHAIN, "t")
-    walk.take(0)
-    walk.rule_out(0)
-    way = find_way_along(walk.table, walk.configuration, draft_of("a", "c"))
-    assert way is not None and follow_way(walk, draft_of("a", "c"), way) == 0 and walk.word == ()
-
-
-def test_symbols_that_derive_themselves_hide_no_word() -> None:
-    cfg = CFG.from_string("S -> ε | S S | some(a, b) | A\nA -> S A | c")
-    word = ("b", "a", "a", "c", "b", "a") * 2
-    walk = Walk(cfg, "t")
-    way = find_way_along(walk.table, walk.configuration, draft_of(*word))
-    assert way is not None and way.whole
-    assert tuple(move.read for move in way.moves if move.read is not None) == word
-
-
-def test_sets_are_taken_in_any_order_and_whole() -> None:
-    walk = Walk(SEASONING, "t")
-    way = find_way_along(walk.table, walk.configuration, draft_of("cook", "pepper", "salt", "serve"))
-    assert way is not None and way.whole
-    assert [move.read for move in way.moves if move.read is not None] == ["cook", "salt", "pepper", "serve"]
-    half = find_way_along(walk.table, walk.configuration, draft_of("cook", "pepper", "x", "serve"))
-    assert half is not None and half.reach == 1
 
 
 @strategies.examples(60)

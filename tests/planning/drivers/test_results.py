@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -13,9 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Answer, Budget, Limits, Planner, Question, Task, WeightedLLM, Wording
-from formal_llm.errors import InvalidAnswer, ProviderError, ResultsError
-from formal_llm.llms.usage import TokenUsage
-from formal_llm.planning.drivers.batch import Outcome
+from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, ResultsError, RunStopped
+from formal_llm.llms import TokenUsage
+from formal_llm.planning.drivers.answer_journal import AnswerJournal
+from formal_llm.planning.drivers.batch import Keeping, Outcome
+from formal_llm.planning.drivers.json_lines import open_exclusively, replace_exclusively, write_atomically, write_line
 from formal_llm.planning.drivers.planner import Search
 from formal_llm.planning.drivers.results import FAILED, PLANNED, STATUS, STOPPED, LinePlaces, Results, record, run_of
 from formal_llm.planning.plans.usage import Usage
@@ -174,57 +180,6 @@ def test_failures_are_taken_out_to_be_planned_again(tmp_path: Path) -> None:
     assert sorted(line["index"] for line in lines(path)) == [n for n in range(12) if n != 7]  # type: ignore[type-var]
     with Results(path, RUN) as results:
         assert (results.failed, results.stopped) == ([5], {})
-
-
-@pytest.mark.parametrize("how", ["replaced", "deleted"])
-def test_a_file_that_was_replaced_meanwhile_is_left_as_it_is(tmp_path: Path, how: str) -> None:
-    path, other = tmp_path / "out.jsonl", b"somebody else's\n"
-    with Results(path, RUN) as results:
-        for outcome in MADE[:8]:
-            results.add(outcome)
-        if how == "replaced":
-            (tmp_path / "moved").write_bytes(other)
-            (tmp_path / "moved").replace(path)
-        else:
-            path.unlink()
-        with pytest.raises(ResultsError, match="replaced, moved or deleted"):
-            results.forget_failed()
-        with pytest.raises(ResultsError, match="replaced, moved or deleted"):  # and nothing is written to nowhere
-            results.add(MADE[8])
-    assert (path.read_bytes() if how == "replaced" else path.exists()) == (other if how == "replaced" else False)
-
-
-def test_nobody_gets_the_file_while_its_failures_are_taken_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others try at every step that the file system sees."""
-    path = tmp_path / "out.jsonl"
-    tried = []
-
-    def trying(name: str) -> None:
-        real = getattr(Path, name)
-
-        def method(self: Path, *given: object, **more: object) -> object:
-            done = real(self, *given, **more)
-            monkeypatch.setattr(Path, name, real)
-            with pytest.raises(ResultsError, match="another run is writing"):
-                Results(path, RUN)
-            monkeypatch.setattr(Path, name, method)
-            tried.append(name)
-            return done
-
-        monkeypatch.setattr(Path, name, method)
-
-    with Results(path, RUN) as results:
-        for outcome in MADE:
-            results.add(outcome)
-        for name in ("replace", "stat"):
-            trying(name)
-        assert results.forget_failed() == 2
-        monkeypatch.undo()
-        results.add(MADE[5])
-    assert set(tried) == {"stat", "replace"}
-    assert tried[-1] == "replace"
-    assert len(lines(path)) == 11
-    assert [file.name for file in tmp_path.iterdir()] == ["out.jsonl"]
 
 
 def test_failures_with_odd_texts_can_be_taken_out(tmp_path: Path) -> None:
@@ -388,3 +343,241 @@ def test_the_last_that_was_noted_counts(lines: list[tuple[int, int, int]]) -> No
         known.get(index, (0, 0))[0] in (PLANNED, FAILED) for index in range(-1, 32)
     ]
     assert not places.has_status("1", (PLANNED, FAILED, STOPPED))
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    first = open_exclusively(path, busy="taken")
+    with pytest.raises(ResultsError, match=r"lines\.jsonl: taken"):
+        open_exclusively(path, busy="taken")
+    first.close()
+    open_exclusively(path, busy="taken").close()
+    with pytest.raises(ResultsError, match="the log cannot be written"):
+        open_exclusively(tmp_path, what="log", busy="taken")
+
+
+def test_a_file_is_replaced_by_who_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    (tmp_path / "lines.jsonl.new").write_text("left by somebody who was killed, and longer")
+    first = open_exclusively(path, busy="taken")
+    second = replace_exclusively(first, path, [b"1\n", b"2\n"], busy="taken")
+    assert first.closed
+    with pytest.raises(ResultsError, match="taken"):
+        open_exclusively(path, busy="taken")
+    write_line(second, path, {}, "a line")
+    path.unlink()
+    with pytest.raises(ResultsError, match="replaced, moved or deleted"):
+        replace_exclusively(second, path, [b"3\n"], busy="taken")
+    with pytest.raises(ResultsError, match="replaced, moved or deleted"):
+        write_line(second, path, {}, "a line")
+    second.close()
+    assert not path.exists()
+
+
+def test_lines_are_appended_and_odd_texts_kept(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    rows = [{"text": "ä\n"}, {"text": "half \ud800"}]
+    for row in rows:
+        file = open_exclusively(path, busy="taken")
+        write_line(file, path, row, "a line")
+        file.close()
+    assert [json.loads(line) for line in path.read_bytes().splitlines()] == rows
+
+
+def test_a_line_that_does_not_fit_is_taken_back(tmp_path: Path) -> None:
+    class Small(FileIO):
+        """A file on a disk with room for a few more bytes."""
+
+        def write(self, data: bytes) -> int:  # type: ignore[override]
+            return super().write(data[:5])
+
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b'{"a": 1}\n')
+    with Small(str(path), "ab+") as file, pytest.raises(ResultsError, match="the line of task 3 could not be written"):
+        write_line(file, path, {"a": 2}, "the line of task 3")
+    assert path.read_bytes() == b'{"a": 1}\n'
+
+
+def test_numbers_that_json_has_not(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    with open_exclusively(path, busy="taken") as file, pytest.raises(ValueError, match="not JSON compliant"):
+        write_line(file, path, {"a": float("nan")}, "a line", allow_nan=False)
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_file_takes_the_place_of_the_one_before(tmp_path: Path, durable: bool) -> None:
+    path = tmp_path / "a.txt"
+    write_atomically(path, [b"one"], durable=durable)
+    write_atomically(path, [b"two", b"three"], durable=durable)
+    assert path.read_bytes() == b"twothree"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_what_fails_on_the_way_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    def parts() -> Iterator[bytes]:
+        yield b"half"
+        raise KeyError("the rest")
+
+    path = tmp_path / "a.txt"
+    write_atomically(path, [b"one"])
+    with pytest.raises(KeyError):
+        write_atomically(path, parts())
+    assert path.read_bytes() == b"one"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
+def test_what_is_no_plain_file_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(ResultsError, match=r"this is a (pipe|folder|device)"):
+        open_exclusively(path, busy="busy")
+
+
+PAID = TokenUsage(1, 10, 2)
+RULES = CFG.from_string("S -> wash S | iron S | fold\n%limit 1")
+ONE, OTHER = Question("1: a\n2: b", ["a", "b"]), Question("1: c\n2: d", ["c", "d"])
+
+
+class Paid:
+    """Takes the first option for a request, and fails after some."""
+
+    def __init__(self, most: int = 1_000, illegal: int = 0) -> None:
+        self.asked, self.most, self.illegal = 0, most, illegal
+
+    def choose(self, question: Question) -> Answer:
+        if self.asked >= self.most:
+            raise LLMError("broken")
+        self.asked += 1
+        if self.asked == self.illegal:
+            raise InvalidAnswer("no number", [(question.prompt, "?")], PAID)
+        return Answer((1,), {1: 0.75, 2: 0.25}, usage=PAID)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "o.journal"
+
+
+def test_answers_come_back_once_in_their_order(path: Path) -> None:
+    wrong = InvalidAnswer("no number", [("asked", "?")], PAID)
+    given = [Answer((1,), {1: 1.0}, "text", PAID), wrong, Answer((2,), usage=PAID)]
+    with closing(AnswerJournal(path, "r")) as journal:
+        for answer in given:
+            journal.record(3, ONE, answer)
+        assert journal.take(3, ONE) is None  # for the next run alone
+    with closing(AnswerJournal(path, "r")) as journal:
+        assert journal.take(3, OTHER) is None and journal.take(4, ONE) is None
+        assert journal.take(3, ONE) == given[0]
+        invalid = journal.take(3, ONE)
+        assert isinstance(invalid, InvalidAnswer)
+        assert (invalid.problem, invalid.transcript, invalid.usage) == ("no number", (("asked", "?"),), PAID)
+        assert journal.take(3, ONE) == given[2] and journal.take(3, ONE) is None
+    with closing(AnswerJournal(path, "r")) as journal:
+        assert journal.take(3, ONE, legal=True) == given[0]
+        assert journal.take(3, ONE, legal=True) == given[2]
+
+
+def test_what_cost_nothing_is_not_written(path: Path) -> None:
+    with closing(AnswerJournal(path, "r")) as journal:
+        journal.record(0, ONE, Answer((1,)))
+        journal.record(0, ONE, LLMError("no connection"))
+        assert path.read_bytes() == b""
+    assert not path.exists()
+    with closing(AnswerJournal(path, "r", paid_only=False)) as journal:
+        journal.record(0, ONE, Answer((1,)))
+    with closing(AnswerJournal(path, "r")) as journal:
+        assert journal.take(0, ONE) == Answer((1,))
+
+
+def test_answers_of_tasks_that_are_done_are_dropped(path: Path) -> None:
+    done = {1}
+    with closing(AnswerJournal(path, "r")) as journal:
+        for index in range(3):
+            journal.record(index, ONE, Answer((1,), usage=PAID))
+    with closing(AnswerJournal(path, "r", done.__contains__)) as journal:
+        assert journal.take(1, ONE) is None
+        assert [json.loads(line)["index"] for line in path.read_text().splitlines()] == [0, 2]
+        done |= {0, 2}
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("cut", [1, 40, -1])
+def test_a_half_written_last_line_is_dropped(path: Path, cut: int) -> None:
+    with closing(AnswerJournal(path, "r")) as journal:
+        journal.record(0, ONE, Answer((1,), usage=PAID))
+        journal.record(0, OTHER, Answer((2,), usage=PAID))
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + second[:cut])
+    with closing(AnswerJournal(path, "r")) as journal:
+        assert path.read_bytes() == first
+        assert journal.take(0, ONE) is not None and journal.take(0, OTHER) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [(b"{}", ":2: this is not a line of a journal"), (b"[1]", ":2: this is not"), (b"x", ":2: this is not"),
+     (b'{"format": "formal_llm.journal/1", "run": "r", "index": 0, "question": "q", "answer": {}}', ":2: this is not"),
+     (b'{"format": "formal_llm.journal/1", "run": "s", "index": 0, "question": "q", "answer": {"numbers": [1]}}',
+      ":2: the journal belongs to another run")],
+)  # fmt: skip
+def test_files_of_something_else_are_left_as_they_are(path: Path, line: bytes, problem: str) -> None:
+    with closing(AnswerJournal(path, "r")) as journal:
+        journal.record(0, ONE, Answer((1,), usage=PAID))
+    path.write_bytes(content := path.read_bytes() + line + b"\n")
+    with pytest.raises(ResultsError, match=problem):
+        AnswerJournal(path, "r")
+    assert path.read_bytes() == content
+
+
+def test_two_runs_cannot_write_it(path: Path) -> None:
+    with closing(AnswerJournal(path, "r")), pytest.raises(ResultsError, match="another run is writing this file"):
+        AnswerJournal(path, "r")
+
+
+@pytest.fixture
+def tasks() -> Iterator[list[str]]:
+    yield [f"shirt {number}" for number in range(6)]
+
+
+@pytest.mark.parametrize("search", ["greedy", "best-first", "sample", "exact"])
+@pytest.mark.parametrize("illegal", [0, 2])
+def test_a_run_that_breaks_pays_for_no_answer_twice(path: Path, tasks: list[str], search: str, illegal: int) -> None:
+    whole = Paid(illegal=illegal)
+    expected = list(Planner(RULES, whole, search=search).plan_each(tasks))  # type: ignore[arg-type]
+    for most in range(1, whole.asked):
+        first = Paid(most, illegal)
+        with closing(AnswerJournal(path, "r")) as journal:
+            list(Planner(RULES, first, search=search).plan_each(tasks, keeping=Keeping(journal)))  # type: ignore[arg-type]
+        second = Paid(illegal=max(illegal - most, 0))
+        with closing(AnswerJournal(path, "r")) as journal:
+            planner = Planner(RULES, second, search=search)  # type: ignore[arg-type]
+            outcomes = list(planner.plan_each(tasks, keeping=Keeping(journal)))
+        assert first.asked + second.asked == whole.asked
+        assert [outcome.unwrap().word for outcome in outcomes] == [outcome.unwrap().word for outcome in expected]
+        assert [outcome.usage.token_usage for outcome in outcomes] == [o.usage.token_usage for o in expected]
+        path.unlink()
+
+
+def test_a_run_that_is_stopped_hands_out_what_is_under_way(path: Path, tasks: list[str]) -> None:
+    class Stopping(Paid):
+        def choose(self, question: Question) -> Answer:
+            if self.asked == 2:
+                keeping.stop.set()
+            return super().choose(question)
+
+    with closing(AnswerJournal(path, "r")) as journal:
+        keeping = Keeping(journal)
+        outcomes = list(Planner(RULES, Stopping()).plan_each(tasks, keeping=keeping))
+    assert [type(outcome.error) for outcome in outcomes] == [type(None), RunStopped]
+    assert outcomes[1].walk is not None and outcomes[1].usage.questions == 1
+    rest = Paid()
+    with closing(AnswerJournal(path, "r")) as journal:
+        begun = {1: outcomes[1].walk.snapshot()}
+        left = list(Planner(RULES, rest).plan_each(tasks[:2], skip=[0], begun=begun, keeping=Keeping(journal)))
+    assert left[0].unwrap().word == outcomes[0].unwrap().word and rest.asked == 1

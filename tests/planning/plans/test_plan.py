@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
+from dataclasses import asdict
 
 import pytest
 
-from formal_llm import CFG, PDA, Plan, Planner, Usage, Wording
+from formal_llm import CFG, PDA, Limits, Lookahead, Plan, Planner, RandomLLM, Step, Symbol, Usage, Walk, Wording
+from formal_llm.automata.lookahead.verdicts import TALLY
+from formal_llm.errors import AutomatonError
+from formal_llm.llms import TokenUsage
+from formal_llm.planning.plans.steps import read_steps
+from formal_llm.planning.plans.tree import Node
+from formal_llm.planning.plans.usage import Verdicts
+from formal_llm.planning.plans.vocabulary import Vocabulary, fingerprint_of
 
 TOOLS = CFG.from_string(
     """
@@ -59,12 +68,12 @@ def test_the_derivation_tree(tree_plan: Plan) -> None:
 def test_json_and_pickle_round_trips(tree_plan: Plan) -> None:
     text = tree_plan.to_json(indent=2)
     assert json.loads(text)["call"] == "text = vqa(colorize(image), classify(image))"
-    for copy in (Plan.from_json(text), pickle.loads(pickle.dumps(tree_plan))):
-        assert copy == tree_plan
-        assert hash(copy) == hash(tree_plan)
-        assert copy.steps == tree_plan.steps
-        assert copy.usage == tree_plan.usage
-        assert str(copy) == str(tree_plan)
+    for again in (Plan.from_json(text), pickle.loads(pickle.dumps(tree_plan))):
+        assert again == tree_plan
+        assert hash(again) == hash(tree_plan)
+        assert again.steps == tree_plan.steps
+        assert again.usage == tree_plan.usage
+        assert str(again) == str(tree_plan)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other"}', '{"format": "formal_llm.plan/1"}', "7"])
@@ -158,3 +167,152 @@ def test_a_text_speaks_for_its_own_production_only() -> None:
 def test_a_renamed_selection_keeps_its_members() -> None:
     cfg = CFG.from_string("S -> wok X M\nX -> some(salt, pepper)\nM -> beef | tofu")
     assert str(plan_of(cfg, "1+2,2").call) == "s = wok(salt, pepper, tofu)"
+
+
+CALLS = CFG.from_string('S -> f S S | g S | x\nf "Join"\nx "the input"')
+
+
+def leaf(name: str) -> Node:
+    return Node(name, name.title(), terminal=True)
+
+
+def test_a_nesting_is_told_from_the_inside_out() -> None:
+    tree = Node("S", "s", [leaf("f"), Node("S", "s", [leaf("g"), leaf("x")]), leaf("x")])
+    steps = read_steps(tree, "backward")
+    assert [str(step) for step in steps] == ["Step 1: Use G on X", "Step 2: Use F on the result of step 1 and X"]
+    assert [(step.name, step.position, step.inputs) for step in steps] == [("g", 1, ("X",)), ("f", 0, (1, "X"))]
+    # Forward it is a list: every terminal is a step.
+    assert [step.name for step in read_steps(tree, "forward")] == ["f", "g", "x", "x"]
+    assert all(step.inputs == () for step in read_steps(tree, "forward"))
+
+
+def test_steps_are_numbered_from_one_and_each_comes_after_what_it_needs() -> None:
+    for seed in range(30):
+        walk, llm = Walk(CALLS), RandomLLM(seed)
+        while walk.question is not None and len(walk.word) < 60:
+            walk.answer(llm.choose(walk.question))
+        steps = walk.partial.steps
+        assert [step.number for step in steps] == list(range(1, len(steps) + 1))
+        assert all(number < step.number for step in steps for number in step.inputs if isinstance(number, int))
+        assert all(walk.word[step.position] == step.name for step in steps)
+
+
+def test_a_text_tells_its_step_and_what_was_chosen_for_it() -> None:
+    tree = Node("S", "s", [leaf("pan"), Node("some(salt, oil)", "some", [leaf("oil")])], text="Season")
+    (step,) = read_steps(tree, "backward")
+    assert (str(step), step.name, step.has_own_text) == ("Step 1: Season: Oil", "pan", True)
+
+
+def test_a_decision_is_no_step() -> None:
+    tree = Node("plan", "plan", [Node("wet=yes", "yes", terminal=True, text="yes", question="Wet?"), leaf("go")])
+    assert [(step.name, step.position) for step in read_steps(tree, "forward")] == [("go", 1)]
+
+
+def test_a_step_is_a_value() -> None:
+    step = Step(2, "f", "Use F", 0, (1, "X"))
+    for same in (pickle.loads(pickle.dumps(step)), copy.deepcopy(step)):
+        assert same == step
+        assert {same: 1}[step] == 1
+
+
+def test_usages_add_up_field_by_field() -> None:
+    one = Usage(3, 1, 2, 1, 4, 100, 20, 0.5, 40, 8, 0.25)
+    both = one + Usage(questions=1, seconds=1.5)
+    assert both == Usage(4, 1, 2, 1, 4, 100, 20, 2.0, 40, 8, 0.25)  # a cost that is not known is none
+    assert (Usage() + Usage()).cost is None
+    assert sum([one, one, one], Usage()).cost == 0.75
+
+
+def test_what_the_answerers_reported() -> None:
+    assert Usage(3, 1, 2, 1, 4, 100, 20, 0.5, 40, 8).token_usage == TokenUsage(4, 100, 20, 40, 8)
+
+
+def test_usage_is_a_value() -> None:
+    usage = Usage(questions=3, cost=0.5)
+    for same in (pickle.loads(pickle.dumps(usage)), copy.deepcopy(usage)):
+        assert same == usage
+        assert hash(same) == hash(usage)
+
+
+def test_verdicts_are_counted_and_read_back() -> None:
+    one = Usage(questions=1, verdicts=Verdicts(filter=5, search=2, unknown=1))
+    assert (one + one).verdicts == Verdicts(filter=10, search=4, unknown=2)
+    assert Usage(**json.loads(json.dumps(asdict(one)))) == one
+    assert Usage(questions=1).verdicts == Verdicts()  # as older versions wrote it
+    assert Verdicts.unpack(one.verdicts.pack()) == one.verdicts
+    packed = 5 * TALLY["filter"] + 2 * TALLY["search"] + 3 * TALLY["linear argument"] + 4 * TALLY["integer program"]
+    assert Verdicts.unpack(packed + TALLY["time"]) == Verdicts(5, 2, 3, 4, 1)
+
+
+LAUNDRY = CFG.from_string('S "the laundry" -> wash S | hang_up\nwash "Wash" "in the machine, at 40 degrees"')
+
+
+class Bare:
+    """An automaton that tells nothing but what it must."""
+
+    def start(self) -> int:
+        return 0
+
+    def moves(self, configuration: int) -> list[object]:
+        return []
+
+    def step(self, configuration: int, move: object) -> int:
+        return 0
+
+    def accepting(self, configuration: int) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("limits", [None, Limits({"wash": 2})])
+def test_of_a_grammar(limits: Limits | None) -> None:
+    words = Vocabulary(Lookahead(LAUNDRY, limits).automaton)
+    assert words.grammar is LAUNDRY
+    assert words.start == "S"
+    assert (words.label("wash"), words.label("hang_up"), words.label("S")) == ("Wash", "hang up", "the laundry")
+    assert words.describe_terminal("wash") == "in the machine, at 40 degrees"
+    assert words.describe_terminal("hang_up") == words.describe_terminal("S") == ""
+    assert list(words.terminals) == ["wash", "hang_up"]
+
+
+def test_of_an_automaton_by_hand() -> None:
+    words = Vocabulary(PDA([("q", "go_on", None, "r")], start="q", accepting=["r"]))
+    assert (words.grammar, words.start, words.label("go_on"), list(words.terminals)) == (None, None, "go on", ["go_on"])
+
+
+def test_of_an_automaton_of_ones_own() -> None:
+    class Labelled(Bare):
+        terminals = ("tick_tock",)
+        fingerprint = "clock"
+
+        def label(self, name: str) -> str:
+            return f"<{name}>"
+
+    assert Vocabulary(Bare()).label("tick_tock") == "tick tock"
+    assert list(Vocabulary(Bare()).terminals) == []
+    assert Vocabulary(Labelled()).label("tick_tock") == "<tick_tock>"
+    assert list(Vocabulary(Labelled()).terminals) == ["tick_tock"]
+    assert fingerprint_of(Labelled()) == "clock"
+    with pytest.raises(AutomatonError, match="give it an attribute 'fingerprint'"):
+        fingerprint_of(Bare())
+
+
+class Described(Bare):
+    """An automaton that tells what is known of its terminals, and their texts by itself."""
+
+    terminals = ("bed", "table")
+
+    def __init__(self) -> None:
+        self.symbols = {"bed": Symbol(description="for a night", numbers={"cost": 50})}
+
+    def label(self, name: str) -> str:
+        return name.title()
+
+
+def test_of_an_automaton_of_ones_own_that_knows_its_terminals() -> None:
+    words = Vocabulary(Lookahead(Described()).automaton)
+    assert (words.label("bed"), words.describe_terminal("bed"), words.describe_terminal("table")) == (
+        "Bed",
+        "for a night",
+        "",
+    )
+    assert words.symbols["bed"].numbers == {"cost": 50}

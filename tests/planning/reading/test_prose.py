@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from formal_llm import CFG, PDA
 from formal_llm.errors import NotationError
-from formal_llm.planning.reading.prose import StepLine, StepPhrases, find_wrong_number, read_plan_lines
+from formal_llm.planning.reading.drafts import DraftSteps, read_draft
+from formal_llm.planning.reading.prose import StepPhrases, read_plan_lines
+from tests import strategies
+from tests.planning.wandering import CHAIN, TOOLS
 
 STEPS = ("Wash the beef", "Boil the water", "Fry it", "10:00: Eat", "wash_up")
 SAYS = StepPhrases(lambda text: text.rstrip(".;,").casefold() in {step.casefold() for step in STEPS}, STEPS)
@@ -101,24 +107,68 @@ def test_strict_takes_what_is_printed_and_nothing_else() -> None:
             read_plan_lines(text, SAYS, strict=True)
 
 
+DAY = PDA.from_string("""
+    %start s
+    %accept e
+    s, yes, ε -> p, ε "Yes" decide "Hungry?"
+    s, no, ε -> e, ε "No" decide "Hungry?"
+    p, eat, ε -> e, ε "Have lunch"
+""")
+
+
+def told(draft: DraftSteps) -> list[list[str]]:
+    """The names that each step may be."""
+    return [sorted(step.names) for step in draft.steps]
+
+
 @pytest.mark.parametrize(
-    ("given", "wrong"),
+    "text",
     [
-        ("123", None), ("1.3", None), ("...", None), ("391", (1, 3)), ("132", (2, 3)), ("234", (1, 2)),
-        ("113", (2, 1)), ("012", (1, 0)),
+        "translate caption image", "text = translate(caption(image))", '["translate", "caption", "image"]',
+        "Here is the plan:\n1. Use caption on image\n2. Use translate on the result of step 1",
+        "```\ntranslate(caption(image))\n```",
     ],
 )  # fmt: skip
-def test_numbers_are_those_of_the_places(given: str, wrong: tuple[int, int] | None) -> None:
-    lines = [StepLine(n, n, "", "", None if c == "." else int(c)) for n, c in enumerate(given, 1)]
-    found = find_wrong_number(lines, [False] * 3)
-    if wrong is None:
-        assert found is None
-    else:
-        assert found is not None
-        assert found.problem == f"this is step {wrong[0]} of the plan, and it is numbered {wrong[1]}"
+def test_a_plan_is_read_in_any_form(text: str) -> None:
+    draft = read_draft(text, TOOLS, order="backward")
+    assert told(draft) == [["translate"], ["caption"], ["image"]] and not draft.problem and not draft.loose
 
 
-def test_decisions_need_not_be_counted() -> None:
-    lines = [StepLine(1, 1, "", "", None), StepLine(2, 2, "", "", 1)]
-    assert find_wrong_number(lines, [True, False]) is None
-    assert find_wrong_number(lines, [False, False]) is not None
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("translate foo image", [["translate"], [], ["image"]]),
+        ("text = translate(foo(colorize(image)))", [["translate"], [], ["colorize"], ["image"]]),
+        ("Sure!\n1. Use caption\n2. Use foo\n3. Use **translate**\nGood luck!", [["translate"], [], ["caption"]]),
+        ('["translate", "foo"]', [["translate"], []]),
+    ],
+)
+def test_of_what_is_no_plan_the_steps_are_kept_in_the_order_of_the_word(text: str, names: list[list[str]]) -> None:
+    draft = read_draft(text, TOOLS, order="backward")
+    assert told(draft) == names and draft.problem
+    assert [step.text for step in draft.steps if not step.names] == ["foo"] or "Use foo" in text
+
+
+@pytest.mark.parametrize("text", ["", " \n", "I cannot help with that.", "{}", "[[[", "\x00"])
+def test_what_says_nothing_has_no_steps_and_says_why(text: str) -> None:
+    draft = read_draft(text, CHAIN)
+    assert draft.steps == () and draft.problem and not draft
+
+
+def test_a_plan_without_steps_says_something() -> None:
+    draft = read_draft("[]", CFG.from_string("S -> ε | a"))
+    assert draft and draft.steps == ()
+
+
+def test_the_lines_of_a_chart_may_leave_decisions_out() -> None:
+    draft = read_draft("1. Have lunch", DAY)
+    assert told(draft) == [["eat"]] and draft.loose and not draft.problem
+    assert told(read_draft("Hungry? Yes\nhave lunch.", DAY)) == [["yes"], ["eat"]]
+    assert told(read_draft("yes\nswim", DAY)) in ([["yes"], []], [["yes"]])
+
+
+@strategies.examples(60)
+@given(st.one_of(strategies.limited_grammars(), strategies.told_automata()), st.text(max_size=40))
+def test_any_text_can_be_read(source: CFG | PDA, text: str) -> None:
+    draft = read_draft(text, source, order="backward")
+    assert draft.steps or draft.problem or text.strip()

@@ -1,11 +1,16 @@
 """Plans that anybody wrote, read back: lines, nested calls, JSON, flowcharts, and what cannot be read."""
 
+from __future__ import annotations
+
+import random
+
 import pytest
 
 from formal_llm import (
     CFG,
     PDA,
     Flowchart,
+    Limits,
     Plan,
     Planner,
     RandomLLM,
@@ -15,8 +20,13 @@ from formal_llm import (
     read_plan_text,
     verify,
 )
-from formal_llm.errors import NotationError
-from formal_llm.planning.reading.reader import find_names
+from formal_llm.automata.languages.word_lists import words as all_words
+from formal_llm.errors import NotationError, Undecided
+from formal_llm.planning.reading import line_chart
+from formal_llm.planning.reading.candidates import CandidateWords, has_word
+from formal_llm.planning.reading.line_chart import LineChart, LinePart, PartBody, PartWays, drop_dead_bodies
+from formal_llm.planning.reading.prose import StepLine
+from formal_llm.planning.reading.reader import AutomatonLines, fill_decisions, find_names
 from tests.planning.rules import DAY, under
 
 REFUND = Flowchart.from_mermaid(
@@ -161,3 +171,164 @@ def test_names_by_name_by_label_and_by_answer():
     assert find_names("Is the invoice paid? yes", REFUND) == ("paid=yes",)
     assert find_names("yes", REFUND) == ("paid=yes", "old=yes")
     assert find_names("fly", DAY) == ()
+
+
+CHART = Flowchart.from_mermaid(
+    """flowchart TD
+    begin([Start]) --> a[Ask] --> new{New?}
+    new -->|yes| greet[Greet] --> more{More?}
+    new -->|no| more
+    more -->|yes| a
+    more -->|no| bye[Bye]
+    """
+).pda()
+DECISIONS = {"new=yes", "new=no", "more=yes", "more=no"}
+
+
+def steps_of(word: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return [(name,) for name in word if name not in DECISIONS]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_steps_of_a_plan_give_a_word_with_these_steps(seed: int) -> None:
+    word = Planner(CHART, RandomLLM(seed)).plan("t").word
+    found = fill_decisions(steps_of(word), CHART)
+    assert CHART.accepts(found)
+    assert steps_of(found) == steps_of(word)
+    assert len(found) <= len(word)
+
+
+def test_limits_are_kept() -> None:
+    limited = CHART.with_limits(Limits({"new=no": 0}))
+    steps = [("a",), ("greet",), ("bye",)]
+    assert fill_decisions(steps, limited) == ("a", "new=yes", "greet", "more=no", "bye")
+
+
+def test_of_several_that_read_the_same_the_one_that_fits_is_meant() -> None:
+    assert fill_decisions([("bye", "a"), ("bye",)], CHART) == ("a", "new=no", "more=no", "bye")
+
+
+def test_where_no_word_has_the_steps_decisions_are_filled_in_as_far_as_they_go() -> None:
+    steps = [("a",), ("greet",), ("greet",), ("bye",)]
+    assert fill_decisions(steps, CHART) == ("a", "new=yes", "greet", "greet", "bye")
+    rng = random.Random(3)
+    for _ in range(20):
+        steps = [(rng.choice(["a", "greet", "bye"]),) for _ in range(rng.randrange(5))]
+        found = fill_decisions(steps, CHART)
+        assert steps_of(found) == steps
+
+
+def lines(*texts: str) -> list[StepLine]:
+    return [StepLine(at, at, text, text) for at, text in enumerate(texts, 1)]
+
+
+DAYS = PDA.from_string("""
+%start 3
+%accept 0
+{t}, eat, ε -> {t-1}, ε "{t-1}:00: Eat" for t in 1..3
+{t}, read, ε -> {t-1}, ε "{t-1}:00: Read" for t in 1..3
+""")
+
+
+def test_the_text_of_a_step_tells_which_one_it_is() -> None:
+    day = AutomatonLines(DAYS, lines("0:00: Eat", "1:00: Read", "2:00: Eat"), "backward", strict=True)
+    assert day.candidates.find_word(DAYS, 100) == ("eat", "read", "eat")
+    assert not has_word(
+        AutomatonLines(DAYS, lines("0:00: Eat", "0:00: Read", "2:00: Eat"), "backward", strict=True).candidates
+    )
+    # By name they may be any.
+    assert has_word(AutomatonLines(DAYS, lines("eat", "read", "eat"), "backward", strict=False).candidates)
+    with pytest.raises(NotationError, match="unknown step: eat"):
+        AutomatonLines(DAYS, lines("eat"), "backward", strict=True)
+
+
+@pytest.mark.parametrize(("order", "texts"), [("backward", "012"), ("forward", "210")])
+def test_the_first_line_that_cannot_be_right_as_the_lines_stand(order: str, texts: str) -> None:
+    def possible(told: CandidateWords) -> bool:
+        return has_word(told)
+
+    first, _, last = texts
+    wrong = AutomatonLines(
+        DAYS, lines(f"{first}:00: Eat", f"{first}:00: Read", f"{last}:00: Eat"), order, strict=True
+    ).explain_failure(possible)
+    assert (wrong.line.place, wrong.expected) == (2, ("1:00: Eat", "1:00: Read"))
+    short = AutomatonLines(DAYS, lines(f"{first}:00: Eat"), order, strict=True).explain_failure(possible)
+    assert short.problem == "a step is missing after this one"
+
+
+ROOT, OTHER = LinePart("S", 0), LinePart("T", 0)
+
+
+def body(*items: str | LinePart) -> PartBody:
+    return PartBody(items, tuple(item for item in items if isinstance(item, LinePart)))
+
+
+def some_table(rng: random.Random, lines: int) -> dict[LinePart, PartWays]:
+    """A table in which every part ends sooner or later."""
+
+    def bodies(*parts: LinePart) -> list[PartBody]:
+        made = [body(*(item for item in ("x", *parts) if rng.random() < 0.6)) for _ in range(rng.randrange(3))]
+        return list(dict.fromkeys(made))
+
+    def ways(*parts: LinePart) -> PartWays:
+        return PartWays(bodies(*parts), {at: bodies(*parts) for at in range(lines)}, {"go": [body()]})
+
+    return {ROOT: ways(OTHER, OTHER), OTHER: ways()}
+
+
+def readings(table: dict[LinePart, PartWays], part: LinePart, at: int, lines: int) -> set[tuple[int, tuple[str, ...]]]:
+    """All ways to read a part from a line on: the line after it, and its word."""
+    found = set()
+    begun = [(at, one) for one in table[part].free]
+    begun += [(at + 1, one) for one in table[part].on.get(at, ())] if at < lines else []
+    for start, one in begun:
+        ends = {(start, ())}
+        for item in one.items:
+            if isinstance(item, str):
+                ends = {(end, (*word, item)) for end, word in ends}
+            else:
+                ends = {(to, word + more) for end, word in ends for to, more in readings(table, item, end, lines)}
+        found |= ends
+    return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_readings_are_those_of_trying_all(seed: int) -> None:
+    rng = random.Random(seed)
+    lines = rng.randrange(4)
+    table = drop_dead_bodies(some_table(rng, lines))
+    chart = LineChart(table, ROOT, lines)
+    words = {word for end, word in readings(table, ROOT, 0, lines) if end == lines}
+    told = chart.build_candidates()
+    found = set() if told is None else set(all_words(told.pda, 3 * lines + 6))
+    assert found == words
+    # What stands on a line is what the table has for it, so a beginning of the lines is a plan of its own.
+    ends = {end for end, _ in readings(table, ROOT, 0, lines)}
+    assert chart.longest >= max(ends, default=0)
+
+
+def test_what_could_come_next_is_told_where_the_lines_go_wrong() -> None:
+    table = {
+        ROOT: PartWays([], {0: [body(OTHER)]}, {"begin": [body()]}),
+        OTHER: PartWays([], {}, {"go on": [body()], "stop": [body()]}),
+    }
+    chart = LineChart(table, ROOT, 2)
+    assert (chart.longest, list(chart.could), chart.build_candidates()) == (1, ["go on", "stop"], None)
+
+
+def test_parts_that_never_end_are_left_out() -> None:
+    table = {ROOT: PartWays([body(ROOT), body("x")]), OTHER: PartWays([body(OTHER)])}
+    assert drop_dead_bodies(table) == {ROOT: PartWays([body(ROOT), body("x")]), OTHER: PartWays([])}
+
+
+def test_too_many_ways_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_chart, "_BUDGET", 1_000)
+    table = {ROOT: PartWays([body(ROOT, ROOT)], {at: [body()] for at in range(30)})}
+    assert LineChart(table, ROOT, 3).build_candidates() is not None
+    with pytest.raises(Undecided, match="too many ways"):
+        LineChart(table, ROOT, 30)
+
+
+def test_the_terminals_between_parts() -> None:
+    made = body("x", "y", OTHER, ROOT, "z")
+    assert [made.list_terminals_before(passed) for passed in range(4)] == [("x", "y"), (), ("z",), ()]

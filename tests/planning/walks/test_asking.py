@@ -17,7 +17,7 @@ from formal_llm.errors import InvalidAnswer, NoValidPlan
 from formal_llm.planning.walks.asking import LISTED, QuestionBuilder
 from formal_llm.planning.walks.choices import ChoiceTable
 from tests import oracles, strategies
-from tests.planning.wandering import CHAIN, SEASONING, TOOLS, subset_sum, texts
+from tests.planning.wandering import CHAIN, SEASONING, TOOLS, subset_sum
 
 
 def asked(walk: Walk) -> Question:
@@ -69,14 +69,6 @@ def test_terms_have_labels_and_descriptions() -> None:
     assert outlook is not None
     (term,) = outlook.so_far
     assert (term.name, term.label, term.description) == ("wash", "Wash", "in the machine")
-
-
-def test_options_are_made_once_and_shared_by_the_walks_of_a_table() -> None:
-    table, wording = ChoiceTable.of(CHAIN), Wording()
-    one, other = (asked(Walk(table, wording=wording)) for _ in range(2))
-    assert one.options is other.options
-    assert asked(Walk(table, wording=Wording(tool_option="<{label}>"))).options[0].text == "<a>"
-    assert texts(Walk(table, wording=wording))[0] == 'the output of "a"'
 
 
 def test_in_one_conversation_the_earlier_answers_stand_before() -> None:
@@ -181,15 +173,6 @@ def test_a_copy_refuses_what_the_question_refuses(how: str, again: bool) -> None
 def test_the_same_selection_under_other_rules_is_another_question() -> None:
     assert selection() == selection()
     assert selection() != selection(SELECTING.replace("minutes <= 5", "minutes <= 6"))
-
-
-def test_an_outlook_of_many_options_makes_each_term_once() -> None:
-    names = [f"t{number}" for number in range(50)]
-    walk = Walk(CFG.from_string(f"S -> T S | T\nT -> {' | '.join(names)}"))
-    outlook = asked(walk).outlook
-    assert outlook is not None
-    allowed = {id(term) for prospect in outlook.prospects for term, _ in prospect.allows}
-    assert len(allowed) == 50
 
 
 LETTERS = "abcdef"

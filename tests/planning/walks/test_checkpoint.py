@@ -62,27 +62,6 @@ def test_a_snapshot_of_another_automaton_is_refused() -> None:
     assert Walk.restore(snapshot, relabelled).word == walk.word  # labels are not rules
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda s: "{",
-        lambda s: {},
-        lambda s: {**s, "format": "formal_llm.walk/99"},
-        lambda s: {**s, "journal": [{"chosen": 77, "excluded": [], "asked": True}]},
-        lambda s: {**s, "journal": [{"chosen": ["x"], "excluded": [], "asked": True}]},
-        lambda s: {**s, "journal": s["journal"][:1] * 40},
-        lambda s: {**s, "journal": 7},
-        lambda s: {**s, "usage": {"nonsense": 1}},
-        lambda s: [1, 2],
-    ],
-)
-def test_a_damaged_snapshot_is_refused(damage: object) -> None:
-    walk = Walk(TOOLS)
-    walk.answer(3)
-    with pytest.raises(SnapshotError):
-        Walk.restore(damage(walk.snapshot()), TOOLS)  # type: ignore[operator]
-
-
 def test_probabilities_survive_a_snapshot() -> None:
     model = WeightedLLM(5)
     walk = Walk(CHAIN, "t", limits=Limits({"a": 3, "b": 3}))

@@ -14,10 +14,17 @@ from hypothesis import strategies as st
 from formal_llm import CFG, PDA, Budget, Limits, Lookahead, Planner, RandomLLM, Task, Walk, constraint
 from formal_llm.automata.lookahead.lookahead import PlainSearch
 from formal_llm.automata.models.limits import SumLimit
+from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided
 from formal_llm.planning import ChoiceTable
 from formal_llm.planning.plans.usage import Verdicts
-from formal_llm.planning.walks.choices import _warn_missing_solver
+from formal_llm.planning.walks.choices import (
+    Choice,
+    RuledOut,
+    SelectionPart,
+    _warn_missing_solver,
+)
+from formal_llm.planning.walks.wording import with_questions
 from tests import strategies
 from tests.planning.wandering import TOOLS, drive, keeps, subset_sum
 from tests.strategies import examples
@@ -203,26 +210,6 @@ def test_the_sets_that_can_be_chosen_are_those_of_trying_all(
         assert table.some_subset(now, must, may, steps) == any(must <= one <= may for one in tried)
 
 
-def test_what_leads_to_no_set_is_looked_at_once() -> None:
-    # Of 24 members eight may be chosen at most, and the last one costs more than there is: 1.3 million sets of the
-    # others are of no use to it.
-    names = [f"t{number}" for number in range(24)]
-    costs = "\n".join(f"{name} cost={9 if name == names[-1] else 1}" for name in names)
-    table = ChoiceTable.of(CFG.from_string(f"%limit cost <= 8\nS -> some({', '.join(names)})\n{costs}"))
-    now = at_selection(table)
-    asked = 0
-    finishes = table._can_finish
-
-    def counted(configuration: object, steps: float) -> bool:
-        nonlocal asked
-        asked += 1
-        return finishes(configuration, steps)
-
-    table._can_finish = counted  # type: ignore[method-assign]
-    assert not table.some_subset(now, frozenset(names[-1:]), frozenset(names), math.inf)
-    assert asked < 24 * 9 * 3
-
-
 class TestInTime:
     def table(self, seconds: float | None) -> ChoiceTable:
         return ChoiceTable.of(subset_sum(9), search_time=seconds, solver=False)
@@ -291,3 +278,28 @@ def test_a_missing_solver_is_told_of_once_and_only_where_it_would_have_decided(m
         at_start(0.0005)
         at_start(0.0005)
     assert len(told) == 1
+
+
+def test_answers_to_several_questions_tell_which_one_they_answer() -> None:
+    def choice(question: str, *, decision: bool = True) -> Choice:
+        return Choice(0, (Transition("p", "a", None, "q", question=question, decision=decision),))
+
+    assert with_questions([choice("Good?"), choice("Good?")], ["yes", "no"]) == ["yes", "no"]
+    both = [choice("Good?"), choice("Late?"), choice("", decision=False), Choice(0, ())]
+    assert with_questions(both, ["yes", "yes", "Go", "stop"]) == ["Good? yes", "Late? yes", "Go", "stop"]
+
+
+def test_what_is_ruled_out_on_a_page_of_a_selection() -> None:
+    """Sets by themselves, and all sets that one answer leads to, which goes on to another page."""
+    a, b, c, d = (frozenset(name) for name in "abcd")
+    part = SelectionPart(here=a | b, later=c | d, marker=">")
+    assert part.all_members == a | b | c | d
+    assert part.make_answer(a) == a
+    assert part.make_answer(a | c) == frozenset("a>") == part.make_answer(a | c | d)
+    assert part.make_answer(c) == frozenset(">")
+    assert SelectionPart(here=a | b).make_answer(a | c) == a | c  # there is no page to go on to
+    out = RuledOut(frozenset((b, frozenset("a>"), a | b | c)), part)
+    assert b in out
+    assert a | c in out and a | d in out and a | b | c in out
+    assert a not in out and a | b not in out and a | b | d not in out and b | c not in out and c not in out
+    assert 3 not in out and "b" not in out

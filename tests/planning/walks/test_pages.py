@@ -267,20 +267,6 @@ def test_a_snapshot_is_good_with_other_pages(cfg: CFG, seed: int, then: int | No
         assert copy.log_probability == walk.log_probability
 
 
-def test_probabilities_of_pages_survive_other_pages() -> None:
-    def llm(question: Question) -> Answer:
-        last = len(question.options)
-        return Answer((last,), {last: 0.5, 1: 0.5})
-
-    planner = Planner(rooms(9, "S -> X"), llm, pages=3)
-    walk = planner.start("")
-    planner.drive(walk)
-    for pages in (None, 2, 3, 5):
-        copy = Walk.restore(walk.snapshot(), planner.source, pages=pages)
-        assert copy.word == walk.word
-        assert copy.log_probability == pytest.approx(walk.log_probability)
-
-
 # -- whoever drives the walk --------------------------------------------------------------------------------------
 
 
@@ -312,17 +298,6 @@ def test_a_draft_passes_by_all_pages() -> None:
     cfg = selection(30)
     plan = Planner(cfg, Model("go\nsight 3\nsight 22\nhome"), search="draft", pages=5).plan("t")
     assert (plan.word, plan.usage.questions) == (("go", "sight_3", "sight_22", "home"), 0)
-
-
-@pytest.mark.parametrize("search", ["greedy", "best-first", "sample"])
-def test_searches_go_through_pages(search: str) -> None:
-    def llm(question: Question) -> Answer:
-        wanted = next((o.number for o in question.options if o.text == "Room 17"), len(question.options))
-        return Answer((wanted,), {wanted: 1.0})
-
-    plan = Planner(rooms(40, "S -> X"), llm, pages=6, search=search).plan("t")  # type: ignore[arg-type]
-    assert plan.word == ("room_17",)
-    assert plan.probability == 1
 
 
 def test_the_best_plan_of_pages_is_the_best_plan() -> None:

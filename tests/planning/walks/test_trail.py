@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 
@@ -10,18 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyformlang.cfg import Terminal
 
-from formal_llm import CFG, Limits, RandomLLM, Walk
+from formal_llm import CFG, Answer, Budget, Limits, RandomLLM, Walk
 from formal_llm.automata.languages.emptiness import WhyEmpty, why_empty
-from formal_llm.errors import BudgetExceeded, NoValidPlan, WalkError
-from formal_llm.planning.walks.asking import QuestionBuilder
-from formal_llm.planning.walks.budget import Budget, Meter
+from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, WalkError
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Backtracked
-from formal_llm.planning.walks.journal import JournalEntry
-from formal_llm.planning.walks.trail import Stage, Trail, describe_hard_rule
-from formal_llm.planning.walks.wording import Wording
+from formal_llm.planning.walks.trail import WalkDraft, describe_hard_rule
 from tests import oracles
-from tests.planning.wandering import TOOLS, drive, keeps, subset_sum, texts
+from tests.planning.wandering import CHAIN, TOOLS, drive, keeps, subset_sum, texts
 from tests.strategies import examples, limited_grammars, tool_grammars
 
 
@@ -106,26 +103,6 @@ def test_without_lookahead_an_impossible_task_is_still_told_first() -> None:
     cfg = CFG.from_string("S -> a S | b")
     with pytest.raises(NoValidPlan):
         Walk(cfg, limits=Limits({"b": 0}), lookahead="off")
-
-
-def test_a_trail_stands_at_a_choice_or_at_a_stage() -> None:
-    table = ChoiceTable.of(CFG.from_string("S -> a S | b"))
-    trail = Trail(table, QuestionBuilder(table, Wording(), "t"), Meter(), None)
-    assert trail.state is Stage.ON_THE_WAY
-
-    def no_plan() -> object:
-        raise AssertionError("nothing is used up")
-
-    trail.advance_to_choice(Budget(), no_plan)  # type: ignore[arg-type]
-    assert isinstance(trail.state, JournalEntry)
-    twin = trail.copy(None)
-    trail.take_choice(trail.state, trail.state.offered_choices[1])
-    trail.advance_to_choice(Budget(), no_plan)  # type: ignore[arg-type]
-    assert (trail.state, trail.word) == (Stage.DONE, ("b",))
-    assert isinstance(twin.state, JournalEntry)
-    assert (twin.state.chosen, twin.moves) == (None, twin.moves[: twin.state.moves])
-    trail.mark_dead_end(0)
-    assert trail.state is Stage.DEAD
 
 
 def test_an_option_that_was_not_decided_is_looked_at_once_more_when_it_is_chosen() -> None:
@@ -225,3 +202,49 @@ def test_why_there_is_no_plan_is_bounded_by_the_time_of_a_start(monkeypatch: pyt
         with pytest.raises(NoValidPlan, match="no plan keeps %limit 0 a"):
             Walk(ChoiceTable.of(CFG([("S", ("a",))]), limits=Limits({"a": 0}), search_time=seconds))
     assert times == [2.0, None]
+
+
+def test_the_note_stands_in_the_question_and_changes_with_it() -> None:
+    walk = Walk(CHAIN, "t")
+    assert walk.question is not None and "Your draft" not in walk.question.prompt
+    walk.note("Your draft has x.")
+    assert walk.question.prompt.splitlines()[-2] == "Your draft has x."
+    walk.note("")
+    assert "Your draft" not in walk.question.prompt
+
+
+def test_the_snapshot_has_the_draft_the_notes_and_what_was_taken() -> None:
+    walk = Walk(CHAIN, "t")
+    assert walk.take(0)
+    walk.draft = WalkDraft("a x c", 1)
+    walk.note("Your draft has x.")
+    walk.answer(Answer((2,)))
+    walk.note("again")
+    data = json.loads(json.dumps(walk.snapshot()))
+    copy = Walk.restore(data, CHAIN)
+    assert copy.snapshot()["journal"] == walk.snapshot()["journal"]
+    assert copy.draft == walk.draft and copy.fork().draft == walk.draft
+    assert copy.question == walk.question and (copy.usage.drafted, copy.usage.questions) == (1, 1)
+    assert [row.get("drafted", False) for row in data["journal"]] == [True, False, False]
+    plain = Walk(CHAIN, "t").snapshot()
+    assert "draft" not in plain and "note" not in json.dumps(plain["journal"])
+    for bad in ({"text": 1, "at": 0}, {"text": "a"}, 3):
+        with pytest.raises(SnapshotError, match="damaged"):
+            Walk.restore({**data, "draft": bad}, CHAIN)
+
+
+def test_choices_of_a_draft_and_turned_pages_are_no_decisions() -> None:
+    walk = Walk(CHAIN, "t")
+    assert walk.decisions == 0
+    walk.answer(1)
+    assert walk.decisions == 1 and walk.take(0) and walk.decisions == 1
+    walk.answer(3)
+    assert walk.done and walk.decisions == 2
+    # A choice among 90 is asked on several pages, and is one decision.
+    many = Walk(CFG.from_string("S -> " + " | ".join(f"t{number} S" for number in range(90)) + " | e"), "t", pages=10)
+    assert many.question is not None
+    many.answer(len(many.question.options))
+    assert many.decisions == 0 and not many.word
+    assert many.question is not None
+    many.answer(1)
+    assert many.decisions == 1 and len(many.word) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import pickle
 import random
 from contextlib import suppress
@@ -12,10 +13,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pyformlang.cfg import Terminal
 
-from formal_llm import CFG, PDA, Answer, Budget, Limits, Planner, Task, Walk, Wording
-from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, WalkError
+from formal_llm import CFG, PDA, Answer, Budget, Limits, Lookahead, Planner, Task, Usage, Walk, Wording
+from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, Undecided, WalkError
 from formal_llm.planning.drivers.planner import PlannerSettings
-from formal_llm.planning.walks.events import Finished, Forced
+from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Failed, Finished, Forced, Started
+from formal_llm.planning.walks.journal import normalise_probabilities
 from formal_llm.planning.walks.walk import SharedSettings, WalkSettings
 from tests import oracles, strategies
 from tests.planning.wandering import CHAIN, SEASONING, TOOLS, drive, keeps, texts, wander
@@ -311,3 +313,175 @@ def test_planners_and_walks_are_pickled(llm: str) -> None:
     walk.answer(1)
     copies: tuple[Planner, Walk] = pickle.loads(pickle.dumps((planner, walk)))
     assert copies[0].drive(copies[1]).word == planner.drive(walk).word
+
+
+CFG_OF_TEA = CFG.from_string(
+    "Tea -> boil Rest\nRest -> green cup | black cup | Deep\nDeep -> hot Leaf\nLeaf -> mint | sage"
+)
+
+
+def test_a_plan_from_its_start_to_its_end() -> None:
+    seen: list[Event] = []
+    planner = Planner(CFG_OF_TEA, "test:script=2,1", limits=Limits({"green": 0}), on_event=seen.append)
+    plan = planner.drive(planner.start(Task("tea"), name="7"))
+    kinds = [type(event) for event in seen]
+    assert kinds == [Started, Asked, Answered, Asked, Answered, Finished]
+    assert {event.walk for event in seen} == {"7"}
+    assert isinstance(seen[0], Started)
+    assert seen[0].task == Task("tea")
+    assert isinstance(seen[-1], Finished)
+    assert seen[-1].plan == plan
+    answered = [event for event in seen if isinstance(event, Answered)]
+    assert [event.answer.number for event in answered] == [2, 1]
+    assert answered[0].question is next(event.question for event in seen if isinstance(event, Asked))
+
+
+def test_what_is_forced_and_what_goes_back() -> None:
+    seen: list[Event] = []
+    cfg = CFG.from_string("S -> a Y | b Z\nY -> a | a a\nZ -> c | d")
+    planner = Planner(cfg, "test:first", limits=Limits({"a": 1, "d": 0}), lookahead="off", on_event=seen.append)
+    assert planner.plan("t").word == ("b", "c")
+    backtracked = [event for event in seen if isinstance(event, Backtracked)]
+    assert [(event.text, event.word) for event in backtracked] == [('the output of "a"', ())]
+    seen.clear()
+    planner = Planner(cfg, "test:first", limits=Limits({"a": 1, "d": 0}), on_event=seen.append)
+    assert planner.plan("t").word == ("b", "c")
+    forced = [event for event in seen if isinstance(event, Forced)]
+    assert [(event.text, event.left_out) for event in forced] == [('the output of "b"', 1), ("c", 1)]
+
+
+def test_a_plan_that_fails_ends_with_why() -> None:
+    seen: list[Event] = []
+    planner = Planner(CFG_OF_TEA, "test:first", budget=Budget(questions=0), on_event=seen.append)
+    with pytest.raises(BudgetExceeded) as caught:
+        planner.plan("t")
+    assert seen == [Started(Task("t")), Failed(caught.value, seen[-1].usage)]  # type: ignore[union-attr]
+
+
+def test_a_question_budget_stops_with_the_partial_plan_and_can_be_raised() -> None:
+    walk = Walk(TOOLS, budget=Budget(questions=1))
+    walk.answer(3)
+    with pytest.raises(BudgetExceeded) as caught:
+        _ = walk.question
+    assert caught.value.kind == "questions"
+    assert caught.value.plan.word == ("translate",)
+    walk.budget = Budget()
+    walk.answer(1)
+    assert walk.word == ("translate", "classify")
+
+
+@pytest.mark.parametrize("lookahead", ["on", "off"])
+def test_a_step_budget_bounds_the_plan_whatever_is_answered(lookahead: str) -> None:
+    cfg = CFG.from_string("S -> S S | a | ε")
+    walk = Walk(cfg, lookahead=lookahead, budget=Budget(steps=30))
+    while walk.question is not None:
+        walk.answer(1)  # always the branch that grows
+    assert walk.done
+    assert walk.left >= 0
+
+
+def test_a_step_budget_that_is_too_small_can_be_raised() -> None:
+    walk = Walk(CFG.from_string("S -> a a a a a | b b b b b"), budget=Budget(steps=4))
+    with pytest.raises(BudgetExceeded) as caught:
+        _ = walk.question
+    assert caught.value.kind == "steps"
+    assert caught.value.needed == 8
+    assert "at least 8 are needed" in str(caught.value)
+    walk.budget = Budget(steps=8)
+    walk.answer(2)
+    assert walk.plan.word == ("b",) * 5
+
+
+def test_a_backtrack_budget_can_be_raised() -> None:
+    cfg = CFG.from_string("%limit 0 x\nS -> A A A | b\nA -> a | x")
+    walk = Walk(cfg, lookahead="off", limits=Limits({"a": 2}), budget=Budget(backtracks=0))
+    with pytest.raises(BudgetExceeded) as caught:
+        walk.answer(1)
+    assert caught.value.kind == "backtracks"
+    assert caught.value.plan.word == ("a", "a")
+    with pytest.raises(BudgetExceeded):
+        _ = walk.question
+    walk.budget = Budget()
+    assert walk.plan.word == ("b",)
+
+
+def test_the_first_bound_that_is_reached_is_told() -> None:
+    budget = Budget(questions=5, requests=4, tokens=30, cost=0.5)
+    assert budget.spent(Usage(questions=4, requests=3, input_tokens=20, output_tokens=9, cost=0.4)) is None
+    assert budget.spent(Usage(questions=5, requests=9)) == ("questions", 5)
+    assert budget.spent(Usage(input_tokens=20, output_tokens=10)) == ("tokens", 30)
+    assert budget.spent(Usage(cost=0.5)) == ("cost", 0.5)
+    assert Budget().spent(Usage(questions=10**9)) is None
+    assert (Budget().metered, Budget(steps=1, backtracks=1).metered, Budget(cost=0).metered) == (False, False, True)
+
+
+def test_what_the_questions_tell_alone_is_what_the_whole_usage_tells() -> None:
+    for budget in (Budget(), Budget(questions=2), Budget(questions=2, tokens=10), Budget(requests=3), Budget(cost=1.0)):
+        for questions in range(4):
+            usage = Usage(questions=questions)
+            assert not (budget.allows_question(questions) and budget.spent(usage) is not None)
+            if not (budget.requests or budget.tokens or budget.cost):
+                assert budget.allows_question(questions) == (budget.spent(usage) is None)
+
+
+def test_how_many_steps_are_needed_is_looked_for_within_the_search_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def undecided(_: object, __: object, *, search_time: float | None) -> int:
+        assert search_time == 1.0
+        raise Undecided("not found")
+
+    monkeypatch.setattr(Lookahead, "fewest_moves", undecided)
+    walk = Walk(CFG.from_string("S -> a a a a a | b b b b b"), budget=Budget(steps=4))
+    with pytest.raises(BudgetExceeded, match="how many are needed was not found within the search time") as caught:
+        _ = walk.question
+    assert (caught.value.needed, caught.value.decided) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({1: 0.5, 2: 0.5}, (0.5, 0.5, 0.0)),
+        ({1: 3, 3: 1}, (0.75, 0.0, 0.25)),
+        ({2: 1e-300}, (0.0, 1.0, 0.0)),
+        ({7: 1.0}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_shares_are_normalised_over_what_is_offered(given, expected) -> None:  # type: ignore[no-untyped-def]
+    assert normalise_probabilities(Answer((1,), given), 3) == expected
+
+
+@pytest.mark.parametrize("bad", [-0.1, math.nan, math.inf])
+def test_numbers_that_are_no_probabilities(bad: float) -> None:
+    with pytest.raises(InvalidAnswer, match="the probability of option 2"):
+        normalise_probabilities(Answer((1,), {1: 0.5, 2: bad}), 3)
+
+
+def test_questions_tell_the_numbers_that_led_here() -> None:
+    walk = Walk(CFG.from_string("S -> a S | b S | c"))
+    walk.answer(2)
+    walk.answer(1)
+    assert [question.options[number - 1].text for question, number in zip(walk.questions, (2, 1), strict=True)] == [
+        'the output of "b"', 'the output of "a"',
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("conversation", [False, True])
+def test_questions_share_their_past_and_say_the_same_when_they_are_let_go(conversation: bool) -> None:
+    rules = CFG.from_string("S -> a T S | b\nT -> c T | d")
+    walk = Walk(rules, "a task", wording=Wording(conversation=conversation))
+    told = []
+    for number in (1, 1, 2, 1, 2, 2):
+        assert walk.question is not None
+        told.append((walk.question.prompt, walk.question.messages, walk.question.outlook))
+        if len(told) == 3:  # what is left of a walk that went back and of one that parted says nothing here
+            twin = walk.fork()
+            twin.answer(1)
+            walk.answer(1)
+            walk.back()
+        walk.answer(number)
+    assert walk.done
+    assert [(one.prompt, one.messages, one.outlook) for one in walk.questions] == told
+    entries = walk._trail.journal
+    assert sum(len(entry.past.since) for entry in entries if entry.past is not None) <= len(walk._trail.moves)
+    assert entries[-1].past is not None and entries[-1].past.moves == walk._trail.moves[: entries[-1].moves]
