@@ -81,7 +81,10 @@ async def astream_outcomes(batch: RunBatch[R, Ended], concurrency: int | None = 
                 if not rounds.questions:
                     return
                 answers = await loop.run_in_executor(pool, _answer_round, llm, rounds.questions)
-        ask = partial(loop.run_in_executor, pool, try_answer, partial(answered, llm))
+
+        def ask(question: Question) -> Awaitable[Answer | Exception]:
+            return loop.run_in_executor(pool, try_answer, partial(answered, llm), question)
+
         async with aclosing(_stream_workers(batch, ask, many)) as outcomes:
             async for outcome in outcomes:
                 yield outcome
