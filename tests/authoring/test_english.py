@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.plain_rules import FILES, judged, paragraphs
 
+from benchmarks.plain_rules import FILES, judged, paragraphs
 from formal_llm import Behaviour
 from formal_llm.authoring import read_english
 from formal_llm.authoring.english import (

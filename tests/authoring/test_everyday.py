@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from benchmarks.sentence_sets import judged, sets
 
+from benchmarks.sentence_sets import judged, sets
 from formal_llm.authoring import read_english
 from formal_llm.authoring.everyday import read_everyday
 from formal_llm.authoring.names import NoName

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from formal_llm.rltf.reward_cache import CachedReward, RewardStats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from formal_llm import CachedLLM, Limits, Planner, RandomLLM, Task, TaskPack
 from formal_llm.errors import RewardError
 from formal_llm.planning import Plan
 from formal_llm.rltf.reference_tools import ReferenceTools
+from formal_llm.rltf.reward_cache import CachedReward, RewardStats
 from formal_llm.rltf.rewards import ExecutedReward, Judged, Reward
 
 PACK = TaskPack.load("openagi")

@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from formal_llm.rltf.reward_cache import CachedReward
 
 from formal_llm import CFG, Plan, Planner, Task
 from formal_llm.errors import (
@@ -22,6 +21,7 @@ from formal_llm.errors import (
     ToolError,
     ToolkitError,
 )
+from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import (
     ExecutedReward,
     Judged,

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from formal_llm.rltf.served import ServedPolicy, server_at
-
 from formal_llm import CFG, Limits, Planner, Task
 from formal_llm.llms.local.encoders import encoder_scorer
 from formal_llm.llms.local.llm import LocalLLM
@@ -20,6 +18,7 @@ from formal_llm.planning import Plan
 from formal_llm.rltf.distributed import Processes, world
 from formal_llm.rltf.policy import LoRA, Policy
 from formal_llm.rltf.rewards import Reward
+from formal_llm.rltf.served import ServedPolicy, server_at
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.trainer import Trainer
 from formal_llm.rltf.warm_start import ReferenceLimits

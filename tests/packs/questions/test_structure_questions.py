@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.structure import COUNT, all_questions, find_facts, make_questions, write_questions
 
+from benchmarks.structure import COUNT, all_questions, find_facts, make_questions, write_questions
 from formal_llm import authored
 from formal_llm.agents.tools.articles import Article, TextArticles
 from formal_llm.packs.questions import read_questions, score_answer, shipped_questions

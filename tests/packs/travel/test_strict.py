@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 import pytest
-from benchmarks.travel_holes import HOLES, Trip
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.travel_holes import HOLES, Trip
 from formal_llm.packs.travel.official import official
 from formal_llm.packs.travel.plan_days import FIELDS, Day
 from formal_llm.packs.travel.strict import strict
