@@ -35,7 +35,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from formal_llm import CFG, Budget, FunctionLLM, Limits, Lookahead, Planner, Question, RandomLLM, Task, TaskPack, Wording
+from formal_llm import (
+    CFG,
+    Budget,
+    FunctionLLM,
+    Limits,
+    Lookahead,
+    Planner,
+    Question,
+    RandomLLM,
+    Task,
+    TaskPack,
+    Wording,
+)
 
 HEAVY = ["torch", "transformers", "openai", "anthropic", "networkx", "lark", "pydantic", "typer"]
 #: Queries of one random grammar.
@@ -229,7 +241,9 @@ def measure_import(repeats: int) -> str:
     times = [seconds("import formal_llm") - seconds("pass") for _ in range(repeats)]
     program = f"import sys, formal_llm; print([name for name in {HEAVY!r} if name in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
-    return f"import formal_llm: {statistics.median(times):.3f} s (median of {repeats}); heavy libraries loaded: {loaded}"
+    return (
+        f"import formal_llm: {statistics.median(times):.3f} s (median of {repeats}); heavy libraries loaded: {loaded}"
+    )
 
 
 def main() -> None:

@@ -150,7 +150,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=("random", "tools", "packs"), action="append", help="only this; repeatable")
     parser.add_argument("--seeds", type=int, default=40, help="random plans of each task, and of each pack")
-    parser.add_argument("--llm", action="append", help=f"who answers in `tools`, repeatable; else {', '.join(ANSWERERS)}")
+    parser.add_argument(
+        "--llm", action="append", help=f"who answers in `tools`, repeatable; else {', '.join(ANSWERERS)}"
+    )
     given = parser.parse_args()
     console = Console(width=140)
     for part in given.part or ("random", "tools", "packs"):

@@ -6,7 +6,6 @@ from itertools import product
 
 import pytest
 
-from benchmarks.sentence_sets import judged, sets
 from formal_llm.authoring import read_english
 from formal_llm.authoring.everyday import read_everyday
 from formal_llm.authoring.names import NoName
@@ -199,11 +198,3 @@ OTHER_WORDS = (
     "Do not hand out take-home medication",
     "A self-discharge form may be signed",
 )
-
-
-@pytest.mark.parametrize("name", [name for name, (_, held_out) in sets().items() if not held_out])
-def test_sentences_of_people_who_had_not_seen_the_patterns(name: str) -> None:
-    verdicts = list(judged(sets()[name][0]))
-    disagree = [str(one.row["sentence"]) for one in verdicts if one.disagree]
-    assert [one for one in disagree if not one.startswith(OTHER_WORDS)] == []
-    assert sum(one.read is not None for one in verdicts) >= 40

@@ -22,7 +22,6 @@ RETRY = "%start S\n%world W\nS -> probe W\nW -> ok | sick fix S\n"
 
 @pytest.mark.parametrize("first", range(0, 300, 30))
 def test_verdicts_are_those_of_two_oracles(first: int) -> None:
-    """``benchmarks/strategies.py`` compares 2,000."""
     for seed in range(first, first + 30):
         rules = random_rules(seed)
         plain, lookahead = plain_of(rules), WhateverLookahead(rules)

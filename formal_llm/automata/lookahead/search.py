@@ -192,7 +192,7 @@ class SuccessorStates:
 _CACHE = 200_000
 
 #: The states that a search visits before linear programs are asked. Few searches that have not ended by then end soon;
-#: the states that take as long as a linear program (benchmarks/strain_cases/sums.py).
+#: the states that take as long as a linear program.
 PATIENCE = 10
 #: The same before the integer program, where there are no linear programs: few searches that have not ended by then end
 #: soon, and the states that take as long as it.

@@ -2,10 +2,10 @@ import random
 from dataclasses import replace
 
 import pytest
+from benchmarks.travel_wishes import found_wrong, made_query, made_world
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.travel_wishes import found_wrong, made_query, made_world
 from formal_llm import Limits, Planner
 from formal_llm.errors import AutomatonError, InputError
 from formal_llm.packs.travel.database import World

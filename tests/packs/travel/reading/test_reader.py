@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
+from benchmarks.travel_reading import HERE, TRAP_WORLD, judge_trap, meaning
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.travel_reading import HERE, TRAP_WORLD, judge_trap, meaning
 from formal_llm import authored
 from formal_llm.errors import InvalidAnswer, QueryError
 from formal_llm.llms.doubles import FunctionLLM
