@@ -148,7 +148,7 @@ def measure_packs(seeds: int) -> Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=("random", "tools", "packs"), action="append", help="only this; repeatable")
+    parser.add_argument("--part", choices=("random", "tools", "packs"), action="append", help="repeatable")
     parser.add_argument("--seeds", type=int, default=40, help="random plans of each task, and of each pack")
     parser.add_argument(
         "--llm", action="append", help=f"who answers in `tools`, repeatable; else {', '.join(ANSWERERS)}"

@@ -284,10 +284,8 @@ def main() -> None:
     for name, case in CASES.items():
         if not given.only or any(word in name for word in given.only):
             figures = measured(name, given.seconds)
-            shown = (
-                f"{key} {value:,.3g}" if isinstance(value, float) else f"{key} {value}"
-                for key, value in figures.items()
-            )
+            shown = (f"{key} {value:,.3g}" if isinstance(value, float) else f"{key} {value}"
+                     for key, value in figures.items())  # fmt: skip
             table.add_row(name, case.aim, "  ".join(shown).strip())
     Console(width=150).print(table)
 
