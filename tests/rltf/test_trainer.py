@@ -27,7 +27,6 @@ from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.rollout import Start, rollout
 from formal_llm.rltf.trainer import Trainer
 from tests.rltf import training_runs as runs
-from tests.rltf.vllm_server import VLLMServer
 from tests.warm import Warm
 
 HERE = Path(__file__).parent
@@ -232,31 +231,6 @@ def test_two_processes_give_the_weights_of_one(tmp_path: Path, advantage: str) -
     )
     assert samples[0] == samples[1]
     assert rewards[0] == pytest.approx(rewards[1], abs=1e-4)
-
-
-@pytest.mark.slow
-def test_two_processes_share_a_server_and_its_adapter(tmp_path: Path) -> None:
-    with VLLMServer().running() as server:
-        done = twice(str(tmp_path), "--updates", "2", "--dropout", "0", "--url", server.url)
-        assert done.returncode == 0, done.stderr
-        loaded = [body["lora_name"] for path, body in server.asked if path == "/v1/load_lora_adapter"]
-        # The first update imitates plans; each later one has one adapter, whoever asks it.
-        assert [name.rpartition("-")[2] for name in loaded] == ["1", "2"]
-        assert {body["model"] for path, body in server.asked if path == "/v1/completions"} == set(loaded)
-    entries = [entry for entry in read_log(tmp_path) if entry.kind == "update" and "ratio" in entry.figures]
-    assert len(entries) == 2
-    for entry in entries:
-        assert entry.figures["samples"] == 12
-        assert entry.figures["ratio"] == pytest.approx(1, abs=1e-3)
-
-
-@pytest.mark.slow
-def test_two_processes_end_when_a_server_takes_no_adapters(tmp_path: Path) -> None:
-    with VLLMServer(lora=False).running() as server:
-        ended = twice(str(tmp_path), "--updates", "2", "--url", server.url)
-    assert ended.returncode != 0
-    assert ended.stderr.count("TrainingError: vLLM server at") == 2  # both processes tell of it, and none waits
-    assert "was started without LoRA; start it with" in ended.stderr
 
 
 @pytest.mark.slow
