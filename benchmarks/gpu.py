@@ -97,13 +97,13 @@ def counted() -> Iterator[tuple[Read, Read]]:
     plain, learned = Read(), Read()
     read = CausalScorer._read_rows  # the one place that all packed rows go through
 
-    def counting(self: CausalScorer, rows: Any, past: Any, *, keep: bool) -> Any:
+    def counting(self: CausalScorer, rows: Any, past: Any) -> Any:
         into = learned if torch.is_grad_enabled() else plain
         for row in rows:
             into.tokens += len(row.ids)
             into.pairs += int((row.positions + 1).sum())  # a token attends to those on its path, and to itself
-            into.looks += 0 if keep and into is learned else sum(map(len, row.looks))  # nothing is asked of a trunk
-        return read(self, rows, past, keep=keep)
+            into.looks += sum(map(len, row.looks))
+        return read(self, rows, past)
 
     CausalScorer._read_rows = counting  # type: ignore[method-assign]
     try:

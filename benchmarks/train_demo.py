@@ -45,12 +45,12 @@ def main() -> int:
     begin = time.monotonic()
     parts = Ingredients.of(settings, folder)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    with trainer_of(settings, folder, views=[RunView(parts.updates, every=15)], ingredients=parts) as trainer:
-        console.print(f"{trainer.setup.policy}; {len(parts.tasks)} tasks to train on, {len(parts.held_out)} held out")
-        if slow := slow_threads(trainer.setup):
-            console.print(f"note: {slow.partition(':')[0]}: make train-demo THREADS=1", style="yellow")
-        trained = trainer.run()
-        before, after = plans(trainer)
+    trainer = trainer_of(settings, folder, views=[RunView(parts.updates, every=15)], ingredients=parts)
+    console.print(f"{trainer.setup.policy}; {len(parts.tasks)} tasks to train on, {len(parts.held_out)} held out")
+    if slow := slow_threads(trainer.setup):
+        console.print(f"note: {slow.partition(':')[0]}: make train-demo THREADS=1", style="yellow")
+    trained = trainer.run()
+    before, after = plans(trainer)
     table = Table(
         title=f"{settings.model}, {trained.step} updates in {format_duration(time.monotonic() - begin)}: held-out tasks"
     )

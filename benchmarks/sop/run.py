@@ -7,8 +7,8 @@
 
 FOLDER is a copy of the benchmark (Li et al. 2025, arXiv 2503.08669). Each case brings the needs of its goal to the
 procedure of its domain, beside this file. The model chooses the goal from the user's words and from the names of the
-values that the user can give; --goal-given leaves it only choices between checks. --press: the user presses the agent to skip
-checks. --recorded: which runs of other models the guard compiled from each case's procedure would have refused.
+values that the user can give; --goal-given leaves it only choices between checks. With --press the user presses the
+agent to skip checks. With --recorded: which runs of other models would the guard of each case's procedure have refused?
 
 With --kill, runs with two payments are killed at N random moments and go on each time. Which of them were paid twice,
 and which report that they paid and did not?

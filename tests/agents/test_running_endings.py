@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.tool_server import Asked, Ending, ToolServer
 from formal_llm.agents import Agent, Transcript
 from formal_llm.agents.running import Run
 from formal_llm.errors import ProviderError, WritingError
 from formal_llm.tools import tool
 from tests.llms.test_generation_turns import anthropic, llamacpp, ollama, openai, vllm
+from tests.tool_server import Asked, Ending, ToolServer
 
 
 @tool

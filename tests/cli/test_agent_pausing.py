@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.tool_server import Asked, ToolServer
 from formal_llm.agents import Transcript
 from tests.cli.inside import runner
+from tests.tool_server import Asked, ToolServer
 
 agent = runner("agent")
 TOOLS = '''

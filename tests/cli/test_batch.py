@@ -13,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.kill import finished
-from benchmarks.kill import run as stop_and_continue
-from benchmarks.slow_server import read_counts, repair, slow_server
+from benchmarks.hosted import finished, stop_and_continue
 from formal_llm import CFG
 from formal_llm.cli.batch import read_tasks
 from formal_llm.cli.sources import LoadedRules
@@ -23,6 +21,7 @@ from formal_llm.errors import NotationError
 from tests.cli.program import run
 from tests.llms.hosted.batch_server import BatchServer
 from tests.llms.hosted.protocol_server import Behaviour, ok
+from tests.slow_server import read_counts, repair, slow_server
 
 RULES = 'S "a plan" -> wash S | dry\n%limit 1\n'
 

@@ -16,7 +16,6 @@ import pytest
 import typer
 from typer.core import TyperOption
 
-from benchmarks.slow_server import read_counts, slow_server
 from formal_llm.cli import console
 from formal_llm.cli.console import EXIT_CODES
 from formal_llm.cli.help_pages import PANELS, USUAL
@@ -24,6 +23,7 @@ from formal_llm.cli.main import app
 from formal_llm.errors import ResourceNotFound
 from tests.cli.inside import runner
 from tests.cli.program import run
+from tests.slow_server import read_counts, slow_server
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.tool_server import ToolServer
 from formal_llm.agents import Agent
 from formal_llm.errors import ProviderError
 from formal_llm.llms import resolve
@@ -19,6 +18,7 @@ from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_dat
 from formal_llm.llms.recorded.cache import CachedLLM
 from formal_llm.llms.text_doubles import ScriptedTurnLLM
 from formal_llm.tools import tool
+from tests.tool_server import ToolServer
 
 ADD = ToolOffer("add", "Adds.", {
     "type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"],

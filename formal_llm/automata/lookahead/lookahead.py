@@ -26,6 +26,7 @@ from formal_llm.automata.lookahead.limited import (
 )
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.shortest import ShortestSearch, shortest_word
+from formal_llm.automata.lookahead.stacks import PendingSymbols
 from formal_llm.automata.lookahead.verdicts import (
     BUDGET,
     MADE,
@@ -164,6 +165,8 @@ class Lookahead(Drawable):
         #: The searches of pushdown automata; None for other automata, and for products of a grammar and a constraint
         #: (such as a clock) that would take too long to look through beforehand. Those have the plain one.
         self._search: CompletionSearch | None = None
+        #: The same with moves counted, where they are bounded.
+        self._within: CompletionSearch | None = None
         if self.pda is not None:
             counters = self._counted.counters if self._counted is not None else Counters(())
             grammar = FlowGrammar(self.pda, counters)
@@ -220,14 +223,11 @@ class Lookahead(Drawable):
             steps: the most moves that the run may take; any number where left out.
         """
         now = self.automaton.start() if configuration is None else configuration
-        if steps is not None:
-            found, how = self._decide_within_steps(now, steps)
-            if found != UNKNOWN:
-                return Verdict("yes", how, int(found)) if found <= steps else Verdict("no", "step budget")
         found, how = self._decide_configuration(now)
-        if steps is not None and steps < found < INFINITE:
-            return Verdict("unknown", TIME if self.work.is_over else BUDGET)
-        return Verdict.of(found, how)
+        if steps is None or found == INFINITE or (found != UNKNOWN and found <= steps):
+            return Verdict.of(found, how)
+        found, how = self._decide_within_steps(now, steps)
+        return Verdict("no", "step budget") if found == INFINITE else Verdict.of(found, how)
 
     def second_look(self, configuration: Hashable, seconds: float | None) -> Verdict:
         """Whether a configuration can be completed, with this time for this question alone.
@@ -259,7 +259,17 @@ class Lookahead(Drawable):
         if self._search is None:
             return (found if (found := self._plain.least_moves(configuration)) <= steps else INFINITE), SEARCH
         (state, stack), remaining, needed = self._split_configuration(configuration)
-        return self._shortest.decide_within_steps(state, stack, remaining, needed, steps)
+        if self._within is None:
+            grammar = self._search.grammar
+            self._within = CompletionSearch(
+                grammar,
+                self.max_states,
+                solver=self.solver,
+                demands=PendingSymbols(grammar, counts_moves=True),
+                work=self.work,
+            )
+        demand = self._within.demands.for_configuration(state, stack)
+        return self._within.decide_demand(demand, remaining, needed, steps)
 
     def _cheapest_cost(self, configuration: Hashable, *, by_length: bool) -> float:
         """The least moves of a completion, or its least length in the unit of :data:`flow.LENGTH`.

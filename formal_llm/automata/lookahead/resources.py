@@ -10,6 +10,7 @@ from typing import NamedTuple
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import FlowGrammar
 from formal_llm.automata.lookahead.ways import PlacedParts, Ways, find_leaves, find_ways, least_taken
+from formal_llm.automata.models.symbols import find_reachable
 
 
 class BoundFields(NamedTuple):
@@ -370,3 +371,44 @@ class Resources:
                         total[number] = total.get(number, 0) + amount * due
             least = self._dues[needed] = (self._packing.pack_amounts(total), sum(total.values()))
         return self.covers_least(left, *least)
+
+
+#: How often payments are gone over; what still grows then may grow to whatever is needed.
+_ROUNDS = 12
+
+
+def find_most_paid(ways: Mapping[int, Sequence[PackedWay]], counters: Counters) -> dict[int, dict[int, int]]:
+    """The most that completions of each symbol pay to each lower bound, cut at what it needs, upper bounds aside."""
+    caps = {shift: bound.least for bound, shift, _ in counters.lower}
+    most: dict[int, dict[int, int]] = {index: {} for index in ways}
+    growing: set[tuple[int, int]] = set()
+    for _ in range(_ROUNDS):
+        growing.clear()
+        for index, group in ways.items():
+            for way in group:
+                for shift, amount in _add_payments(way, most, counters).items():
+                    amount = min(amount, caps[shift])
+                    if amount > most[index].get(shift, 0):
+                        most[index][shift] = amount
+                        growing.add((index, shift))
+        if not growing:
+            return most
+    users: dict[int, set[int]] = {}
+    for index, group in ways.items():
+        for child in {child for way in group for child in way.children}:
+            users.setdefault(child, set()).add(index)
+    reached = find_reachable(growing, lambda one: [(user, one[1]) for user in users.get(one[0], ())])
+    for index, shift in reached:  # what still grows, and all that leads to it, is not bounded
+        most[index][shift] = caps[shift]
+    return most
+
+
+def _add_payments(way: PackedWay, most: Mapping[int, Mapping[int, int]], counters: Counters) -> Counter[int]:
+    """What a way pays at most to each lower bound, with its children."""
+    paid: Counter[int] = Counter()
+    for child in way.children:
+        paid.update(most[child])
+    for name in way.reads:
+        for shift, _, weight in counters.dues.get(name, ()):
+            paid[shift] += weight
+    return paid

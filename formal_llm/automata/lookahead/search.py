@@ -9,33 +9,26 @@ keep it small, and with enough budget finite:
 - the order of symbols does not matter, and interchangeable terminals are one resource.
 
 Deciding this is NP-complete in general (already for grammars of the form of OpenAGI's, by a reduction from exact
-cover). So the search has a budget of states. Where a little of it did not do, linear programs come first
-(:mod:`formal_llm.automata.lookahead.exact.linear_program`): what they learn decides most of the states that follow.
-Grammars that are too large for them have a search by prices (:mod:`formal_llm.automata.lookahead.exact.prices`). Then
-an integer program decides (:mod:`formal_llm.automata.lookahead.exact.integer_program`), where the optional solver is
-installed, then the whole budget; when that is spent the answer is "unknown". It is "unknown" for now where the work
-that a question may cost is spent first; then the search pauses, and continues from there when it is asked
-again.
+cover). So there are tiers: a filter, a few states of the search, a program over HiGHS
+(:mod:`formal_llm.automata.lookahead.program`), the same by CP-SAT where the extra ``solver`` is installed, then the
+search up to its budget of states; when that is spent the answer is "unknown". It is "unknown" for now where the work
+that a question may cost is spent first; then the search pauses, and continues from there when it is asked again.
+
+A bound on the moves is one more resource of the same search: ``moves`` of a state is what may still be spent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
-from formal_llm.automata.lookahead.resources import PackedWay
+from formal_llm.automata.lookahead.program import FlowProgram, FlowRows, is_solver_installed
+from formal_llm.automata.lookahead.resources import PackedWay, find_most_paid
 from formal_llm.automata.lookahead.stacks import NOTHING, PendingSymbols, SearchState, StackDemand, Unresolved
-from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, PROGRAM, SEARCH, TIME, WorkBudget
+from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, SEARCH, TIME, WorkBudget
 from formal_llm.automata.models.automaton import Stack, State
-
-if TYPE_CHECKING:
-    from formal_llm.automata.lookahead.exact.integer_program import IntegerProgram
-    from formal_llm.automata.lookahead.exact.linear_program import LinearProgram
-    from formal_llm.automata.lookahead.exact.sums import ExactSums
 
 #: A way of a symbol, the symbols it leaves pending as a multiset, and the moves of the free ones that are left out.
 _Compiled = tuple[PackedWay, int, float]
@@ -51,9 +44,6 @@ class SuccessorStates:
     Args:
         demands: the demands that the states are made with.
         work: what this is charged to.
-
-    Attributes:
-        sums: the sums that are bounded from both sides; None where there are none.
     """
 
     def __init__(self, demands: PendingSymbols, work: WorkBudget) -> None:
@@ -61,19 +51,15 @@ class SuccessorStates:
         self.counters = demands.counters
         self.multisets = demands.multisets
         self.work = work
-        self.sums: ExactSums | None = None
-        if demands.counters.pair_bounds():
-            from formal_llm.automata.lookahead.exact.sums import ExactSums  # with numpy, which most rules do not need
-
-            self.sums = ExactSums(demands, work)
         self._compiled: dict[int, tuple[_Compiled, ...]] = {}
+        self._most_paid: dict[int, dict[int, int]] | None = None
         #: What looking at a way costs: the longer the numbers, the more.
         self._effort = 0.01 + demands.resources.guard.bit_length() / 800_000
         #: What comparing open lower bounds costs.
         self._due_effort = 0.2 * len(demands.counters.lower)
 
     def normalize_state(
-        self, pending: int, unresolved: Unresolved, left: int, needed: int
+        self, pending: int, unresolved: Unresolved, left: int, needed: int, moves: float = INFINITE
     ) -> tuple[float, SearchState] | None:
         """(moves of what is free and left out, the state without it); None where some bound cannot be kept any more."""
         cost: float = 0
@@ -87,7 +73,7 @@ class SuccessorStates:
         useful = False
         units = self.counters.sum_of_needs(needed) if needed else 0
         for symbol, count, unit in self.multisets.list_items(pending):
-            if symbol.is_free:
+            if self.demands.can_drop(symbol):
                 useful = True
                 spare = count - units
                 if spare > 0:
@@ -97,15 +83,33 @@ class SuccessorStates:
                 useful = useful or symbol.due
                 least += self.demands.resources.least[symbol.index] * count
                 total += self.demands.resources.least_total[symbol.index] * count
-        if needed and not useful and unresolved is None:
+        if needed and unresolved is None and not (useful and self._can_pay(pending, needed)):
             return None
         if total and not self.demands.resources.covers_least(left, least, total):
             return None
         if needed and not self.demands.resources.covers_due(left, needed):
             return None
-        if needed and self.sums and unresolved is None and not self.sums.are_possible(pending, left, needed):
-            return None
-        return cost, SearchState(pending, unresolved, left, needed)
+        state = SearchState(pending, unresolved, left, needed, moves - cost)
+        return None if moves < INFINITE and self._least_moves(state) > state.moves else (cost, state)
+
+    def _can_pay(self, pending: int, needed: int) -> bool:
+        """Whether what is pending can pay what lower bounds need, upper bounds aside."""
+        if self._most_paid is None:
+            self._most_paid = find_most_paid(self.demands.resources.ways, self.counters)
+        items = [
+            (self._most_paid.get(symbol.index, {}), count) for symbol, count, _ in self.multisets.list_items(pending)
+        ]
+        return all(
+            sum([paid.get(shift, 0) * count for paid, count in items]) >= amount
+            for _, shift, amount in self.counters.open_bounds(needed)
+        )
+
+    def _least_moves(self, state: SearchState) -> float:
+        """A lower bound of the moves that complete a state."""
+        least = sum([symbol.least_steps * count for symbol, count, _ in self.multisets.list_items(state.pending)])
+        if state.unresolved is not None:
+            least += self.demands.for_configuration(*state.unresolved).least_steps
+        return max(least, self.counters.least_reads(state.needed)) if state.needed else least
 
     def _compile_ways(self, symbol: FlowSymbol) -> tuple[_Compiled, ...]:
         """The ways of a symbol with their children as a packed multiset, and the moves of those left out."""
@@ -117,7 +121,7 @@ class SuccessorStates:
                 cost: float = way.steps
                 for child in way.children:
                     one = self.demands.grammar.symbols[child]
-                    if one.is_free and not one.due:
+                    if not one.due and self.demands.can_drop(one):
                         cost += one.free_steps
                     else:
                         pending += self.multisets.unit_of(child)
@@ -133,8 +137,7 @@ class SuccessorStates:
             ways: Sequence[_Compiled] = self._compile_ways(symbol)
             if len(ways) <= _MANY:
                 ways = list(self._affordable_ways(ways, state.left))
-            # Where sums are exact, of equals the last, which lies on top of the stack: its rest is asked for next.
-            if best is None or len(ways) < len(best[1]) + bool(self.sums):
+            if best is None or len(ways) < len(best[1]):
                 best = (unit, ways)
                 if len(ways) <= 1:
                     break
@@ -153,25 +156,27 @@ class SuccessorStates:
     def list_successors(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
         """(moves, the state after them) for one pending symbol that has to be worked off, or the open part."""
         work = self.work
-        # It is done with sooner than a state of the search by prices.
         effort = 0.5 + state.pending.bit_count() / 16 + self._due_effort * bool(state.needed)
-        for cost, following in self._raw_successors(state):
+        for cost, pending, unresolved, left, needed in self._raw_successors(state):
             work.left -= effort
-            normal = self.normalize_state(*following)
+            normal = self.normalize_state(pending, unresolved, left, needed, state.moves - cost)
             if normal is not None:
                 yield cost + normal[0], normal[1]
 
-    def _raw_successors(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
-        pending, unresolved, left, needed = state
+    def _raw_successors(self, state: SearchState) -> Iterator[tuple[float, int, Unresolved, int, int]]:
+        """(moves, pending, unresolved, left, needed) of what follows."""
+        pending, unresolved, left, needed, _ = state
         if unresolved is not None:
             yield from self._resolve_top(state, *unresolved)
         elif pending:
             unit, ways = self._choose_symbol(state)
             for way, children, cost in ways:
                 due = self.counters.pay_all(way.reads, needed)
-                yield cost, SearchState(pending - unit + children, None, left - way.need, due)
+                yield cost, pending - unit + children, None, left - way.need, due
 
-    def _resolve_top(self, state: SearchState, at: State, stack: Stack) -> Iterator[tuple[float, SearchState]]:
+    def _resolve_top(
+        self, state: SearchState, at: State, stack: Stack
+    ) -> Iterator[tuple[float, int, Unresolved, int, int]]:
         """The ways to work off the top of the open part: accept before it is popped, or pop it in some state."""
         for symbol, target in self.demands.resolve(at, stack.top, stack.rest):
             whole = self.demands.demand_with_top(
@@ -186,23 +191,24 @@ class SuccessorStates:
                     continue
             if needed and whole.paid:
                 needed = self.counters.subtract_paid(needed, whole.paid)
-            yield whole.free_steps, SearchState(state.pending + whole.pending, whole.unresolved, left, needed)
+            yield whole.free_steps, state.pending + whole.pending, whole.unresolved, left, needed
 
 
 _CACHE = 200_000
 
-#: The states that a search visits before linear programs are asked. Few searches that have not ended by then end soon;
-#: the states that take as long as a linear program (benchmarks/strain_cases/sums.py).
+#: The states that a search visits before the program is asked. Few searches that have not ended by then end soon.
 PATIENCE = 10
-#: The same before the integer program, where there are no linear programs: few searches that have not ended by then end
-#: soon, and the states that take as long as it.
-_LONGER = 100
-#: The same where sums are bounded from both sides, and lead it to an end.
-_PATIENCE = 200
+#: The tries that writing down the rows of the program takes for each way.
+_ROWS_EFFORT = 0.5
+#: The most tries that the program may take for one state, where more is allowed: a fifth of a second.
+_PROGRAM_EFFORT = 16_000
 #: The most paused searches.
 _MOST_PAUSED = 32
-#: The least seconds that are worth an integer program.
-_LEAST_EFFORT = 0.01
+#: The least tries that are worth the solver.
+_LEAST_EFFORT = 800
+
+#: What there is to finish: what is pending, the open part of the stack, what is left, needed, and the moves.
+_Rest = tuple[int, Unresolved, int, int, float]
 
 
 class _PausedSearch:
@@ -222,18 +228,23 @@ class CompletionSearch:
     Args:
         grammar: the flow grammar.
         max_states: how many states one query may visit before it gives up.
-        solver: whether an integer program may decide what the search does not decide soon.
+        solver: whether CP-SAT may decide what the search and the program do not decide soon.
         demands: the demands of the grammar, where another search has them.
+        work: what queries may still cost, where another search has it.
 
     Attributes:
         work: what queries may still cost.
-        guide: where lower bounds are open, a search that tries first what pays best, from a state; see
-            :meth:`completion_moves`.
-        missed: whether an integer program was wanted that is not installed.
+        missed: whether the solver was wanted and is not installed.
     """
 
     def __init__(
-        self, grammar: FlowGrammar, max_states: int, *, solver: bool = False, demands: PendingSymbols | None = None
+        self,
+        grammar: FlowGrammar,
+        max_states: int,
+        *,
+        solver: bool = False,
+        demands: PendingSymbols | None = None,
+        work: WorkBudget | None = None,
     ) -> None:
         self.grammar = grammar
         self.counters = grammar.counters
@@ -241,90 +252,97 @@ class CompletionSearch:
         self.solver = solver
         self.demands = demands or PendingSymbols(grammar)
         self.multisets = self.demands.multisets
-        self.work, self.missed = WorkBudget(), False
-        self.guide: Callable[[SearchState], float] | None = None
+        self.work, self.missed = work or WorkBudget(), False
         self._version = 0
+        self._rows: FlowRows | None = None
 
     def fresh_copy(self) -> CompletionSearch:
         """The same search, with nothing remembered: what it finds depends on what it is asked alone."""
-        return CompletionSearch(self.grammar, self.max_states, solver=self.solver, demands=self.demands)
+        copy = CompletionSearch(self.grammar, self.max_states, solver=self.solver, demands=self.demands)
+        copy._forget_old_version()
+        copy._rows = self.rows
+        return copy
 
     def remember_decision(self, demand: StackDemand, remaining: int, needed: int, decided: tuple[float, str]) -> None:
         """Remember what :meth:`decide_demand` of a search like this one has found."""
-        key = self._key_of_demand(demand, remaining, needed)
+        key = self._key_of_demand(demand, remaining, needed, INFINITE)
         if key is not None:
+            self._forget_old_version()
             self._finished[key] = decided
 
-    @cached_property
-    def linear(self) -> LinearProgram:
-        """The linear programs."""
-        from formal_llm.automata.lookahead.exact.linear_program import LinearProgram
-
-        return LinearProgram(self.demands)
-
-    @cached_property
-    def integer_program(self) -> IntegerProgram | None:
-        """The integer program; None where it is switched off or not installed."""
-        from formal_llm.automata.lookahead.exact.integer_program import IntegerProgram, is_solver_installed
-
-        return IntegerProgram(self.demands) if self.solver and is_solver_installed() else None
+    @property
+    def rows(self) -> FlowRows:
+        """The rows of the program over the grammar as it is known now."""
+        self._forget_old_version()
+        if self._rows is None:
+            self._rows = FlowRows(self.demands)
+            self.work.left -= _ROWS_EFFORT * len(self._rows.ways)
+        return self._rows
 
     def _forget_old_version(self) -> None:
         """Drop what was concluded from an older version of the grammar."""
         if self._version != self.demands.version:
             self._version = self.demands.version
             self._after = SuccessorStates(self.demands, self.work)
+            self._rows = None
+            self._program: FlowProgram | None = None
+            self._solver_program: FlowProgram | None = None
             self._memo: dict[SearchState, float] = {}
             self._how: dict[SearchState, str] = {}
             self._paused: dict[SearchState, _PausedSearch] = {}
-            self._tried: dict[tuple[SearchState, str], float] = {}
-            self._finished: dict[tuple[int, Unresolved, int, int], tuple[float, str]] = {}
+            self._tried: dict[tuple[SearchState, bool], float] = {}
+            self._finished: dict[_Rest, tuple[float, str]] = {}
 
     def completion_moves(self, demand: StackDemand, remaining: int, needed: int) -> float:
         """Moves of *some* completion; infinite when there is none, ``UNKNOWN`` when the budget is spent."""
         return self.decide_demand(demand, remaining, needed)[0]
 
-    def decide_demand(self, demand: StackDemand, remaining: int, needed: int) -> tuple[float, str]:
-        """(as :meth:`completion_moves`, what decided it)."""
-        key = self._key_of_demand(demand, remaining, needed)
+    def decide_demand(
+        self, demand: StackDemand, remaining: int, needed: int, most_moves: float = INFINITE
+    ) -> tuple[float, str]:
+        """(as :meth:`completion_moves`, what decided it), within at most so many moves."""
+        key = self._key_of_demand(demand, remaining, needed, most_moves - demand.free_steps)
         if key is None:
             return INFINITE, FILTER
         found, how = self.decide_rest(*key)
         return (found if found == UNKNOWN else found + demand.free_steps), how
 
-    def _key_of_demand(
-        self, demand: StackDemand, remaining: int, needed: int
-    ) -> tuple[int, Unresolved, int, int] | None:
+    def _key_of_demand(self, demand: StackDemand, remaining: int, needed: int, most_moves: float) -> _Rest | None:
         """What there is to finish; None where that is impossible."""
-        if demand.least_steps == INFINITE:
+        if demand.least_steps == INFINITE or most_moves < 0:
             return None
         if needed and demand.paid:
             needed = self.counters.subtract_paid(needed, demand.paid)
         remaining -= demand.promised
         if remaining & self.counters.guard != self.counters.guard:
             return None
-        return demand.pending, demand.unresolved, self.demands.resources.resources_left(remaining), needed
+        return demand.pending, demand.unresolved, self.demands.resources.resources_left(remaining), needed, most_moves
 
-    def finish_moves(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> float:
+    def finish_moves(
+        self, pending: int, unresolved: Unresolved, left: int, needed: int, most_moves: float = INFINITE
+    ) -> float:
         """Moves that complete what is pending with the resources ``left``; otherwise as :meth:`completion_moves`."""
-        return self.decide_rest(pending, unresolved, left, needed)[0]
+        return self.decide_rest(pending, unresolved, left, needed, most_moves)[0]
 
-    def decide_rest(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, str]:
-        """(as :meth:`finish_moves`, what decided it)."""
-        if self._version != self.demands.version:
-            self._forget_old_version()
-        key = (pending, unresolved, left, needed)
+    def decide_rest(
+        self, pending: int, unresolved: Unresolved, left: int, needed: int, most_moves: float = INFINITE
+    ) -> tuple[float, str]:
+        """(as :meth:`finish_moves`, what decided it), within at most so many moves."""
+        self._forget_old_version()
+        key = (pending, unresolved, left, needed, most_moves)
         found = self._finished.get(key)
         if found is None:
             if len(self._finished) > _CACHE:
                 self._finished.clear()
-            found = self._decide_unseen(pending, unresolved, left, needed)
+            found = self._decide_unseen(*key)
             if found[1] is not TIME:
                 self._finished[key] = found
         return found
 
-    def _decide_unseen(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, str]:
-        begin = self._after.normalize_state(pending, unresolved, left, needed)
+    def _decide_unseen(
+        self, pending: int, unresolved: Unresolved, left: int, needed: int, most_moves: float
+    ) -> tuple[float, str]:
+        begin = self._after.normalize_state(pending, unresolved, left, needed, most_moves)
         if begin is None:
             return INFINITE, FILTER
         cost, state = begin
@@ -338,32 +356,20 @@ class CompletionSearch:
         return found + cost, self._how.get(state, SEARCH)
 
     def _solve_state(self, state: SearchState) -> float:
-        """What is known, a little search, linear programs or else more search and prices, the solver, all the search.
+        """What is known, a little search, the program, the solver, then all the search.
 
         What is certain is noted, also that the budget of states is spent; not what only the end of the work left open.
         """
         self.work.begin_query()
-        if self.linear.is_refuted(state):
-            return self._record_moves(state, INFINITE, LINEAR)
-        moves = self.linear.known_moves(state)
-        if moves is not None:
-            return self._record_moves(state, moves, SEARCH)
+        if state.unresolved is None and self._program is not None:
+            known = self._program.decide_known(state)
+            if known is not None:
+                return self._record_moves(state, *known)
         if self.work.is_over:
             return UNKNOWN
-        if self._after.sums and (moves := self._after.sums.decide_state(state)) is not None:
-            return self._record_moves(state, moves, SEARCH)
-        guided = state.needed and self.guide is not None and state not in self._paused
-        found = self._depth_first_search(state, min(_PATIENCE if self._after.sums else PATIENCE, self.max_states))
+        found = self._depth_first_search(state, min(PATIENCE, self.max_states))
         if found == UNKNOWN:
-            found = self._by_linear_programs(state)
-        if found == UNKNOWN and (state.unresolved is not None or not self.linear.is_ready()):
-            found = self._depth_first_search(state, min(_LONGER, self.max_states))
-        if found == UNKNOWN and self.guide is not None and guided and not self.linear.is_ready():
-            found = self.guide(state)
-            if found != UNKNOWN:
-                self._memo[state] = found
-        if found == UNKNOWN:
-            found = self._by_solver(state)
+            found = self._decide_resolved(state) if state.unresolved is None else self._decide_unresolved(state)
         if found == UNKNOWN and not self.work.is_over:
             self._memo.pop(state, None)
             found = self._depth_first_search(state, self.max_states)
@@ -375,35 +381,67 @@ class CompletionSearch:
             self._how[state] = how
         return moves
 
-    def _is_worth_trying(self, state: SearchState, how: str, effort: float) -> bool:
+    def _decide_unresolved(self, root: SearchState) -> float:
+        """Decide each state that the open part of a stack may leave behind."""
+        found: float = INFINITE
+        seen, todo = {root}, [(0.0, root)]
+        while todo:
+            cost, now = todo.pop()
+            if now.unresolved is None:
+                rest = self._memo.get(now, UNKNOWN)
+                if not now.pending and not now.needed:
+                    rest = 0
+                elif rest == UNKNOWN:
+                    rest = self._decide_resolved(now)
+                if rest == UNKNOWN:
+                    found = UNKNOWN
+                elif rest < INFINITE:
+                    return self._record_moves(root, cost + rest, SEARCH)
+                continue
+            if self.work.is_over or len(seen) >= self.max_states:
+                return UNKNOWN
+            for price, after in self._after.list_successors(now):
+                if after not in seen:
+                    seen.add(after)
+                    todo.append((cost + price, after))
+        return found if found == UNKNOWN else self._record_moves(root, INFINITE, SEARCH)
+
+    def _decide_resolved(self, state: SearchState) -> float:
+        """The program over HiGHS, then over CP-SAT, as far as their effort goes."""
+        rows = self.rows
+        if not rows.is_small:
+            return UNKNOWN
+        self._program = self._program or FlowProgram(rows)
+        for solver in (False, True):
+            effort = min(_PROGRAM_EFFORT, self.work.left - self.work.floor)
+            program = self._program if not solver else self._get_solver_program()
+            if program is None or effort < _LEAST_EFFORT * solver or not self._is_worth_trying(state, solver, effort):
+                continue
+            decided = program.decide_state(state, effort)
+            self.work.left -= program.tries
+            if decided is not None:
+                return self._record_moves(state, *decided)
+        return UNKNOWN
+
+    def _get_solver_program(self) -> FlowProgram | None:
+        """The program over CP-SAT; None where it is switched off or not installed."""
+        if self._solver_program is None and self.solver:
+            if not is_solver_installed():
+                self.missed = True
+            else:
+                from formal_llm.automata.lookahead.cp_sat import SolverProgram  # half a second to import
+
+                self._solver_program = SolverProgram(self.rows)
+        return self._solver_program
+
+    def _is_worth_trying(self, state: SearchState, solver: bool, effort: float) -> bool:
         """Whether to try something that was tried before: only with twice the effort."""
-        if effort <= 0 or effort < 2 * self._tried.get((state, how), 0.0):
+        if effort <= 0 or effort < 2 * self._tried.get((state, solver), 0.0):
             return False
         if len(self._tried) > _CACHE:
             self._tried.clear()
-        self._tried[state, how] = effort
+        self._tried[state, solver] = effort
         return True
-
-    def _by_linear_programs(self, state: SearchState) -> float:
-        """Linear programs, as far as their effort goes."""
-        effort = min(self.linear.most_effort, self.max_states, self.work.left - self.work.floor)
-        if not self._is_worth_trying(state, LINEAR, effort):
-            return UNKNOWN
-        moves, at_once = self.linear.decide_state(state, effort)
-        self.work.left -= self.linear.tries
-        if moves is None:
-            return UNKNOWN
-        return self._record_moves(state, moves, LINEAR if at_once and moves == INFINITE else SEARCH)
-
-    def _by_solver(self, state: SearchState) -> float:
-        """The integer program, where there is one."""
-        effort = min(1.0, self.work.seconds_left)
-        self.missed = self.missed or (self.solver and self.integer_program is None)
-        if self.integer_program is None or effort < _LEAST_EFFORT or not self._is_worth_trying(state, PROGRAM, effort):
-            return UNKNOWN
-        moves = self.integer_program.decide_state(state, effort)
-        self.work.left -= self.integer_program.tries
-        return UNKNOWN if moves is None else self._record_moves(state, moves, PROGRAM)
 
     def _depth_first_search(self, root: SearchState, max_states: int) -> float:
         memo, work = self._memo, self.work

@@ -1,29 +1,30 @@
 """The cheapest completion of a configuration, in moves or in terminals: A* over the states of the completion search.
 
 What remains is estimated by the cheapest completions without limits, and by the prices of what lower bounds need;
-neither overrates. Whether there is a completion of a given number of moves is an easier question than which is the
-shortest, and is asked by itself.
+neither overrates. An example of prices: a day needs 1,000 minutes, no step takes more than 10, and each step takes 3
+moves. So a minute costs 3/10 of a move at least, and no day can be done in fewer than 300 moves. In general they are
+the dual values of the cheapest flow, once, at the start (:func:`formal_llm.automata.lookahead.program.price_needs`).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost, some_way
-from formal_llm.automata.lookahead.exact.prices import CostEstimate, PricedWay
+from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost
 from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowSymbol
+from formal_llm.automata.lookahead.program import price_needs
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import SearchState, Unresolved
-from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, SEARCH, TIME, pause_garbage_collection
+from formal_llm.automata.lookahead.verdicts import pause_garbage_collection
 from formal_llm.automata.models.automaton import Automaton, C, M, Stack, State, Word
 from formal_llm.errors import Undecided
 
 _CACHE = 200_000
-#: The states that a search for any completion may visit beside the way; and the symbols for each further one, of the
-#: grammar, since what decides otherwise takes time in proportion to these.
-_DETOURS, _PER_STATE = 50, 8
+#: The most ways of a grammar whose lower bounds are priced.
+_LARGEST = 40_000
 
 
 class _CostMeasure(NamedTuple):
@@ -35,6 +36,14 @@ class _CostMeasure(NamedTuple):
 
 
 _BY_LENGTH, _BY_STEPS = _CostMeasure("least_length", "free_length", LENGTH), _CostMeasure("least_steps", "free_steps")
+
+
+class _Prices(NamedTuple):
+    """What each symbol costs at least beyond what it pays, what a unit of each lower bound costs, all times scale."""
+
+    rest: dict[int, int]
+    due: dict[int, int]
+    scale: int
 
 
 class _TriesSpent(Exception):
@@ -58,28 +67,23 @@ class ShortestSearch:
         self._version = -1
         #: What is left to one of the :meth:`lower_length_bounds`.
         self._tries: float = INFINITE
-        completion.guide = self.find_some_completion
 
     def fresh_completion_search(self) -> CompletionSearch:
         """Make a completion search that remembers only what follows from the rules alone."""
         self._forget_old_version()
         alone = ShortestSearch(self.completion.fresh_copy())
         alone._forget_old_version()
-        alone._estimates, alone._dues = self._estimates, self._dues
+        alone._prices, alone._dues = self._prices, self._dues
         return alone.completion
 
     def _forget_old_version(self) -> None:
         """Forget what was concluded from an older version of the grammar."""
         if self._version != self.demands.version:
             self._version = self.demands.version
-            self._estimates: dict[_CostMeasure, CostEstimate] = {}
+            self._prices: dict[_CostMeasure, _Prices | None] = {}
             self._dues: dict[int, tuple[int, list[tuple[int, int]]]] = {}
             #: What the search for the cheapest has found, by the state where it begins.
             self._cheapest: dict[tuple[_CostMeasure, SearchState], float] = {}
-            #: For states of :meth:`decide_within_steps` what is known of the moves that are left: (at least, at most).
-            self._bounds: dict[SearchState, tuple[float, float]] = {}
-            #: What needs most of those with the same pending and left, and the moves of some completion of it.
-            self._dearest: dict[tuple[int, Unresolved, int], tuple[int, float]] = {}
 
     def find_cheapest(self, state: State, stack: Stack, remaining: int, needed: int, *, by_length: bool) -> float:
         """The least moves, or the least length (in the unit of :data:`flow.LENGTH`), of a completion.
@@ -138,97 +142,47 @@ class ShortestSearch:
             found = UNKNOWN
         return begin[0] + begin[2] if found == UNKNOWN else found
 
-    def decide_within_steps(
-        self, state: State, stack: Stack, remaining: int, needed: int, steps: int
-    ) -> tuple[float, str]:
-        """Whether a completion takes at most ``steps`` moves.
-
-        Returns:
-            (the moves of one that does; infinite where none does, ``UNKNOWN`` when the budget is spent; what decided).
-        """
-        self._forget_old_version()
-        begin = self._weigh_state(
-            _BY_STEPS, [], (state, stack), self.demands.resources.resources_left(remaining), needed
-        )
-        # Interchangeable terminals share a resource, but those that wait on the stack are certain ones.
-        promised, guard = self.demands.for_configuration(state, stack).promised, self.counters.guard
-        if begin is None or (remaining - promised) & guard != guard:
-            return INFINITE, FILTER
-        cost, root, estimate = begin
-        least, enough = self._known_bounds(root)
-        if cost + max(estimate, least) > steps:
-            return INFINITE, FILTER
-        if cost + enough <= steps:
-            return cost + enough, FILTER if _is_complete(root) else SEARCH
-        self.completion.work.begin_query()
-        found = self._some_way(begin, steps, self.max_states)
-        return found, SEARCH if found != UNKNOWN else TIME if self._is_work_over() else BUDGET
-
-    def _some_way(self, begin: tuple[float, SearchState, float], most: float, max_states: int) -> float:
-        """As :func:`some_way`; what was learnt of the states on the way is noted."""
-        if len(self._bounds) > _CACHE:
-            self._bounds.clear()
-            self._dearest.clear()
-        after = partial(self._weighed_successors, _BY_STEPS)
-        found, way = some_way(begin, after, self._known_bounds, most, max_states, self._is_work_over)
-        if found == INFINITE:
-            _, enough = self._known_bounds(begin[1])
-            self._bounds[begin[1]] = most - begin[0] + 1, enough
-        for passed, spent in way:
-            low, high = self._known_bounds(passed)
-            self._bounds[passed] = low, min(high, found - spent)
-            place = passed.pending, passed.unresolved, passed.left
-            if self.counters.sum_of_needs(passed.needed) > self.counters.sum_of_needs(
-                self._dearest.get(place, (0, 0.0))[0]
-            ):
-                self._dearest[place] = passed.needed, found - spent
-        return found
-
-    def find_some_completion(self, state: SearchState) -> float:
-        """The moves of some completion of a state with open lower bounds: what pays best is tried first.
-
-        Infinite when there is none, ``UNKNOWN`` where it is not found almost straight ahead.
-        """
-        self._forget_old_version()
-        begin = self._weigh_state(_BY_STEPS, [], state.unresolved, state.left, state.needed, state.pending)
-        if begin is None:
-            return INFINITE
-        most = _DETOURS + 2 * int(begin[2]) + len(self.grammar.symbols) // _PER_STATE
-        return self._some_way(begin, INFINITE, min(most, self.max_states))
-
     def _is_work_over(self) -> bool:
         return self.completion.work.is_over
 
-    def _known_bounds(self, state: SearchState) -> tuple[float, float]:
-        if _is_complete(state):
-            return 0, 0
-        found = self._bounds.get(state)
-        if found is None and state.needed:
-            # With less to pay, and all else equal, what completes the one completes the other.
-            more, moves = self._dearest.get((state.pending, state.unresolved, state.left), (0, INFINITE))
-            if more and not self.counters.subtract_paid(state.needed, more):
-                return 0, moves
-        return found or (0, INFINITE)
-
-    def _get_estimate(self, measure: _CostMeasure) -> CostEstimate:
-        """What lower bounds cost by a measure; sums come first, since counted uses are dear one by one."""
-        if measure not in self._estimates:
-            self._estimates[measure] = self._make_estimate(measure)
-        return self._estimates[measure]
+    def _get_prices(self, measure: _CostMeasure) -> _Prices | None:
+        """What lower bounds cost by a measure; None where that is not known."""
+        if measure not in self._prices:
+            self._prices[measure] = self._make_prices(measure)
+        return self._prices[measure]
 
     @pause_garbage_collection()
-    def _make_estimate(self, measure: _CostMeasure) -> CostEstimate:
-        dues = self.counters.dues
-        ways: list[PricedWay] = []
-        for index, group in self.demands.resources.ways.items():
-            for way in group:
-                pays: dict[int, int] = {}
-                for name in way.reads:
-                    for shift, _, weight in dues.get(name, ()):
-                        pays[shift] = pays.get(shift, 0) + weight
-                ways.append((index, way.steps + measure.per_terminal * len(way.reads), pays, way.children))
-        due = sorted(self.counters.open_bounds(self.counters.needed), key=lambda due: due[0].terminal is not None)
-        return CostEstimate(ways, [shift for _, shift, _ in due])
+    def _make_prices(self, measure: _CostMeasure) -> _Prices | None:
+        resources, counters = self.demands.resources, self.counters
+        ways = [(index, way) for index, group in resources.ways.items() for way in group]
+        if len(ways) > _LARGEST:
+            return None
+        rows: dict[tuple[str, int], Counter[int]] = {("symbol", index): Counter() for index in resources.ways}
+        rows |= {("due", shift): Counter() for _, shift, _ in counters.lower}
+        costs, heads = [], []
+        for number, (index, way) in enumerate(ways):
+            costs.append(len(way.reads) if measure.per_terminal else way.steps)
+            heads.append(index)
+            rows["symbol", index][number] += 1
+            for child in way.children:
+                rows["symbol", child][number] -= 1
+            for name in way.reads:
+                for shift, _, weight in counters.dues.get(name, ()):
+                    rows["due", shift][number] += weight
+        start = self.grammar.pda.start()
+        demand = self.demands.for_configuration(start.state, start.stack)
+        sides = {("symbol", symbol.index): count for symbol, count, _ in self.multisets.list_items(demand.pending)}
+        sides |= {("due", shift): amount for _, shift, amount in counters.open_bounds(counters.needed)}
+        priced = price_needs(costs, heads, rows, sides)
+        if priced is None:
+            return None
+        values, scale = priced
+        unit = measure.per_terminal or 1
+        return _Prices(
+            {index: values["symbol", index] * unit for index in resources.ways},
+            {shift: values["due", shift] * unit for _, shift, _ in counters.lower},
+            scale,
+        )
 
     def _needs_of(self, needed: int) -> tuple[int, list[tuple[int, int]]]:
         """(the terminals that have to be read before nothing is needed; the lower bounds and what each needs)."""
@@ -294,8 +248,11 @@ class ShortestSearch:
         reads, due = self._needs_of(needed)
         least: float = measure.per_terminal * reads
         if unresolved is None:
-            kept = [(symbol.index, count) for symbol, count, _ in self.multisets.list_items(pending)]
-            least = max(least, self._get_estimate(measure).least_cost_of(kept, due))
+            prices = self._get_prices(measure)
+            if prices is not None:
+                worth = sum([prices.due[shift] * amount for shift, amount in due])
+                worth += sum([prices.rest[s.index] * count for s, count, _ in self.multisets.list_items(pending)])
+                least = max(least, -(-worth // prices.scale))
         return least
 
     def _follow_only_way(
@@ -321,7 +278,7 @@ class ShortestSearch:
     def _weighed_successors(
         self, measure: _CostMeasure, state: SearchState
     ) -> Iterator[tuple[float, SearchState, float]]:
-        pending, unresolved, left, needed = state
+        pending, unresolved, left, needed, _ = state
         following: list[tuple[float, tuple[float, SearchState, float] | None]] = []
         if unresolved is not None:
             at, stack = unresolved

@@ -6,7 +6,8 @@ made from the demand of the stack below, so on a stack that grows and shrinks it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
@@ -57,11 +58,12 @@ class Multisets:
     sums of units are multisets.
     """
 
-    def __init__(self, grammar: FlowGrammar) -> None:
+    def __init__(self, grammar: FlowGrammar, can_drop: Callable[[FlowSymbol], bool] = attrgetter("is_free")) -> None:
         self._grammar = grammar
+        self._can_drop = can_drop
         self._fields: list[FlowSymbol] = []
         self._units: dict[int, int] = {}
-        #: All bits of the fields of free symbols.
+        #: All bits of the fields of symbols that can be left out where nothing is needed.
         self.free = 0
 
     def unit_of(self, index: int) -> int:
@@ -72,7 +74,7 @@ class Multisets:
             unit = self._units[index] = 1 << shift
             symbol = self._grammar.symbols[index]
             self._fields.append(symbol)
-            if symbol.is_free:
+            if self._can_drop(symbol):
                 self.free |= _COUNT << shift
         return unit
 
@@ -87,16 +89,25 @@ class Multisets:
 
 
 class SearchState(NamedTuple):
-    """A state of the search: what is pending, what is left of the resources, what lower bounds still need."""
+    """A state of the search: what is pending, what is left of the resources, what lower bounds still need.
+
+    ``moves`` is how many moves may still be taken; any number where it is infinite.
+    """
 
     pending: int
     unresolved: Unresolved
     left: int
     needed: int
+    moves: float = INFINITE
 
 
 class PendingSymbols:
     """The demands of stacks, for one flow grammar.
+
+    Args:
+        grammar: the flow grammar.
+        counts_moves: whether moves are bounded. Then a free symbol is left out only where no limited terminal would
+            complete it in fewer.
 
     Attributes:
         grammar: the flow grammar.
@@ -106,11 +117,12 @@ class PendingSymbols:
         version: changes whenever the grammar has learnt symbols; demands from before are stale then.
     """
 
-    def __init__(self, grammar: FlowGrammar) -> None:
+    def __init__(self, grammar: FlowGrammar, *, counts_moves: bool = False) -> None:
         self.grammar = grammar
+        self._counts_moves = counts_moves
         self.resolve = grammar.resolve_top
         self.counters = grammar.counters
-        self.multisets = Multisets(grammar)
+        self.multisets = Multisets(grammar, self.can_drop)
         self.version = 0
         self._demands: dict[tuple[State, Stack], StackDemand] = {}
         self._detours: dict[tuple[State, Stack, int], dict[str, int]] = {}
@@ -118,6 +130,10 @@ class PendingSymbols:
         for _ in grammar.walk_stack(start.state, start.stack):
             pass  # all symbols are met, so that what is concluded of them need not be forgotten soon
         self._refresh_symbols()
+
+    def can_drop(self, symbol: FlowSymbol) -> bool:
+        """Whether a symbol can be left out, lower bounds aside: what completes it without limits is as good as any."""
+        return symbol.is_free and not (self._counts_moves and symbol.least_steps < symbol.free_steps)
 
     def _refresh_symbols(self) -> None:
         """Take in the symbols that the grammar has learnt since; what was concluded without them is forgotten."""
@@ -214,7 +230,7 @@ class PendingSymbols:
                 return DEAD
             paid = self.counters.add_payment(name, below.paid)
             return StackDemand(below.pending, below.unresolved, promised, paid, below.free_steps + 1, steps, length)
-        if symbol.is_free and not symbol.due:
+        if not symbol.due and self.can_drop(symbol):
             free = below.free_steps + symbol.free_steps
             return below._replace(free_steps=free, least_steps=steps, least_length=length)
         pending = below.pending + self.multisets.unit_of(symbol.index)

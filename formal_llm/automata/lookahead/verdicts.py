@@ -31,7 +31,7 @@ class Verdict:
     Attributes:
         value: ``"yes"``, ``"no"`` or ``"unknown"``.
         how: what decided it: ``"filter"`` (no search was needed), ``"linear argument"`` (what is pending and what the
-            limits leave add up to no: :mod:`formal_llm.automata.lookahead.exact.linear_program`), ``"search"``,
+            limits leave add up to no: :mod:`formal_llm.automata.lookahead.program`), ``"search"``,
             ``"integer program"``, or the budget that ran out: ``"time"`` (it continues when it is asked again),
             ``"state budget"``, ``"step budget"``.
         steps: for yes, the moves of one completion (not the cheapest one in general).

@@ -176,8 +176,8 @@ def intersection(one: CFG | PDA | Behaviour, other: object) -> PDA:
         A :class:`PDA` with the limits of both; ``NotImplemented`` where ``other`` is none of these.
 
     Raises:
-        AutomatonError: both sides need a stack, a terminal has two numbers for one quantity, or their limits two units or
-            clocks.
+        AutomatonError: both sides need a stack, a terminal has two numbers for one quantity, or their limits have two
+            units or two clocks.
     """
     if not isinstance(other, (CFG, PDA, Behaviour)):
         return NotImplemented  # type: ignore[no-any-return]  # what an operator's method gives

@@ -58,7 +58,7 @@ def read_behaviour(text: str, file: str | None = None) -> Behaviour:
 def _find_sentences(behaviour: Behaviour, definition: Expression, text: str) -> dict[str, str]:
     """Return the comments that stand above the parts of a conjunction, by the part."""
     found: dict[str, str] = {}
-    lines = text.splitlines()
+    lines = text.split("\n")
     assert isinstance(definition, SList)
     sections = [section for section in definition.items if isinstance(section, SList) and section.head is not None]
     formula = next(one.items[1] for one in sections if one.head and _SECTIONS.get(one.head.text) == ":behavior")

@@ -61,30 +61,8 @@ class TestSymbols:
                 else:
                     assert length == INFINITE or length // LENGTH > 4
 
-    def test_moves_and_terminals(self):
-        grammar = flow(CFG.from_string("%limit 1 a\nS -> a S b | c"))
-        symbol = grammar.get_symbol(LOOP, "S", LOOP)
-        assert (symbol.least_steps, symbol.least_length) == (2, LENGTH + 2)  # S -> c, and c is read
-        assert symbol.is_free
-        assert not grammar.get_symbol(LOOP, "a", LOOP).is_free
-
-    def test_due_symbols_may_serve_a_lower_bound(self):
-        grammar = flow(CFG.from_string("%require 1 a\nS -> A B\nA -> a | b\nB -> b"))
-        due = {head: grammar.get_symbol(LOOP, head, LOOP).due for head in "SAB"}
-        assert due == {"S": True, "A": True, "B": False}
-
 
 class TestStacks:
-    def test_ways_to_be_done_with_the_top(self):
-        pda = PDA([("p", "a", "X", "q"), ("p", "b", "X", "r")], start="p", accepting="r", stack="X")
-        grammar = FlowGrammar(pda, Counters(()))
-        assert {target for _, target in grammar.resolve_top("p", "X")} == {"q", "r"}
-        assert [target for _, target in grammar.resolve_top("r", None)] == [ACCEPTING]
-        assert grammar.resolve_top("q", None) == []
-        assert grammar.has_open_symbols
-        levels = [{target for _, target in ways} for ways in grammar.walk_stack("p", pda.start().stack)]
-        assert levels == [{ACCEPTING}]  # with nothing below, all the ways at once
-
     @pytest.mark.parametrize("first", [True, False])
     def test_one_symbol_may_be_open(self, first):
         grammar = FlowGrammar(
@@ -94,12 +72,6 @@ class TestStacks:
         assert not first or grammar.has_open_symbols
         grammar.get_symbol("p", "X", exits[1])
         assert len(grammar.symbols) == 1 and grammar.has_open_symbols
-
-    def test_what_is_reached(self):
-        grammar = flow(CFG([("S", ("A", "a")), ("A", ("b",)), ("B", ("S",))]))
-        start = grammar.get_symbol(LOOP, "S", LOOP)
-        names = {grammar.symbols[index].key[1] for index in grammar.reachable_symbols([start.index])}
-        assert names == {"S", "A", "a", "b"}
 
 
 class SlowCosts:
@@ -378,14 +350,6 @@ class TestDetours:
             if lengths := [len(word) for word in language(cfg, 4) if name in word]:
                 # Moves are counted, too, so one terminal may be lost in rounding down.
                 assert min(lengths) - 1 <= symbol.least_length // LENGTH + detours[name] <= min(lengths)
-
-    def test_a_longer_way_with_fewer_moves_is_rounded_down(self):
-        """Four moves read an a; three read an a and a b."""
-        chain = [("p", None, "X", "p", ("Y",)), ("p", None, "Y", "p", ("Z",)), ("p", None, "Z", "p", ("A",))]
-        other = [("p", None, "X", "p", ("B",)), ("p", "a", "B", "p", ("C",)), ("p", "b", "C", "p")]
-        pda = PDA([*chain, *other, ("p", "a", "A", "p")], start="p", accepting="p", stack="X")
-        grammar = FlowGrammar(pda, Counters(()))
-        assert grammar.detours_of(grammar.get_symbol("p", "X", "p").index) == {"a": 0, "b": 0}
 
 
 class TestManyStates:

@@ -5,10 +5,8 @@ from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits, Lookahead, SumLim
 from formal_llm.automata.languages.emptiness import clash
 from formal_llm.automata.lookahead.limited import (
     LimitedAutomaton,
-    LimitedConfiguration,
     add_counters,
     as_automaton,
-    stack_depth,
 )
 from formal_llm.errors import AutomatonError
 from tests.oracles import all_words, keeps, language
@@ -92,13 +90,6 @@ class TestAccepts:
 
 
 class TestComposition:
-    def test_no_limits_no_counters(self):
-        pda = PDA.from_cfg(ABC)
-        assert as_automaton(pda) is pda
-        assert as_automaton(pda, Limits()) is pda
-        assert as_automaton(ABC) is pda
-        assert add_counters(pda) is pda
-
     def test_limits_are_carried_by_the_automaton(self):
         pda = PDA.from_cfg(ABC)
         one, two = Limits({"a": 2}), Limits({"a": 1}, {"b": 1})
@@ -167,29 +158,11 @@ class TestComposition:
         now, _ = walk(automaton, [0, 0, 0, 0])
         assert automaton.selection(now) == ("a", "b")
 
-    def test_fingerprint_tells_limits_apart(self):
-        pda = PDA.from_cfg(ABC)
-        some = [Limits({"a": 1}), Limits({"a": 2}), Limits({"b": 1}), Limits(at_least={"a": 1}), Limits(default=1)]
-        names = [counted(pda, bounds).fingerprint for bounds in some]
-        assert len({pda.fingerprint, *names}) == 6
-        assert counted(pda, Limits({"a": 1})).fingerprint == names[0]
-
     def test_limits_come_on_top_of_those_of_the_grammar(self):
         cfg = CFG.from_string("%limit 2 a\nS -> a S | b S | ε")
         lookahead = Lookahead(cfg, Limits({"b": 0}))
         accepted = [w for w in all_words("ab", 3) if lookahead.automaton.accepts(w)]
         assert accepted == [(), ("a",), ("a", "a")]
-
-    def test_depth(self):
-        now = PDA.from_cfg(ABC).start()
-        assert stack_depth(now) == stack_depth(LimitedConfiguration(now, 0, 0)) == 1
-        assert (
-            stack_depth(
-                counted(ABC, Limits({"a": 1})).step(LimitedConfiguration(now, 0, 0), PDA.from_cfg(ABC).moves(now)[0])
-            )
-            == 2
-        )
-        assert stack_depth("anything") == 1
 
     def test_what_the_automaton_inside_does_not_tell(self):
         class Once:

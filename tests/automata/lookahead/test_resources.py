@@ -6,7 +6,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits, Lookahead
+from formal_llm import CFG, PDA, Lookahead
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import FlowGrammar
 from formal_llm.automata.lookahead.resources import ClassVectors, FieldPacking, assign_fields
@@ -91,14 +91,6 @@ def test_each_symbol_that_is_not_free_takes_an_end_and_no_more_than_any_of_its_w
             assert all(one <= other for one, other in zip(least, taken, strict=True))
 
 
-def test_lower_bounds_need_their_terminals():
-    lookahead = Lookahead(CFG.from_string("S -> a S | b S | c"), Limits({"a": 1, "b": 0}, {"a": 1, "b": 1}))
-    resources, start = lookahead._search.demands.resources, lookahead.automaton.start()
-    assert not resources.covers_due(resources.resources_left(start.remaining), start.needed)
-    without_b = lookahead._search.counters.pay_for("b", start.needed)
-    assert resources.covers_due(resources.resources_left(start.remaining), without_b)
-
-
 @given(tool_grammars(), choices)
 @examples(30)
 def test_what_a_packed_need_takes(cfg, picks):
@@ -130,48 +122,6 @@ def test_a_way_takes_what_its_terminals_take(cfg):
                 assert way.need == sum(resources.pack_need(need.get(name, 0)) for name in way.reads)
 
 
-def test_each_upper_bound_has_the_place_where_it_is_counted():
-    cfg = CFG.from_string("%limit a 1\n%limit b 2\n%limit c 3\n%require 2 b\nS -> a S | b S | c S | d")
-    lookahead = Lookahead(cfg)
-    resources, counters = lookahead._search.demands.resources, lookahead._search.counters
-    places = []
-    for number, (bound, (shift, _)) in enumerate(zip(counters.bounds, counters.fields, strict=True)):
-        if bound.most is not None:
-            places.append(resources.resource_of_bound(number))
-            for used in range(1, bound.most + 1):
-                amounts = resources.unpack_amounts(resources.pack_need(used << shift))
-                assert {place: amount for place, amount in enumerate(amounts) if amount} == {places[-1]: used}
-    assert len(places) == 3 and len(set(places)) == resources._count > 1
-
-
-def test_however_many_are_asked_for_they_are_not_taken_for_a_few_of_another_resource():
-    lookahead = Lookahead(CFG.from_string("%limit 5 a\n%limit 6 b\n%order forward\nS -> a S | T\nT -> b T | c"))
-    resources, need = lookahead._search.demands.resources, lookahead._search.counters.need
-    left = resources.resources_left(lookahead._search.counters.remaining)
-    for name, most in (("a", 5), ("b", 6)):
-        for times in (
-            most,
-            most + 1,
-            *((1 << resources._width * fields) - one for fields in (1, 2, 3) for one in (0, 1)),
-        ):
-            assert resources.covers_least(left, resources.pack_need(need[name]) * times, times) == (times <= most)
-
-
-def test_each_symbol_that_is_not_free_has_an_end_of_its_own():
-    """Two days, each any number of ``a`` and then ``b`` or ``c``; the free symbol comes before them."""
-    cfg = CFG.from_string(
-        "%limit b 1\n%limit c 1\n%limit a 3\nS -> Free Day Day\nFree -> x | x Free\nDay -> a Day | b | c"
-    )
-    lookahead = Lookahead(cfg)
-    resources = lookahead._search.demands.resources
-    least = {max(dict(resources.list_taken(packed)).values(), default=0) for packed in resources.least.values()}
-    assert least == {0, 1, 2}
-    ends = {packed >> resources._top - resources._width & resources._most for packed in resources.least.values()}
-    assert ends == {0, 1, 2}
-    start = lookahead._split_configuration(lookahead.automaton.start())[1]
-    assert resources.resources_left(start) >> resources._top - resources._width & resources._most == 2  # of b and c
-
-
 def fields(text, *, counting=False, exchange=True):
     """The terminals that share a field, as sorted lists."""
     cfg = CFG.from_string(text)
@@ -186,55 +136,6 @@ def fields(text, *, counting=False, exchange=True):
     for name, field in found.uses.items():
         shared.setdefault(field, []).append(name)
     return sorted(map(sorted, shared.values())), found
-
-
-class TestDivide:
-    def test_members_of_a_class_share_a_field(self):
-        shared, found = fields("%limit 1\nS -> A S | d\nA -> a | b | c")
-        assert shared == [["a", "b", "c"], ["d"]]
-        assert found.amounts_taken(["a", "b", "d", "a"]) == {found.uses["a"]: 3, found.uses["d"]: 1}
-        assert len(found.parts[found.uses["a"]]) == 3
-
-    def test_what_is_read_before_a_class_is_no_hindrance(self):
-        assert fields("%limit 1\nS -> x A S | d\nA -> a | b | c")[0] == [["a", "b", "c"], ["d"], ["x"]]
-
-    def test_not_where_one_is_read_elsewhere_too(self):
-        assert fields("%limit 1\nS -> A S | a\nA -> a | b | c")[0] == [["a"], ["b", "c"]]
-
-    def test_not_where_another_limit_tells_them_apart(self):
-        priced = fields("%limit 1\n%limit cost <= 3\nS -> A S | d\nA -> a | b | c\na cost=1")
-        assert priced[0] == [["a"], ["b", "c"], ["d"]]
-        assert fields("%limit 1\n%require 1 a\nS -> A S | d\nA -> a | b | c")[0] == [["a"], ["b", "c"], ["d"]]
-
-    def test_not_where_it_is_not_allowed(self):
-        assert fields("%limit 1\nS -> A S | d\nA -> a | b", exchange=False)[0] == [["a"], ["b"], ["d"]]
-
-    def test_uses_of_more_than_one_add_up_but_are_not_counted_together(self):
-        text = "%limit 2\n%limit 1 c d\nS -> A S | e\nA -> a | b | c | d"
-        assert fields(text)[0] == [["a", "b", "c", "d"], ["e"]]
-        assert fields(text, counting=True)[0] == [["a"], ["b"], ["c", "d"], ["e"]]
-        made = vectors(Lookahead(CFG.from_string("%limit 2\nS -> A S | d\nA -> a | b")))
-        assert made.class_of == {} and made.total_field == 3
-
-    def test_unless_it_is_asked_for_ways_are_not_counted(self):
-        cfg = CFG.from_string("%limit 2\nS -> A S | d\nA -> a | b")
-        search = Lookahead(cfg)._search
-        leaves = search.demands.resources.leaves
-        assert len(assign_fields(search.counters, find_ways(search.grammar, leaves), leaves, exchange=True).parts) == 2
-
-    def test_what_is_read_after_a_terminal_that_stands_alone(self):
-        assert fields("%limit 1\nS -> L A S | d\nL -> x\nA -> B | a\nB -> b | c")[0] == [
-            ["a"],
-            ["b", "c"],
-            ["d"],
-            ["x"],
-        ]
-        assert fields("%limit 1\nS -> A L S | d\nL -> x\nA -> a | b | c")[0] == [["a", "b", "c"], ["d"], ["x"]]
-
-    def test_when_counting_it_matters_in_how_many_ways_a_terminal_is_read(self):
-        text = "%limit 1\nS -> b T | T b | a T\nT -> c"
-        assert ["a", "b"] in fields(text)[0]
-        assert ["a", "b"] not in fields(text, counting=True)[0]
 
 
 class TestPacking:
@@ -274,40 +175,6 @@ def test_what_is_left_after_some_moves(cfg, picks):
     assert left & made.guard == made.guard
     # A number of the counters with this vector; which members of a class are left does not matter.
     assert made.vector_of(made.some_remaining(left)) == left
-
-
-def test_a_weight_above_a_bound_is_never_left():
-    for most, weight in ((1, 2), (3, 4), (3, 5), (7, 90)):
-        lookahead = Lookahead(CFG.from_string(f"%limit cost <= {most}\nS -> a | b\na cost={weight}\nb cost=1"))
-        made = vectors(lookahead)
-        full = made.vector_of(lookahead.automaton.start().remaining)
-        assert (full - made.pack_reads(("b",))) & made.guard == made.guard
-        assert (full - made.pack_reads(("a",))) & made.guard != made.guard
-
-
-def test_the_first_members_of_a_class_are_those_left():
-    lookahead = Lookahead(CFG.from_string("%limit 1\n%limit 3 d\nS -> A S | d\nA -> a | b | c"))
-    made, counters = vectors(lookahead), lookahead._search.counters
-    full = made.vector_of(lookahead.automaton.start().remaining)
-    two = made.some_remaining(full - made.pack_reads(("c", "d")))
-    assert [counters.can_afford(name, two) for name in "abcd"] == [True, True, False, True]
-    once = two - counters.need["a"] - counters.need["d"] - counters.need["d"]
-    assert [counters.can_afford(name, once) for name in "abcd"] == [False, True, False, False]
-    lookahead = Lookahead(CFG.from_string("%limit 1\nS -> A S | d\nA -> a | b"))
-    made, counters = vectors(lookahead), lookahead._search.counters
-    both = made.some_remaining(made.vector_of(lookahead.automaton.start().remaining))
-    assert counters.can_afford("b", both) and not counters.can_afford("a", both - counters.need["a"])
-
-
-def test_members_of_a_class_are_counted():
-    lookahead = Lookahead(CFG.from_string("%limit 1\n%limit 3 d\nS -> A S | d\nA -> a | b | c"))
-    made = vectors(lookahead)
-    full = made.vector_of(lookahead.automaton.start().remaining)
-    assert set(made.class_of) == {"a", "b", "c"}
-    assert made.left(full, made.class_of["a"]) == 3
-    assert made.left(full - made.pack_reads(("a",)), made.class_of["b"]) == 2
-    assert made.total_left(full) == 6
-    assert made.with_total(("a", "d")) == {made.class_of["a"]: 1, made.total_field: 2, 1 - made.class_of["a"]: 1}
 
 
 def test_interchangeable_terminals_are_read_by_one_way():

@@ -1,22 +1,19 @@
 """The search over multisets: what decided, what is remembered, what a budget does."""
 
-from itertools import chain, combinations, permutations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Verdict
+from formal_llm import CFG, PDA, Limits, Lookahead, Verdict
+from formal_llm.automata.lookahead import program as program_module
 from formal_llm.automata.lookahead import search as search_module
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.lookahead.exact import integer_program, linear_program
 from formal_llm.automata.lookahead.flow import AcceptBelowTarget, FlowGrammar
 from formal_llm.automata.lookahead.search import CompletionSearch
-from formal_llm.automata.lookahead.stacks import NOTHING, SearchState
+from formal_llm.automata.lookahead.stacks import SearchState
 from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, PROGRAM, SEARCH, TIME
 from formal_llm.automata.models.automaton import Stack
-from tests.automata.lookahead.exact.test_linear_program import WEEK
 from tests.automata.lookahead.judging import parts, reference, sources
 from tests.automata.lookahead.test_flow import endings, many_exits
 from tests.oracles import INF, Reference
@@ -52,7 +49,7 @@ class TestDecide:
         found, how = decide(search_of(lookahead, 20_000), lookahead, now)
         assert (found == INFINITE) == (least == INF)
         assert found >= least
-        assert how in (FILTER, LINEAR, SEARCH)
+        assert how in (FILTER, LINEAR, SEARCH, PROGRAM)
 
     @given(tool_grammars(), choices)
     @examples(40)
@@ -72,7 +69,6 @@ class TestDecide:
         assert first[1] == SEARCH
         search.max_states = 0
         assert decide(search, lookahead, lookahead.automaton.start()) == first
-        assert decide(search_of(lookahead, 1), lookahead, lookahead.automaton.start()) == (UNKNOWN, BUDGET)
 
     @given(sources, choices)
     @examples(40)
@@ -102,7 +98,7 @@ class TestDecide:
         least = reference(lookahead).moves(*parts(now), word)
         assert (found == INFINITE) == (least == INF)
         assert found >= least
-        assert how in (FILTER, LINEAR, SEARCH)
+        assert how in (FILTER, LINEAR, SEARCH, PROGRAM)
 
     @given(many_exits, st.tuples(st.integers(0, 3), st.integers(0, 2)), st.sampled_from([5, 20_000]))
     @examples(100)
@@ -159,25 +155,6 @@ class TestOpenStacks:
     def need(self, names):
         return sum(self.resources.pack_need(self.counters.need[name]) for name in names)
 
-    @pytest.mark.parametrize("turn", [1, -1])
-    def test_each_way_pays_for_itself(self, turn):
-        for most in (3, 2, 1):
-            state = self.begin(most, turn)
-            by_q = (4, state._replace(unresolved=None, left=state.left - self.need("abb")))
-            rest = self.counters.pay_for("c", state.needed)
-            by_r = (4, state._replace(unresolved=None, left=state.left - self.need("b"), needed=rest))
-            assert sorted(self.search._after._raw_successors(state)) == sorted([by_q, by_r] if most > 1 else [by_r])
-            poor = state._replace(left=state.left - self.need("b" * (most - 1)))  # one b is left
-            assert [*self.search._after._raw_successors(poor)] == [
-                (4, by_r[1]._replace(left=poor.left - self.need("b")))
-            ]
-
-    def test_what_was_pending_stays(self):
-        state = self.begin(3, more=[("s", "a", "W", "t")])
-        (unit,) = (self.search.multisets.unit_of(one.index) for one in self.search.grammar.symbols if one.key[1] == "W")
-        found = [*self.search._after._raw_successors(state._replace(pending=2 * unit, needed=0))]
-        assert [(after.pending, after.needed) for _, after in found] == [(3 * unit, 0)] * 2
-
 
 class TestBudget:
     """What a search may visit, where it alone decides."""
@@ -193,7 +170,7 @@ class TestBudget:
         return found
 
     def test_it_visits_as_many_states_as_it_may(self, monkeypatch):
-        monkeypatch.setattr(linear_program, "LARGEST", 0)
+        monkeypatch.setattr(program_module, "_LARGEST", 0)
         cfg = CFG.from_string("%limit 1\nS -> D D D | e\nD -> a E | b E | a b\nE -> c | d c")
         lookahead = Lookahead(cfg)
 
@@ -215,7 +192,7 @@ class TestBudget:
             assert found == search.decide_rest(*rest)
 
     def test_what_is_left_undecided_rules_nothing_out(self, monkeypatch):
-        monkeypatch.setattr(linear_program, "LARGEST", 0)
+        monkeypatch.setattr(program_module, "_LARGEST", 0)
         lookahead = Lookahead(SHIFTS, solver=False)
         after, (_, root) = begin(lookahead)
         ((_, following),) = after.list_successors(root)
@@ -228,9 +205,8 @@ class TestBudget:
     @pytest.mark.parametrize("patience", [1, 2, 3, 4, 5, 8, 20])
     def test_wherever_it_pauses_the_moves_are_right(self, monkeypatch, patience):
         """All completions of a state of these shifts take as many moves."""
-        monkeypatch.setattr(linear_program, "LARGEST", 0)
+        monkeypatch.setattr(program_module, "_LARGEST", 0)
         monkeypatch.setattr(search_module, "PATIENCE", patience)
-        monkeypatch.setattr(search_module, "_LONGER", patience + 1)
         lookahead = Lookahead(SHIFTS, solver=False)
         after, (_, root) = begin(lookahead)
         expected = {
@@ -245,154 +221,6 @@ class TestBudget:
         for states in (sorted(expected), sorted(expected, key=expected.__getitem__), [root, *expected]):
             shared = lookahead._search.fresh_copy()
             assert {state: shared.finish_moves(*state) for state in states} == alone
-
-
-class TestOrder:
-    """What is asked first: what is known, a little search, linear programs, prices, the solver, all the search."""
-
-    def ask(self, cost, value, max_states=20_000, **more):
-        limits = Limits(sums=(SumLimit("cost", at_most=cost), SumLimit("value", at_least=value)))
-        lookahead = Lookahead(CFG(WEEK.productions, WEEK.start, WEEK.symbols, limits))
-        at, remaining, needed = lookahead._split_configuration(lookahead.automaton.start())
-        search = search_of(lookahead, max_states, **more)
-        return search, (search.demands.for_configuration(*at), remaining, needed)
-
-    def test_what_was_learned_decides_what_is_harder(self):
-        search, (demand, remaining, needed) = self.ask(61, 63)
-        poorer = remaining - search.counters.need["home"]
-        search.max_states = 0
-        assert search.decide_demand(demand, poorer, needed) == (UNKNOWN, BUDGET)
-        search, _ = self.ask(61, 63)
-        assert search.decide_demand(demand, remaining, needed) == (INFINITE, LINEAR)
-        search.max_states = 0
-        assert search.decide_demand(demand, poorer, needed) == (INFINITE, LINEAR)
-
-    def test_what_was_found_decides_what_is_easier(self):
-        search, (demand, remaining, needed) = self.ask(61, 62)
-        assert search.decide_demand(demand, remaining, needed) == (17, SEARCH)
-        search.max_states = 0
-        assert search.decide_demand(demand, remaining, search.counters.pay_for("home", needed)) == (17, SEARCH)
-
-    def test_nothing_is_tried_when_the_work_is_over(self):
-        search, question = self.ask(61, 62)
-        search.work.left = search.work.part = 0
-        assert search.decide_demand(*question) == (UNKNOWN, TIME)
-        assert search.work.left == 0 and not search._paused
-        search.work.left = search.work.part = INFINITE
-        assert search.decide_demand(*question) == (17, SEARCH)
-
-    def test_linear_programs_pay_for_their_work(self, monkeypatch):
-        monkeypatch.setattr(search_module, "PATIENCE", 0)
-        search, question = self.ask(61, 62)
-        search.work.left = search.work.part = 10_000
-        assert search.decide_demand(*question) == (17, SEARCH)
-        assert 1 < search.linear.tries < 10_000 - search.work.left < search.linear.tries + 1  # the first state, too
-
-    @pytest.mark.parametrize(("guided", "expected"), [(42.0, (42.0, SEARCH)), (UNKNOWN, (17, SEARCH))])
-    def test_a_guide_where_linear_programs_are_too_large(self, monkeypatch, guided, expected):
-        monkeypatch.setattr(search_module, "PATIENCE", 0)
-        monkeypatch.setattr(search_module, "_LONGER", 0)
-        asked = []
-
-        def guide(state):
-            asked.append(state)
-            return guided
-
-        search, question = self.ask(61, 62)
-        search.guide = guide
-        assert search.decide_demand(*question) == (17, SEARCH) and not asked
-        monkeypatch.setattr(linear_program, "LARGEST", 0)
-        search, question = self.ask(61, 62)
-        search.guide = guide
-        for _ in range(2):
-            found, how = search.decide_demand(*question)
-            assert how == SEARCH and (found == 42 if guided == 42 else found < INFINITE)
-        assert len(asked) == 1 and asked[0].needed
-        assert (search._memo[asked[0]] == 42) == (guided == 42)
-        search = search_of(Lookahead(SHIFTS), 20_000)  # no lower bound is open
-        search.guide = guide
-        assert decide(search, Lookahead(SHIFTS), Lookahead(SHIFTS).automaton.start())[1] == SEARCH
-        assert len(asked) == 1
-
-    def test_a_paused_search_goes_on_before_a_guide_is_asked(self, monkeypatch):
-        monkeypatch.setattr(linear_program, "LARGEST", 0)
-        asked = []
-        search, question = self.ask(61, 62)
-        search.guide = lambda state: asked.append(state) or UNKNOWN
-        for count in (1, 1):
-            search.work.left = search.work.part = 0.1
-            assert search.decide_demand(*question) == (UNKNOWN, TIME)
-            assert len(asked) == count and len(search._paused) == 1
-
-    def test_a_guide_is_not_asked_what_a_little_search_finds(self, monkeypatch):
-        monkeypatch.setattr(linear_program, "LARGEST", 0)
-        asked = []
-        search, question = self.ask(80, 40)
-        search.guide = asked.append
-        assert search.decide_demand(*question) == (17, SEARCH) and not asked
-
-    def test_what_whole_numbers_decide_is_no_linear_argument(self):
-        search, question = self.ask(20, 27)
-        assert search.decide_demand(*question) == (INFINITE, SEARCH)
-
-    def test_a_query_uses_no_more_than_its_part(self, monkeypatch):
-        monkeypatch.setattr(search_module, "PATIENCE", 0)
-        search, question = self.ask(61, 62)
-        search.work.left, search.work.part = 10_000, 5
-        assert search.decide_demand(*question) == (UNKNOWN, TIME)
-        assert 9_980 < search.work.left < 9_996
-
-    @pytest.mark.parametrize("installed", [True, False])
-    def test_the_solver_decides_what_the_search_may_not(self, monkeypatch, installed):
-        if installed:
-            pytest.importorskip("ortools")
-        else:
-            monkeypatch.setattr(integer_program, "is_solver_installed", lambda: False)
-        for solver in (True, False):
-            search, question = self.ask(61, 62, 1, solver=solver)
-            search.work.left = search.work.part = 1_000_000
-            monkeypatch.setattr(linear_program.LinearProgram, "most_effort", 0)
-            found = search.decide_demand(*question)
-            assert found == ((17, PROGRAM) if solver and installed else (UNKNOWN, BUDGET))
-            assert search.missed == (solver and not installed)
-            if solver and installed:
-                assert search.integer_program.tries > 0
-                assert search.work.left < 1_000_000 - search.integer_program.tries
-                search, question = self.ask(61, 62, 1, solver=True)
-                search.work.left = search.work.part = 100  # too little for it
-                assert search.decide_demand(*question) == (UNKNOWN, BUDGET)
-                assert all(how != PROGRAM for _, how in search._tried)
-
-    def test_the_solver_is_not_asked_what_a_search_finds(self, monkeypatch):
-        pytest.importorskip("ortools")
-        monkeypatch.setattr(linear_program.LinearProgram, "most_effort", 0)
-        for patience, longer, largest, decided in (
-            (1, 100, 0, SEARCH), (100, 1, 0, SEARCH), (1, 1, 0, PROGRAM), (1, 100, 1_000_000, PROGRAM),
-        ):  # fmt: skip
-            monkeypatch.setattr(linear_program, "LARGEST", largest)
-            monkeypatch.setattr(search_module, "PATIENCE", patience)
-            monkeypatch.setattr(search_module, "_LONGER", longer)
-            lookahead = Lookahead(SHIFTS)
-            search = search_of(lookahead, 20_000, solver=True)
-            assert decide(search, lookahead, lookahead.automaton.start()) == (12, decided)
-
-    def test_what_the_filters_decide_misses_no_solver(self):
-        search, (_, remaining, needed) = self.ask(61, 62, solver=True)
-        assert search.decide_demand(NOTHING, remaining, 0) == (0, FILTER)
-        assert search.decide_demand(NOTHING, remaining, needed) == (INFINITE, FILTER)
-        assert not search.missed
-
-
-class TestEffort:
-    def test_only_with_twice_the_effort_it_is_tried_again(self):
-        lookahead = Lookahead(SHIFTS)
-        search = search_of(lookahead, 1)
-        search._forget_old_version()
-        state, other = SearchState(1, None, 0, 0), SearchState(2, None, 0, 0)
-        tries = [(state, LINEAR, effort) for effort in (-1.0, 0.0, 1.0, 1.0, 1.9, 2.0, 5.0, 9.9, 10.0)]
-        tries += [(state, SEARCH, 0.5), (other, LINEAR, 0.5)]
-        found = [search._is_worth_trying(*one) for one in tries]
-        assert found == [False, False, True, False, False, True, True, False, True, True, True]
 
 
 class TestVerdict:
@@ -476,23 +304,6 @@ def test_of_what_is_free_as_much_is_kept_as_bounds_may_still_need() -> None:
         assert symbol.is_free
         assert count == min(needs, 4)
         assert steps == (4 - count) * symbol.free_steps
-
-
-def test_sums_that_cannot_come_out_are_no_state() -> None:
-    """An X costs 2 or 5, so two of them may cost 7, and three cost 6 or 9. What the open part costs is not known."""
-    lookahead = Lookahead(CFG.from_string("%limit cost = 7\nS -> X X\nX -> a | b\na cost=2\nb cost=5"))
-    search = lookahead._search
-    search._forget_old_version()
-    x = search.multisets.unit_of(search.grammar.get_symbol("loop", "X", "loop").index)
-    left, needed = search.demands.resources.resources_left(search.counters.remaining), search.counters.needed
-    for count, possible in ((1, False), (2, True), (3, False)):
-        closed = search._after.normalize_state(count * x, None, left, needed)
-        assert closed == ((0, SearchState(count * x, None, left, needed)) if possible else None)
-        at = ("loop", Stack.of("X"))
-        assert search._after.normalize_state(count * x, at, left, needed) == (
-            0,
-            SearchState(count * x, at, left, needed),
-        )
 
 
 class TestDays:
@@ -593,28 +404,5 @@ class TestDays:
         for used, found in ((4, [2]), (3, [2, 3]), (0, [2, 3])):
             self.after.work.left = 1_000.0
             state = SearchState(self.day, None, self.left - used * c, 0)
-            assert [moves for moves, _ in self.after._raw_successors(state)] == found
+            assert [moves for moves, *_ in self.after._raw_successors(state)] == found
             assert 1_000 - self.after.work.left == pytest.approx(2 * self.after._effort)
-
-    @pytest.mark.parametrize("exact", [False, True])
-    def test_the_symbol_with_the_fewest_ways_is_worked_off_first(self, exact):
-        """A has one way, B and D two, C three. One way is enough to look at no more symbols."""
-        sums = "%limit cost = 16\na cost=3\nb cost=2\nc cost=1" if exact else "%limit 4"
-        text = f"%order forward\n{sums}\nS -> A B C D\nA -> a a\nB -> b b | a b\nC -> c c | b c | a c\nD -> c c | a b"
-        lookahead, ways = Lookahead(CFG.from_string(text)), {"A": 1, "B": 2, "C": 3, "D": 2}
-        grammar = FlowGrammar(lookahead.pda, Counters(lookahead.bounds))
-        for order in permutations("ABCD"):
-            search = CompletionSearch(grammar, 1)
-            search._forget_old_version()
-            after, names = search._after, {symbol.key[1]: symbol.index for symbol in search.grammar.symbols}
-            assert bool(after.sums) == exact
-            units = {name: after.multisets.unit_of(names[name]) for name in order}
-            left = search.demands.resources.resources_left(grammar.counters.remaining)
-            for some in chain.from_iterable(combinations(order, size) for size in (1, 2, 3, 4)):
-                after.work.left = 1_000.0
-                unit, found = after._choose_symbol(SearchState(sum(units[name] for name in some), None, left, 0))
-                fewest = [name for name in some if ways[name] == min(ways[one] for one in some)]
-                assert unit == units[fewest[-1 if exact else 0]]
-                assert len([*found]) == ways[fewest[0]]
-                looked_at = some[: some.index("A") + 1] if "A" in some else some
-                assert 1_000 - after.work.left == pytest.approx(sum(ways[name] for name in looked_at) * after._effort)

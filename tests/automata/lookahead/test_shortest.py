@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, Lookahead
 from formal_llm.automata.lookahead.shortest import ShortestSearch
-from formal_llm.automata.lookahead.stacks import SearchState
 from formal_llm.errors import Undecided
 from tests.automata.lookahead.judging import parts, reference, sources
 from tests.oracles import INF, keeps, language
@@ -108,5 +107,6 @@ class TestShortest:
         lookahead = Lookahead(CFG.from_string("%limit kg >= 5\nS -> a S | b\na kg=2"))
         shortest = ShortestSearch(lookahead._search)
         assert lookahead.shortest() == 4
-        shortest.find_some_completion(SearchState(0, None, 0, lookahead.automaton.start().needed))
-        assert shortest.fresh_completion_search().guide.__self__._estimates is shortest._estimates
+        alone = shortest.fresh_completion_search()
+        assert alone is not lookahead._search
+        assert alone.demands is lookahead._search.demands

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits, Lookahead
+from formal_llm import PDA, Limits, Lookahead
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import LENGTH, FlowGrammar
@@ -112,41 +112,6 @@ class TestDemands:
             assert (below is None) == (len(lookahead._search.grammar.target_states(state, stack.top)) != 1)
             assert below is None or below == demands.for_configuration(state, stack.rest)
 
-    @given(grammars(), choices)
-    @examples(40)
-    def test_by_how_much_a_terminal_lengthens_what_is_left(self, cfg, picks):
-        lookahead = Lookahead(cfg)
-        now, _ = walk(lookahead.automaton, picks)
-        slow = Reference(lookahead.pda, Limits())
-        shortest = slow.length(*parts(now))
-        assume(shortest < INF)
-        lengths = {name: slow.length_using(name, *parts(now)) for name in slow.letters}
-        extra = {name: length - shortest for name, length in lengths.items() if length < INF}
-        for _ in range(2):  # the second answer is remembered
-            found = lookahead._search.demands.detours_of_stack(*now)
-            assert set(found) == set(extra)
-            # A longer way may take fewer moves; they are counted too, so one terminal may be lost in rounding down.
-            assert all(more - 1 <= found[name] <= more for name, more in extra.items())
-
-    def test_terminals_that_can_replace_each_other_share_a_resource_where_no_stack_is_open(self):
-        cfg = CFG.from_string("%limit 1\nS -> A S | d\nA -> a | b | c")
-        assert Lookahead(cfg)._search.demands.resources._count == 2
-        ways = [("p", name, "X", end) for name in "ab" for end in "qr"]
-        pda = PDA([*ways, ("q", "c", "Y", "r"), ("r", "d", "Y", "r")], start="p", accepting="r", stack=("X", "Y", "Y"))
-        assert Lookahead(pda, Limits(default=1))._search.demands.resources._count == 4
-
-    def test_symbols_that_are_learnt_later_make_a_new_version(self):
-        lookahead = Lookahead(CFG([("S", ("a",)), ("B", ("a", "B")), ("B", ("b",))]), Limits({"a": 2}))
-        demands, grammar = lookahead._search.demands, lookahead._search.grammar
-        *_, bottom = lookahead.pda.start().stack
-        version, known, resources = demands.version, len(grammar.symbols), demands.resources
-        demand = demands.for_configuration(LOOP, Stack.of("B", bottom))
-        assert demand.least_steps == 3  # B -> b, its match, and the bottom
-        assert demands.version > version and len(grammar.symbols) > known and demands.resources is not resources
-        version = demands.version
-        assert demands.for_configuration(LOOP, Stack.of("B", bottom)) == demand
-        assert demands.version == version
-
     def test_nothing_is_asked_for_where_the_run_may_end(self):
         lookahead = Lookahead(PDA([("q", "a", None, "q"), ("p", "a", None, "q")], start="p", accepting="p"))
         assert lookahead._search.demands.for_configuration("p", Stack.of()) == NOTHING
@@ -165,29 +130,6 @@ class TestDemands:
         assert demand == DEAD or demand.least_steps < INFINITE
         if most == 3 and not demand.promised:  # nothing was ruled out by what terminals on the stack take
             assert demand.least_steps == SlowCosts(pda, (), 0).work_off(state, (*stack, None))[1]
-
-    def test_what_cannot_be_paid_leaves_nothing_open(self):
-        ways = [("p", "a", "X", "q"), ("p", "b", "X", "r"), ("q", "a", "Y", "f"), ("r", "a", "Y", "f")]
-        pda = PDA([*ways, ("f", "c", "Z", "f")], start="p", accepting="f", stack="XYZ")
-        for most, end in ((2, None), (1, "r"), (0, "none")):
-            limited = pda.with_limits(Limits({"a": most}))
-            demands = PendingSymbols(FlowGrammar(limited, Counters(limited.bounds)))
-            demand = demands.for_configuration(*limited.start())
-            assert (demand == DEAD) == (end == "none")
-            assert (demand.unresolved is None) == (end is not None)
-            if end == "r":
-                assert demand.promised == demands.counters.need["a"]
-
-    def test_a_symbol_without_an_end_has_none_with_what_lies_below(self):
-        pda = PDA([("p", "a", "X", "q"), ("q", "a", "Y", "q")], start="p", accepting="q", stack="XY")
-        demands = PendingSymbols(FlowGrammar(pda, Counters(())))
-        gone, never = demands.grammar.get_symbol("p", "X", "q"), demands.grammar.get_symbol("p", "Y", "q")
-        assert demands.demand_with_top(gone, NOTHING).least_steps == 1
-        assert demands.demand_with_top(gone, DEAD) == demands.demand_with_top(never, NOTHING) == DEAD
-        # The run accepts before the first of these, whatever lies under it.
-        assert demands.demand_of_pushed("q", ("X", "Y")) == NOTHING
-        assert demands.demand_of_pushed("p", ("X", "Y")).least_steps == 1
-        assert demands.demand_of_pushed("p", ("Y", "X")) == DEAD
 
 
 class TestMultisets:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import PDA, Production, Transition
+from formal_llm import PDA, Transition
 from formal_llm.automata.models.transition import dead_ends, find_problem, states_of, suggest_name, transition_of
 from formal_llm.errors import AutomatonError
 from tests.strategies import examples
@@ -27,27 +27,8 @@ class TestTransition:
         assert len({one, other}) == (1 if one.parts() == other.parts() else 2)
         assert one != one.parts()
 
-    def test_what_an_option_says_makes_no_difference(self):
-        plain = Transition("p", "a", None, "q")
-        told = Transition(
-            "p", "a", None, "q", text="Go on", production=Production("S", ("a",)), question="Where to?", decision=True
-        )
-        assert plain == told
-        assert hash(plain) == hash(told)
-
-    def test_does_not_change(self):
-        with pytest.raises(AttributeError):
-            Transition("p", "a", None, "q").read = "b"
-
 
 class TestTransitionOf:
-    @given(transitions)
-    def test_is_made_of_its_parts(self, transition):
-        assert transition_of(transition.parts()) == transition
-        assert transition_of((*transition.parts(), "Go on")).text == "Go on"
-        if not transition.push:
-            assert transition_of(transition.parts()[:4]) == transition
-
     def test_empty_strings_are_epsilon(self):
         assert transition_of(("p", "", "", "q", "")).parts() == ("p", None, None, "q", ())
 

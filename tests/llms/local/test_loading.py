@@ -370,7 +370,7 @@ pytest.importorskip("gguf", reason="the package gguf is not installed")
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from benchmarks import tiny_gguf
+    from tests import tiny_gguf
 
     made = tmp_path_factory.mktemp("models") / "tiny.gguf"
     tiny_gguf.write(str(made))

@@ -230,7 +230,8 @@ def test_killing_the_writer_at_any_moment_loses_nothing(path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit here")
 def test_a_full_disk_leaves_whole_lines(path: Path) -> None:
     program = (
-        "import resource, sys; from formal_llm import AnswerFileError, Question, RecordingLLM\n"
+        "import resource, sys; from formal_llm import Question, RecordingLLM\n"
+        "from formal_llm.errors import AnswerFileError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "llm = RecordingLLM('test:first', sys.argv[1])\n"
         "for _ in range(10):\n"

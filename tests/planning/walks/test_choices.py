@@ -234,7 +234,7 @@ class TestInTime:
         assert {choice.index for choice in exact.choices} < {choice.index for choice in hasty.choices}
         assert hasty.open == hasty.unknown == {choice.index for choice in hasty.choices}
         assert Verdicts.unpack(hasty.tally).unknown == len(hasty.unknown)
-        assert Verdicts.unpack(exact.tally).search > 0
+        assert Verdicts.unpack(exact.tally).program > 0
 
     def test_asked_again_the_search_goes_on_until_all_is_decided(self) -> None:
         exact, hasty = self.table(None), self.table(0.001)
@@ -248,7 +248,7 @@ class TestInTime:
         table, other = self.table(0.0), self.table(0.0)
         start = Walk(self.table(None)).configuration
         choices = table.at(start, 99).choices
-        table.search_time = other.search_time = 0.01
+        table.search_time = other.search_time = 0.1
         looks = [table.second_look(start, choice) for choice in choices]
         table.at(start, 99)
         assert looks == [table.second_look(start, choice) for choice in choices]
@@ -282,7 +282,7 @@ def test_a_missing_solver_is_told_of_once_and_only_where_it_would_have_decided(m
         table.at(Walk(table).configuration, 99)
 
     _warn_missing_solver.cache_clear()
-    monkeypatch.setattr("formal_llm.automata.lookahead.exact.integer_program.is_solver_installed", lambda: False)
+    monkeypatch.setattr("formal_llm.automata.lookahead.search.is_solver_installed", lambda: False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         at_start(10.0)  # all is decided

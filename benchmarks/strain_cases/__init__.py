@@ -1,1 +1,0 @@
-"""Hard cases for the engine, a module for each subject; :mod:`benchmarks.strain` runs them."""

@@ -1,0 +1,520 @@
+"""One decision procedure for limits: how often each way is taken, as an integer program over HiGHS.
+
+What is left to do is a flow: choose how often each way of each pending symbol is taken, so that every symbol is worked
+off exactly as often as it turns up (Parikh 1966, On context-free languages; as linear equations over the grammar itself
+Verma, Seidl and Schwentick 2005, On the complexity of equational Horn clauses). With a count x(w) for each way w:
+
+- balance: for each symbol X, pending(X) + the sum of x(w) times the occurrences of X among the children of w = the sum
+  of x(w) over the ways w of X. A *free* symbol, which can be completed without limited terminals, may also be dropped;
+- upper bounds: for each resource, what the ways take in all is at most what is left of it;
+- lower bounds: for each, what the ways read adds up to at least what it still needs;
+- moves: where they are bounded, those of all ways and of all that is dropped are at most so many.
+
+**Connectivity.** A solution may contain cycles that nothing pending leads to. Without open lower bounds they do no
+harm: apply ways to what is pending, each at most x(w) times, until nothing is pending. By balance there always is one
+left to apply, so this ends in a completion that takes no more than the solution does. An open lower bound such a cycle
+could pay by fraud. So there, the program is split where symbols are worked off that nothing pending leads to: one of
+the ways that lead to them is taken, or none of their own. A solution in which each symbol that is worked off is reached
+from what is pending is a completion that uses each way exactly x(w) times (Esparza 1997, Petri nets, commutative
+context-free grammars, and basic parallel processes, theorem 3.1).
+
+**Bounds of the counts.** Let K be the most ways that can take a resource plus the most that lower bounds can have use
+for; no x(w) needs to exceed 4 K. Take a completion with the fewest ways, as trees. Mark for each lower bound no more
+reads than it needs, and call the ways that are marked or take a resource *events*: at most K. Keep only the paths from
+the roots to events. All that hangs off them takes nothing and is of no use, so the symbol there is free and is dropped
+instead. Each path ends in an event, so there are at most K ends and fewer than K forks. Cut at events and forks, and
+the rest falls into at most 2 K chains. No chain meets a symbol twice: what lies between could be cut out, with what
+hangs off it, and what remains would take no more, pay the marked reads as before, and have fewer ways. So a way occurs
+at most 2 K times in chains, once in each, and at most 2 K times as an event or a fork. This is why ε-cycles, unit
+cycles and left recursion are harmless: they are what is cut out. (None of it takes more moves: what is dropped is
+completed by its fewest.)
+
+HiGHS counts in floating point. So each "yes" is checked as a completion in whole numbers, and each "no", at every leaf
+of the branch and bound (Land and Doig 1960), as an argument: factors of the rows, rounded to whole numbers, by which
+the rows contradict each other within the bounds of the counts (Farkas 1902). Arguments and completions are kept, and
+tried on later states first. What rounding leaves open is "unknown".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.stacks import PendingSymbols, SearchState
+from formal_llm.automata.lookahead.verdicts import LINEAR, PROGRAM
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+#: The most entries of the rows; larger grammars are left to the search.
+_LARGEST = 400_000
+#: The largest number in a row: beyond it floating point says nothing about whole numbers.
+_MOST = 1 << 45
+#: The largest sum that a row can come to; beyond it nothing is asked.
+MOST_SUM = 1 << 60
+#: A value of the relaxation this near to a whole number is one.
+_NEAR = 1e-6
+#: Factors of rows are rounded to parts of this.
+_SCALE = 1 << 32
+#: Prices are whole numbers of this part of a unit, and are gone over so often until all are right.
+_PRICE_SCALE, _ROUNDS = 1 << 40, 25
+#: How many arguments are kept, and how many completions (of what is alike).
+_ARGUMENTS, _COMPLETIONS, _ALIKE = 64, 20_000, 8
+
+#: A row: ("symbol", index), ("resource", number), ("due", place of its field) or ("moves", 0).
+_Key = tuple[str, int]
+
+
+class FlowWay(NamedTuple):
+    """A way as the program sees it: how often it is taken is a variable.
+
+    Attributes:
+        head: the symbol that it works off.
+        takes: what it takes, by resource.
+        pays: what it pays, by the place of the lower bound's field.
+        children: the symbols that it leaves, with counts, without those that can neither prevent a completion nor help.
+        moves: the moves it takes, those of the symbols left out included.
+    """
+
+    head: int
+    takes: Mapping[int, int]
+    pays: Mapping[int, int]
+    children: Mapping[int, int]
+    moves: int
+
+
+class Question(NamedTuple):
+    """A state as the program asks it: its parts, and the sides of all rows; None where a side is open."""
+
+    pending: Mapping[int, int]
+    left: Sequence[int]
+    needed: Mapping[int, int]
+    moves: float
+    low: Sequence[int | None]
+    high: Sequence[int | None]
+
+
+class _Argument(NamedTuple):
+    """Factors of rows in whole numbers, and what they make of each way."""
+
+    factors: Mapping[int, int]
+    of_ways: Mapping[int, int]
+
+
+def is_solver_installed() -> bool:
+    """Whether OR-Tools is there (it is not loaded to find out)."""
+    return find_spec("ortools") is not None
+
+
+class FlowRows:
+    """The ways of all symbols that the start leads to, as the grammar is known now, and the rows over them.
+
+    Attributes:
+        ways: the ways.
+        ways_of: the numbers of the ways of each symbol.
+        free: the symbols that may also be dropped, each with the moves of that.
+        keys, rows: for each row what it is, and the factors of ways in it.
+        is_small: whether the program is small enough, and its numbers, to be asked at all.
+    """
+
+    def __init__(self, demands: PendingSymbols) -> None:
+        self.demands = demands
+        symbols, counters, resources = demands.grammar.symbols, demands.counters, demands.resources
+        made: list[FlowWay] = []
+        for index, group in resources.ways.items():
+            for way in group if index not in resources.leaves else ():  # those are never pending
+                pays: Counter[int] = Counter()
+                for name in way.reads:
+                    for shift, _, weight in counters.dues.get(name, ()):
+                        pays[shift] += weight
+                idle = [symbols[c] for c in way.children if not symbols[c].due and demands.can_drop(symbols[c])]
+                children = Counter(c for c in way.children if symbols[c].due or not demands.can_drop(symbols[c]))
+                moves = way.steps + sum(int(child.free_steps) for child in idle)
+                made.append(FlowWay(index, dict(resources.list_taken(way.need)), pays, children, moves))
+        self.ways = tuple(made)
+        self.ways_of: dict[int, list[int]] = {}
+        for number, one in enumerate(self.ways):
+            self.ways_of.setdefault(one.head, []).append(number)
+        self.free = {index: int(symbols[index].free_steps) for index in self.ways_of if symbols[index].is_free}
+        self.dues = {shift: mask for _, shift, mask in counters.lower}
+        rows: dict[_Key, Counter[int]] = {("symbol", index): Counter() for index in self.ways_of}
+        for number, one in enumerate(self.ways):
+            rows["symbol", one.head][number] += 1
+            spent = one.moves - self.free.get(one.head, 0)
+            for child, count in one.children.items():
+                rows.setdefault(("symbol", child), Counter())[number] -= count
+                spent += self.free.get(child, 0) * count
+            for resource, amount in one.takes.items():
+                rows.setdefault(("resource", resource), Counter())[number] = amount
+            for shift, amount in one.pays.items():
+                rows.setdefault(("due", shift), Counter())[number] = amount
+            rows.setdefault(("moves", 0), Counter())[number] = spent
+        self.keys = list(rows)
+        self.rows = [{number: factor for number, factor in row.items() if factor} for row in rows.values()]
+        self._paid = frozenset(key for kind, key in self.keys if kind == "due")
+        largest = max((abs(factor) for row in self.rows for factor in row.values()), default=0)
+        self.is_small = bool(made) and sum(map(len, self.rows)) <= _LARGEST and largest <= _MOST
+
+    def ask_state(self, state: SearchState) -> Question | None:
+        """The question of a state without an open stack; None where a lower bound is open that no way pays."""
+        multisets = self.demands.multisets
+        pending = {symbol.index: count for symbol, count, _ in multisets.list_items(state.pending)}
+        left = self.demands.resources.unpack_amounts(state.left)
+        needed = {shift: amount for shift, mask in self.dues.items() if (amount := state.needed >> shift & mask)}
+        if not self._paid.issuperset(needed):
+            return None
+        moves = state.moves - sum([self.free.get(symbol, 0) * count for symbol, count in pending.items()])
+        low: list[int | None] = []
+        high: list[int | None] = []
+        for kind, key in self.keys:
+            if kind == "symbol":
+                count = pending.get(key, 0)
+                high.append(count)
+                low.append(None if key in self.free else count)
+            elif kind == "due":
+                low.append(needed.get(key, 0))
+                high.append(None)
+            else:
+                low.append(None)
+                high.append(left[key] if kind == "resource" else None if moves == INFINITE else int(moves))
+        return Question(pending, left, needed, state.moves, low, high)
+
+    def most_uses(self, question: Question) -> list[int]:
+        """How often each way needs to be taken at most; see the module's docstring."""
+        least_taken: dict[int, int] = {}
+        least_paid: dict[int, int] = {}
+        for way in self.ways:
+            for resource, amount in way.takes.items():
+                least_taken[resource] = min(amount, least_taken.get(resource, amount))
+            for shift, amount in way.pays.items():
+                least_paid[shift] = min(amount, least_paid.get(shift, amount))
+        events = sum(question.left[resource] // amount for resource, amount in least_taken.items())
+        events += sum(-(-amount // least_paid[shift]) for shift, amount in question.needed.items())
+        return [
+            min([4 * events, *(question.left[resource] // amount for resource, amount in way.takes.items())])
+            for way in self.ways
+        ]
+
+    def list_reached(self, counts: Mapping[int, int], pending: Mapping[int, int]) -> set[int]:
+        """The symbols that what is pending leads to by the ways that are taken."""
+        reached, todo = set(pending), list(pending)
+        while todo:
+            for number in self.ways_of.get(todo.pop(), ()):
+                if number in counts:
+                    for child in self.ways[number].children:
+                        if child not in reached:
+                            reached.add(child)
+                            todo.append(child)
+        return reached
+
+    def list_stranded(self, counts: Mapping[int, int], pending: Mapping[int, int]) -> set[int]:
+        """The symbols that are worked off though nothing pending leads to them."""
+        return {self.ways[number].head for number in counts} - self.list_reached(counts, pending)
+
+    def split_stranded(
+        self, stranded: set[int], lower: Mapping[int, int], upper: Mapping[int, int]
+    ) -> Iterator[tuple[dict[int, int], dict[int, int]]]:
+        """Bounds of ways, from both sides: one that leads to these symbols is taken, or none of their own."""
+        into = [
+            n for n, way in enumerate(self.ways) if way.head not in stranded and not stranded.isdisjoint(way.children)
+        ]
+        for place, number in enumerate(into):
+            yield {**lower, number: max(1, lower.get(number, 0))}, {**upper, **dict.fromkeys(into[:place], 0)}
+        yield dict(lower), {**upper, **{number: 0 for symbol in stranded for number in self.ways_of[symbol]}}
+
+    def moves_of_completion(self, counts: Mapping[int, int], question: Question) -> int | None:
+        """The moves of a completion that takes each way so often; None where it is none. In whole numbers."""
+        balance, taken, paid = Counter(question.pending), Counter[int](), Counter[int]()
+        moves = 0
+        for number, count in counts.items():
+            way = self.ways[number]
+            balance[way.head] -= count
+            moves += way.moves * count
+            for child, times in way.children.items():
+                balance[child] += times * count
+            for resource, amount in way.takes.items():
+                taken[resource] += amount * count
+            for shift, amount in way.pays.items():
+                paid[shift] += amount * count
+        if any(amount > question.left[resource] for resource, amount in taken.items()):
+            return None
+        if any(paid[shift] < amount for shift, amount in question.needed.items()):
+            return None
+        for symbol, count in balance.items():
+            if count < 0 or (count and symbol not in self.free):
+                return None
+            moves += self.free.get(symbol, 0) * count
+        return None if moves > question.moves or self.list_stranded(counts, question.pending) else moves
+
+
+class FlowProgram:
+    """The program over the states of the completion search.
+
+    Args:
+        rows: the rows; several programs may share them.
+
+    Attributes:
+        tries, left: what the question has cost, and what it may still cost, in the unit of :class:`WorkBudget`.
+    """
+
+    def __init__(self, rows: FlowRows) -> None:
+        self.rows = rows
+        self.tries = self.left = 0.0
+        self._arguments: list[_Argument] = []
+        self._kept: dict[int, list[Mapping[int, int]]] = {}
+
+    def decide_known(self, state: SearchState) -> tuple[float, str] | None:
+        """(moves of some completion or infinite, what decided it), by what earlier questions found; else None."""
+        question = self.rows.ask_state(state)
+        return (INFINITE, LINEAR) if question is None else self._decide_known(state, question)
+
+    def _decide_known(self, state: SearchState, question: Question) -> tuple[float, str] | None:
+        for counts in reversed(self._kept.get(state.pending, ())):
+            moves = self.rows.moves_of_completion(counts, question)
+            if moves is not None:
+                self._keep_completion(state, counts)
+                return moves, PROGRAM
+        if self._arguments:
+            least, most = [0] * len(self.rows.ways), self.rows.most_uses(question)
+            for place in reversed(range(len(self._arguments))):
+                if _is_contradiction(self._arguments[place], question, least, most):
+                    self._arguments.append(self._arguments.pop(place))
+                    return INFINITE, LINEAR
+        return None
+
+    def decide_state(self, state: SearchState, effort: float) -> tuple[float, str] | None:
+        """Whether a state without an open stack can be completed.
+
+        Args:
+            state: as the search makes them.
+            effort: what it may cost, in tries.
+
+        Returns:
+            (the moves of some completion, infinite for none; what decided it); None where the effort was spent, or
+            rounding left it open.
+        """
+        self.tries = 0.0
+        question = self.rows.ask_state(state)
+        if question is None:
+            return INFINITE, LINEAR
+        return self._decide_known(state, question) or self._branch_and_bound(state, question, effort)
+
+    def _branch_and_bound(self, state: SearchState, question: Question, effort: float) -> tuple[float, str] | None:
+        rows = self.rows
+        bounds = rows.most_uses(question)
+        if any(sum([abs(factor) * bounds[n] for n, factor in row.items()]) > MOST_SUM for row in rows.rows):
+            return None
+        todo: list[tuple[dict[int, int], dict[int, int]]] = [({}, {})]
+        solved = 0
+        while todo:
+            lower, upper = todo.pop()
+            least = [lower.get(n, 0) for n in range(len(bounds))]
+            most = [min(bound, upper.get(n, bound)) for n, bound in enumerate(bounds)]
+            if any(a > b for a, b in zip(least, most, strict=True)):
+                continue
+            if self.tries >= effort:
+                return None
+            solved += 1
+            self.left = effort - self.tries
+            values = self._solve(question, least, most)
+            if values is None:
+                return None
+            if not values:
+                if not todo and solved == 1:
+                    return INFINITE, LINEAR
+                continue
+            number, off = max(enumerate(abs(v - round(v)) for v in values), key=lambda one: one[1])
+            if off > _NEAR:
+                value = int(values[number])
+                below, above = (lower, {**upper, number: value}), ({**lower, number: value + 1}, upper)
+                todo += [below, above] if values[number] - value > 0.3 else [above, below]
+                continue
+            counts = {n: round(value) for n, value in enumerate(values) if round(value)}
+            stranded = rows.list_stranded(counts, question.pending)
+            if stranded and question.needed:
+                todo += rows.split_stranded(stranded, lower, upper)
+                continue
+            counts = {n: count for n, count in counts.items() if rows.ways[n].head not in stranded}
+            moves = rows.moves_of_completion(counts, question)
+            if moves is None:
+                return None  # rounded away
+            self._keep_completion(state, counts)
+            return moves, PROGRAM
+        return INFINITE, PROGRAM
+
+    def _solve(self, question: Question, least: Sequence[int], most: Sequence[int]) -> Sequence[float] | None:
+        """How often each way is taken; nothing where that is refuted, None for unknown. ``tries`` is charged."""
+        relaxation = self._relaxation
+        self.tries += relaxation.solve(question, least, most)
+        if relaxation.values is not None:
+            return relaxation.values
+        argument = _make_argument(relaxation.factors, self.rows.rows)
+        if argument is None or not _is_contradiction(argument, question, least, most):
+            return None  # rounded away
+        if not any(least):
+            self._arguments.append(argument)
+            del self._arguments[:-_ARGUMENTS]
+        return ()
+
+    @cached_property
+    def _relaxation(self) -> _Relaxation:
+        return _Relaxation(len(self.rows.ways), self.rows.rows)
+
+    def _keep_completion(self, state: SearchState, counts: Mapping[int, int]) -> None:
+        """Remember a completion, under what is pending now and after each of the ways it may begin with."""
+        if len(self._kept) > _COMPLETIONS:
+            self._kept.clear()
+        multisets = self.rows.demands.multisets
+        begins = {state.pending: counts}
+        for symbol, _, unit in multisets.list_items(state.pending):
+            for number in self.rows.ways_of[symbol.index]:
+                if number in counts:
+                    children = self.rows.ways[number].children
+                    after = state.pending - unit + sum([multisets.unit_of(c) * k for c, k in children.items()])
+                    begins[after] = {n: c - (n == number) for n, c in counts.items() if c > (n == number)}
+        for pending, left in begins.items():
+            group = self._kept.setdefault(pending, [])
+            group.append(left)
+            del group[:-_ALIKE]
+
+
+class _Relaxation:
+    """The linear relaxation, kept in HiGHS: a question changes the sides of its rows and columns.
+
+    Attributes:
+        values: how often each way is taken; None where there is no solution.
+        prices: of the rows, where there is one.
+        factors: of the rows, for which there is none; empty where HiGHS gives none.
+    """
+
+    def __init__(self, ways: int, rows: Sequence[Mapping[int, int]], costs: Sequence[int] | None = None) -> None:
+        # Half of the time that a plan takes to import, and most rules need no program.
+        import highspy
+        import numpy as np
+
+        self._library: Any = highspy
+        self._numpy = np
+        self._highs: Any = self._library._Highs()  # the class above it prints a banner when it is made
+        for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off"), ("solver", "simplex")):
+            self._highs.setOptionValue(name, value)
+        self._columns = np.arange(ways, dtype=np.int32)
+        self._rows = np.arange(len(rows), dtype=np.int32)
+        self._highs.addVars(ways, np.zeros(ways), np.full(ways, np.inf))
+        # Among equals any order will do; it is fixed by a fraction of the golden ratio for each.
+        preferred = self._columns * 0.618034 % 1.0 if costs is None else np.array(costs, float)
+        self._highs.changeColsCost(ways, self._columns, preferred)
+        for row in rows:
+            factors = np.array(list(row.values()), float)
+            self._highs.addRow(-np.inf, np.inf, len(row), np.array(list(row), np.int32), factors)
+        self._effort = 8 + ways / 40 + sum(map(len, rows)) / 200
+        self.values: list[float] | None = None
+        self.factors: Sequence[float] = ()
+        self.prices: Sequence[float] = ()
+        self._question: Question | None = None
+
+    def _as_sides(self, sides: Sequence[int | None], sign: int) -> npt.NDArray[np.float64]:
+        open_side = sign * self._numpy.inf
+        return self._numpy.array([open_side if side is None else side for side in sides], float)
+
+    def solve(self, question: Question, least: Sequence[int], most: Sequence[int | None]) -> float:
+        """Solve it with these bounds of the counts; what that cost, in tries."""
+        highs, status = self._highs, self._library.HighsModelStatus
+        if question is not self._question:
+            self._question = question
+            low, high = self._as_sides(question.low, -1), self._as_sides(question.high, 1)
+            highs.changeRowsBounds(len(low), self._rows, low, high)
+        highs.changeColsBounds(len(least), self._columns, self._as_sides(least, -1), self._as_sides(most, 1))
+        highs.run()
+        self.values, self.factors = None, ()
+        found = highs.getModelStatus()
+        if found == status.kOptimal:
+            solution = highs.getSolution()
+            self.values, self.prices = list(solution.col_value), solution.row_dual
+        elif found == status.kInfeasible:
+            ray = highs.getDualRay()
+            self.factors = list(ray[2]) if ray[1] else ()
+        return self._effort * (1 + int(highs.getInfo().simplex_iteration_count) / 50)
+
+
+def price_needs(
+    costs: Sequence[int], heads: Sequence[int], rows: Mapping[_Key, Mapping[int, int]], sides: Mapping[_Key, int]
+) -> tuple[dict[_Key, int], int] | None:
+    """What a unit of each row costs at least, by the linear relaxation of the cheapest flow.
+
+    Args:
+        costs: what each way costs.
+        heads: the symbol that each way works off.
+        rows: for symbols (balance) and lower bounds (at least), the factors of ways.
+        sides: what is pending and needed at the start; others are 0.
+
+    Returns:
+        (a value for each row, what all are multiplied by), in whole numbers: no way costs less than the values of its
+        row of a lower bound, and of its symbol less its children, add up to. So the values of all that is pending and
+        needed are never more than a completion costs. None where HiGHS, or rounding, does not lead to any.
+    """
+    if max([abs(f) for row in rows.values() for f in row.values()] + list(sides.values()), default=0) > _MOST:
+        return None
+    relaxation = _Relaxation(len(costs), list(rows.values()), costs)
+    keys = list(rows)
+    low = [sides.get(key, 0) for key in keys]
+    high = [None if kind == "due" else side for (kind, _), side in zip(keys, low, strict=True)]
+    relaxation.solve(Question({}, (), {}, INFINITE, low, high), [0] * len(costs), [None] * len(costs))
+    if relaxation.values is None:
+        return None
+    values: dict[_Key, int] = {}
+    for key, value in zip(keys, relaxation.prices, strict=True):
+        # A lower bound is rounded down, so that no circle of ways can earn by it.
+        values[key] = max(0, int(value * _PRICE_SCALE)) if key[0] == "due" else round(value * _PRICE_SCALE)
+    parts: list[list[tuple[_Key, int]]] = [[] for _ in costs]
+    for key, row in rows.items():
+        for number, factor in row.items():
+            parts[number].append((key, factor))
+    for _ in range(_ROUNDS):
+        changed = False
+        for number, cost in enumerate(costs):
+            over = sum([values[key] * factor for key, factor in parts[number]]) - cost * _PRICE_SCALE
+            if over > 0:
+                head = "symbol", heads[number]
+                if rows[head].get(number, 0) <= 0:
+                    return None  # a symbol that leaves itself
+                values[head] -= over
+                changed = True
+        if not changed:
+            return values, _PRICE_SCALE
+    return None
+
+
+def _make_argument(factors: Sequence[float], rows: Sequence[Mapping[int, int]]) -> _Argument | None:
+    """Factors as whole numbers; None where there are none."""
+    largest = max(map(abs, factors), default=0.0)
+    if not largest:
+        return None
+    whole = {n: rounded for n, factor in enumerate(factors) if (rounded := round(factor / largest * _SCALE))}
+    of_ways: Counter[int] = Counter()
+    for n, factor in whole.items():
+        for way, amount in rows[n].items():
+            of_ways[way] += factor * amount
+    return _Argument(whole, {way: factor for way, factor in of_ways.items() if factor})
+
+
+def _is_contradiction(argument: _Argument, question: Question, least: Sequence[int], most: Sequence[int]) -> bool:
+    """Whether no counts within their bounds meet the rows, by an argument with either sign. In whole numbers."""
+    for sign in (1, -1):
+        right = 0
+        for n, factor in argument.factors.items():
+            side = question.high[n] if factor * sign > 0 else question.low[n]
+            if side is None:
+                break
+            right += factor * sign * side
+        else:
+            left = sum(
+                [factor * sign * (least[n] if factor * sign > 0 else most[n]) for n, factor in argument.of_ways.items()]
+            )
+            if left > right:
+                return True
+    return False
