@@ -1,16 +1,16 @@
-"""Guards of live agents on twenty rule sets with traps: ours, AgentLTL and statepilot in one run.
+"""Guards of live agents on twenty rule sets with traps: ours and AgentLTL in one run.
 
-``python benchmarks/guards.py`` prints two tables. In each rule set there is a call that no rule forbids by itself and
-after which the rules together can no longer be kept: a *trap*. A random agent calls any tool; an adversarial one makes
-for a trap wherever there is one. A run has 50 tries. What is refused is not made, and not tried again before
-another call was made. The run ends when the rules are met and the guard lets it. Told are the traps that were entered, the runs that end with a rule unmet or never end, and the
-microseconds of processor time a check takes. Each guard has the rules in its own notation: for AgentLTL formulas with
-past operators, and those about the end also before the final answer; for statepilot the state machine of all that can
-be checked call by call, whose last tool can be called where the rules are met, and its budget.
+Run: python benchmarks/guards.py [--runs N]
+
+In each rule set there is a call that no rule forbids by itself and after which the rules together can no longer be
+kept: a *trap*. A random agent calls any tool; an adversarial one makes for a trap wherever there is one. A run has 50
+tries. What is refused is not made, and not tried again before another call was made. The run ends when the rules are
+met and the guard lets it. Told are the traps that were entered, the runs that end with a rule unmet or never end, and
+the microseconds of processor time a check takes. Each guard has the rules in its own notation: for AgentLTL formulas
+with past operators, and those about the end also before the final answer.
 
 What is a trap is judged by a search through all states of the rules, shared with no guard (``guard_traps.py``).
-
-AgentLTL and statepilot are in the dependency group ``test``: ``pip install agentltl statepilot``.
+AgentLTL is left out where it is not installed: ``pip install agentltl``.
 """
 
 from __future__ import annotations
@@ -131,47 +131,7 @@ def agent_ltl(rules: RuleSet) -> Callable[[], Watcher]:
     return lambda: AgentLTL(ltl.Enforcer(constraints, default_severity=block, max_termination_nudges=10**9))
 
 
-class StatePilot:
-    """A pilot of statepilot."""
-
-    def __init__(self, pilot: Any, costs: Mapping[str, int]) -> None:
-        self.pilot, self.costs = pilot, costs
-
-    def asks(self, tool: str) -> bool:
-        return bool(self.pilot.can(tool, cost=float(self.costs.get(tool, 0))))
-
-    def made(self, tool: str) -> None:
-        self.pilot.step(tool, cost=float(self.costs.get(tool, 0)))
-
-    def stops(self) -> bool:
-        return bool(self.pilot.can("finish the run"))
-
-
-def state_pilot(rules: RuleSet) -> Callable[[], Watcher]:
-    from statepilot import Pilot, StateMachine
-
-    # The costs are the pilot's; the machine knows all the rest.
-    judge = Judge(RuleSet(rules.name, rules.tools, rules.rules))
-    machine = StateMachine.builder().initial(str(judge.start)).terminal("done")
-    seen, todo = {judge.start}, [judge.start]
-    while todo:
-        state = todo.pop()
-        if judge.met(state):
-            machine = machine.transition(str(state), "done", tool="finish the run")
-        for tool in rules.names:
-            after = judge.step(state, tool)
-            if after is not None:
-                machine = machine.transition(str(state), str(after), tool=tool)
-                if after not in seen:
-                    seen.add(after)
-                    todo.append(after)
-    built = machine.build()
-    return lambda: StatePilot(Pilot(built, budget=float(rules.budget) if rules.budget else None), rules.costs)
-
-
-GUARDS: Mapping[str, Callable[[RuleSet], Callable[[], Watcher]]] = {
-    "formal_llm": ours, "agentltl": agent_ltl, "statepilot": state_pilot,
-}  # fmt: skip
+GUARDS: Mapping[str, Callable[[RuleSet], Callable[[], Watcher]]] = {"formal_llm": ours, "agentltl": agent_ltl}
 
 
 # -- the runs ---------------------------------------------------------------------------------------------------------
@@ -238,25 +198,6 @@ def measure(name: str, runs: int) -> dict[bool, Score]:
     return found
 
 
-def large(rules: int, tools: int, checks: int) -> tuple[float, float]:
-    """Microseconds a check of our guard with many rules over many tools: on average, and the slowest."""
-    kinds = ("{0} before {1}", "never {0} after {1}", "at most 3 {0}", "{1} after each {0}")
-    text = [f"t{number}: t{number}" for number in range(tools)]
-    text += [
-        f"rule r{number}: {kinds[number % 4].format(f't{number}', f't{number + rules}')}" for number in range(rules)
-    ]
-    state = Guard(GuardRules.from_string("\n".join(text)), [f"t{number}" for number in range(tools)]).start()
-    rng, times = random.Random(1), []
-    for _ in range(checks):
-        call = Call(f"t{rng.randrange(tools)}")
-        begun = process_time()
-        decision = state.check(call)
-        times.append(process_time() - begun)
-        if decision.runs:
-            state = state.after(call)
-    return sum(times) / len(times) * 1e6, max(times) * 1e6
-
-
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -269,15 +210,13 @@ def main() -> None:
         try:
             scores = measure(name, runs)
         except ImportError as error:
-            print(f"{name:<12}is not installed ({error}): pip install agentltl statepilot")
+            print(f"{name:<12}is not installed ({error}): pip install agentltl")
             continue
         for adversarial, score in scores.items():
             agent = "adversarial" if adversarial else "random"
             print(
                 f"{name:<12}{agent:<13}{score.runs:>5}{score.traps:>15}{score.unmet:>11}{score.refused_wrongly:>21}{score.micros:>10.1f}"
             )
-    mean, worst = large(50, 200, 2_000)
-    print(f"\nformal_llm, 50 rules over 200 tools: {mean:.1f} µs a check, the slowest {worst:.0f}")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ where it began to 1, the best there is.
 
 Run: python benchmarks/learning.py                                (some hours on two cores; OMP_NUM_THREADS=1 or 2)
      python benchmarks/learning.py --quick                        (two seeds, tiny models, few updates)
-     python benchmarks/learning.py --models minilm --seeds 5 --part learning
 """
 
 from __future__ import annotations
@@ -54,21 +53,12 @@ from tests import tiny_models
 #: What each model has besides its recipe.
 RECIPES: dict[str, tuple[str, dict[str, Any]]] = {
     "minilm": ("minilm-demo", {}),
-    "causal": (
-        "tiny",
-        {"targets": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")},
-    ),
-    "t5": (
-        "tiny",
-        {
-            "targets": ("q", "k", "v", "o", "wi", "wo"),
-            "warm_start": 50,
-            "warm_plans": 4,
-            "warm_learning_rate": 1e-2,
-            "learning_rate": 7e-4,
-        },
-    ),
-}
+    "causal": ("tiny", {"targets": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")}),
+    "t5": ("tiny", {
+        "targets": ("q", "k", "v", "o", "wi", "wo"), "warm_start": 50, "warm_plans": 4, "warm_learning_rate": 1e-2,
+        "learning_rate": 7e-4,
+    }),
+}  # fmt: skip
 WINDOW = 5
 
 

@@ -1,4 +1,4 @@
-"""Choices per second of one small model, answered in four ways, over walks of eight decisions.
+"""Choices per second of one small model, answered in three ways, over walks of eight decisions.
 
 Run: python benchmarks/local_choice.py [--width 64 --layers 2]
 
@@ -9,8 +9,7 @@ answers, so the planner's own time is in every row. A text is put together in th
     One question at a time, as the scripts of the paper do: 30 new tokens for each choice. And with only as many tokens
     as the longest legal answer to the question has (one, below ten options), the least that it can work with.
 naive forward
-    One question at a time, no cache, the probability of each legal answer: in one pass for each answer, and in one pass
-    for all answers in a batch.
+    One question at a time, no cache, the probability of each legal answer, all answers in a batch.
 formal_llm, one walk at a time
     The library's scorer; what a walk's questions share is read once.
 formal_llm, all walks together
@@ -153,8 +152,8 @@ class Bench:
 
         return Scripted(walks, ask)
 
-    def naive(self, walks: Sequence[Recorded], *, batch: bool) -> Scripted:
-        """Passes over prompt and answer, for each answer alone or for all answers of a question in a batch."""
+    def naive(self, walks: Sequence[Recorded]) -> Scripted:
+        """A pass over prompt and answer, for all answers of a question in a batch."""
         import torch
 
         renderer = self.renderer()
@@ -172,10 +171,7 @@ class Bench:
             prompt = list(renderer.tokens(question.messages))
             rows = [prompt + list(renderer.answer_tokens(str(o.number))) for o in question.options]
             with torch.no_grad():
-                if batch:
-                    values = read(rows, len(prompt))
-                else:
-                    values = [value for row in rows for value in read([row], len(prompt))]
+                values = read(rows, len(prompt))
             return [torch.tensor(values).softmax(0).tolist()]
 
         return Scripted(walks, ask)
@@ -213,12 +209,11 @@ def measure(bench: Bench, walks: Sequence[Recorded], slow: int, rounds: int, con
         console: where the table goes.
     """
     few = walks[:slow]
-    minimal, naive = "generate(), fewest tokens", "naive forward, an answer at a time"
+    minimal, naive = "generate(), fewest tokens", "naive forward, all answers in a batch"
     ways: Ways = {
         "generate(), 30 tokens": lambda: bench.generate(few, 30),
         minimal: lambda: bench.generate(few, None),
-        naive: lambda: bench.naive(few, batch=False),
-        "naive forward, all answers in a batch": lambda: bench.naive(few, batch=True),
+        naive: lambda: bench.naive(few),
         "formal_llm, one walk at a time": lambda: bench.ours(few, together=False),
         f"formal_llm, {len(walks)} walks together": lambda: bench.ours(walks, together=True),
     }

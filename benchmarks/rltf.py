@@ -7,11 +7,10 @@ TRL gets an environment of its own under ``build/trl``, made at the first run. E
 own; rounds are interleaved, and the best update time of all rounds counts, for every contender alike. The last columns
 compare CPU time, which other work on the machine disturbs less.
 
-How sure the policy is of itself decides how often two samples are asked the same question, which the library computes
-once. So the model has imitated plans with the right tools for ``--taught`` steps before: with 0 its weights are random
-and hardly a question comes twice, the worst case; in training it comes ever nearer to the other end. The learning rate
-is so small that it stays where it is. How many plans there are decides it too: ``--room all`` has the 13 training tasks
-with all tools and up to 10^10 plans each, ``--room few`` four image tasks with four tools and 64 plans each.
+A question that two samples are asked alike is computed once. So it matters how sure the policy is of itself: the model
+has imitated plans with the right tools for ``--taught`` steps before, with 0 its weights are random, the worst case. It
+matters how many plans there are: ``--room all`` has the 13 training tasks with up to 10^10 plans each, ``--room few``
+four image tasks with four tools and 64 plans each.
 
 The library asks a question at a time and scores the legal answers. TRL's trainers generate text, choice by choice: a
 completion is one choice, with the two new tokens that the longest number has, or with the 30 of the paper's scripts. A
@@ -76,13 +75,7 @@ def load_room(room: str) -> tuple[TaskPack, Planner, tuple[Task, ...]]:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a contender tells.
-
-    Attributes:
-        samples: in one update.
-        seconds, cpu: of each measured update: wall time, and CPU time of the process.
-        valid: the share of samples that are plans, or choices.
-    """
+    """What a contender tells: samples of an update, wall and CPU seconds of each, the share of valid samples."""
 
     samples: int
     seconds: tuple[float, ...]
@@ -284,7 +277,7 @@ def teach(model: Any, tokenizer: Any, pack: TaskPack, planner: Planner, tasks: t
 
 
 def walk_tasks(planner: Planner, tasks: tuple[Task, ...], model: str, walks: int) -> tuple[list[dict[str, Any]], float]:
-    """The questions of a walk of each task with the choices before, and the mean number of choices."""
+    """Have a model walk: the questions of a walk of each task, and the mean number of choices."""
     from formal_llm.rltf.policy import Policy
     from formal_llm.rltf.rollout import Start, rollout
 

@@ -1,18 +1,12 @@
 """Our official evaluator beside the published scripts: the single checks of mutated plans that differ.
 
-Run::
-
-    python benchmarks/travel_official.py --official DIR --data DIR [--plans 3000] [--seed 0]
-
-The first DIR holds the folders ``evaluation``, ``tools`` and ``utils`` of TravelPlanner, of any commit; the second one
-``train.jsonl`` and ``database``. The scripts are run unchanged in a temporary copy (they need pandas and tqdm), with
-the flights of all references as their table of flights; where one breaks off, its check counts as failed. They look
-only at the rows of the cities that a plan names, since whole tables take seconds for each plan.
+Called by ``travel.py``. The scripts are run unchanged in a temporary copy (they need pandas and tqdm), with the flights
+of all references as their table of flights; where one breaks off, its check counts as failed. They look only at the
+rows of the cities that a plan names, since whole tables take seconds for each plan.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import copy
 import csv
@@ -261,17 +255,3 @@ def compare(scripts: Path, data: Path, count: int, seed: int) -> Counter[str]:
 
 def _knows_parties(scripts: Path) -> bool:
     return "'parties'" in (scripts / "evaluation" / "hard_constraint.py").read_text(encoding="utf-8")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--official", type=Path, required=True, help="the folder with evaluation, tools and utils")
-    parser.add_argument("--data", type=Path, required=True, help="the folder with train.jsonl and database")
-    parser.add_argument("--plans", type=int, default=3000)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    print(compare(given.official.resolve(), given.data.resolve(), given.plans, given.seed))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,7 @@
 """Sphinx settings of the book: ``sphinx-build -W --keep-going -b html docs docs/_build/html``. Needs no network."""
 
+import importlib
+
 from pygments.lexer import RegexLexer
 from pygments.token import Comment, Keyword, Name, Operator, Punctuation, String
 from sphinx.application import Sphinx
@@ -71,6 +73,18 @@ class FlowchartLexer(RegexLexer):
     }
 
 
+#: Packages that import what they export when it is first used; autodoc lists what is there.
+LAZY = ("planning", "automata", "automata.languages", "llms", "agents", "guard", "procedures", "tools", "authoring")
+
+
+def load_exports() -> None:
+    """Import what the packages export."""
+    for name in LAZY:
+        package = importlib.import_module(f"formal_llm.{name}")
+        for exported in package.__all__:
+            setattr(package, exported, getattr(package, exported))
+
+
 #: What keyboards and screen readers need beyond what Sphinx and Furo write: what scrolls sideways can have the focus.
 ACCESSIBLE = {
     "body": {"<pre>": '<pre tabindex="0">', '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper'},
@@ -85,6 +99,7 @@ def make_accessible(_app: Sphinx, _page: str, _template: str, context: dict[str,
 
 
 def setup(app: Sphinx) -> None:
+    load_exports()
     app.connect("html-page-context", make_accessible, priority=900)  # after Furo, which writes the navigation
     app.add_lexer("cfg", GrammarLexer)
     app.add_lexer("pda", GrammarLexer)

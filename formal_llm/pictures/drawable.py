@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 #: The media types that notebooks draw.
 SVG, MERMAID = "image/svg+xml", "text/vnd.mermaid"
 #: The maximum numbers of boxes and arrows, and of Mermaid characters, of a picture in a notebook: larger ones are
-#: unreadable. From about this number of arrows, Graphviz takes nearly a second of processor time, and soon much more
-#: (``python benchmarks/notebooks.py``).
+#: unreadable. From about this number of arrows, Graphviz takes nearly a second of processor time, and soon much
+#: more.
 _MOST_BOXES, _MOST_ARROWS, _MOST_CHARACTERS = 150, 160, 60_000
 #: The timeout of Graphviz for a picture in a notebook, in seconds.
 _SECONDS = 5

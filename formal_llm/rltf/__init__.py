@@ -1,4 +1,1 @@
-"""Reinforcement learning on the rewards of valid plans (RLTF).
-
-The modules form layers, which are listed in pyproject.toml; each imports only from layers below its own.
-"""
+"""Reinforcement learning on the rewards of valid plans (RLTF). The modules import each other without circles."""

@@ -118,7 +118,7 @@ class Checkpoints:
                     "same, or begin a run in another folder"
                 )
             step_found = int(data.pop("step"))
-            _check_files(place, data.pop("files", {}))
+            _check_files(place, data.pop("files"))
             # Via the CPU: a run may continue on another device, and not every process should use that of the first one.
             state = torch.load(place / "optimizer.pt", weights_only=True, map_location="cpu")
         except TrainingError:
@@ -150,7 +150,7 @@ def _compute_checksum(file: Path) -> str:
 
 
 def _check_files(place: Path, sums: Mapping[str, str]) -> None:
-    """Raise ValueError for a file that is not as it was written; older checkpoints have no checksums."""
+    """Raise ValueError for a file that is not as it was written."""
     for name, checksum in sums.items():
         if Path(name).name != name or _compute_checksum(place / name) != checksum:
             raise ValueError(f"{name} is not the file that was written")

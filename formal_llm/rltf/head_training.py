@@ -10,7 +10,7 @@ Two other objectives can be maximised instead:
 - The likelihood of plans under the rules (a conditional random field over the grammar, by the exact sums of
   :class:`~formal_llm.WeightedRules`, in double precision: its gradient by the scores are the marginals, and the
   gradient of a combination of marginals is a covariance, so it can be differentiated twice). It is not the default,
-  since it is worse here (``benchmarks/planner.py --maximise plans``): steps can be taken in many orders, the
+  since it was worse on 120 sentences (78 exact plans rather than 84): steps can be taken in many orders, the
   likelihood is that of all of them together, but the best plan is a single one.
 - The mean reward of plans drawn from the rules with the head's scores (RLTF; the policy is the exact distribution over
   valid plans). A draw costs no pass of a model. The estimator is REINFORCE with the mean of the other draws as the

@@ -13,7 +13,6 @@ import random
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
 
 from formal_llm.errors import TrainingError
 from formal_llm.llms.local.selections import Selecting
@@ -22,19 +21,10 @@ from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.rltf.episode import Decision, Episode
-
-if TYPE_CHECKING:
-    import torch
+from formal_llm.rltf.policy import Policy
 
 #: The default number of concurrent walks.
 TOGETHER = 1_024
-
-
-class Drawn(Protocol):
-    """A source of options: a policy, or a policy as a server answers for it."""
-
-    def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
-        """See :meth:`formal_llm.rltf.policy.Policy.log_probabilities`."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +118,7 @@ class WalkNode:
 
 
 def rollout(
-    planner: Planner, policy: Drawn, starts: Iterable[Start], *, together: int = TOGETHER,
+    planner: Planner, policy: Policy, starts: Iterable[Start], *, together: int = TOGETHER,
 ) -> list[Episode]:  # fmt: skip
     """Generate a plan for each start; the questions of all current walks, at most ``together``, are answered together.
 
@@ -184,7 +174,7 @@ def replay(planner: Planner, start: Start, numbers: Sequence[int]) -> Episode:
     return node.finished(start)
 
 
-def _answer_questions(policy: Drawn, nodes: Sequence[WalkNode]) -> None:
+def _answer_questions(policy: Policy, nodes: Sequence[WalkNode]) -> None:
     """Have the policy answer the questions of some nodes; several samples may be at one node."""
     import torch
 

@@ -16,8 +16,6 @@ from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings, count_updates
 from formal_llm.rltf.warm_start import ReferenceLimits
 
-#: Settings added in later versions: omitted while they have their defaults, so that older runs can be resumed.
-_LATER = frozenset({"template", "validation", "scoring"})
 #: Settings that may change when a run is resumed, since they do not change what it computes.
 _MAY_CHANGE = frozenset({
     "model", "updates", "epochs", "evaluate_every", "patience", "checkpoint_every", "keep_checkpoints", "processes",
@@ -51,8 +49,7 @@ class TrainingSetup:
     @property
     def fingerprint(self) -> dict[str, object]:
         """What the results of the run depend on, as JSON data."""
-        unchanged = {name for name in _LATER if getattr(self.settings, name) == Settings.model_fields[name].default}
-        settings = self.settings.model_dump(exclude=set(_MAY_CHANGE | unchanged))
+        settings = self.settings.model_dump(exclude=set(_MAY_CHANGE))
         tasks = hash_values([task.description for task in self.tasks])
         return {**settings, "tasks": tasks, "weights": self.policy.trainable}
 

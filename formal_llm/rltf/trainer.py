@@ -333,8 +333,7 @@ class Trainer:
         try:
             memory = TaskMemory.from_data(data["memory"])
             self._best, self._before, self._last = data["best"], dict(data["before"]), dict(data["last"])
-            self._judged = data.get("judged", state.step)  # not written by earlier versions
-            self._waited = data.get("waited", 0)  # nor was this
+            self._judged, self._waited = data["judged"], data["waited"]
         except (KeyError, TypeError, ValueError, FormalLLMError) as error:
             raise TrainingError(f"the checkpoint of step {state.step} cannot be read: {error}") from error
         self.learner.memory = memory

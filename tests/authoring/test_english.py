@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.plain_rules import FILES, judged, paragraphs
 from formal_llm import Behaviour
 from formal_llm.authoring import read_english
 from formal_llm.authoring.english import (
@@ -21,33 +20,6 @@ from formal_llm.authoring.names import NoName
 from formal_llm.authoring.patterns import PROCEDURES
 from formal_llm.automata.models.formula import or_
 from formal_llm.errors import NotationError, NotUnderstood
-
-EVERY = [(half, number) for half in ("tuned", "held out") for number in range(15)]
-
-
-@pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
-@pytest.mark.parametrize(("half", "number"), EVERY)
-def test_paragraphs_mean_what_their_author_meant(half: str, number: int) -> None:
-    assert judged(list(paragraphs(half))[number]) == "exact"
-
-
-#: Everyday sentences of which a step has another name than its author gave it, or that are taken more strictly.
-TAKEN_OTHERWISE = (
-    "Once the file is locked, don't edit it.",  # lock_file and edit_file, not lock and edit
-    "Eat no more than one dessert",  # eat_dessert, not dessert
-    "Ask at most three questions",  # ask_question, not question
-    "There must be no payment",  # archive_invoice, not archive
-    "Drain the oil exactly once.",  # "At the end, lower the car": once, and not only at the end
-)
-
-
-@pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
-@pytest.mark.parametrize("kind", [kind for kind in FILES if kind.startswith("everyday")])
-def test_everyday_sentences_are_understood_or_refused(kind: str) -> None:
-    for paragraph in paragraphs(kind):
-        verdict = judged(paragraph)
-        known = paragraph.words.startswith(TAKEN_OTHERWISE)
-        assert verdict.startswith("different" if known else ("exact", "not understood")), verdict
 
 
 @pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")

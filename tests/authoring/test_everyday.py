@@ -6,7 +6,6 @@ from itertools import product
 
 import pytest
 
-from benchmarks.sentence_sets import judged, sets
 from formal_llm.authoring import read_english
 from formal_llm.authoring.everyday import read_everyday
 from formal_llm.authoring.names import NoName
@@ -180,30 +179,3 @@ def test_two_people_do_not_become_one_step() -> None:
     with pytest.raises(NotationError, match="approve_loan is done by committee and by manager"):
         read_english("The committee must approve the loan before an offer is made. The manager must approve the loan.")
     assert len(read_english("The nurse signs the form before it is filed. The form must be signed.").steps) == 2
-
-
-#: Sentences of the sets of which an example is in words that the benchmark does not recognise as the steps that are
-#: read ("restore traffic" for "put traffic back"); each was compared by hand.
-OTHER_WORDS = (
-    "Having drained traffic",
-    "No customer email goes out",
-    "When a guest asks for",
-    "Serum specimens may not",
-    "Plates go out only",
-    "Fish that's been thawed",
-    "The risotto gets stirred",
-    "Preheat the oven before",
-    "After a return is rejected, the item must be shipped back",
-    "Supervisor overrides are limited",
-    "If the item contains a lithium battery",
-    "Do not hand out take-home medication",
-    "A self-discharge form may be signed",
-)
-
-
-@pytest.mark.parametrize("name", [name for name, (_, held_out) in sets().items() if not held_out])
-def test_sentences_of_people_who_had_not_seen_the_patterns(name: str) -> None:
-    verdicts = list(judged(sets()[name][0]))
-    disagree = [str(one.row["sentence"]) for one in verdicts if one.disagree]
-    assert [one for one in disagree if not one.startswith(OTHER_WORDS)] == []
-    assert sum(one.read is not None for one in verdicts) >= 40

@@ -117,7 +117,7 @@ def test_the_list_imports_nothing(packages: Path) -> None:
 
 def test_what_cannot_be_imported_is_told_where_it_is_asked_for(packages: Path) -> None:
     put(packages, "broken_mill", "formal_llm.toolkits", "mill = broken_mill:mill", "1 / 0")
-    put(packages, "good_mill", "formal_llm.packs", "grind = good_mill:grind", "def grind(): ...")
+    put(packages, "good_mill", "formal_llm.notations", "grind = good_mill:grind", "def grind(text, file): ...")
     code, printed, said = list_("plugins", "--load")
     assert code == 2
     assert "grind" in printed

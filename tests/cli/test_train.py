@@ -112,7 +112,7 @@ def test_what_cannot_be_done_is_said(recipe: str, tmp_path: Path, more: tuple[st
 def test_recipes_that_are_not_there() -> None:
     code, _, said = run("minilm-dem", "--out", "run")
     assert code == 2
-    there = "eight-gpus, minilm-demo, minilm-rewordings, openagi, single-gpu, smollm2-cpu, tiny"
+    there = "minilm-demo, minilm-rewordings, openagi, single-gpu, smollm2-cpu, tiny"
     assert f"Did you mean 'minilm-demo'? There are: {there}." in said
 
 
@@ -135,7 +135,6 @@ def test_a_dry_run_tells_and_writes_nothing(recipe: str, tmp_path: Path) -> None
     [
         ("single-gpu", ["gradient_checkpointing = true", 'dtype = "bfloat16"', "tasks_per_update = 13"]),
         ("smollm2-cpu", ['scoring = "calibrated"', 'advantage = "rloo"', "tasks_per_update = 3"]),
-        ("eight-gpus", ["processes = 4", 'rollouts = "vllm:http://localhost:8000"', "rollout_cap = 2.0"]),
     ],
 )
 def test_recipes_for_larger_models_tell_their_work(model: str, name: str, told: list[str], tmp_path: Path) -> None:
@@ -144,11 +143,6 @@ def test_recipes_for_larger_models_tell_their_work(model: str, name: str, told: 
     lines = printed.splitlines()
     assert set(told) <= set(lines)
     assert f"{7 if name == 'smollm2-cpu' else 13} tasks to train on, with the number of their plans:" in lines
-    on_server = [
-        line for line in lines if line.startswith("plans are made on the vLLM server at http://localhost:8000")
-    ]
-    assert len(on_server) == (name == "eight-gpus")
-    assert all("--enable-lora" in line for line in on_server)
     assert lines[-1].endswith("nothing was written")
 
 
@@ -169,7 +163,6 @@ def test_a_run_from_the_recipe_to_the_report(recipe: str, tmp_path: Path) -> Non
     entries = read_log(out)
     assert [entry.step for entry in entries if entry.kind == "update"] == [1, 2, 3]
     assert entries[0].data["settings"]["evaluate_every"] == 2
-    assert (out / "rewards.sqlite").exists()
     again, _, told = run(recipe, "--out", str(out))
     assert again == 2
     assert "has a run already: go on with it (--resume)" in told

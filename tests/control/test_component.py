@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.guard_traps import KeyedJudge, TrapCount, make_keyed_rules, write_keyed_rules
 from formal_llm.control.component import (
     Component,
     ComponentNode,
@@ -20,6 +19,7 @@ from formal_llm.control.component import (
 )
 from formal_llm.control.machines import AfterMachine, AtMostMachine, NeverMachine, State
 from formal_llm.guard import Call, Guard, GuardRules, Result
+from tests.control.keyed_traps import KeyedJudge, TrapCount, make_keyed_rules, write_keyed_rules
 from tests.control.test_whole_product import RULES, text
 from tests.strategies import examples
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.shell_lines import find_misses, make_project, read_lines
 from formal_llm import authored
 from formal_llm.guard import Guard, GuardRules
 from formal_llm.guard.hooks.hook import answer_event
+from tests.guard.shell.pushing import find_misses, make_project, read_lines
 
 GUARD = Guard(GuardRules.from_file(Path(authored.find("grammars", "guard")) / "coding-agent.guard"))
 EVENTS = [

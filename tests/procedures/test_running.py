@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.sop.run import kill_runs
 from formal_llm.errors import AuditError, InputError, WritesNoText
 from formal_llm.llms.generation import ToolTurn
 from formal_llm.llms.schemas import is_portable
@@ -26,6 +25,7 @@ from formal_llm.procedures import (
     write_evidence,
 )
 from formal_llm.tools import tool
+from tests.procedures.killing import kill_runs
 
 TEXT = """
 check find(order: text) "Looks up."

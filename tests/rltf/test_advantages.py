@@ -17,13 +17,10 @@ from formal_llm import CFG, Planner, Task
 from formal_llm.errors import ResourceNotFound
 from formal_llm.rltf.advantages import (
     ADVANTAGES,
-    PLUGINS,
     TOLERANCE,
     Estimator,
     KnownPlans,
     PlanWeights,
-    TaskRewards,
-    advantage,
     estimate,
     estimator,
 )
@@ -286,22 +283,6 @@ def test_an_unknown_name() -> None:
     assert "exact" in caught.value.known
 
 
-def test_a_name_is_registered_once() -> None:
-    with pytest.raises(ValueError, match="'rloo' already"):
-        advantage("rloo", unbiased=True)(lambda group: PlanWeights())
-
-
-def test_an_estimator_of_ones_own() -> None:
-    @advantage("best", unbiased=False)
-    def best(group: TaskRewards) -> PlanWeights:
-        return PlanWeights(sampled=tuple(float(r == max(group.rewards)) for r in group.rewards))
-
-    try:
-        assert estimate("best", rewards=[0.0, 2.0]) == PlanWeights((), (0.0, 1.0))
-    finally:
-        del ADVANTAGES["best"]
-
-
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("name", sorted(ADVANTAGES))
 def test_a_reward_that_is_no_number(name: str, bad: float) -> None:
@@ -353,9 +334,3 @@ def test_what_an_estimator_needs_unless_it_declares_more() -> None:
     made = Estimator("own", ADVANTAGES["plain"].function, True)
     assert (made.least_samples, made.needs_samples) == (1, True)
     assert not (made.needs_baseline or made.needs_known or made.needs_all)
-
-
-def test_an_estimator_of_another_package_has_the_name_it_is_offered_under() -> None:
-    own = Estimator("own", ADVANTAGES["plain"].function, True)
-    assert PLUGINS.fits("own", own)
-    assert not PLUGINS.fits("other", own) and not PLUGINS.fits("own", "own")

@@ -47,17 +47,21 @@ def encoder() -> BiEncoderScorer:
     return BiEncoderScorer(tiny_models.encoder(), tiny_models.tokenizer())
 
 
-@pytest.mark.parametrize("maximise", ["steps", "plans", "rewards"])
-def test_a_head_learns_which_words_call_for_which_steps(encoder: BiEncoderScorer, maximise: Maximised) -> None:
+@pytest.mark.parametrize(
+    ("maximise", "count"), [("steps", 60), ("plans", 40), pytest.param("rewards", 60, marks=pytest.mark.slow)]
+)
+def test_a_head_learns_which_words_call_for_which_steps(
+    encoder: BiEncoderScorer, maximise: Maximised, count: int
+) -> None:
     sentences = make_sentences()
     epochs: list[tuple[int, int]] = []
     values: list[float] = []
     trained = train_head(
-        PLANNER, encoder, sentences * 8, sentences, HeadSettings(60, (0, 1), maximise, samples=16),
+        PLANNER, encoder, sentences * 8, sentences, HeadSettings(count, (0,), maximise, samples=16),
         on_epoch=lambda seed, epoch: epochs.append((seed, epoch)), on_update=lambda _, value: values.append(value),
     )  # fmt: skip
     assert trained.exact == len(sentences)
-    assert epochs == [(seed, epoch) for seed in (0, 1) for epoch in range(1, 61)]
+    assert epochs == [(0, epoch) for epoch in range(1, count + 1)]
     assert values[-1] > values[0] + 0.2
     assert trained.head.steps == ("wash", "cut", "beef", "tofu")
     for task, steps in sentences:
@@ -81,7 +85,7 @@ def test_rewards_of_ones_own_from_a_head_on(encoder: BiEncoderScorer) -> None:
 
 
 def test_the_same_seed_gives_the_same_head(encoder: BiEncoderScorer) -> None:
-    heads = [train_head(PLANNER, encoder, make_sentences(), (), HeadSettings(2, (3,))).head for _ in range(2)]
+    heads = [train_head(PLANNER, encoder, make_sentences(), (), HeadSettings(2, (2, 3))).head for _ in range(2)]
     assert all(np.array_equal(heads[0].arrays[name], heads[1].arrays[name]) for name in heads[0].arrays)
 
 

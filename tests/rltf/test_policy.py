@@ -69,6 +69,7 @@ def test_adapters_go_into_queries_and_values(build: Build, kind: str, targets: s
     assert torch.allclose(moved.exp().sum(dim=1), torch.ones(len(QUESTIONS)), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "more", "targets"),
     [

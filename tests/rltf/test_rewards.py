@@ -1,14 +1,18 @@
-"""Rewards: numbers, stated rewards, errors that name task and plan."""
+"""Rewards: numbers, stated rewards, errors that name task and plan; a cache; agreement with reference tools."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm import CFG, Plan, Planner, Task
 from formal_llm.errors import (
@@ -21,18 +25,26 @@ from formal_llm.errors import (
     ToolError,
     ToolkitError,
 )
-from formal_llm.rltf.reward_cache import CachedReward
-from formal_llm.rltf.rewards import (
-    ExecutedReward,
-    Judged,
-    Reward,
-    TimedReward,
-    name_of,
-    register,
-    reward_of,
-)
+from formal_llm.rltf.all_plans import enumerate_episodes
+from formal_llm.rltf.reference_tools import ReferenceTools, compute_f1, tools_of
+from formal_llm.rltf.rewards import CachedReward, ExecutedReward, Judged, Reward, name_of, reward_of
 from formal_llm.tools import Executor, Toolkit, tool
-from tests.rltf.merged_pictures import CFG_TEXT, PLAN, TASK, plan_of
+
+CFG_TEXT = """
+%start S
+%limit 2
+S -> sharpen S | merge S S | picture
+"""
+TASK = Task("Make it sharp", inputs=("picture",))
+
+
+def plan_of(*numbers: int) -> Plan:
+    """The plan of these answers, and of 3 (the input) where there are no more."""
+    told = iter(numbers)
+    return Planner(CFG.from_string(CFG_TEXT), lambda question: min(next(told, 3), len(question.options))).plan(TASK)
+
+
+PLAN = plan_of(2, 1)
 
 
 def length(task: Task, plan: Plan) -> float:
@@ -191,18 +203,10 @@ def test_rewards_by_module_and_name(name: str, told: str) -> None:
     assert reward.name == told
 
 
-def test_rewards_by_a_registered_name() -> None:
-    register("test-length", made)
-    assert reward_of("test-length").name == "made"
-    for name in ("", "a:b"):
-        with pytest.raises(ValueError, match="colon"):
-            register(name, made)
-
-
 @pytest.mark.parametrize(
     ("name", "match"),
     [
-        ("test-lenght", "Did you mean"),
+        ("lenght", "no reward 'lenght'"),
         ("formal_llm.rltf.no_such_module:x", "no module of rewards"),
         ("no_such_package.module:x", "no module of rewards"),
         (f"{__name__}:lenght", "Did you mean"),
@@ -210,7 +214,6 @@ def test_rewards_by_a_registered_name() -> None:
     ],
 )
 def test_names_that_mean_nothing(name: str, match: str) -> None:
-    register("test-length", made)
     with pytest.raises(ResourceNotFound, match=match):
         reward_of(name)
 
@@ -262,37 +265,16 @@ def test_a_tool_that_fails_gets_the_stated_reward_and_the_reason() -> None:
     assert judged.value == -0.5
     assert "sharpen" in judged.failed
     assert "the lens is dirty" in judged.failed
-    assert not judged.passing
-
-
-def test_a_tool_that_takes_too_long_may_do_better_another_time() -> None:
-    free = threading.Event()
-
-    def sharpen(picture: str) -> str:
-        free.wait(20)
-        return picture
-
-    judged = executed(sharpen, timeout=0.05).judge(TASK, PLAN)
-    free.set()
-    assert (judged.value, judged.passing) == (-0.5, True)
-    assert "sharpen" in judged.failed
 
 
 @pytest.mark.parametrize(
-    ("error", "passing"),
-    [
-        (ToolkitError(["no tool"]), True), (InputError("no input"), True), (ExecutionError("hm"), True),
-        (ToolError("sharpen", "failed"), False), (ToolError("sharpen", "failed", reason="kind"), False),
-        (ToolError("sharpen", "failed", reason="memory"), True),
-        (ToolError("sharpen", "failed", cause=ImportError()), True),
-        (ToolError("sharpen", "failed", cause=ValueError()), False),
-    ],
-)  # fmt: skip
-def test_all_failures_of_an_execution_are_stated(error: ExecutionError, passing: bool) -> None:
+    "error", [ToolkitError(["no tool"]), InputError("no input"), ExecutionError("hm"), ToolError("sharpen", "failed")]
+)
+def test_all_failures_of_an_execution_are_stated(error: ExecutionError) -> None:
     def judge(task: Task, plan: Plan) -> float:
         raise error
 
-    assert ExecutedReward(judge).judge(TASK, PLAN) == Judged(0.0, f"{type(error).__name__}: {error}", passing)
+    assert ExecutedReward(judge).judge(TASK, PLAN) == Judged(0.0, f"{type(error).__name__}: {error}")
 
 
 @pytest.mark.parametrize("error", [Cancelled(), RewardError("no"), KeyboardInterrupt(), MemoryError()])
@@ -315,53 +297,115 @@ def test_names_of_executed_rewards() -> None:
     assert not ExecutedReward(length, deterministic=False).deterministic
 
 
-TIMED_REWARD_TASK = Task("short")
-PLANNER = Planner(CFG.from_string("S -> a S | b"), "test:script=2")
-TIMED_REWARD_PLAN = PLANNER.plan(TIMED_REWARD_TASK)
+# -- a cache -------------------------------------------------------------------------------------------------------
+
+#: Two plans have the word "f f x x".
+AMBIGUOUS = CFG.from_string('%limit 2 f\n%limit 2 x\nS -> f S | f S S | x\nf "F"\nx "the input"')
+PLANS = [one.plan for one in enumerate_episodes(Planner(AMBIGUOUS, "test:first"), TASK, 0, 200)]
+TASKS = [TASK, Task(TASK.description), Task("something else")]
 
 
-def test_what_is_judged_in_time_is_as_ever() -> None:
-    timed = TimedReward(length, 60, failed=-1.0)
-    assert timed.judge(TIMED_REWARD_TASK, TIMED_REWARD_PLAN) == Judged(1.0)
-    plain = Reward(length)
-    assert (timed.name, timed.identity, timed.settings) == (plain.name, plain.identity, plain.settings)
-    assert TimedReward(Reward(length, deterministic=False), 1).deterministic is False
+class Counting:
+    """The number of arguments of the outer call; counts how often each plan was judged."""
+
+    def __init__(self) -> None:
+        self.judged: Counter[tuple[Task, int]] = Counter()
+
+    def __call__(self, task: Task, plan: Plan) -> float:
+        self.judged[task, id(plan)] += 1
+        assert plan.call is not None
+        return float(len(plan.call.arguments))
 
 
-def test_what_takes_longer_gets_a_stated_reward_that_no_file_keeps(tmp_path: object) -> None:
-    free = threading.Event()
-
-    def hanging(task: Task, plan: Plan) -> float:
-        assert free.wait(60)
-        return 1.0
-
-    with CachedReward(TimedReward(Reward(hanging, name="slow"), 0.01, failed=-1.0), f"{tmp_path}/rewards") as cached:
-        judged = cached.judge(TIMED_REWARD_TASK, TIMED_REWARD_PLAN)
-        assert judged == Judged(-1.0, "the reward slow took more than 0.01 seconds", passing=True)
-        assert len(cached) == 0
-    free.set()
+def test_plans_with_the_same_word_have_their_own_rewards() -> None:
+    same = [plan for plan in PLANS if plan.word == ("f", "f", "x", "x")]
+    assert [str(plan.call) for plan in same] == ["s = f(f(x, x))", "s = f(f(x), x)"]
+    for plans in (same, same[::-1]):
+        cached = CachedReward(Counting())
+        assert [cached(TASK, plan) for plan in plans] == [float(len(plan.call.arguments)) for plan in plans]  # type: ignore[union-attr]
 
 
-def test_many_that_hang_are_an_error_that_names_the_plan() -> None:
-    free = threading.Event()
-    timed = TimedReward(Reward(lambda task, plan: float(free.wait(60)), name="slow"), 0.001)
-    for _ in range(32):
-        assert timed.judge(TIMED_REWARD_TASK, TIMED_REWARD_PLAN).failed
-    with pytest.raises(RewardError, match=r"slow still hangs in 32 earlier calls \(task: 'short'; plan: b\)"):
-        timed.judge(TIMED_REWARD_TASK, TIMED_REWARD_PLAN)
-    free.set()
-    for thread in threading.enumerate():
-        if thread.name == "formal-llm-reward":
-            thread.join(60)
-    assert timed._hung == 0  # they have come back
+@given(st.lists(st.tuples(st.sampled_from(TASKS), st.sampled_from(PLANS)), max_size=30), st.integers(1, 3))
+def test_with_a_cache_rewards_are_the_same_and_each_pair_is_judged_once(
+    pairs: list[tuple[Task, Plan]], workers: int
+) -> None:
+    counting = Counting()
+    reward = CachedReward(Reward(counting, name="arguments", invalid=-2.0))
+    for _ in range(2):
+        assert reward.judge_many(pairs, workers) == Reward(Counting()).judge_many(pairs)
+    assert len(reward) == len(set(counting.judged)) == counting.judged.total()
+    partial = Plan(TASK.description, PLANS[0].tree, complete=False)
+    assert reward(TASK, partial) == -2.0
+    assert reward(TASK, PLANS[0]) == Counting()(TASK, PLANS[0])
+    assert (reward.name, reward.identity) == ("arguments", {"reward": "arguments", "invalid": -2.0})
 
 
-def test_what_it_raises_comes_back() -> None:
-    def broken(task: Task, plan: Plan) -> float:
-        raise KeyError("no such thing")
+def test_what_is_not_deterministic_is_not_kept() -> None:
+    counting = Counting()
+    reward = CachedReward(Reward(counting, deterministic=False))
+    reward.judge_many([(TASK, PLANS[0])] * 3)
+    assert (counting.judged.total(), len(reward), reward.deterministic) == (3, 0, False)
 
-    with pytest.raises(RewardError, match=r"broken raised KeyError: 'no such thing' \(task: 'short'; plan: b\)"):
-        TimedReward(broken, 60).judge(TIMED_REWARD_TASK, TIMED_REWARD_PLAN)
-    for seconds in (0, -1, float("nan")):
-        with pytest.raises(ValueError, match="above 0"):
-            TimedReward(length, seconds)
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_an_error_loses_nothing_that_was_judged_before(workers: int) -> None:
+    def fails(task: Task, plan: Plan) -> float:
+        return math.nan if plan is PLANS[-1] else 1.0
+
+    reward = CachedReward(fails)
+    with pytest.raises(RewardError, match="finite"):
+        reward.judge_many([(TASK, plan) for plan in PLANS], workers)
+    assert len(reward) == len(PLANS) - 1
+
+
+# -- agreement with reference tools ----------------------------------------------------------------------------------
+
+NAMES = st.frozensets(st.sampled_from("abcdefgh"))
+
+
+@given(NAMES, NAMES)
+def test_f1_is_the_harmonic_mean_of_precision_and_recall(wanted: frozenset[str], used: frozenset[str]) -> None:
+    shared = len(wanted & used)
+    if shared:
+        precision, recall = Fraction(shared, len(used)), Fraction(shared, len(wanted))
+        expected = 2 * precision * recall / (precision + recall)
+    else:
+        expected = Fraction(not wanted and not used)
+    assert compute_f1(wanted, used) == pytest.approx(float(expected), abs=1e-15)
+    assert (compute_f1(wanted, used) == 1.0) == (wanted == used)
+
+
+def test_inputs_are_not_tools() -> None:
+    assert tools_of(PLAN) == {"merge", "sharpen"}
+    assert tools_of(PLAN, ["picture", "merge"]) == {"sharpen"}
+    assert tools_of(plan_of()) == set()
+    listed = Plan(TASK.description, PLAN.tree, order="forward")
+    assert tools_of(listed) == {"merge", "sharpen", "picture"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "score", "exact"),
+    [({"merge", "sharpen"}, 1.0, 1.0), ({"merge"}, 2 / 3, 0.0), ({"colour"}, 0.0, 0.0), (set(), 0.0, 0.0)],
+)
+def test_agreement_with_reference_tools(wanted: set[str], score: float, exact: float) -> None:
+    assert ReferenceTools(lambda task: wanted)(TASK, PLAN) == pytest.approx(score)
+    assert ReferenceTools(lambda task: wanted, "exact")(TASK, PLAN) == exact
+
+
+def wanted_tools(task: Task) -> set[str]:
+    return {"sharpen"}
+
+
+def test_identities_of_reference_rewards_differ() -> None:
+    rewards = [
+        ReferenceTools(wanted_tools), ReferenceTools(wanted_tools, "exact"), ReferenceTools(tuple),
+        ReferenceTools(wanted_tools, inputs=["picture"]), ReferenceTools(wanted_tools, inputs=[]),
+        ReferenceTools(wanted_tools, name="other"), ReferenceTools(wanted_tools, invalid=-1),
+    ]  # fmt: skip
+    identities = [reward.identity for reward in rewards]
+    assert all(one != other for one, other in itertools.combinations(identities, 2))
+    assert ReferenceTools(wanted_tools).identity == ReferenceTools(wanted_tools).identity
+    assert ReferenceTools(lambda task: set()).identity is None
+    assert ReferenceTools(lambda task: set()).name == "reference tools, f1"
+    with pytest.raises(ValueError, match="kind"):
+        ReferenceTools(wanted_tools, "f2")  # type: ignore[arg-type]

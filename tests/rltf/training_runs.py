@@ -18,7 +18,6 @@ from formal_llm.planning import Plan
 from formal_llm.rltf.distributed import Processes, world
 from formal_llm.rltf.policy import LoRA, Policy
 from formal_llm.rltf.rewards import Reward
-from formal_llm.rltf.served import ServedPolicy, server_at
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.trainer import Trainer
 from formal_llm.rltf.warm_start import ReferenceLimits
@@ -52,17 +51,15 @@ def tiny_policy(kind: str = "llama", **settings: Any) -> Policy:
 def small_trainer(
     folder: Path, *, kind: str = "llama", temperature: float = 1.0, reward: Any = wanted_tool,
     policy: Policy | None = None, references: ReferenceLimits | None = None, alone: Processes | None = None,
-    url: str = "", **settings: Any,
+    **settings: Any,
 ) -> Trainer:  # fmt: skip
     given = {"samples": 4, "tasks_per_update": 3, "updates": 6, "learning_rate": 3e-3, "checkpoint_every": 2}
     dropout = {"lora": LoRA(dropout=settings.get("dropout", 0.0))}
     made = policy or tiny_policy(kind, temperature=temperature, **dropout)
-    served = ServedPolicy(made, server_at(f"vllm:{url}"), folder / "served", alone) if url else None
     judge = reward if isinstance(reward, Reward) else Reward(reward, name="wanted tool")
     return Trainer(
         Planner(RULES, "test:first"), made, judge, TASKS, folder,
         held_out=HELD_OUT, settings=Settings.of({**given, **settings}), references=references, world=alone,
-        served=served,
     )  # fmt: skip
 
 
@@ -80,7 +77,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=None)
     parser.add_argument("--fail", type=int, default=None, help="the process whose reward fails")
     parser.add_argument("--fail-after", type=int, default=0, help="from which update on")
-    parser.add_argument("--url", default="", help="of the server that makes the plans")
     given = parser.parse_args(arguments)
     import torch
 
@@ -101,7 +97,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         trainer = small_trainer(
             given.folder, reward=reward, alone=here, advantage=given.advantage, updates=given.updates,
             checkpoint_every=1 if given.paced else 2, warm_start=1, entropy=0.01, kl=0.01, dropout=given.dropout,
-            url=given.url,
         )  # fmt: skip
         trainer.run(resume=given.resume)
     return 0

@@ -60,7 +60,7 @@ class Verdict:
         return cls("yes", how, int(found))
 
 
-#: Tries in a second of search, on the core that the rate was measured on (``benchmarks/strain_cases/clock.py``).
+#: Tries in a second of search, on the core that the rate was measured on.
 TRIES = 80_000
 #: The seconds of search that a question may take by default.
 SEARCH_TIME = 0.05

@@ -84,8 +84,6 @@ def test_the_reward_is_that_of_the_sets_of_tools() -> None:
 
 
 def test_rewards_by_name_and_their_identities() -> None:
-    assert reward_of("openagi").identity == openagi_reward().identity
-    assert reward_of("openagi-exact").identity == openagi_exact_reward().identity
     assert reward_of("formal_llm.packs.openagi.references:openagi_reward").identity == openagi_reward().identity
     identities = [openagi_reward().identity, openagi_exact_reward().identity]
     assert None not in identities

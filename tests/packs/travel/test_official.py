@@ -95,6 +95,7 @@ def test_a_world_without_states_knows_no_wrong_one():
 
 
 @needs_data
+@pytest.mark.slow
 def test_it_differs_from_the_published_scripts_in_nothing():
     """The originals themselves, on plans and queries that were changed at random."""
     pytest.importorskip("pandas")

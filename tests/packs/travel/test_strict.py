@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.travel_holes import HOLES, Trip
 from formal_llm.packs.travel.official import official
 from formal_llm.packs.travel.plan_days import FIELDS, Day
 from formal_llm.packs.travel.strict import strict
 from formal_llm.packs.travel.verdict import COMMONSENSE, HARD
+from tests.packs.travel.holes import HOLES, Trip
 from tests.packs.travel.trips import trip
 
 
