@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import inspect
+import logging
 import pickle
+import re
 import sys
 
 import pytest
@@ -39,6 +41,7 @@ from formal_llm.errors import (
 from formal_llm.llms import TokenUsage
 from formal_llm.planning.drivers.driving import WalkDriver
 from formal_llm.planning.drivers.planner import Search
+from formal_llm.planning.drivers.tracing import logged
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Answered, Asked, Finished, Started
 from tests.planning.wandering import CHAIN
@@ -450,3 +453,22 @@ def test_a_planner_is_a_driver() -> None:
     driver: WalkDriver = Planner(CHAIN, RandomLLM(5))
     assert driver.drive(driver.start("t")) == Planner(CHAIN, RandomLLM(5)).plan("t")
     assert (driver.seed, driver.prices, driver.source) == (0, None, CHAIN)
+
+
+SECRET = "Sell the company to Mallory"
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_log_lines(caplog: pytest.LogCaptureFixture, content: bool) -> None:
+    with caplog.at_level(logging.DEBUG, logger="formal_llm"):
+        Planner(CHAIN, "test:first", limits=Limits({"a": 2, "b": 2}), on_event=logged(content=content)).plan(SECRET)
+        with pytest.raises(BudgetExceeded):
+            Planner(CHAIN, "test:first", budget=Budget(questions=1), on_event=logged(content=content)).plan("t")
+    levels = [record.levelname for record in caplog.records]
+    assert {"INFO", "DEBUG", "WARNING"} == set(levels)
+    assert (SECRET in caplog.text) == content
+    forced = [record.getMessage() for record in caplog.records if "a choice left one option" in record.getMessage()]
+    assert forced and all(
+        re.search(r"one option of \d+: " if content else r"one option of \d+$", one) for one in forced
+    )
+    assert "BudgetExceeded" in caplog.text
