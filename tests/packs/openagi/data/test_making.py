@@ -20,7 +20,7 @@ from formal_llm.packs.openagi.data.making import DEGRADATIONS, MASK, Degradation
 from formal_llm.packs.openagi.data.pixels import Pixels, noise_level
 from formal_llm.packs.openagi.data.samples import TaskData, read_data
 from formal_llm.packs.openagi.data.sources import load_opinions, load_passages, load_pictures
-from formal_llm.packs.openagi.scores.images import PSNR
+from formal_llm.packs.openagi.scores.images import SSIM
 from tests.packs.openagi.any_images import photograph
 
 
@@ -173,7 +173,7 @@ def test_each_kind_does_what_it_says() -> None:
     assert noise_level(noisy) == pytest.approx(0.1, rel=0.2)
     assert blur_width(Pixels.from_image(apply(Degradation(blur=2), good)).luminance) > 1.2
     everything = apply(Degradation(True, 2.0, True, 0.1), good)
-    assert PSNR()(everything, good) < PSNR()(apply(Degradation(blur=2.0), good), good)
+    assert SSIM()(everything, good) < SSIM()(apply(Degradation(blur=2.0), good), good)
 
 
 def test_a_single_pixel_has_no_half() -> None:

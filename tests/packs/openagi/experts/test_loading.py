@@ -62,12 +62,12 @@ def test_a_pipeline_from_the_hub(hub: Hub) -> None:
 
 
 def test_a_revision_and_a_single_file(hub: Hub) -> None:
-    source = ModelSource("denoising", "tiny/restormer", revision="v1")
+    source = ModelSource("denoising", "tiny/sentiment", revision="v1")
     assert source.find_file("model.safetensors").is_file()
     assert any("/resolve/v1/" in path for path in hub.asked)
-    assert ModelSource("x", "tiny/restormer", revision="v1", offline=True).is_local()
-    assert not ModelSource("x", "tiny/restormer", offline=True).is_local()  # another revision
-    assert source.key != ModelSource("denoising", "tiny/restormer").key
+    assert ModelSource("x", "tiny/sentiment", revision="v1", offline=True).is_local()
+    assert not ModelSource("x", "tiny/sentiment", offline=True).is_local()  # another revision
+    assert source.key != ModelSource("denoising", "tiny/sentiment").key
 
 
 def test_a_name_that_the_hub_does_not_know(hub: Hub) -> None:

@@ -1,4 +1,4 @@
-"""Restoring experts: large pictures in pieces, Swin2SR against the model itself, Restormer against its paper."""
+"""Restoring experts: large pictures in pieces, and Swin2SR against the model itself."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from formal_llm.errors import CheckpointError
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
 from formal_llm.packs.openagi.experts.loading import ModelSource
-from formal_llm.packs.openagi.experts.restoration import Restoration, RestormerRestoration, Swin2SR, Tiling, pad_sides
+from formal_llm.packs.openagi.experts.restoration import Restoration, Swin2SR, Tiling, pad_sides
 from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit
 from tests.packs.openagi.any_images import images
 from tests.packs.openagi.experts import tiny_experts
@@ -35,8 +34,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     torch.manual_seed(0)
     tiny_experts.super_resolution(root / "x2")
     tiny_experts.realworld(root / "x4")
-    tiny_experts.restormer(root / "restormer")
-    return {name: root / name for name in ("x2", "x4", "restormer")}
+    return {name: root / name for name in ("x2", "x4")}
 
 
 def photo(width: int, height: int, seed: int = 0) -> Image.Image:
@@ -124,12 +122,6 @@ def test_four_times_and_back(places: dict[str, Path]) -> None:
 
 
 # -- any ---------------------------------------------------------------------------------------------------------------
-
-
-def test_a_checkpoint_that_is_no_restormer(places: dict[str, Path]) -> None:
-    expert = RestormerRestoration(ModelSource("denoising", str(places["x2"])))
-    with pytest.raises(CheckpointError, match=r"denoising: the checkpoint .* cannot be read as Restormer"):
-        expert.load_model()
 
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 1), (16, 16), (17, 5), (50, 70)])

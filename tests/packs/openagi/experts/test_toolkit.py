@@ -265,29 +265,19 @@ def test_another_kind_of_model_in_a_file_of_ones_own(
 ) -> None:
     torch.manual_seed(0)
     tiny_experts.git(tmp_path / "git")
-    tiny_experts.restormer(tmp_path / "restormer", centred=False)
     (tmp_path / "mine.toml").write_text(f"""
         [tools.visual_question_answering]
         loader = "vqa_in_words"
         checkpoint = '{tmp_path}/git'
         generation = {{ max_new_tokens = 4 }}
         batch = 4
-        [tools.denoising]
-        loader = "restormer"
-        checkpoint = '{tmp_path}/restormer'
-        tile = 24
-        overlap = 8
-        batch = 3
     """)
-    kit = experts(["visual_question_answering", "denoising"], settings=tmp_path / "mine.toml", device="cpu")
+    kit = experts(["visual_question_answering"], settings=tmp_path / "mine.toml", device="cpu")
     asking = kit["visual_question_answering"]
     questions = [*TEXTS[:3], "what is " * 60, "red"]
     answers = asking.batch(PICTURES, questions)
     assert answers == [asking(*pair) for pair in zip(PICTURES, questions, strict=True)]
     assert len(set(answers)) > 1
-    restored = kit["denoising"].batch(PICTURES)
-    assert [(r.size, r.mode) for r in restored] == [(p.size, p.mode) for p in PICTURES]
-    assert all(same(r, kit["denoising"](p)) for r, p in zip(restored, PICTURES, strict=True))
 
 
 def test_half_precision_is_for_devices(checkpoints: dict[str, str], tmp_path: Path) -> None:

@@ -253,23 +253,6 @@ def git(folder: Path) -> None:
     )
 
 
-def restormer(folder: Path, *, centred: bool = True) -> None:
-    from safetensors.torch import save_file
-
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file(restormer_weights(centred=centred), folder / "model.safetensors")
-
-
-def restormer_weights(*, centred: bool = True) -> dict[str, Any]:
-    """Those of a tiny Restormer, by the names of the published files."""
-    from formal_llm.packs.openagi.experts.restormer import NetworkSizes, Restormer
-
-    shape = NetworkSizes(
-        width=4, blocks=(1, 2, 1, 1), heads=(1, 2, 2, 4), hidden=(10, 21, 42, 85), refinement=1, centred=centred
-    )
-    return dict(Restormer(shape).state_dict())
-
-
 def _diffusion(folder: Path, channels: int, name: str) -> None:
     """A Stable Diffusion of parts: text encoder, autoencoder, network, schedule, safety checker."""
     import diffusers

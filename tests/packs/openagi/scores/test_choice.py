@@ -7,22 +7,10 @@ import importlib.util
 import pytest
 
 from formal_llm.errors import MissingDependency
-from formal_llm.packs.openagi.scores.choice import SCORES, Scores
+from formal_llm.packs.openagi.scores.choice import Scores
 from formal_llm.packs.openagi.scores.images import SSIM
 from formal_llm.packs.openagi.scores.neural import CLIPScore
 from formal_llm.packs.openagi.scores.text import BERTScore, ChrF
-
-
-def test_the_table() -> None:
-    assert {name: (score.kind, score.least, score.most, score.unit) for name, score in SCORES.items()} == {
-        "ssim": ("image", -1, 1, ""),
-        "psnr": ("image", 0, 100, "dB"),
-        "chrf": ("text", 0, 1, ""),
-        "token_f1": ("text", 0, 1, ""),
-    }
-    assert repr(SCORES["psnr"]) == "<psnr: image, 0 to 100 dB>"
-    assert SCORES["ssim"].scale_value(0.5) == 0.75
-    assert SCORES["psnr"].scale_value(30) == pytest.approx(0.3)
 
 
 def test_the_kinds_say_which_score_it_is() -> None:

@@ -17,7 +17,7 @@ from formal_llm.errors import CheckpointError, ResourceNotFound
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.openagi.data.samples import Sample, TaskData
 from formal_llm.packs.openagi.scores.choice import Scores
-from formal_llm.packs.openagi.scores.images import PSNR, SSIM
+from formal_llm.packs.openagi.scores.images import SSIM
 from formal_llm.packs.openagi.scores.judging import Judgement, PlanJudge, data_reward, expected_of, inputs_of, plan_of
 from formal_llm.packs.openagi.scores.score import Score
 from formal_llm.packs.openagi.scores.text import BERTScore, ChrF
@@ -159,7 +159,7 @@ def test_a_task_without_a_score(folder: Path) -> None:
 
 
 def test_other_scales_are_brought_to_one(folder: Path) -> None:
-    judged = PlanJudge(classical(), folder, Scores(ChrF(), PSNR())).judge_plan(13, ["denoising", "input_image"])
+    judged = PlanJudge(classical(), folder, Scores(ChrF(), SSIM())).judge_plan(13, ["denoising", "input_image"])
     assert 0.15 < judged.value < 0.5
 
 
@@ -206,7 +206,7 @@ def test_what_tells_judges_apart(folder: Path) -> None:
     assert one.identity == PlanJudge(classical(), folder, CHEAP).identity
     others = [
         PlanJudge(classical().without("denoising"), folder, CHEAP),
-        PlanJudge(classical(), folder, Scores(ChrF(), PSNR())),
+        PlanJudge(classical(), folder, Scores(ChrF(), SSIM())),
         PlanJudge(classical(), folder, CHEAP, samples=1),
     ]
     assert all(other.identity != one.identity for other in others)
