@@ -59,7 +59,7 @@ def bench_travelplanner(
     search: Annotated[TravelSearch, typer.Option(help="What becomes of the answers.")] = TravelSearch.greedy,
     reader: Annotated[
         str | None,
-        typer.Option(metavar="LLM", help="Who reads the sentences; without one queries come by their fields."),
+        typer.Option(metavar="LLM", help="The LLM that reads the sentences; else queries come by their fields."),
     ] = None,
     cases: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file of cases, where it is not the first of --data.")

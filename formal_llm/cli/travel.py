@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 PLAN_HELP = """Plan a trip: it keeps every wish and the budget, whatever the LLM answers.
 
 What is wanted comes as fields (org, dest, days, date, ...), as JSON or in a file; a sentence is read by an LLM, which
---reader names. How it was understood is told before the trip. Without --database the trip is in a small invented world that ships with the library: Lindhaven, Port Serin, Oriel and eleven more cities, with
-flights from 8 to 25 March 2022. Where nothing fits, you are told which wishes to drop, and what it would cost then.
+--reader names. How it was understood is told before the trip. Without --database the trip is in a small invented world
+that ships with the library: Lindhaven, Port Serin, Oriel and eleven more cities, with flights from 8 to 25 March 2022.
+Where nothing fits, you are told which wishes to drop, and what it would cost then.
 
 Examples:
 
@@ -50,8 +51,8 @@ What is wrong is told with the day and the field.
 
 The plan is a list of days as published; a file of submissions has one a line ({"idx": 1, "query": ..., "plan": [...]};
 idx counts from 1, index in its place from 0).
---query is what was wanted: its fields (org, dest, days, date, ...) as JSON or in a file, or a sentence that an LLM reads
-(--reader). For many plans, --data names the folder with train.jsonl and database, and each plan is judged by its own
+--query is what was wanted: its fields (org, dest, days, date, ...) as JSON or in a file, or a sentence, which an LLM
+reads (--reader). For many plans, --data names the folder with train.jsonl and database, and each plan is judged by its own
 query.
 
 Examples:

@@ -10,9 +10,9 @@ import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from datetime import date
 from decimal import Decimal
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar

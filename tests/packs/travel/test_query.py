@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from formal_llm.errors import NotationError
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.generated import random_query
 from formal_llm.packs.travel.query import Constraints, constraints_of, dollars, query_of
+from tests.packs.travel.made import random_query
 
 FIELDS = {
     "org": "St. Petersburg", "dest": "Rockford", "days": 3, "visiting_city_number": 1, "people_number": 1,

@@ -6,8 +6,8 @@ A folder of data::
     database/          the published CSV files; missing flights are replaced by those of the references
 
 Other files of cases (``validation.jsonl``, a CSV file of the data set) are passed by name. The meanings of the
-training queries ship with the library (``tasks/travel/training_fields.jsonl``), by hashes of their sentences: their file
-has only these.
+training queries ship with the library (``tasks/travel/training_fields.jsonl``), by hashes of their sentences, which are
+all that their file has.
 """
 
 from __future__ import annotations

@@ -299,8 +299,8 @@ def run_case(
     """
     counted = Counted(llm)
     record = TravelRecord(
-        llm=called, mode=mode, search=search, index=case.index, case=case.fingerprint, read=None, plan=[], error="", questions=0, requests=0,
-        characters=0, steps=0, seconds=0.0,
+        llm=called, mode=mode, search=search, index=case.index, case=case.fingerprint, read=None,
+        plan=[], error="", questions=0, requests=0, characters=0, steps=0, seconds=0.0,
     )  # fmt: skip
     start = time.process_time()
     try:

@@ -110,8 +110,8 @@ def test_all_methods_with_chance(made: Any, tmp_path: Path) -> None:
     assert all(row["valid"] and not row["reason"] and row["steps"] for row in formal)
     assert all(row["text"] for row in rows if row["method"] in ("zero", "few"))
     assert {step.phase for step in steps} == {"planning", "executing"}
-    assert [step.done for step in steps if step.phase == "planning"] == list(range(1, 49))
-    assert all(step.total == 48 for step in steps if step.phase == "planning")
+    assert [step.done for step in steps if step.phase == "planning"] == list(range(1, 41))
+    assert all(step.total == 40 for step in steps if step.phase == "planning")
     planner = bench.pack.planner()
     for row in rows:
         accepted = planner.table(bench.tasks[row["task"]]).automaton.accepts(tuple(row["word"]))

@@ -4,7 +4,7 @@ from formal_llm.errors import ResultsError
 from formal_llm.packs.travel.benchmark.records import TravelRecord, TravelRecords
 
 LINE = TravelRecord(
-    llm="x", mode="sole", search="greedy", index=3, read=True, plan=[], error="", questions=1, requests=1,
+    llm="x", mode="sole", search="greedy", index=3, case="c", read=True, plan=[], error="", questions=1, requests=1,
     characters=9, steps=0, seconds=0.1,
 )  # fmt: skip
 
