@@ -1,6 +1,4 @@
-from functools import reduce
-from itertools import combinations, permutations
-from operator import or_
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -45,41 +43,6 @@ def test_what_is_remembered_is_what_is_found_anew(found, uses, must):
     for used in uses:
         again = Kitchen(found, WANTED).find_least_costs(used, must, 2, WANTED)
         assert kitchen.find_least_costs(used, must, 2, WANTED).tolist() == again.tolist()
-
-
-def serves(left, special):
-    """Whether the restaurants can be shared out: each special meal gets one with all it needs, or several."""
-    if not special:
-        return True
-    masks, *others = special
-    whole = [(place,) for place, one in enumerate(left) if all(not mask & ~one.offers for mask in masks)]
-    apart = [
-        pair
-        for pair in permutations(range(len(left)), len(masks))
-        if all(not mask & ~left[place].offers for place, mask in zip(pair, masks, strict=True))
-    ]
-    return any(
-        serves([one for place, one in enumerate(left) if place not in taken], others) for taken in [*whole, *apart]
-    )
-
-
-specials = st.lists(st.sampled_from([(1, 2), (1, 2), (1,), (2,), (3,), (4,)]), max_size=3).map(sorted)
-
-
-@given(tables, st.sets(st.integers(0, 6)), st.integers(0, 6), st.integers(0, 2), st.integers(0, WANTED), specials)
-@examples(300)
-def test_special_meals_cost_what_trying_all_sets_finds(found, used, must, may, missing, special):
-    costs = Kitchen(found, WANTED).find_least_costs(used, must, may, missing, tuple(special))
-    left = [table for place, table in enumerate(found) if place not in used]
-    fits = [
-        (sum(one.cost for one in eaten), reduce(or_, (one.offers for one in eaten), 0))
-        for size in range(must, must + may + 1)
-        for eaten in combinations(left, size)
-        if serves(list(eaten), special)
-    ]
-    for cover in range(WANTED + 1):
-        if not cover & ~missing:
-            assert costs[cover] == min((cost for cost, offers in fits if not cover & ~offers), default=NEVER)
 
 
 costs = st.lists(st.integers(0, 50), min_size=8, max_size=8)

@@ -1,9 +1,8 @@
-from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.query import TravelQuery, TripWish, WishKind
+from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Restaurant, Road
 from formal_llm.packs.travel.telling import summarize_query
 from formal_llm.packs.travel.trip import Trip
@@ -26,13 +25,6 @@ def test_a_query_in_a_line():
         "A trip from Home to Somewhere: 7 days from 1 March 2022, 2 travellers, $6,000 for all, not shared room, "
         "pets allowed, Indian, French, Mexican and Italian food."
     )
-
-
-def test_every_kind_of_wish_has_words():
-    for kind in WishKind:
-        wish = TripWish(kind, ("meals", "day"), (60, 120))
-        assert "{" not in str(wish)
-        assert summarize_query(replace(large_query(), wishes=(wish,))).endswith(f" food, {wish}.")
 
 
 def test_each_question_says_what_is_asked_and_what_is_left():

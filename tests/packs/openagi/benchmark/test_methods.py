@@ -87,8 +87,8 @@ def test_questions_together(made: Any, tmp_path: Path) -> None:
     with Records(tmp_path, bench.identity) as records:
         bench.run({"t": llm}, ["typed"], records)
         assert len(records.plans) == 4
-    assert llm.rounds == 1
-    assert all(plan["word"] == [] and "empty" in plan["reason"] for plan in records.plans.values())
+    assert llm.rounds == 2  # the last tool of all, then to stop
+    assert {tuple(plan["word"]) for plan in records.plans.values()} == {("sentiment", "input_text")}
 
 
 @pytest.mark.parametrize("together", [False, True])

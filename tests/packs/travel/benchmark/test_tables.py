@@ -60,7 +60,7 @@ def test_what_plans_took():
     table = work_table(
         {"me": [record, {**record, "read": None, "questions": 6}, {**record, "plan": [], "read": False}]}
     )
-    assert table.splitlines()[2] == "| me | 1/2 | 5 | 6 | 5 | 5 | 2,000 | 2,000 | 0.250 | 0.250 | 0 |"
+    assert table.splitlines()[2] == "| me | 1/2 | 5 | 6 | 5 | 5 | 2,000 | 2,000 | 0.250 | 0.250 |"
 
 
 def test_the_data_of_the_table():
