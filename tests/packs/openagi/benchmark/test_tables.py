@@ -15,13 +15,10 @@ from rich.console import Console
 from formal_llm import TaskPack
 from formal_llm.packs.openagi.benchmark.tables import (
     GROUPS,
-    Interval,
     MethodColumn,
-    as_data,
     columns_of,
     compute_interval,
     markdown_table,
-    published_title,
     read_published,
     rich_tables,
 )
@@ -34,19 +31,6 @@ def test_the_mean_is_inside_and_the_values_around(values: list[float]) -> None:
     assert found is not None
     assert min(values) - 1e-9 <= found.low <= found.high <= max(values) + 1e-9
     assert found == compute_interval(values)  # the draws are always the same
-
-
-def test_it_is_as_wide_as_theory_says() -> None:
-    # The mean of 100 draws of 0 and 1 has the standard deviation 0.05; 95 % are within 1.96 of them.
-    found = compute_interval([0.0, 1.0] * 50)
-    assert found is not None
-    assert found.low == pytest.approx(0.5 - 1.96 * 0.05, abs=0.012)
-    assert found.high == pytest.approx(0.5 + 1.96 * 0.05, abs=0.012)
-
-
-def test_one_task_tells_nothing_of_others() -> None:
-    assert compute_interval([]) is compute_interval([0.5]) is None
-    assert str(Interval(0.25, 0.5)) == "0.25 to 0.50"
 
 
 SCORES = {"Task 2": "bertscore", "Task 3": "ssim"}
@@ -125,12 +109,6 @@ def test_no_figure_is_cut_off(llms: list[tuple[str, int]], width: int) -> None:
     assert said.count("12.5%") == len(columns)
 
 
-def test_as_data() -> None:
-    (first, *_) = as_data(columns_of(ROWS))
-    assert first["llm"] == "b"
-    assert first["scores"]["Task 3"] == 0
-
-
 # -- published figures -------------------------------------------------------------------------------------------------
 
 #: Columns of Table 2 whose average follows from the column in neither way: see published.toml.
@@ -155,17 +133,6 @@ def test_published_figures_agree_with_themselves() -> None:
         assert (column.valid == 1) == column.method.startswith("F-LLM")
         # So many of 17 plans.
         assert any(round(count / 17, 2) == column.valid for count in range(18))
-
-
-def test_published_figures_are_marked() -> None:
-    published = read_published()
-    for number in (1, 2):
-        columns = [column for column in published.columns if column.published == number]
-        title = published_title(published, number)
-        assert title.startswith("PUBLISHED")
-        table = markdown_table(title, columns, published.scores)
-        assert "CLIP score" in table
-        assert "questions" not in table  # the paper does not tell
 
 
 def test_the_published_groups_give_the_published_weights() -> None:

@@ -101,15 +101,6 @@ def test_not_here_and_the_hub_is_not_to_be_asked(tmp_path: Path, monkeypatch: py
             read()
 
 
-def test_models_are_distinguished_by_all_that_is_loaded_of_them() -> None:
-    sources = [
-        ModelSource("sentiment", "tiny/sentiment", revision=revision, dtype=dtype)
-        for revision in (None, "v1", "v2") for dtype in ("float32", "float16")
-    ]  # fmt: skip
-    assert len({source.key for source in sources}) == 6
-    assert sources[0].key == ModelSource("sentiment", "tiny/sentiment", revision="main", dtype="float32").key
-
-
 @pytest.mark.parametrize("name", ["./nowhere", "/no/where", "~/nowhere", "one/two/three", "C:\\models\\x"])
 def test_what_is_written_as_a_folder_and_is_none(name: str) -> None:
     with pytest.raises(CheckpointError, match="is no folder"):
@@ -204,14 +195,3 @@ def test_a_library_that_is_not_there(built: Path, monkeypatch: pytest.MonkeyPatc
         source.translate_errors("DETR"),
     ):
         raise ImportError("DETR requires timm")
-
-
-def test_detr_needs_no_timm(built: Path) -> None:
-    import importlib.util
-
-    assert importlib.util.find_spec("timm") is None
-    assert importlib.util.find_spec("torchvision") is None
-    assert (
-        ModelSource("detection", str(built / "tiny" / "detection")).load_model("AutoModelForObjectDetection")
-        is not None
-    )

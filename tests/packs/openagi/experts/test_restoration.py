@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from PIL import Image
 
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
 from formal_llm.packs.openagi.experts.loading import ModelSource
-from formal_llm.packs.openagi.experts.restoration import Restoration, Swin2SR, Tiling, pad_sides
+from formal_llm.packs.openagi.experts.restoration import Restoration, Swin2SR, Tiling
 from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit
 from tests.packs.openagi.any_images import images
 from tests.packs.openagi.experts import tiny_experts
@@ -39,14 +37,6 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def photo(width: int, height: int, seed: int = 0) -> Image.Image:
     return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8))
-
-
-@given(st.integers(1, 20), st.integers(1, 20), st.sampled_from([1, 3]), st.sampled_from([1, 4, 8]))
-def test_padding(height: int, width: int, channels: int, multiple: int) -> None:
-    values = np.random.default_rng(0).random((height, width, channels)).astype(np.float32)
-    found = pad_sides(values, multiple)
-    assert found.shape == (math.ceil(height / multiple) * multiple, math.ceil(width / multiple) * multiple, 3)
-    assert (found[:height, :width] == values).all()
 
 
 class Doubled(Restoration):
@@ -141,15 +131,6 @@ def test_cut_and_joined_is_the_picture(tiling: Tiling, scale: int) -> None:
     enlarged = [piece.repeat(scale, axis=0).repeat(scale, axis=1) for piece in pieces]
     joined = tiling.join_pieces(enlarged, scale)
     np.testing.assert_allclose(joined, values.repeat(scale, axis=0).repeat(scale, axis=1), atol=1e-5)
-
-
-@given(TILINGS)
-def test_neighbours_overlap_as_far_as_they_shall(tiling: Tiling) -> None:
-    rows = sorted({row for row, _ in tiling.places})
-    height, _ = tiling.piece
-    assert rows[0] == 0
-    assert rows[-1] + height == tiling.height
-    assert all(next_ - row <= height - tiling.overlap for row, next_ in pairwise(rows))
 
 
 def test_no_seams() -> None:

@@ -193,17 +193,6 @@ def detection(folder: Path) -> None:
     DetrImageProcessorPil(size={"shortest_edge": 32, "longest_edge": 48}).save_pretrained(folder)
 
 
-def yolos(folder: Path) -> None:
-    from transformers import YolosConfig, YolosForObjectDetection, YolosImageProcessorPil
-
-    config = YolosConfig(
-        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, image_size=[32, 48],
-        patch_size=8, num_detection_tokens=6, id2label=dict(enumerate(WORDS[:12])),
-    )  # fmt: skip
-    save(YolosForObjectDetection(config), folder)
-    YolosImageProcessorPil(size={"shortest_edge": 32, "longest_edge": 48}).save_pretrained(folder)
-
-
 def captioning(folder: Path) -> None:
     from transformers import GPT2Config, GPT2LMHeadModel, VisionEncoderDecoderModel, ViTModel
 
