@@ -52,8 +52,8 @@ What is wrong is told with the day and the field.
 The plan is a list of days as published; a file of submissions has one a line ({"idx": 1, "query": ..., "plan": [...]};
 idx counts from 1, index in its place from 0).
 --query is what was wanted: its fields (org, dest, days, date, ...) as JSON or in a file, or a sentence, which an LLM
-reads (--reader). For many plans, --data names the folder with train.jsonl and database, and each plan is judged by its own
-query.
+reads (--reader). For many plans, --data names the folder with train.jsonl and database, and each plan is judged by its
+own query.
 
 Examples:
 

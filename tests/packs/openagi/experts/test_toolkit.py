@@ -41,6 +41,7 @@ def test_together_is_as_one_by_one(name: str, kit: ExpertToolkit, make: Callable
     assert [plain(value) for value in again] == [plain(value) for value in together]
 
 
+@pytest.mark.slow
 def test_what_a_tool_makes_does_not_depend_on_the_seed_of_others(kit: ExpertToolkit) -> None:
     for name in ("visual_question_answering", "text_to_image", "colorization"):
         tool = kit[name]

