@@ -43,13 +43,3 @@ def test_each_question_says_what_is_asked_and_what_is_left():
         "Still wanted: Indian, French, Mexican and Italian food."
     )
     assert tables[-1] == "no dinner"
-
-
-def test_all_names_of_a_trip_are_told():
-    symbols = TRIP.symbols
-    assert set(TRIP.find_cheapest()) <= symbols.keys()
-    assert symbols["-"].label == TRIP.label("-") == "nothing"
-    table = next(iter(TRIP.candidates.find_city("City A").eateries.values()))
-    assert symbols[table.name].description.startswith("restaurant: $")
-    assert symbols[table.name].numbers["cost"] * 100 == table.cost
-    assert str(TRIP).startswith("A trip is 41 names, a line each, in this order:")

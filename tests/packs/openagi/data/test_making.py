@@ -186,14 +186,6 @@ def test_what_is_white_in_wide_modes(values: list[float], dtype: type, white: fl
     assert found[0, :, 0].tolist() == pytest.approx([0, white])
 
 
-def test_a_camera_held_upright() -> None:
-    image = Image.new("L", (4, 2))
-    exif = image.getexif()
-    exif[0x0112] = 6  # the camera was turned by a quarter
-    image.info["exif"] = exif.tobytes()
-    assert Pixels.from_image(image).values.shape == (4, 2, 1)
-
-
 def test_empty_and_enormous_pictures_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="no pixels: 0 x 3"):
         Pixels.from_image(Image.new("L", (0, 3)))
@@ -201,12 +193,3 @@ def test_empty_and_enormous_pictures_are_refused(monkeypatch: pytest.MonkeyPatch
     assert Pixels.from_image(Image.new("L", (10, 10))).values.size == 100
     with pytest.raises(ValueError, match="10 x 11 pixels is too large"):
         Pixels.from_image(Image.new("L", (10, 11)))
-
-
-def test_the_noise_is_measured() -> None:
-    smooth = np.linspace(0.3, 0.7, 128, dtype=np.float32)[None, :, None].repeat(128, axis=0)
-    assert noise_level(smooth) < 0.001
-    for sigma in (0.01, 0.05, 0.1):
-        noisy = smooth + np.random.default_rng(0).normal(0, sigma, smooth.shape).astype(np.float32)
-        assert noise_level(noisy) == pytest.approx(sigma, rel=0.1)
-    assert noise_level(smooth[:1]) == 0

@@ -120,12 +120,6 @@ def test_what_is_wrong_is_told(text: str, problem: str, tmp_path: Path) -> None:
         read_settings(mine(tmp_path, text))
 
 
-def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
-    with pytest.raises(ToolkitError) as caught:
-        read_settings(mine(tmp_path, "[tools.captioning]\nbatch = 0\nbeams = 2\n[tools.x]\n[other]\n"))
-    assert len(caught.value.problems) == 4
-
-
 def test_no_such_file(tmp_path: Path) -> None:
     with pytest.raises(ResourceNotFound, match=r"nothing\.toml"):
         read_settings(tmp_path / "nothing.toml")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from formal_llm import Plan, Task, TaskPack
+from formal_llm import Task, TaskPack
 from formal_llm.errors import CheckpointError, ResourceNotFound
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.openagi.data.samples import TaskData
@@ -202,17 +202,6 @@ def test_any_word_is_worth_something_from_0_to_1(word: list[str], number: int, j
     assert judged.valid == judge.verify_word(number, word).valid
     assert judged.valid or judged.value == 0
     assert judge(number, word) == judged.value
-
-
-@given(st.randoms(use_true_random=False))
-@examples(40)
-def test_a_word_read_into_a_plan_is_that_word(rng: Any) -> None:
-    word = PACK.planner().table(PACK.tasks[rng.randrange(185)]).lookahead.sample(rng)
-    assert word is not None
-    plan = plan_of(PACK.cfg, word, "x")
-    assert plan.word == tuple(word)
-    assert plan.call is not None
-    assert Plan.from_json(plan.to_json()) == plan
 
 
 @pytest.mark.skipif(
