@@ -7,10 +7,10 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.progress import TaskID
@@ -24,8 +24,6 @@ from formal_llm.cli.console import (
     err,
     errors_told,
     needs_extra,
-    out,
-    print_text,
     progress_bars,
     without_loading_bars,
 )
@@ -36,7 +34,6 @@ from formal_llm.errors import FormalLLMError, InputError, MissingDependency, Res
 from formal_llm.llms import LLM, RecordingLLM, resolve
 from formal_llm.llms.llm import check_providers
 from formal_llm.planning import TaskPack
-from formal_llm.planning.rewordings import read_rewordings
 from formal_llm.tools import Executor
 
 if TYPE_CHECKING:
@@ -45,21 +42,14 @@ if TYPE_CHECKING:
     from formal_llm.packs.openagi.benchmark.conditions import Method
     from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM, AskingSettings, Plans, RunProgress, Skipped
     from formal_llm.packs.openagi.benchmark.records import ScoredPlan
-    from formal_llm.packs.openagi.benchmark.transfer import Transfer
     from formal_llm.packs.openagi.data.samples import TaskData
     from formal_llm.packs.openagi.scores.choice import Scores
     from formal_llm.packs.openagi.scores.score import Score
 
 
-#: The file of sentences that the pack has for this; and what stands for no file.
-SENTENCES, NONE = "paraphrases.toml", "none"
-#: Where in the folder of a benchmark the plans for sentences are on record, and their table.
-FOLDER, TABLE = "transfer", "transfer.md"
 #: Names of the papers for methods that have another one here.
 _CALLED: Mapping[str, Method] = {"constrained": "typed"}
 _T = TypeVar("_T")
-#: What shows how far a run is, and what ends it.
-Progress: TypeAlias = "AbstractContextManager[tuple[Callable[[RunProgress], None], threading.Event]]"
 
 
 def read_methods(text: str) -> list[Method]:
@@ -115,24 +105,6 @@ def spread(items: Sequence[_T], limit: int | None) -> list[_T]:
     return [items[place * len(items) // limit] for place in range(limit)]
 
 
-def transfer_of(
-    pack: TaskPack, file: str, numbers: Sequence[int], limit: int | None, settings: AskingSettings
-) -> Transfer | None:
-    """The plans for the sentences of a file that reword one of these tasks, at most ``most``; None where none does.
-
-    Raises:
-        ResourceNotFound, NotationError: the file cannot be read.
-    """
-    from formal_llm.packs.openagi.benchmark.transfer import Transfer
-
-    if file == NONE:
-        return None
-    sentences = read_rewordings(pack, file)
-    wanted = {pack.tasks[number].description for number in numbers}
-    chosen = spread([place for place, task in enumerate(sentences) if task.original in wanted], limit)
-    return Transfer(pack, numbers, sentences, chosen, **settings) if chosen else None
-
-
 @dataclass(frozen=True)
 class Asking:
     """Who is asked how.
@@ -177,49 +149,6 @@ def batched(name: str, folder: Path) -> LLM:
 
     file = folder / "answers" / f"{_file_name(name)}.batches"
     return BatchedLLM(name, BatchWatch(file, report=err().print))
-
-
-def show_transfer(run: Transfer, asking: Asking, to: Path, form: Form, progress: Progress) -> None:
-    """Make the plans for the sentences that are not on record, and print and write the table."""
-    from rich.table import Table
-
-    from formal_llm.packs.openagi.benchmark.conditions import METHODS
-    from formal_llm.packs.openagi.benchmark.records import Records
-    from formal_llm.packs.openagi.benchmark.tables import markdown_lines
-    from formal_llm.packs.openagi.benchmark.transfer import HEADS, OTHER, OWN, ToolFigures, lines_of
-
-    with Records(to / FOLDER, run.identity) as records:
-        with progress as (show_step, cancel):
-            run.run(
-                asking.llms, asking.methods, records, trained=asking.trained, concurrency=asking.concurrency,
-                on_step=show_step, cancel=cancel,
-            )  # fmt: skip
-        figures = run.compute_figures(records.join_scores())
-    skipped: Sequence[Skipped] = run.list_skipped(asking.llms, asking.methods, asking.trained)
-    figures += [ToolFigures(one.llm, one.method, words, 0, note=one.why) for one in skipped for words in (OWN, OTHER)]
-    order = [*asking.llms, *(one.name for one in asking.trained.values())]
-    figures.sort(key=lambda one: (order.index(one.llm), METHODS.index(one.method)))
-    own, other = run.counts
-    title = (
-        f"What transfers: {own} tasks in the benchmark's sentences and {other} sentences in other words; all tools; in "
-        "brackets the middle 95 % over tasks"
-    )
-    lines = lines_of(figures)
-    markdown = markdown_lines(title, HEADS, lines)
-    (to / TABLE).write_text(markdown, encoding="utf-8")
-    data = json.dumps({"title": title, "figures": [asdict(one) for one in figures]}, indent=1, ensure_ascii=False)
-    (to / "transfer.json").write_text(data + "\n", encoding="utf-8")
-    if form is not Form.table:
-        print_text(data if form is Form.json else markdown)
-    else:
-        table = Table()
-        for place, head in enumerate(HEADS):
-            table.add_column(head, justify="right" if place else "left")
-        for line in lines:
-            table.add_row(*line)
-        print_text(title)
-        out().print(table)
-    err().print(f"on record in {to / FOLDER}; the table: {to / TABLE}")
 
 
 class TextScore(StrEnum):
@@ -323,14 +252,14 @@ def _only_here(checkpoint: str) -> bool:
 
 HELP = """Compare LLMs and ways of planning on the tasks of a pack: how many plans are valid, and what they are worth.
 
-Methods: zero and few ask for a plan in free text; names forces the names of tools one by one; typed does so as OpenAGI
-does, where each tool takes what the last one gives; formal asks only for what can still become a valid plan; draft has
+Methods: zero and few ask for a plan in free text; typed offers the names of tools one by one as OpenAGI does,
+where each tool takes what the last one gives; formal asks only for what can still become a valid plan; draft has
 the plan written whole and asks where that is none; look asks once for all steps; rltf is formal by the model with
 trained adapters (--adapter).
 Without --method, all that apply to an LLM.
 
---methods gives the paper's table in one command: one plan of each task by each method (--repeats for more), and a
-second table for sentences that say the same tasks in other words. There typed is also called constrained, as in papers.
+--methods gives the paper's table in one command: one plan of each task by each method (--repeats for more). There
+typed is also called constrained, as in papers.
 
 Everything is on record in the folder of --out. A run that was stopped goes on with the same command; more LLMs, methods
 or repeats are added to it.
@@ -372,7 +301,6 @@ class MethodName(StrEnum):
 
     zero = "zero"
     few = "few"
-    names = "names"
     typed = "typed"
     formal = "formal"
     rltf = "rltf"
@@ -396,12 +324,7 @@ def bench(
         typer.Option(metavar="A,B", help="The paper's table: zero,few,constrained,formal,rltf."),
     ] = None,
     adapter: Annotated[Path | None, typer.Option(metavar="DIR", help="Trained adapters for the method rltf.")] = None,
-    sentences: Annotated[
-        str, typer.Option(metavar="FILE", help="With --methods: tasks in other words; none: no second table.")
-    ] = SENTENCES,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="At most this many tasks, and this many sentences, spread evenly.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most this many tasks, spread evenly.")] = None,
     tasks: Annotated[str, typer.Option(metavar="SPLIT|NUMBERS", help="A split, all, or numbers: 2,3,10.")] = "test",
     toolkit: Annotated[str, typer.Option(help="Which tools.")] = "classical",
     data: Annotated[
@@ -447,7 +370,6 @@ def bench(
     wanted: Any = read_methods(methods) if methods else list(dict.fromkeys(one.value for one in method or ALONE))
     count = repeats or (1 if methods else 5)
     settings: AskingSettings = {"repeats": count, "temperature": temperature, "max_tokens": max_tokens}
-    other = transfer_of(pack, sentences, numbers, limit, settings) if methods else None
     tools = read_toolkit(pack, toolkit)
     tools.check(pack.cfg, pack.data.get("kinds", {}), missing=True)
     known = None if data is None else task_data(data, numbers)
@@ -463,8 +385,6 @@ def bench(
         rows = complete_plans(run, recorded, to)
         shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < count]
         tell(run, shown, skipped, to, TableStyle(show, published, grouping, in_cells=methods is not None))
-        if other is not None:
-            show_transfer(other, recorded, to, show, cancelling_progress())
 
 
 def check_installed() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,15 +11,14 @@ import typer
 
 from formal_llm.authored.files import read_lines
 from formal_llm.cli.batch import read_tasks
-from formal_llm.cli.bench import answers_file, complete_plans, record_answers, spread, who_is_asked
+from formal_llm.cli.bench import complete_plans, record_answers, spread, who_is_asked
 from formal_llm.cli.bench_tables import Form, report_pack
 from formal_llm.cli.console import check_folder, command, counted, err
 from formal_llm.cli.options import with_request_options
 from formal_llm.cli.plan import read_prices
 from formal_llm.cli.run import make_folder
 from formal_llm.cli.sources import load
-from formal_llm.errors import FormalLLMError, InputError, NotationError
-from formal_llm.llms import RecordingLLM, resolve
+from formal_llm.errors import InputError, NotationError
 from formal_llm.llms.llm import check_providers
 from formal_llm.planning import Task, TaskPack
 
@@ -29,14 +27,14 @@ if TYPE_CHECKING:
 
 HELP = """Compare LLMs and ways of planning on tasks of any pack: validity, quality, requests, tokens, cost.
 
-Methods: free has the plan written in free text, with the rules shown; typed offers what the rules allow next, without
+Methods: typed offers what the rules allow next, without
 looking ahead; formal offers only what can still become a valid plan; look asks once for all steps; draft has the plan
 written, and asks where that breaks the rules. Without --method, all that apply to an LLM.
 
 How good valid plans are is measured by --references, a file with a plan on each line, in the order of the tasks (F1 of
-the steps), or by --judge, an LLM that grades them. Plans that are not valid count 0.
+the steps). Plans that are not valid count 0.
 
-Everything is on record in the folder of --out, with a page of charts. A run that was stopped goes on with the same
+Everything is on record in the folder of --out. A run that was stopped goes on with the same
 command; more LLMs, methods or repeats are added to it.
 
 Examples:
@@ -50,7 +48,6 @@ Examples:
 class PackMethod(StrEnum):
     """A way of planning for any pack."""
 
-    free = "free"
     typed = "typed"
     formal = "formal"
     look = "look"
@@ -70,7 +67,6 @@ def bench_pack(
     references: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A good plan for each task, one on each line.")
     ] = None,
-    judge: Annotated[str | None, typer.Option(metavar="LLM", help="Who grades the valid plans.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most this many tasks, spread evenly.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="How many plans each method makes for each task.")] = 1,
     prices: Annotated[
@@ -82,13 +78,11 @@ def bench_pack(
     show: Annotated[Form, typer.Option(help="How the table is printed; all forms are in the folder.")] = Form.table,
 ) -> None:
     """Run a benchmark over the tasks of a pack and print its table."""
-    from formal_llm.packs.openagi.benchmark.plans import PackPlans, ask_judge
+    from formal_llm.packs.openagi.benchmark.plans import PackPlans
 
     # All that can be wrong with the arguments is reported before a model is loaded.
-    if references is not None and judge is not None:
-        raise FormalLLMError("--references and --judge are two measures of quality; give one of them")
     names = list(dict.fromkeys(llm or ["builtin"]))
-    check_providers(*names, *([] if judge is None else [judge]))
+    check_providers(*names)
     check_folder(to)
     tariff = read_prices(prices)
     known = load(pack)
@@ -102,11 +96,8 @@ def bench_pack(
     wanted: Any = list(dict.fromkeys(one.value for one in method or PackMethod))
     asking, _ = who_is_asked(names, wanted, None, concurrency)
     make_folder(to)
-    with ExitStack() as opened:
-        if judge is not None:
-            judged_by = RecordingLLM(resolve(judge), answers_file(to, f"judge-{judge}"))
-            run.reward = ask_judge(opened.enter_context(judged_by), judge)
-        rows = complete_plans(run, opened.enter_context(record_answers(asking, to)), to)
+    with record_answers(asking, to) as recorded:
+        rows = complete_plans(run, recorded, to)
     shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < repeats]
     report_pack(run, shown, run.list_skipped(asking.llms, wanted), to, show, tariff)
 

@@ -105,7 +105,7 @@ def tell(run: Benchmark, rows: list[ScoredPlan], skipped: list[Skipped], folder:
 def report_pack(
     run: PackPlans, rows: list[ScoredPlan], skipped: list[Skipped], folder: Path, form: Form, prices: Prices | None
 ) -> None:
-    """Write the table and the charts of the tasks and repeats of this run, and print the table."""
+    """Write the table of the tasks and repeats of this run, and print it."""
     from formal_llm.packs.openagi.benchmark import tables
 
     columns = tables.columns_of(rows, () if run.reward is not None else run.tasks, prices=prices)
@@ -118,15 +118,14 @@ def report_pack(
     data = json.dumps(
         {"title": title, "columns": tables.as_data(columns), "notes": notes}, indent=1, ensure_ascii=False
     )
-    page = tables.charts_page(title, columns, quality, notes)
-    for name, text in (("table.md", markdown.rstrip("\n")), ("table.json", data), ("page.html", page)):
+    for name, text in (("table.md", markdown.rstrip("\n")), ("table.json", data)):
         (folder / name).write_text(text + "\n", encoding="utf-8")
     if form is not Form.table:
         print_text(data if form is Form.json else markdown)
     else:
         _print_tables(title, tables.rich_tables(columns, {}, out().width))
         print_text("\n".join(notes)) if notes else None
-    err().print(f"on record in {folder}: plans.jsonl, scores.jsonl, results.jsonl, table.md, table.json, page.html")
+    err().print(f"on record in {folder}: plans.jsonl, scores.jsonl, results.jsonl, table.md, table.json")
 
 
 def _print_tables(title: str, tables: list[Table]) -> None:

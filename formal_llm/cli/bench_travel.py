@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,7 +33,7 @@ the reference information of its query; two-stage: an agent collects information
 steps at most.
 
 Each plan is on record in the folder of --out. A benchmark that was stopped goes on with the same command; more LLMs and
-modes are added to it. The submission of each is there, too, as the leaderboard takes it.
+modes are added to it, and --most may grow. The submission of each is there, too, as the leaderboard takes it.
 
 Examples:
 
@@ -57,7 +57,10 @@ def bench_travelplanner(
     llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm list llms. Repeatable.")] = None,
     mode: Annotated[list[ModeName] | None, typer.Option(help="What the planner is given. Repeatable.")] = None,
     search: Annotated[TravelSearch, typer.Option(help="What becomes of the answers.")] = TravelSearch.greedy,
-    reader: Annotated[str, typer.Option(metavar="rules|LLM", help="Who reads the sentences.")] = "rules",
+    reader: Annotated[
+        str | None,
+        typer.Option(metavar="LLM", help="The LLM that reads the sentences; else queries come by their fields."),
+    ] = None,
     cases: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file of cases, where it is not the first of --data.")
     ] = None,
@@ -71,18 +74,18 @@ def bench_travelplanner(
     from formal_llm.packs.travel.benchmark.cases import FILES, read_cases
     from formal_llm.packs.travel.benchmark.judged import rates_rows
     from formal_llm.packs.travel.benchmark.records import TravelRecords
-    from formal_llm.packs.travel.benchmark.run import judge, read_by_rules, run_cases
+    from formal_llm.packs.travel.benchmark.run import judge, run_cases
     from formal_llm.packs.travel.benchmark.tables import DENOMINATORS
 
     names = list(dict.fromkeys(llm or ["builtin"]))
-    check_providers(*names, *([] if reader == "rules" else [reader]))  # before one of them loads a model
+    check_providers(*names, *([] if reader is None else [reader]))  # before one of them loads a model
     known = read_cases(data, cases)[:most]
     if not known:
         raise InputError(f"{cases or data}: there are no cases")
     make_folder(to)
     file = cases.name if cases is not None else next(name for name in FILES if (data / name).exists())
     split = next((name for name in DENOMINATORS if file.startswith(name)), None)
-    reading: Reader = read_by_rules if reader == "rules" else partial(_read_query, reader=reader)
+    reading: Reader | None = None if reader is None else cache(partial(_read_query, reader=reader))
     rows: list[RatesRow] = []
     records_of_method: dict[str, list[TravelRecord]] = {}
     with ExitStack() as opened:
@@ -99,7 +102,7 @@ def bench_travelplanner(
                     on_record=lambda _, bar=bar: bars.advance(bar),  # type: ignore[misc]
                 )  # fmt: skip
                 records_of_method[name] = made
-                judged = [judge(one, case, commit=commit) for one, case in zip(made, known, strict=True)]
+                judged = [judge(one, case, reading, commit) for one, case in zip(made, known, strict=True)]
                 rows += rates_rows(name, judged)
                 _write_submission(to, name, known, made)
     _report_results(to, rows, records_of_method, split, published=published)

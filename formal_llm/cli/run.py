@@ -30,8 +30,8 @@ HELP = """Plan a task, carry the plan out, and write a report with what every st
 
 Tools that the toolkit lacks are named first. A plan that needs one of them is told, and made again without: what comes
 out may then be something else, so the exit code is 1. With --strict nothing is carried out in that case. A tool that
-fails is planned around. The tools of classical need no weights; smollm2 has those for texts by a small language model
-that a package carries. Those of experts are models of the Hugging Face hub; what cannot be had is left out and named.
+fails is planned around. The tools of classical need no weights. Those of experts are models of the Hugging Face
+hub; what cannot be had is left out and named.
 
 Examples:
 
@@ -50,7 +50,7 @@ def run(
         list[str], typer.Option("--input", metavar="NAME=FILE", help="A file for an input of the pack. Repeatable.")
     ],
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the report and the result.")],
-    toolkit: Annotated[str, typer.Option(help="Which tools: classical, smollm2, experts, or a plugin.")] = "classical",
+    toolkit: Annotated[str, typer.Option(help="Which tools: classical, experts, or a plugin.")] = "classical",
     llm: Annotated[str, typer.Option(help="Who answers; see: formal-llm list llms.")] = "builtin",
     replans: Annotated[int, typer.Option(min=0, help="How many plans may fail before it gives up.")] = 50,
     strict: Annotated[

@@ -228,7 +228,7 @@ class ToolkitMaker(Protocol):
 
 
 #: The names that the task packs of this library have for their own toolkits.
-OWN_TOOLKITS = ("classical", "experts", "smollm2")
+OWN_TOOLKITS = ("classical", "experts")
 #: The toolkits of other packages.
 PLUGINS: Plugins[Toolkit] = Plugins(
     "formal_llm.toolkits", "toolkit", (), "a Toolkit", lambda _, made: isinstance(made, Toolkit), lambda: OWN_TOOLKITS

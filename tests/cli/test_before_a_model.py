@@ -49,7 +49,6 @@ WRONG = {
     "bench openagi --out b --data nodir": "no folder of task data",
     "bench openagi --out b --toolkit nosuch": "no toolkit 'nosuch'",
     "bench openagi --out b --methods nosuch": "no method 'nosuch'",
-    "bench openagi --out b --methods formal --sentences nofile": "no file of sentences 'nofile'",
     "bench openagi --out b --methods rltf --adapter nodir": "no adapter file",
     "bench openagi --out b --bert x --text-score chrf": "--bert is for --text-score bertscore",
     "bench openagi --out b --llm wrong": "'wrong' names no LLM",

@@ -50,13 +50,13 @@ def test_the_table(data: str, tmp_path: Path) -> None:
     }  # fmt: skip
     columns: list[dict[str, Any]] = json.loads((tmp_path / "b" / "table.json").read_text())["columns"]
     assert [(column["llm"], column["method"]) for column in columns] == [
-        ("test:random", "zero"), ("test:random", "few"), ("test:random", "names"), ("test:random", "typed"),
+        ("test:random", "zero"), ("test:random", "few"), ("test:random", "typed"),
         ("test:random", "formal"), ("test:random", "look"),
-        ("builtin", "names"), ("builtin", "typed"), ("builtin", "formal"), ("builtin", "look"),
+        ("builtin", "typed"), ("builtin", "formal"), ("builtin", "look"),
     ]  # fmt: skip
     assert all(column["valid"] == 1 for column in columns if column["method"] == "formal")
     results = [json.loads(line) for line in (tmp_path / "b" / "results.jsonl").read_text().splitlines()]
-    assert len(results) == 10 * 2 * 2
+    assert len(results) == 8 * 2 * 2
     assert all({"word", "steps", "valid", "reason", "value", "usage"} <= set(row) for row in results)
     assert "| valid plans |" in (tmp_path / "b" / "table.md").read_text()
 
@@ -147,7 +147,7 @@ def test_nobody_can_be_asked(tmp_path: Path) -> None:
         (("openagi", "--llm", "nobody"), 2, "'nobody' names no LLM"),
         (("openagi", "--bert", "x", "--text-score", "chrf"), 2, "--bert is for --text-score bertscore"),
         (("openagi", "--data", "nowhere", "--tasks", "7", "--text-score", "chrf"), 2, "no folder of task data"),
-        (("openagi", "--method", "magic"), 2, "'magic' is not one of 'zero', 'few', 'names', 'typed', 'formal'"),
+        (("openagi", "--method", "magic"), 2, "'magic' is not one of 'zero', 'few', 'typed', 'formal'"),
     ],
 )
 def test_wrong_arguments(arguments: tuple[str, ...], code: int, expected: str, tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_in_batches(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     def answer(body: dict[str, Any], _: int) -> Behaviour:
         return ok(1) if "response_format" in body else text("Step 1: Use Colorization")
 
-    methods = ("--method", "zero", "--method", "look", "--method", "formal", "--method", "names")
+    methods = ("--method", "zero", "--method", "look", "--method", "formal", "--method", "typed")
     with BatchServer(answer, looks=0) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "k")

@@ -1,4 +1,4 @@
-"""``formal-llm bench openagi --methods``: both tables in one command, and a run that goes on."""
+"""``formal-llm bench openagi --methods``: the paper's table in one command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def test_both_tables(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_papers_table(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     out = tmp_path / "b"
     command = (*COMMON, "--llm", "test:random", "--llm", "builtin", "--data", data, "--out", str(out))
@@ -36,31 +36,12 @@ def test_both_tables(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "it writes no free text" in printed  # in the cell of builtin zero
     assert "95 % over tasks" in printed
     assert "PUBLISHED, table 1" in printed
-    assert "What transfers: 2 tasks in the benchmark's sentences and 2 sentences in other words" in printed
     columns = json.loads((out / "table.json").read_text())["columns"]
     assert [(one["llm"], one["method"], bool(one["note"])) for one in columns] == [
         ("test:random", "zero", False), ("test:random", "typed", False), ("test:random", "formal", False),
         ("test:random", "rltf", True),
         ("builtin", "zero", True), ("builtin", "typed", False), ("builtin", "formal", False), ("builtin", "rltf", True),
     ]  # fmt: skip
-    figures = json.loads((out / "transfer.json").read_text())["figures"]
-    assert {one["words"] for one in figures} == {"the benchmark's sentences", "other words"}
-    assert all(one["valid"] == 1 and one["plans"] == 2 for one in figures if one["method"] == "formal")
-    assert (out / "transfer.md").read_text() in run(*command, "--limit", "2", "--show", "markdown")[1]
-
-    # With no limit the others are asked, too; what is on record stays.
-    before = (out / "transfer" / "plans.jsonl").read_bytes()
-    code, printed, said = run(*command)
-    assert code == 0, said
-    assert "2 tasks in the benchmark's sentences and 6 sentences in other words" in printed
-    assert (out / "transfer" / "plans.jsonl").read_bytes().startswith(before)
-
-
-def test_one_table_where_no_sentences_are_wanted(data: str, tmp_path: Path) -> None:
-    code, printed, _ = run(*COMMON, "--sentences", "none", "--data", data, "--out", str(tmp_path / "b"))
-    assert code == 0
-    assert "What transfers" not in printed
-    assert not (tmp_path / "b" / "transfer").exists()
 
 
 def test_what_cannot_be_asked(data: str, tmp_path: Path) -> None:

@@ -32,6 +32,20 @@ def test_the_first_cases_without_published_figures(tmp_path):
     assert "PUBLISHED" not in printed
 
 
+def test_other_data_are_another_benchmark(tmp_path):
+    """What is on record for other queries is not reported as the plans of these."""
+    data, out = folder(tmp_path), str(tmp_path / "out")
+    assert bench("travelplanner", "--data", str(data), "--out", out, "--most", "1")[0] == 0
+    other = tmp_path / "other"
+    other.mkdir()
+    lines = [json.loads(line) for line in (data / "train.jsonl").read_text().splitlines()]
+    (other / "train.jsonl").write_text(json.dumps({**lines[1], "index": 0}))
+    code, printed, said = bench("travelplanner", "--data", str(other), "--out", out)
+    assert (code, printed) == (2, "")
+    assert "its plan of case 0 is for another query or other tables" in said
+    assert bench("travelplanner", "--data", str(data), "--out", out)[0] == 0  # and more cases of the same go on
+
+
 def test_a_bad_answer_is_named_and_the_others_are_planned(tmp_path):
     code, printed, said = bench(
         "travelplanner", "--data", str(folder(tmp_path)), "--out", str(tmp_path / "out"), "--no-published",

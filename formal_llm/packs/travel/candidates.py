@@ -18,7 +18,6 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from formal_llm.errors import InputError
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.demands import Demands
 from formal_llm.packs.travel.hours import count_after, count_before, find_times, parse_hours
 from formal_llm.packs.travel.meals import Kitchen, MealOption
 from formal_llm.packs.travel.query import TravelQuery
@@ -98,7 +97,7 @@ class Eatery:
     Attributes:
         name: ``"Name, City"``, as in plans.
         cost: the cost of a meal for all travellers, in cents.
-        offers: what it has of the wanted cuisines, and of what single meals must offer, one bit each.
+        offers: what it has of the wanted cuisines, one bit each.
         row: the row of the database.
     """
 
@@ -161,11 +160,6 @@ class City:
         return sorted(away.items(), key=lambda one: math.inf if one[1] is None else one[1])
 
     @cached_property
-    def offers(self) -> dict[str, int]:
-        """What the restaurants offer, by their names."""
-        return {name: one.offers for name, one in self.eateries.items()}
-
-    @cached_property
     def beds_by_name(self) -> dict[str, Bed]:
         """The accommodations by name."""
         return {bed.name: bed for bed in self.beds}
@@ -180,9 +174,8 @@ class Candidates:
         prefer: what comes first among the options.
 
     Attributes:
-        demands: what the wishes demand.
         cuisines: the wanted cuisines, each once, in the order of their bits in sets.
-        wanted: the set of all needs: the wanted cuisines, and what else may be satisfied in one city or another.
+        wanted: the set of all wanted cuisines.
         budget: the budget in cents, rounded down; None for no bound.
     """
 
@@ -190,8 +183,8 @@ class Candidates:
         self.query = query
         self.world = world
         self.prefer = prefer
-        self.demands = Demands(query, world)
-        self.cuisines, self.wanted = self.demands.cuisines, self.demands.wanted
+        self.cuisines = tuple(dict.fromkeys(query.constraints.cuisines))
+        self.wanted = (1 << len(self.cuisines)) - 1
         self.budget = None if query.budget is None else convert_to_cents(query.budget, ROUND_FLOOR)
         self._cities: dict[str, City] = {}
         self._ways: dict[tuple[str, str, date], tuple[TravelOption, ...]] = {}
@@ -205,20 +198,15 @@ class Candidates:
 
     def _build_city(self, name: str) -> City:
         beds = map(self._make_bed, _group_by_name(self.world.accommodations(name)))
-        tables = map(self._make_eatery, _group_by_name(self.world.restaurants(name)))
-        eateries = [one for one in tables if one is not None]
+        eateries = [self._make_eatery(group) for group in _group_by_name(self.world.restaurants(name))]
         sights = [group[0] for group in _group_by_name(self.world.attractions(name))]
         by_cost = sorted(eateries, key=lambda one: (one.cost, one.name))
         return City(
             name,
             tuple(sorted((one for one in beds if one is not None), key=self._rate_place)),
             {one.name: one for one in sorted(eateries, key=self._rate_place)},
-            {
-                full: one.place
-                for one in sights
-                if ";" not in one.name and self.demands.allows_place(full := f"{one.name.strip()}, {name}")
-            },
-            Kitchen([MealOption(one.cost, one.offers) for one in by_cost], (1 << len(self.demands.cuisines)) - 1),
+            {f"{one.name.strip()}, {name}": one.place for one in sights if ";" not in one.name},
+            Kitchen([MealOption(one.cost, one.offers) for one in by_cost], self.wanted),
             {one.name: place for place, one in enumerate(by_cost)},
         )
 
@@ -252,21 +240,17 @@ class Candidates:
             if wishes.house_rule is not None and not row.allows(wishes.house_rule):
                 return None
         cost = max(convert_to_cents(row.cost_for(people)) for row in meant)
-        row, demands = meant[0], self.demands
-        name = f"{row.name.strip()}, {row.city}"
-        fits = demands.allows_place(name) and all(demands.allows_bed(one, cost) for one in meant)
-        if not fits or not demands.find_wanted("bed", row.city) <= {name}:
-            return None
-        return Bed(name, cost, max(row.minimum_nights for row in meant), row)
+        row = meant[0]
+        return Bed(f"{row.name.strip()}, {row.city}", cost, max(row.minimum_nights for row in meant), row)
 
-    def _make_eatery(self, meant: Sequence[Restaurant]) -> Eatery | None:
-        """Create the candidate for rows of one name; None if any of the rows violates the wishes."""
-        row, demands = meant[0], self.demands
-        name = f"{row.name.strip()}, {row.city}"
+    def _make_eatery(self, meant: Sequence[Restaurant]) -> Eatery:
+        """Create the candidate for rows of one name."""
+        row = meant[0]
         cost = max(convert_to_cents(one.cost * self.query.people) for one in meant)
-        if not demands.allows_place(name) or not all(demands.allows_restaurant(one, cost) for one in meant):
-            return None
-        return Eatery(name, cost, demands.find_offers(name, meant), row)
+        offers = sum(
+            1 << bit for bit, cuisine in enumerate(self.cuisines) if all(cuisine in one.cuisines for one in meant)
+        )
+        return Eatery(f"{row.name.strip()}, {row.city}", cost, offers, row)
 
     def list_ways(self, origin: str, destination: str, day: date) -> tuple[TravelOption, ...]:
         """List the ways from one city to another that satisfy the wishes, preferred ones first."""
@@ -292,8 +276,6 @@ class Candidates:
                     ways.append(
                         TravelOption(name, convert_to_cents(drive.cost_for(people)), parse_hours(drive.duration), drive)
                     )
-            number = self.query.dates.index(day)
-            ways = [way for way in ways if self.demands.allows_way(way.row, way.cost, number)]
             ways.sort(key=lambda way: (self.rate_way(way), way.cost, way.name))
             options = self._ways[key] = tuple({way.name: way for way in reversed(ways)}.values())[::-1]
         return options

@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -243,7 +244,7 @@ FILES = {
 
 @dataclass
 class Folder:
-    """The contents of a folder: rows, the cities of each state, and unusual lines."""
+    """The contents of a folder: rows, the cities of each state, unusual lines, and the files by table."""
 
     flights: FlightTable = field(default_factory=FlightList)
     roads: list[Road] = field(default_factory=list)
@@ -252,6 +253,16 @@ class Folder:
     attractions: list[Attraction] = field(default_factory=list)
     cities: dict[str, list[str]] = field(default_factory=dict)
     problems: list[RowProblem] = field(default_factory=list)
+    files: dict[str, Path] = field(default_factory=dict)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the files."""
+        found = hashlib.sha256()
+        for name, path in sorted(self.files.items()):
+            with path.open("rb") as file:
+                found.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+        return found.hexdigest()[:16]
 
 
 def read_folder(
@@ -280,7 +291,7 @@ def read_folder(
             "none of the published tables is in this folder", file=str(folder), expected=tuple(FILES.values()),
             suggestion="name the folder that holds them",
         )  # fmt: skip
-    found = Folder()
+    found = Folder(files=paths)
     problems = found.problems
     if path := paths.get("cities"):
         found.cities = read_cities(path)

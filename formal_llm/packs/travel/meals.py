@@ -9,11 +9,9 @@ by the cuisines that they cover is exact.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from functools import lru_cache, reduce
-from itertools import chain, islice, pairwise
-from operator import or_
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from itertools import islice, pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -54,10 +52,7 @@ class Kitchen:
         self._offering: dict[int, list[tuple[int, list[int]]]] = {}
         self._found: dict[tuple[object, ...], Costs] = {}
 
-    def find_least_costs(
-        self, used: Collection[int], must: int, may: int, missing: int,
-        special: tuple[tuple[int, ...], ...] = (), forced: Collection[int] = (),
-    ) -> Costs:  # fmt: skip
+    def find_least_costs(self, used: Collection[int], must: int, may: int, missing: int) -> Costs:
         """Return the minimum cost of ``must`` to ``must + may`` restaurants outside of ``used``.
 
         Args:
@@ -65,9 +60,6 @@ class Kitchen:
             must: the number of restaurants that must be visited.
             may: the number of further restaurants that may be visited.
             missing: the cuisines that may have to be covered.
-            special: what each of some of the required restaurants must offer, one bit each, in order; where there are
-                several offers, one restaurant may have all of them, or there are as many.
-            forced: the positions of restaurants that must be visited.
 
         Returns:
             the minimum cost for each set of cuisines to cover, indexed by its bits; :data:`NEVER` if it cannot be
@@ -76,24 +68,12 @@ class Kitchen:
         cheap = self._find_cheapest(used, must)
         if cheap is None:
             return nothing(self.wanted, NEVER)
-        masks, most = {*chain(*special), *(reduce(or_, one) for one in special)}, sum(map(len, special))
-        covering = self._find_covering(used, reduce(or_, masks, missing))
-        fitting = (place for mask in masks for place in self._find_fitting(used, mask, most))
-        places = sorted({*cheap, *covering, *fitting, *forced})
-        key = (*places, must, may, missing, special, frozenset(forced))
+        places = sorted({*cheap, *self._find_covering(used, missing)})
+        key = (*places, must, may, missing)
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = self._compute_costs(places, must, may, missing, special, forced)
+            found = self._found[key] = self._compute_costs(places, must, may, missing)
         return found
-
-    def _find_fitting(self, used: Collection[int], offers: int, count: int) -> Iterator[int]:
-        """Return the cheapest unused restaurants that offer something.
-
-        No more than there are special meals are needed: a cheaper one that is visited for another reason can take
-        the place of a more expensive one.
-        """
-        fits = (place for place, one in enumerate(self.tables) if not offers & ~one.offers and place not in used)
-        return islice(fits, count)
 
     def _find_cheapest(self, used: Collection[int], count: int) -> list[int] | None:
         """Return the cheapest unused restaurants; None if there are too few."""
@@ -118,37 +98,17 @@ class Kitchen:
                 kept.append(offers)
         return found
 
-    def _compute_costs(
-        self, places: Sequence[int], must: int, may: int, missing: int,
-        special: tuple[tuple[int, ...], ...], forced: Collection[int],
-    ) -> Costs:  # fmt: skip
-        """Compute the minimum costs over these restaurants by their number, their cuisines and their special meals.
-
-        Of n special meals with two offers that may be apart, n have the one and n the other: those with both are each
-        a meal by itself, or make up for what is missing; so one restaurant may count for both.
-        """
-        sets, kinds = np.arange(self.wanted + 1), Counter(special)
-        counts = [count for masks, count in kinds.items() for _ in masks]
-        costs = np.full((must + may + 1, self.wanted + 1, *(count + 1 for count in counts)), NEVER)
-        costs[(0,) * costs.ndim] = 0
+    def _compute_costs(self, places: Sequence[int], must: int, may: int, missing: int) -> Costs:
+        """Compute the minimum costs over these restaurants by their number and their cuisines."""
+        sets = np.arange(self.wanted + 1)
+        costs = np.full((must + may + 1, self.wanted + 1), NEVER)
+        costs[0, 0] = 0
         for number, place in enumerate(places):
             cost, offers = self.tables[place]
             # Fewer than ``low`` could not become enough, and more than ``number`` are not there yet.
             low, high = max(0, must - len(places) + number), min(number + 1, must + may)
-            plain = costs[low:high, sets & ~(offers & missing)] + cost
-            taken, axes = plain, iter(range(2, costs.ndim))
-            for masks in kinds:
-                counted = plain.copy()
-                for mask, axis in zip(masks, axes, strict=False):
-                    if not mask & ~offers:
-                        before, after = (slice(None),) * axis + (slice(-1),), (slice(None),) * axis + (slice(1, None),)
-                        counted[after] = np.minimum(counted[after], counted[before])
-                taken = np.minimum(taken, counted)
-            if place in forced:
-                costs[:] = NEVER
+            taken = costs[low:high, sets & ~(offers & missing)] + cost
             costs[low + 1 : high + 1] = np.minimum(costs[low + 1 : high + 1], taken)
-        for count in reversed(counts):
-            costs = costs[..., count]
         found: Costs = np.minimum(costs[must:].min(axis=0), NEVER)
         found[(sets & ~missing) != 0] = NEVER
         return found

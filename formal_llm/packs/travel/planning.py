@@ -15,7 +15,6 @@ from functools import partial
 from itertools import combinations
 from typing import Unpack, cast
 
-from formal_llm.automata import Limits
 from formal_llm.errors import InputError, NoValidPlan
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.llm import LLMLike, aanswered, answered, attempts
@@ -23,9 +22,9 @@ from formal_llm.packs.travel.candidates import RATING, Preference, TravelOption,
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER
 from formal_llm.packs.travel.plan_days import MEALS, NOTHING, Day
-from formal_llm.packs.travel.query import TravelQuery, TripWish, WishKind
+from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import cities_of
-from formal_llm.packs.travel.rows import MODES, Flight, Money
+from formal_llm.packs.travel.rows import Flight, Money
 from formal_llm.packs.travel.slots import list_slots
 from formal_llm.packs.travel.telling import summarize_query
 from formal_llm.packs.travel.trip import Chosen, Trip
@@ -50,7 +49,7 @@ class DroppableWish:
     """A wish that can be dropped.
 
     Attributes:
-        kind: ``"budget"``, ``"house rule"``, ``"room type"``, ``"transportation"``, ``"cuisine"`` or ``"wish"``.
+        kind: ``"budget"``, ``"house rule"``, ``"room type"``, ``"transportation"`` or ``"cuisine"``.
         value: the content of the wish.
     """
 
@@ -67,8 +66,6 @@ class DroppableWish:
                 return _ROOMS.get(self.value, self.value)
             case "cuisine":
                 return f"{self.value} food"
-            case "wish":
-                return f"the wish “{self.value}”"
             case _:
                 return self.value
 
@@ -115,8 +112,7 @@ def wishes_of(query: TravelQuery) -> tuple[DroppableWish, ...]:
         ("transportation", wishes.transportation),
     )
     found += [DroppableWish(kind, value) for kind, value in single if value]
-    found += [DroppableWish("cuisine", cuisine) for cuisine in dict.fromkeys(wishes.cuisines)]
-    return (*found, *(DroppableWish("wish", wish) for wish in dict.fromkeys(map(str, query.wishes))))
+    return (*found, *(DroppableWish("cuisine", cuisine) for cuisine in dict.fromkeys(wishes.cuisines)))
 
 
 def without(query: TravelQuery, dropped: tuple[DroppableWish, ...]) -> TravelQuery:
@@ -130,9 +126,8 @@ def without(query: TravelQuery, dropped: tuple[DroppableWish, ...]) -> TravelQue
         transportation=None if "transportation" in kinds else wishes.transportation,
         cuisines=tuple(one for one in wishes.cuisines if DroppableWish("cuisine", one) not in dropped),
     )
-    others = tuple(wish for wish in query.wishes if DroppableWish("wish", str(wish)) not in dropped)
     budget = None if "budget" in kinds else query.budget
-    return replace(query, budget=budget, constraints=kept, wishes=others)
+    return replace(query, budget=budget, constraints=kept)
 
 
 def remedies(query: TravelQuery, world: World) -> tuple[Remedy, ...]:
@@ -249,41 +244,19 @@ def trip_planner(trip: Trip, llm: LLMLike = "builtin", **settings: Unpack[Planne
     Args:
         trip: the trips.
         llm: the model that answers.
-        settings: the settings of :class:`~formal_llm.Planner`; ``limits`` that require a place, or exclude it, become
-            wishes.
+        settings: the settings of :class:`~formal_llm.Planner`, without limits and constraints.
 
     Raises:
-        NoTrip: no trip keeps the limits.
-        InputError: limits that are no wishes, or constraints, which could lead to dead ends.
+        InputError: there are limits or constraints, which could lead to dead ends.
     """
-    if settings.pop("constraints", None):
-        raise InputError("constraints on trips could lead to dead ends; add wishes to the query in their place")
-    if limits := settings.pop("limits", None):
-        query = replace(trip.query, wishes=(*trip.query.wishes, *_read_limits(limits)))
-        allowed, trip = trip.allowed, trips_of(query, trip.world, trip.candidates.prefer)
-        trip = trip if allowed is None else trip.restrict_to(allowed)
-        if trip.to_end(trip.start()) is None:
-            raise NoTrip(f"no trip through {_join_names(allowed or ())} keeps the limits; allow other cities")
+    if settings.get("limits") or settings.get("constraints"):
+        raise InputError("limits and constraints on trips could lead to dead ends; write what is wanted into the query")
     summary = summarize_query(trip.query).replace("{", "(").replace("}", ")")
     wording = settings.get("wording") or WORDING
     parts = {name: getattr(wording, name).replace("{task}", summary) for name in ("prompt", "follow_up", "draft")}
     settings["wording"] = replace(wording, **parts)
     settings.setdefault("pages", PAGES)
     return Planner(trip, llm, **settings)
-
-
-def _read_limits(limits: Limits) -> Iterator[TripWish]:
-    """Convert limits to wishes: a name at least once, or never."""
-    other = {*limits.at_least.values()} - {1} or {*limits.at_most.values()} - {0, None}
-    if other or limits.default is not None or limits.sums or limits.times:
-        raise InputError(
-            "only the limits 'a place at least once' and 'never' are sure to lead to no dead end in a trip; "
-            "add wishes to the query in place of others"
-        )
-    yield from (TripWish(WishKind.visit, (name,)) for name in limits.at_least)
-    for name in (name for name, count in limits.at_most.items() if count == 0):
-        mode = name.casefold()
-        yield TripWish(WishKind.no_mode, (mode,)) if mode in MODES else TripWish(WishKind.never, (name,))
 
 
 def plan_trip(
@@ -330,9 +303,8 @@ class _Making:
     def __init__(self, trip: Trip, llm: LLMLike, settings: PlannerSettings) -> None:
         self.task = tastes_of(trip.query)
         self.planner = trip_planner(trip, llm, **settings)
-        self._trip = trip = cast("Trip", self.planner.source)
+        self._trip = trip
         self._settings: PlannerSettings = {**settings}
-        self._settings.pop("limits", None)  # they are wishes of the trip
         wide = self.planner.search == "draft" and len(trip.routes.cities) > trip.routes.count
         #: The walk to the cities; None if they are planned together with the rest.
         self.cities = self.planner.start(self.task) if wide else None

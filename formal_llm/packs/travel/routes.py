@@ -5,7 +5,7 @@ so the nights determine the days, and the days of travel are those on which a st
 
 Why the least cost is exact: once the cities, the days and the ways are fixed, it is known which meals and sights the
 ways leave time for, and then beds and meals share nothing but the sum of the trip. So each is as cheap as it can be at
-the same time, and a bound on a part can be kept if its minimum keeps it. Ways are tried in all combinations, except
+the same time. Ways are tried in all combinations, except
 those that a cheaper one undercuts which leaves time for all the same: no wish is harder to satisfy with more time.
 """
 
@@ -40,7 +40,7 @@ _FEW = 6
 
 
 @lru_cache(maxsize=256)
-def list_shapes(days: int, cities: int, *, every_meal: bool, sights: int = 1) -> tuple[Shape, ...]:
+def list_shapes(days: int, cities: int, *, every_meal: bool) -> tuple[Shape, ...]:
     """List the ways to distribute the days over the cities, the most even first.
 
     Days of travel may have a dinner after the arrival and a breakfast before the departure. With ``every_meal`` they
@@ -54,9 +54,7 @@ def list_shapes(days: int, cities: int, *, every_meal: bool, sights: int = 1) ->
             before = (3, *(3 - count for count in eaten)) if every_meal else (1,) * cities
             after = (*eaten, 3 if every_meal else 1)
             stays = zip(begins, begins[1:], before, after, strict=False)
-            found.append(
-                tuple(Stay(begin, end - begin, meals[0], meals[1], sights=sights) for begin, end, *meals in stays)
-            )
+            found.append(tuple(Stay(begin, end - begin, meals[0], meals[1]) for begin, end, *meals in stays))
     return tuple(sorted(found, key=lambda shape: sum(stay.nights**2 for stay in shape)))
 
 
@@ -112,9 +110,8 @@ class Routes:
         sensible: whether the hours of the ways decide which meals and sights are possible.
 
     Attributes:
-        cities: those of the cities that satisfy the needs of some stay.
+        cities: those of the cities where some stay is possible.
         shapes: the ways to distribute the days.
-        demands: what the wishes demand.
         tried: the number of legs examined so far, a measure of the work.
     """
 
@@ -124,24 +121,15 @@ class Routes:
         self.candidates = candidates
         self.count = count
         self.sensible = sensible
-        self.demands = demands = candidates.demands
-        every = list_shapes(candidates.query.days, count, every_meal=every_meal, sights=demands.sights)
-        fit = tuple(filter(demands.fits_shape, every))
-        self.shapes = fit or every
+        self.shapes = list_shapes(candidates.query.days, count, every_meal=every_meal)
         self.tried = 0
-        self._stays: dict[tuple[str, tuple[int, ...]], Costs] = {}
+        self._stays: dict[tuple[str, tuple[int, int]], Costs] = {}
         self._legs: dict[tuple[str, str, int, tuple[int, int], bool], tuple[Leg, ...]] = {}
         self._open: dict[Shape, tuple[list[list[str]], list[Costs]]] = {}
         stays = dict.fromkeys(stay for shape in self.shapes for stay in shape)
         self.cities = tuple(
-            city
-            for city in cities
-            if fit
-            and demands.allows_place(city)
-            and any(self.find_stay_costs(city, stay).min() < NEVER for stay in stays)
+            city for city in cities if any(self.find_stay_costs(city, stay).min() < NEVER for stay in stays)
         )
-        if not demands.cities <= {*self.cities}:
-            self.cities = ()
 
     def list_next(self, chosen: Sequence[str]) -> list[str]:
         """List the cities that may be visited after others, by the cost of a stay there and by the best way there."""
@@ -179,12 +167,10 @@ class Routes:
         if found is None:
             self.tried += 1
             least: dict[tuple[int, int, int, int], int] = {}
-            wanted = self.candidates.wanted or self.demands
             for way in self.list_ways(origin, destination, day):
                 if way.driven == driven:
-                    able = self.find_able(way, shape, number) if wanted else (3, 1, 3, 1)
-                    seen = able[1::2] if self.demands else (1, 1)
-                    able = min(able[0], most[0]), seen[0], min(able[2], most[1]), seen[1]
+                    able = self.find_able(way, shape, number) if self.candidates.wanted else (3, 1, 3, 1)
+                    able = min(able[0], most[0]), 1, min(able[2], most[1]), 1
                     least[able] = min(way.cost, least.get(able, NEVER))
             legs = [Leg(cost, able) for able, cost in least.items()]
             found = self._legs[key] = tuple(one for one in legs if not any(_undercuts(other, one) for other in legs))
@@ -196,16 +182,11 @@ class Routes:
             return 3, 1, 3, 1
         meals = None if number == len(shape) else shape[number - 1].after if number else 0
         leaving, arrival = find_times(way.row, meals)
-        if self.demands:
-            day = shape[number].arrival if number < len(shape) else shape[-1].leaving
-            moved = self.demands.find_times(way.row, meals, day)
-            leaving, arrival = min(leaving, moved[0]), max(arrival, moved[1])
         return (*count_before(leaving), *count_after(arrival))
 
     def find_stay_costs(self, city: str, stay: Stay) -> Costs:
-        """Return the minimum cost of a stay, with bed and meals, for each set of needs to cover there."""
-        # Without wishes for certain days only the number of meals counts.
-        key = (city, stay if self.demands else (stay.nights, stay.more_meals))
+        """Return the minimum cost of a stay, with bed and meals, for each set of cuisines to cover there."""
+        key = (city, (stay.nights, stay.more_meals))
         found = self._stays.get(key)
         if found is None:
             bed = self.find_bed_cost(city, stay)
@@ -217,44 +198,25 @@ class Routes:
         return found
 
     def find_meal_costs(self, city: str, stay: Stay, picks: Sequence[str], missing: int) -> Costs:
-        """Return the minimum cost of the remaining meals of a stay, for each set of needs to cover there.
+        """Return the minimum cost of the remaining meals of a stay, for each set of cuisines to cover there.
 
         Args:
             city: the city.
             stay: the stay.
             picks: the names chosen for its first slots; the first of them is the bed.
-            missing: the needs that may have to be covered.
+            missing: the cuisines that may have to be covered.
 
         Returns:
-            the costs; :data:`NEVER` also if too few sights are left, or a wish for the stay cannot be satisfied.
+            the costs; :data:`NEVER` also if too few sights are left.
         """
-        here, demands, slots = self.candidates.find_city(city), self.demands, list_slots((stay,))
-        done, left = list(zip(slots, picks, strict=False)), slots[len(picks) :]
+        here = self.candidates.find_city(city)
+        done = list(zip(list_slots((stay,)), picks, strict=False))
         used = {here.place[name] for slot, name in done if slot.kind in MEALS and name != NOTHING}
-        found = nothing(self.candidates.wanted, NEVER)
-        if not demands:
-            must, may, sights = left_of((stay,), len(picks))
-            seen = sum(slot.kind == "sight" and name != NOTHING for slot, name in done)
-            return (
-                found if sights > len(here.sights) - seen else here.kitchen.find_least_costs(used, must, may, missing)
-            )
-        forced = demands.find_wanted("meal", city)
-        if not (
-            forced <= here.place.keys()
-            and demands.fits_stay(city, stay)
-            and demands.fits_sights(city, here.sights, done, left)
-        ):
-            return found
-        rest, cuisines = {here.place[name] for name in forced} - used, np.arange(1 << len(demands.cuisines))
-        for covers, must, may, special in demands.list_courses(city, stay, done, left, here.offers):
-            costs = here.kitchen.find_least_costs(used, must, may, missing, special, rest)
-            found[cuisines | covers] = np.minimum(found[cuisines | covers], costs[cuisines])
-        return found
-
-    def keeps_sums(self, ways: int, beds: int, meals: int) -> bool:
-        """Return whether the costs of the parts of a trip are within their bounds."""
-        parts = zip(("ways", "bed", "meals"), (ways, beds, meals), strict=True)
-        return all(cost <= self.demands.find_most(part, "trip") for part, cost in parts)
+        must, may, sights = left_of((stay,), len(picks))
+        seen = sum(slot.kind == "sight" and name != NOTHING for slot, name in done)
+        if sights > len(here.sights) - seen:
+            return nothing(self.candidates.wanted, NEVER)
+        return here.kitchen.find_least_costs(used, must, may, missing)
 
     def find_bed_cost(self, city: str, stay: Stay) -> int:
         """Return the cost of the cheapest bed for all nights of a stay."""
@@ -295,7 +257,6 @@ class Routes:
             orders, rests = [], [nothing(self.candidates.wanted)]
             for stay in reversed(shape):
                 costs = {city: self.find_stay_costs(city, stay) for city in self.cities}
-                # The minimum is not always that of no needs: a free evening saves a dinner.
                 least = {city: costs[city].min() for city in costs}
                 orders.append(sorted((city for city in costs if least[city] < NEVER), key=lambda city: least[city]))
                 anywhere = np.min([*costs.values(), nothing(self.candidates.wanted, NEVER)], axis=0)
@@ -317,19 +278,19 @@ class _RouteSearch:
         """Return the cost of the cheapest trip if it is less than ``best``; else ``best``."""
         self._best, self._done = best, False
         none = nothing(self._wanted)
-        self._extend_route(0, self._home, (), (none, none), Leg(0), 0)
+        self._extend_route(0, self._home, (), (none, none), Leg(0))
         return self._best
 
     def _extend_route(
-        self, place: int, last: str, visited: tuple[str, ...], stays: tuple[Costs, Costs], legs: Leg, beds: int
+        self, place: int, last: str, visited: tuple[str, ...], stays: tuple[Costs, Costs], legs: Leg
     ) -> None:
         """Extend a route; ``stays`` are the costs without the last stay, and those with every meal in it."""
         routes, wanted, costs = self._routes, self._wanted, stays[1]
         if place == len(self._shape):
             for leg in routes.find_legs(last, self._home, self._shape, place, driven=self._driven):
-                ways, cost = legs.cost + leg.cost, int(self._close_stay(place - 1, last, stays, legs, leg)[wanted])
-                if ways + cost < self._best and routes.keeps_sums(ways, beds, cost - beds):
-                    self._best = ways + cost
+                cost = legs.cost + leg.cost + int(self._close_stay(place - 1, last, stays, legs, leg)[wanted])
+                if cost < self._best:
+                    self._best = cost
                     self._done = self._some
             return
         stay = self._shape[place]
@@ -337,8 +298,6 @@ class _RouteSearch:
         fixed = place < len(self._chosen)
         for city in self._chosen[place : place + 1] if fixed else self._orders[place]:
             if city in visited or city in self._chosen[place + 1 :]:
-                continue
-            if len(routes.demands.cities.difference(visited, (city,))) >= len(self._shape) - place:
                 continue
             here = routes.find_stay_costs(city, stay)
             if legs.cost + costs.min() + here.min() + rest.min() >= self._best:
@@ -351,8 +310,7 @@ class _RouteSearch:
                 now = after if closed is costs else together(closed, here)
                 if legs.cost + leg.cost + together_at(now, rest, wanted) < self._best:
                     both = leg._replace(cost=legs.cost + leg.cost)
-                    slept = beds + routes.find_bed_cost(city, stay)
-                    self._extend_route(place + 1, city, (*visited, city), (closed, now), both, slept)
+                    self._extend_route(place + 1, city, (*visited, city), (closed, now), both)
                 if self._done:
                     return
 

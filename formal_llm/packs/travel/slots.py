@@ -23,7 +23,6 @@ class Stay(NamedTuple):
         before, after: the maximum number of meals on the day of arrival, and on that of departure.
         able_before, able_after: the numbers of meals for which the hours of the ways leave time on these days.
         first, last: the numbers of sights for which they leave time on these days.
-        sights: the number of required sights on each whole day.
     """
 
     arrival: int
@@ -34,7 +33,6 @@ class Stay(NamedTuple):
     able_after: int = 3
     first: int = 1
     last: int = 1
-    sights: int = 1
 
     @property
     def leaving(self) -> int:
@@ -88,8 +86,7 @@ def list_slots(shape: Shape) -> tuple[Slot, ...]:
         found += [Slot(meal, number, stay.arrival, False, meal in able) for meal in _EATEN[3 - stay.before :]]
         for day in range(stay.arrival + 1, stay.leaving):
             found += [Slot(kind, number, day) for kind in _DAY]
-            found += [Slot("sight", number, day)] * (stay.sights - 1)
-            found += [Slot("sight", number, day, must=False)] * (MORE_SIGHTS + 1 - stay.sights)
+            found += [Slot("sight", number, day, must=False)] * MORE_SIGHTS
         able = _EATEN[: stay.able_after]
         found += [Slot(meal, number, stay.leaving, False, meal in able) for meal in _EATEN[: stay.after]]
         found.append(Slot("sight", number, stay.leaving, must=False, open=stay.last > 0))

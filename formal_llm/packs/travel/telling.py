@@ -153,7 +153,6 @@ def summarize_query(query: TravelQuery) -> str:
         *([f"{wishes.house_rule} allowed"] if wishes.house_rule else []),
         *([wishes.transportation] if wishes.transportation else []),
         *([f"{_join_names(wishes.cuisines)} food"] if wishes.cuisines else []),
-        *map(str, query.wishes),
     ]
     words = " ".join(query.text.split())[:_WORDS]
     return (f"“{words}”\n" if words else "") + f"A trip from {query.org} to {query.dest}: {', '.join(parts)}."

@@ -37,7 +37,7 @@ class Chosen(NamedTuple):
         ways: the names of the ways, leg by leg.
         picks: the names chosen for the slots; :data:`NOTHING` for no meal.
         spent: the cost of all choices, in cents.
-        missing: the needs not covered yet, one bit each.
+        missing: the cuisines not covered yet, one bit each.
     """
 
     cities: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Trip:
     """
 
     #: Counters around a trip would lead to dead ends.
-    refuses_limits = "limits on a trip become wishes: give them to plan_trip or trip_planner, not to a Planner"
+    refuses_limits = "limits on a trip could lead to dead ends; write what is wanted into the query"
 
     def __init__(
         self, query: TravelQuery, world: World, *, every_meal: bool = False, sensible: bool = False,
@@ -86,8 +86,7 @@ class Trip:
         allowed = known if self.allowed is None else [city for city in known if city in self.allowed]
         count = query.visiting_city_number
         self.routes = Routes(self.candidates, allowed, count, every_meal=every_meal, sensible=sensible)
-        budget = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
-        self.most = min(budget, self.candidates.demands.find_most("trip", "trip"))
+        self.most = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
         self._words = TripWords(self.candidates)
         self._possible: dict[Chosen, bool] = {}
         self._rests: dict[tuple[tuple[str, ...], Shape], Costs] = {}
@@ -171,14 +170,13 @@ class Trip:
             today = (name for one, name in zip(list_slots(shape), picks, strict=False) if one[:3] == slot[:3])
             last = [NOTHING, *today][-1]
             yield from ((name, words.describe_sight(name, away, last)) for name, away in city.list_sights(last, seen))
-        elif not self.candidates.demands.is_closed(slot):
+        elif slot.open:
             tried = {cuisine for name in eaten for cuisine in city.eateries[name].row.cuisines}
             found = [one for one in city.eateries.values() if one.name not in eaten]
             # Restaurants with missing cuisines come first, then preferred ones, for a change those of other cuisines.
             found.sort(key=lambda one: (-(one.offers & missing).bit_count(), self.candidates.rate_meal(one, tried)))
             yield from ((one.name, words.describe_eatery(one, left)) for one in found)
-        demands = self.candidates.demands
-        if not slot.must or demands.is_closed(slot) or missing & demands.find_covered(slot, None):
+        if not slot.must or not slot.open:
             yield NOTHING, words.describe_nothing(slot.kind)
 
     def step(self, configuration: Chosen, move: Transition) -> Chosen:
@@ -202,8 +200,8 @@ class Trip:
             spent += city.beds_by_name[name].cost * shape[slot.stay].nights
         elif slot.kind in MEALS:
             eatery = city.eateries.get(name)
-            spent += eatery.cost if eatery else 0
-            missing &= ~self.candidates.demands.find_covered(slot, eatery.offers if eatery else None)
+            if eatery is not None:
+                spent, missing = spent + eatery.cost, missing & ~eatery.offers
         return Chosen(cities, shape, ways, (*picks, name), spent, missing)
 
     def find_leg(self, cities: tuple[str, ...], shape: Shape, number: int) -> tuple[str, str, int]:
@@ -244,7 +242,7 @@ class Trip:
 
         The budget is ignored. For each choice of the remaining ways, with one kind of transport, that no other
         undercuts, the cost is the sum of exact parts: the cheapest bed for each stay, and the cheapest meals that cover
-        the missing needs (:class:`~formal_llm.packs.travel.meals.Kitchen`), each need in the stay where that is
+        the missing ones (:class:`~formal_llm.packs.travel.meals.Kitchen`), each cuisine in the stay where that is
         cheapest. See :mod:`~formal_llm.packs.travel.routes` for the proof.
         """
         cities, shape, ways, picks, spent, missing = configuration
@@ -260,35 +258,8 @@ class Trip:
                 meals = self.routes.find_meal_costs(cities[number], one[number], picks[begin:], missing)
                 after += 1
             cost = together_at(meals, self._find_rest_costs(cities[after:], one[after:]), missing)
-            if spent + legs + cost < least and self._keeps_demands(configuration, one, legs, cost):
-                least = spent + legs + cost
+            least = min(least, spent + legs + cost)
         return least
-
-    def _keeps_demands(self, configuration: Chosen, shape: Shape, legs: int, cost: int) -> bool:
-        """Return whether the stays that are over satisfy the wishes, and the sums can be kept.
-
-        Args:
-            configuration: the choices so far.
-            shape: the stays with what the ways leave time for.
-            legs: the minimum cost of the remaining legs.
-            cost: the minimum cost of the remaining beds and meals.
-        """
-        cities, _, ways, picks, spent, _ = configuration
-        routes, beds, later = self.routes, 0, 0
-        if not routes.demands:
-            return True
-        for city, stay in zip(cities, shape, strict=True):
-            size = len(list_slots((stay,)))
-            mine, picks = picks[:size], picks[size:]
-            if mine:
-                beds += self.candidates.find_city(city).beds_by_name[mine[0]].cost * stay.nights
-            else:
-                later += routes.find_bed_cost(city, stay)
-            if len(mine) == size and routes.find_meal_costs(city, stay, mine, 0)[0] >= NEVER:
-                return False
-        taken = sum(self.find_way(*self.find_leg(cities, shape, leg), name).cost for leg, name in enumerate(ways))
-        parts = taken + legs, beds + later, spent - taken - beds + cost - later
-        return routes.demands.cities <= set(cities) and routes.keeps_sums(*parts)
 
     def _settle_ways(self, configuration: Chosen) -> list[tuple[int, Shape]]:
         """Return for each undominated choice of the remaining ways their cost, and the stays with what is possible."""

@@ -8,7 +8,7 @@ from formal_llm.packs.travel.candidates import convert_to_cents, format_dollars
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.hours import find_impossible
 from formal_llm.packs.travel.plan_days import Day
-from formal_llm.packs.travel.query import TravelQuery, can_keep
+from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.resolved import bill, resolve_plan, total_of
 from formal_llm.packs.travel.rows import Money
 from formal_llm.packs.travel.verdict import COMMONSENSE, HARD, TripVerdict
@@ -42,9 +42,8 @@ def describe_query(query: TravelQuery) -> dict[str, str]:
         "Food": ", ".join(wishes.cuisines),
         "Travel": wishes.transportation or "",
     }
-    further = [f"{wish}{'' if can_keep(wish) else ' (not kept)'}" for wish in query.wishes]
-    more = {"Also": "; ".join(further), "Unclear": "; ".join(query.not_understood)}
-    return {name: text or "any" for name, text in rows.items()} | {name: text for name, text in more.items() if text}
+    unclear = {"Unclear": "; ".join(query.not_understood)} if query.not_understood else {}
+    return {name: text or "any" for name, text in rows.items()} | unclear
 
 
 def understood_text(query: TravelQuery) -> str:

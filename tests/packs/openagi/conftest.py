@@ -20,7 +20,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.packs.openagi.experts import tiny_experts
 
     torch.manual_seed(0)
-    for name in ("sentiment", "fill_mask", "detection", "text_to_image", "restormer", "captioning"):
+    for name in ("sentiment", "fill_mask", "detection", "text_to_image", "captioning"):
         getattr(tiny_experts, name)(root / "tiny" / name)
     return root
 

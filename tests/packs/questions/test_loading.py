@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from formal_llm import authored
-from formal_llm.agents.tools import calculate
+from formal_llm.agents.tools import Corpus, build_corpus, calculate
 from formal_llm.agents.tools.articles import TextArticles
 from formal_llm.errors import NotationError, ResourceNotFound
-from formal_llm.packs.questions import QuizQuestion, read_questions, shipped_questions
+from formal_llm.packs.questions import ContextArticles, QuizQuestion, read_questions, shipped_questions
 from formal_llm.packs.questions.scoring import AnswerScore, number_of, score_answer
 
 HOTPOT = {
@@ -199,3 +199,19 @@ def test_their_answers_stand_in_the_corpus() -> None:
 def test_the_answers_of_arithmetic_questions() -> None:
     for question, expression in zip(shipped_questions("arithmetic"), SUMS, strict=True):
         assert number_of(question.answers[0]) == calculate(expression).value, question.id
+
+
+def question(number: int, *context: tuple[str, tuple[str, ...]]) -> QuizQuestion:
+    return QuizQuestion(str(number), "Q?", ("a",), "text", context=context)
+
+
+def test_each_title_once(tmp_path: Path) -> None:
+    danube = ("Danube", ("The Danube is a river.", " It is long e.g. in Austria", " So it is."))
+    source = ContextArticles([question(1, danube), question(2, ("Vienna", ("A city.",)), danube)])
+    assert [article.title for article in source.read()] == ["Danube", "Vienna"]
+    assert build_corpus(source, tmp_path / "c.sqlite") == 2
+    session = Corpus(tmp_path / "c.sqlite").session()
+    assert session.search("danube") == "The Danube is a river. It is long e.g. in Austria So it is."
+    assert session.lookup("austria") == "(Result 1 / 1) It is long e.g. in Austria"  # sentences as they are given
+    other = ContextArticles([question(1, danube)])
+    assert other.fingerprint != source.fingerprint

@@ -12,9 +12,9 @@ from formal_llm.packs.travel import folder as module
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.flights import FlightList
 from formal_llm.packs.travel.folder import FILES, FlightFile, build_flights, flight_file, read_cities, read_folder
-from formal_llm.packs.travel.making import write_folder
 from formal_llm.packs.travel.rows import Flight
 from tests.packs.travel.given import FOLDER, needs_data
+from tests.packs.travel.made import write_folder
 from tests.packs.travel.worlds import CITIES, days, flights
 
 

@@ -7,18 +7,10 @@ import pytest
 from benchmarks.travel_official import compare
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.official import (
-    driven_mode,
-    find_named,
-    from_to,
     in_sequence,
-    matched_mode,
-    name_city,
     official,
-    strip_parentheses,
 )
-from formal_llm.packs.travel.plan_days import Day
 from formal_llm.packs.travel.query import Constraints
-from formal_llm.packs.travel.rows import Restaurant
 from tests.packs.travel.given import FOLDER, needs_data
 from tests.packs.travel.trips import trip
 
@@ -152,51 +144,6 @@ def test_wishes_about_transportation(mode, kept, broken):
 
     assert failed(days, wishing(kept), world) == set()
     assert failed(days, wishing(broken), world) == {"Transportation"}
-
-
-def test_a_meal_at_home_ends_the_look_at_cuisines_of_its_day():
-    """As published: the rest of the day is not looked at."""
-    place = WORLD.restaurants("Lindhaven")[0]
-    food = next(one for one in WORLD.restaurants("Port Serin") if PLAN[0].dinner.startswith(one.name)).cuisines[0]
-    others = {
-        cuisine
-        for day in PLAN[1:]
-        for _, text in day.meals
-        for one in WORLD.restaurants("Port Serin")
-        if text.startswith(one.name)
-        for cuisine in one.cuisines
-    }
-    query = replace(QUERY, constraints=replace(QUERY.constraints, cuisines=(food,)))
-    assert not failed(PLAN, query)
-    at_home = changed(1, breakfast=f"{place.name}, Lindhaven")
-    assert failed(at_home, query) == (set() if food in others else {"Cuisine"})
-
-
-def test_more_than_half_is_missing():
-    days = tuple(Day(number, "Port Serin") for number in (1, 2, 3))
-    found = official(days, QUERY, WORLD).findings
-    assert "more than half of the information is missing" in [one.problem for one in found]
-
-
-def test_places():
-    assert name_city("Counter, The Old Mill, Port Serin") == ("Counter, The Old Mill", "Port Serin")
-    assert name_city("Soup, Helena(Montana)") == ("Soup", "Helena")
-    assert name_city(", Ham") == ("", "Ham")
-    assert name_city("Soup") == ("-", "-")
-    assert strip_parentheses("Helena(Montana) x") == "Helena"
-
-
-def test_ways():
-    assert from_to("Taxi, from A to B(Kent), duration") == ("A", "B(Kent)")
-    assert from_to("from nowhere") is None
-    said = "self-driving as a taxi"
-    assert (driven_mode(said), matched_mode(said)) == ("self-driving", "taxi")
-    assert (driven_mode("drive"), matched_mode("drive")) == (None, None)
-
-
-def test_a_name_is_any_part_of_one():
-    rows = [Restaurant(name, "Ham", 1, ()) for name in ("Big Soup", "Soup")]
-    assert find_named(rows, "Soup, Ham") == rows
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from formal_llm.errors import NotationError
 from formal_llm.packs.travel import tools as travel_tools
 from formal_llm.packs.travel.reference import read_reference
 from tests.packs.travel.given import cases, needs_data
-from tests.packs.travel.worlds import beds, sights, tables
+from tests.packs.travel.worlds import beds, tables
 
 DRIVE = "self-driving, from A to B, duration: 4 hours 10 mins, distance: 446 km, cost: 22"
 BED = {
@@ -67,14 +67,6 @@ def test_printed_accommodations_are_read_back(rows: list) -> None:
     found = read_reference({"Accommodations in A": text}).accommodations
     assert [(one.name, one.house_rules, one.minimum_nights) for one in found] == [
         (one.name.lstrip(" "), one.house_rules, one.minimum_nights) for one in rows
-    ]
-
-
-@given(st.lists(sights, min_size=1, max_size=5))
-def test_printed_attractions_are_read_back(rows: list) -> None:
-    found = read_reference({"Attractions in A": travel_tools.printed_attractions(rows)}).attractions
-    assert [(one.name, one.latitude, one.address) for one in found] == [
-        (one.name.lstrip(" "), one.latitude, one.address.lstrip(" ")) for one in rows
     ]
 
 

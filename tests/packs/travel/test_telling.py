@@ -1,10 +1,5 @@
-from dataclasses import replace
 from datetime import date, timedelta
-from decimal import Decimal
 
-from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.query import TravelQuery, TripWish, WishKind
-from formal_llm.packs.travel.rows import Accommodation, Attraction, Restaurant, Road
 from formal_llm.packs.travel.telling import summarize_query
 from formal_llm.packs.travel.trip import Trip
 from tests.packs.travel.given_cases import large_query, large_world
@@ -28,13 +23,6 @@ def test_a_query_in_a_line():
     )
 
 
-def test_every_kind_of_wish_has_words():
-    for kind in WishKind:
-        wish = TripWish(kind, ("meals", "day"), (60, 120))
-        assert "{" not in str(wish)
-        assert summarize_query(replace(large_query(), wishes=(wish,))).endswith(f" food, {wish}.")
-
-
 def test_each_question_says_what_is_asked_and_what_is_left():
     word = TRIP.find_cheapest()
     spent = [TRIP.follow_word(word[:size]).spent // 100 for size in range(len(word))]
@@ -55,52 +43,3 @@ def test_each_question_says_what_is_asked_and_what_is_left():
         "Still wanted: Indian, French, Mexican and Italian food."
     )
     assert tables[-1] == "no dinner"
-
-
-def test_what_is_still_wanted_comes_first():
-    chosen = TRIP.follow_word(TRIP.find_cheapest()[:10])
-    offers = [
-        TRIP.candidates.find_city(chosen.cities[0]).eateries[move.read].offers for move in TRIP.moves(chosen)[:-1]
-    ]
-    counts = [offered.bit_count() for offered in offers]
-    assert counts == sorted(counts, reverse=True)
-    assert counts[0] > counts[-1]
-
-
-def test_without_a_budget_nothing_is_said_of_money_that_is_left():
-    trip = Trip(large_query(None), WORLD)
-    assert asked(trip, trip.find_cheapest()[:8])[0].endswith("?")
-
-
-def test_all_names_of_a_trip_are_told():
-    symbols = TRIP.symbols
-    assert set(TRIP.find_cheapest()) <= symbols.keys()
-    assert symbols["-"].label == TRIP.label("-") == "nothing"
-    table = next(iter(TRIP.candidates.find_city("City A").eateries.values()))
-    assert symbols[table.name].description.startswith("restaurant: $")
-    assert symbols[table.name].numbers["cost"] * 100 == table.cost
-    assert str(TRIP).startswith("A trip is 41 names, a line each, in this order:")
-
-
-def test_an_option_says_what_it_is_and_what_it_leaves():
-    world = World(
-        accommodations=[Accommodation("Loft", "B", 100, "Private room", (), 1, 2, 4.5)],
-        restaurants=[Restaurant(f"Inn {n}", "B", Decimal("12.50"), ("Tea", "Pizza"), 4.0) for n in range(5)],
-        attractions=[Attraction(name, "B", 1.0, place) for name, place in (("Here", 1.0), ("There", 1.02))],
-        roads=[Road("A", "B", "2 hours", "100 km", 100.0), Road("B", "A", "2 hours", "100 km", 100.0)],
-        cities={"S": ("A", "B")},
-    )
-    trip = Trip(TravelQuery("A", "B", 3, 1, DAYS, 2, Decimal("500.50")), world, sensible=True)
-    assert "$500.50 for all" in summarize_query(trip.query)
-    ways = asked(trip, ("B", "2 nights"))[1]
-    assert "self-driving, 2 hours, $5; $495.50 left" in ways
-    word = ("B", "2 nights", "Self-driving", "Self-driving")
-    assert asked(trip, word)[1] == ["Loft: $100 a night, 4.5 stars, private room for 2; $290.50 left"]
-    word = (*word, "Loft, B", "Here, B", "-")
-    assert "Inn 0: $25, 4 stars, Tea, Pizza; $265.50 left" in asked(trip, word)[1]
-    word = (*word, "Inn 0, B", "There, B", "Inn 1, B", "Inn 2, B")
-    assert asked(trip, word) == ("Day 2: what to see in B?", ["no sight"])
-    wide = Trip(TravelQuery("A", "B", 3, 1, DAYS, 2), world)
-    assert asked(
-        wide, ("B", "2 nights", "Taxi", "Taxi", "Loft, B", "-", "-", "Inn 0, B", "Here, B", "Inn 1, B", "Inn 2, B")
-    )[1] == ["There, 2.2 km from Here", "no sight"]

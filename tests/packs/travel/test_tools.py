@@ -1,3 +1,8 @@
+"""The published tools."""
+
+import json
+from datetime import date
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,8 +10,14 @@ from hypothesis import strategies as st
 from formal_llm.llms.text_doubles import FunctionTextLLM
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.reference import read_reference
-from formal_llm.packs.travel.rows import Restaurant
-from formal_llm.packs.travel.tools import MOST_STEPS, ToolSession, plan_writer, printed_restaurants, printed_table
+from formal_llm.packs.travel.rows import Accommodation, Flight, Restaurant, Road
+from formal_llm.packs.travel.tools import (
+    MOST_STEPS,
+    ToolSession,
+    cost_enquiry,
+    plan_writer,
+    printed_table,
+)
 from tests.packs.travel.given import cases, needs_data
 from tests.strategies import examples
 
@@ -145,17 +156,54 @@ def test_it_prints_as_pandas_does(data: st.DataObject) -> None:
     assert printed_table(columns, rows, range(98, 98 + count)) == frame.to_string()
 
 
-@needs_data
-def test_the_given_tables_are_printed_as_pandas_does() -> None:
-    pandas = pytest.importorskip("pandas")
-    for case in cases()[:8]:
-        for title, table in case["reference_information"].items():
-            if isinstance(table, list):
-                columns = list(table[0])
-                printed = printed_table(columns, [tuple(row.values()) for row in table])
-                assert printed == pandas.DataFrame(table).to_string(index=False), title
+PRICED = World(
+    [Flight("F1", "A", "B", date(2022, 3, 16), "5:00", "6:00", 70)],
+    [Road("A", "B", "2 hours", "200 km", 200.0), Road("B", "A")],
+    [Accommodation("Bed, old", "B", 50, "Private room", ("No pets",), 1, 2)],
+    [Restaurant("Inn", "B", 10, ("Tea",)), Restaurant("Inn", "B", 99, ("Tea",))],
+)
+DAY = {"people_number": 3, "day": 1, "current_city": "from A to B", "breakfast": "-", "lunch": "", "dinner": None}
 
 
-def test_a_column_that_a_table_lacks_is_left_out() -> None:
-    text = printed_restaurants([Restaurant("A", "B", 12, ("Tea", "BBQ"))], [7])
-    assert text == "  Name  Average Cost  Cuisines City\n7    A            12  Tea, BBQ    B"
+def ask(**more: object) -> str:
+    return cost_enquiry(PRICED, json.dumps({**DAY, **more}))
+
+
+@pytest.mark.parametrize(
+    ("more", "dollars"),
+    [
+        ({}, 0),
+        ({"transportation": "Flight Number: F1, from A to B, Departure Time: 5:00"}, 210),
+        ({"transportation": "Self-driving, from A to B, Duration: 2 hours"}, 10),
+        ({"transportation": "Taxi, from A(X) to B(Y)"}, 200),
+        ({"transportation": "Taxi"}, 200),  # the cities are those of the day
+        ({"transportation": "Drive, from A to B"}, 0),  # published: what is none of the three is free
+        ({"people_number": 6, "transportation": "self-driving, from A to B"}, 20),
+        ({"breakfast": "Inn, B", "dinner": "Inn, B(Y)"}, 60),  # the first of two with one name
+        ({"accommodation": "Bed, old, B"}, 100),
+    ],
+)
+def test_what_a_day_costs(more: dict[str, object], dollars: int) -> None:
+    assert ask(**more) == f"The cost of your plan is {dollars} dollars."
+
+
+def test_what_is_wrong_is_listed_as_published() -> None:
+    said = ask(breakfast="Pub, B", accommodation="Bed, B", transportation="Flight Number: F9, from A to B")
+    assert said == (
+        "Sorry, the cost of your plan is not available because of the following reasons:"
+        "1. The filght information is not valid \t2. The breakfase information is not valid, please check. \t"
+        "3. The accommodation information is not valid, please check. \t"
+    )
+    assert "The transporation information is not valid, please check." in ask(transportation="Taxi, from B to A")
+    assert "two cities (from A to B)" in ask(transportation="Taxi", current_city="B")
+
+
+@pytest.mark.parametrize("text", ["{", "a plan", "", "[" * 5000, "x" * 30_000])
+def test_what_is_no_plan_is_told(text: str) -> None:
+    assert cost_enquiry(PRICED, text).startswith("The sub plan can not be parsed into json format")
+
+
+def test_only_one_day_and_with_people() -> None:
+    assert "Only one day plan is supported." in cost_enquiry(PRICED, "[{}]")
+    assert "people_number" in cost_enquiry(PRICED, "{}")
+    assert cost_enquiry(PRICED, str(DAY)) == "The cost of your plan is 0 dollars."  # a Python dictionary will do

@@ -14,7 +14,7 @@ from formal_llm.packs.openagi.benchmark.reading import Matcher, ToolText, chain_
 from formal_llm.planning import Task, TaskPack
 
 #: The planning methods; :mod:`~formal_llm.packs.openagi.benchmark.methods` describes them.
-Method: TypeAlias = Literal["zero", "few", "free", "names", "typed", "formal", "rltf", "draft", "look"]
+Method: TypeAlias = Literal["zero", "few", "typed", "formal", "rltf", "draft", "look"]
 METHODS: tuple[Method, ...] = get_args(Method)
 #: The paper's prompts (Li et al. 2024, appendix A.3; there "Setp" in place of "Step").
 ZERO = "Problem: {task}.\nWhat is its solution? Use 'Step' to mark."
@@ -32,13 +32,12 @@ class Conditions:
 
     Attributes:
         tasks: the tasks by number, with limits of 0 for missing tools.
-        tools: the available tools, whose names the methods "names" and "typed" offer; none in packs of other rules.
+        tools: the available tools, whose names the method "typed" offers; none in packs of other rules.
         every: all tools of the grammar, any of which a step in free text may mean.
         matcher: determines which tool a step means.
         examples: worked examples: by task number, the tools in the order of their execution.
         temperature, max_tokens: the settings for free text.
         tries: how often to ask one question until its answer is legal.
-        max_chain: the maximum length of a chain of names.
         max_typed: the maximum length of a chain of typed names; 10 in OpenAGI's scripts.
     """
 
@@ -51,7 +50,6 @@ class Conditions:
     temperature: float = 0.0
     max_tokens: int = 1024
     tries: int = 3
-    max_chain: int = 15
     max_typed: int = 10
 
     @property
@@ -61,7 +59,7 @@ class Conditions:
             "matcher": self.matcher.identity,
             "examples": {str(number): list(tools) for number, tools in self.examples.items()},
             "prompts": [ZERO, FEW, TOOLS, CHOICE, STOP],
-            **{name: getattr(self, name) for name in ("temperature", "max_tokens", "tries", "max_chain", "max_typed")},
+            **{name: getattr(self, name) for name in ("temperature", "max_tokens", "tries", "max_typed")},
         }
 
     def get_task(self, number: int) -> Task:

@@ -1,15 +1,12 @@
 """The planning methods that the benchmark compares.
 
 - ``zero``, ``few``: the paper's prompts. The model writes steps in free text, which are parsed into a chain of tools.
-- ``names``: tool names forced one by one, each question offering all tools and to stop. So the output is always a list
-  of tools, and nothing ensures that they fit together.
 - ``typed``: OpenAGI's constrained decoding (Ge et al. 2023; the prefix trie of its scripts), the baseline without
     automaton. The first tool is any with one input; each further one takes the last output, and none occurs twice.
     Tools with two inputs are not in that trie, and it ignores the inputs and the goal of the task. In packs of other
     rules: the planner without lookahead, as what decodes by a grammar or looks one step ahead; a dead end ends it.
   - ``formal``: the planner, which offers only what can still become a valid plan.
   - ``rltf``: the same with the model with trained adapters.
-  - ``free``: the first request of ``draft``, which shows the rules; the plan is read from the text as it is.
   - ``draft``: the planner with ``search="draft"``: the model writes the whole plan; questions correct invalid parts.
   - ``look``: the planner with ``search="exact"``: one question for all steps, and the best plan by its answer.
 
@@ -23,7 +20,7 @@ from collections.abc import Generator, Iterable, Sequence
 from itertools import islice
 from typing import Any, Literal
 
-from formal_llm.errors import BudgetExceeded, InvalidAnswer, NotationError, NoValidPlan, Undecided
+from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.driven import driven, resumed
 from formal_llm.llms.generation import Generated, Messages, TextLLM, Writing
@@ -33,15 +30,13 @@ from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.conditions import CHOICE, STOP, Assignment, Attempt, Conditions, Method, PlanKey
 from formal_llm.packs.openagi.benchmark.reading import ToolText, read_steps
 from formal_llm.planning.drivers.batch import Outcome
-from formal_llm.planning.drivers.draft import Drafting
 from formal_llm.planning.drivers.planner import Search
-from formal_llm.planning.reading.reader import read_plan_text
 from formal_llm.planning.walks.budget import QUESTIONS, Budget
 
 
 def why_not(method: Method, llm: LLM) -> str:
     """Return why a method does not apply to an LLM; empty if it does."""
-    if method in ("draft", "free"):
+    if method == "draft":
         writes = isinstance(llm, TextLLM)
     else:
         writes = method not in ("zero", "few") or get_writer(llm, ()) is not None
@@ -50,12 +45,10 @@ def why_not(method: Method, llm: LLM) -> str:
 
 def make_attempts(method: Method, assigned: Assignment) -> None:
     """Make an attempt for each key."""
-    if method == "free":
-        _write_drafts(assigned)
-    elif method == "zero" or method == "few":
+    if method == "zero" or method == "few":
         _write_attempts(method, assigned)
-    elif method == "names" or (method == "typed" and assigned.conditions.tools):
-        _force_names(method, assigned)
+    elif method == "typed" and assigned.conditions.tools:
+        _force_names(assigned)
     else:
         _plan_formally(method, assigned)
 
@@ -136,9 +129,8 @@ def _write_attempts(method: Literal["zero", "few"], assigned: Assignment) -> Non
 class _Chain:
     """A chain of tools under construction: one question at a time by :meth:`receive_answer`, or all of them driven."""
 
-    def __init__(self, method: Literal["names", "typed"], key: PlanKey, conditions: Conditions) -> None:
+    def __init__(self, key: PlanKey, conditions: Conditions) -> None:
         self.key = key
-        self._typed = method == "typed"
         self.outcome: Attempt | Exception | None = None
         self.question: Question | None = None
         self._conditions = conditions
@@ -157,11 +149,9 @@ class _Chain:
         conditions = self._conditions
         chain: list[ToolText] = []
         usage, questions = TokenUsage(), 0
-        most = conditions.max_typed if self._typed else conditions.max_chain
-        while len(chain) < most and (offered := self._list_options(chain)):
-            stop = bool(chain) or not self._typed
+        while len(chain) < conditions.max_typed and (offered := self._list_options(chain)):
             try:
-                answer = yield from attempts(self._make_question(chain, offered, stop), conditions.tries)
+                answer = yield from attempts(self._make_question(chain, offered), conditions.tries)
             except InvalidAnswer as error:
                 usage += error.usage or TokenUsage()
                 return Attempt((), _format_labels(chain), questions, usage, error=f"no legal answer: {error.problem}")
@@ -172,16 +162,13 @@ class _Chain:
         return Attempt(conditions.build_word([tool.name for tool in chain]), _format_labels(chain), questions, usage)
 
     def _list_options(self, chain: Sequence[ToolText]) -> Sequence[ToolText]:
-        tools = self._conditions.tools
-        if not self._typed:
-            return tools
-        single = [tool for tool in tools if len(tool.kinds) == 1]
+        single = [tool for tool in self._conditions.tools if len(tool.kinds) == 1]
         return [tool for tool in single if tool.kinds == (chain[-1].gives,) and tool not in chain] if chain else single
 
-    def _make_question(self, chain: Sequence[ToolText], offered: Sequence[ToolText], stop: bool) -> Question:
+    def _make_question(self, chain: Sequence[ToolText], offered: Sequence[ToolText]) -> Question:
         conditions = self._conditions
         task = conditions.get_task(self.key.task).description
-        texts = [*(tool.label for tool in offered), *([STOP] if stop else [])]
+        texts = [*(tool.label for tool in offered), *([STOP] if chain else [])]
         steps = "\n".join(f"Step {place}: {label}" for place, label in enumerate(_format_labels(chain), 1)) or "none"
         options = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))
         prompt = CHOICE.format(task=task, steps=steps, options=options)
@@ -192,27 +179,27 @@ def _format_labels(chain: Sequence[ToolText]) -> tuple[str, ...]:
     return tuple(f"Use {tool.label}" for tool in chain)
 
 
-def _force_names(method: Literal["names", "typed"], assigned: Assignment) -> None:
+def _force_names(assigned: Assignment) -> None:
     llm = assigned.llm
     if isinstance(llm, BatchLLM):
-        _ask_together(method, llm, assigned)
+        _ask_together(llm, assigned)
         return
 
     def finish_chain(key: PlanKey) -> Attempt:
-        return driven(_Chain(method, key, assigned.conditions).steps, llm.choose)
+        return driven(_Chain(key, assigned.conditions).steps, llm.choose)
 
     for key, outcome in assigned.run_jobs(finish_chain):
         assigned.note(key, outcome)
 
 
-def _ask_together(method: Literal["names", "typed"], llm: BatchLLM, assigned: Assignment) -> None:
+def _ask_together(llm: BatchLLM, assigned: Assignment) -> None:
     """Ask the questions of many chains together, round by round."""
     waiting = iter(assigned.jobs)
     many = assigned.concurrency or getattr(llm, "together", None) or 64
     under_way: list[_Chain] = []
 
     def start_chains() -> list[_Chain]:
-        started = [_Chain(method, key, assigned.conditions) for key in islice(waiting, many - len(under_way))]
+        started = [_Chain(key, assigned.conditions) for key in islice(waiting, many - len(under_way))]
         for chain in started:
             chain.receive_answer(None)
         return started
@@ -230,29 +217,6 @@ def _ask_together(method: Literal["names", "typed"], llm: BatchLLM, assigned: As
             if chain.outcome is not None:
                 assigned.note(chain.key, chain.outcome)
         under_way = [chain for chain in under_way if chain.outcome is None]
-
-
-def _write_drafts(assigned: Assignment) -> None:
-    """Read the plans from the drafts as they are written."""
-    conditions = assigned.conditions
-    planner = conditions.pack.planner(
-        assigned.llm, search="draft", drafting=Drafting(max_tokens=conditions.max_tokens), tries=conditions.tries
-    )
-
-    def write_draft(key: PlanKey) -> Attempt:
-        walk = planner.start(conditions.tasks[key.task], name=f"{key.task}:{key.repeat}")
-        request = next(planner.steps(walk), None)
-        if request is None:
-            return Attempt(walk.word)  # there is only one plan
-        answer = answered(assigned.llm, request)
-        try:
-            word = read_plan_text(answer.text, walk.table.lookahead.source, order=walk.wording.reads)
-        except (NotationError, Undecided) as error:
-            return Attempt((), (), 1, answer.usage, answer.text, str(error).split("\n", 1)[0])
-        return Attempt(word, tuple(read_steps(answer.text)), 1, answer.usage, answer.text)
-
-    for key, made in assigned.run_jobs(write_draft):
-        assigned.note(key, made)
 
 
 def _plan_formally(method: Method, assigned: Assignment) -> None:

@@ -14,8 +14,7 @@ from formal_llm import authored
 from formal_llm.authored.tables import Items, Keys, read_toml
 from formal_llm.automata import Limits
 from formal_llm.errors import AutomatonError, Cancelled, InfiniteLanguage, NoValidPlan, ResourceNotFound, Undecided
-from formal_llm.llms.llm import LLM, answered
-from formal_llm.llms.question import Question
+from formal_llm.llms.llm import LLM
 from formal_llm.packs.openagi.benchmark.conditions import Assignment, Attempt, Conditions, Method, PlanKey
 from formal_llm.packs.openagi.benchmark.methods import make_attempts, why_not
 from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, Matcher, matcher_for, tool_texts
@@ -324,22 +323,6 @@ class Benchmark(Plans):
             if on_step is not None:
                 plan_text = f"task {scored.task}: {' '.join(scored.word)}"
                 on_step(RunProgress("executing", len(required) - len(todo) + place, len(required), plan_text))
-
-
-#: The question to a judge, and its answers, from 0 to 1.
-JUDGE = "Task: {task}\n\nPlan:\n{plan}\n\nHow well does this plan do the task?\n\n{options}\n\nAnswer with one number."
-GRADES = ("not at all", "badly", "in part", "well", "very well")
-
-
-def ask_judge(llm: LLM, called: str) -> Reward:
-    """Return the reward of plans that an LLM grades from 0 to 1; it does not see who made a plan, or how."""
-
-    def grade_plan(task: Task, plan: Plan) -> float:
-        options = "\n".join(f"{place}: {grade}" for place, grade in enumerate(GRADES, 1))
-        prompt = JUDGE.format(task=task.description, plan=plan, options=options)
-        return (answered(llm, Question(prompt, GRADES, task=task.description)).number - 1) / (len(GRADES) - 1)
-
-    return Reward(grade_plan, name=f"judged by {called}")
 
 
 class PackPlans(Plans):

@@ -18,7 +18,6 @@ from formal_llm.authored.tables import Items, Keys, NamedEntries, read_toml
 from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Method
 from formal_llm.packs.openagi.benchmark.records import ScoredPlan
-from formal_llm.pictures.page import PALETTE, escape_text, html_page
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -301,48 +300,3 @@ def published_title(published: Published, table: int) -> str:
 def as_data(columns: Sequence[MethodColumn]) -> list[dict[str, object]]:
     """Convert columns to JSON data."""
     return [asdict(column) for column in columns]
-
-
-_STYLE = (
-    PALETTE
-    + """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; margin: 0 0 2rem; }
-caption { font-weight: 600; text-align: left; padding-bottom: .3rem; }
-th { font-weight: 400; text-align: left; width: 40%; overflow-wrap: anywhere; } td { text-align: right; width: 7rem; }
-td:last-child { width: auto; } .bar { background: var(--user); height: .9rem; min-width: 1px; }
-"""
-)
-
-
-def charts_page(title: str, columns: Sequence[MethodColumn], quality: str | None, notes: Sequence[str] = ()) -> str:
-    """Write a web page with a chart of each figure: a bar for each method.
-
-    Args:
-        title: the title.
-        columns: the methods.
-        quality: the name of the score; None for none.
-        notes: sentences below the charts.
-    """
-    charts: list[tuple[str, list[float | None], int, float]] = [
-        ("valid plans", [column.valid for column in columns], 2, 1.0),
-        (f"quality: {quality}", [column.average for column in columns], 2, 1.0),
-        ("questions per plan", [column.questions for column in columns], 1, 0.0),
-        ("requests per plan", [column.requests for column in columns], 1, 0.0),
-        ("tokens per plan", [column.tokens for column in columns], 0, 0.0),
-        ("cost per plan", [column.cost for column in columns], 6, 0.0),
-    ]
-    body = [f"<main><h1>{escape_text(title)}</h1>"]
-    for name, values, places, most in charts:
-        known = [value for value in values if value is not None]
-        if not known:
-            continue
-        longest = max(most, *known) or 1
-        body.append(f"<table><caption>{escape_text(name)}</caption>")
-        for column, value in zip(columns, values, strict=True):
-            bar = "" if value is None else f'<div class="bar" style="width:{100 * value / longest:.1f}%"></div>'
-            who = escape_text(f"{column.llm} {column.method}")
-            body.append(f'<tr><th scope="row">{who}</th><td>{_format_figure(value, places)}</td><td>{bar}</td></tr>')
-        body.append("</table>")
-    body += [f"<p>{escape_text(note)}</p>" for note in notes]
-    return html_page(title, _STYLE, "\n".join([*body, "</main>"]))

@@ -19,7 +19,7 @@ class LoadedModel:
     """A loaded model with its tokenizer and image processor.
 
     Attributes:
-        model: a model of transformers, a pipeline of diffusers, or a Restormer.
+        model: a model of transformers, or a pipeline of diffusers.
         tokenizer, images: the tokenizer and the image processor, if it has them.
         device: the device of the model, as torch names it.
         more: additional tensors that an expert keeps with it.

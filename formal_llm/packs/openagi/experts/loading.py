@@ -175,23 +175,6 @@ class ModelSource:
         found.set_progress_bar_config(disable=True)
         return found
 
-    def find_file(self, name: str) -> Path:
-        """Return the path of a file of the checkpoint.
-
-        Raises:
-            CheckpointError: it is not available.
-            MissingDependency: huggingface_hub is not installed.
-        """
-        with self.translate_errors(name):
-            place = self._place
-            if place != self.checkpoint or self.folder is not None:
-                if not (Path(place) / name).is_file():
-                    raise FileNotFoundError(f"there is no file {name} in it")
-                return Path(place) / name
-            from huggingface_hub import hf_hub_download
-
-            return Path(hf_hub_download(self.checkpoint, name, revision=self.revision))
-
     @property
     def _place(self) -> str:
         """The location to pass to ``from_pretrained``: the folder, or the name on the hub.

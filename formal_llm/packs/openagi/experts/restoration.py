@@ -170,33 +170,6 @@ class Swin2SR(Restoration):
         return loaded.model(pixel_values=pixels).reconstruction
 
 
-class RestormerRestoration(Restoration):
-    """Removes noise or blur from a picture (Restormer, Zamir et al. 2022), with converted weights.
-
-    See :mod:`formal_llm.packs.openagi.experts.restormer` for the weights.
-    """
-
-    def load_model(self) -> LoadedModel:
-        """Load the network with the weights in ``model.safetensors``."""
-        file = self.source.find_file("model.safetensors")
-        with self.source.translate_errors("Restormer"):
-            from formal_llm.packs.openagi.experts.restormer import read_restormer  # its classes need torch
-
-            return LoadedModel(read_restormer(file, self.source.dtype))
-
-    def get_scale(self, loaded: LoadedModel) -> int:  # noqa: ARG002
-        """Return 1: the size does not change."""
-        return 1
-
-    def get_multiple(self, loaded: LoadedModel) -> int:  # noqa: ARG002
-        """Return 8: the network halves the picture three times."""
-        return 8
-
-    def restore_pixels(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
-        """Run the network on colours, or on gray if its weights are for gray pictures."""
-        return loaded.model(pixels[:, :1] if loaded.model.shape.channels == 1 else pixels)
-
-
 def pad_sides(values: Floats, multiple: int) -> Floats:
     """Pad a picture to three channels and to sides that are multiples, mirroring it at its right and lower edge."""
     height, width = (-side % multiple for side in values.shape[:2])

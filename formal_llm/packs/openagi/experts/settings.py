@@ -23,7 +23,6 @@ VARIABLE = "FORMAL_LLM_EXPERTS"
 LOADERS: Mapping[str, type[Expert]] = MappingProxyType(
     {
         "swin2sr": restoration.Swin2SR,
-        "restormer": restoration.RestormerRestoration,
         "instruct_pix2pix": diffusion.PictureEditing,
         "text_to_image": diffusion.TextToImage,
         "image_classification": vision.ImageClassification,

@@ -1,18 +1,13 @@
-"""The choice of scores: by name, and by the kinds of the output and of the expected value."""
+"""The choice of scores, by the kinds of the output and of the expected value."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from formal_llm.llms.packaged import find_minilm
-from formal_llm.packs.openagi.scores.images import PSNR, SSIM
+from formal_llm.packs.openagi.scores.images import SSIM
 from formal_llm.packs.openagi.scores.score import Score
-from formal_llm.packs.openagi.scores.text import BERTScore, ChrF, TokenF1
-
-#: The scores that need no weights, by name.
-SCORES: Mapping[str, Score] = MappingProxyType({score.name: score for score in (SSIM(), PSNR(), ChrF(), TokenF1())})
+from formal_llm.packs.openagi.scores.text import BERTScore
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Scores of images by their pixels: SSIM and PSNR. They need no weights."""
+"""The score of images by their pixels: SSIM. It needs no weights."""
 
 from __future__ import annotations
 
@@ -27,24 +27,6 @@ class SSIM(Score):
         missing = [(0, max(7 - length, 0)) for length in other.shape[:2]]
         one, other = (np.pad(values, [*missing, (0, 0)], mode="symmetric") for values in (one, other))
         return float(structural_similarity(one, other, data_range=1.0, channel_axis=-1))
-
-
-class PSNR(Score):
-    """Peak signal-to-noise ratio in decibels, from 0 to 100.
-
-    20 is noisy, 30 good, 40 hard to distinguish; equal images would have infinity and get 100. Sizes and transparency
-    are handled as by :class:`SSIM`.
-    """
-
-    name = "psnr"
-    kind = "image"
-    most = 100.0
-    unit = "dB"
-
-    def _compare_pair(self, output: Image.Image, expected: Image.Image) -> float:
-        one, other = _align_pictures(output, expected)
-        error = float(np.mean((one - other) ** 2, dtype=np.float64))
-        return float(-10 * np.log10(max(error, 1e-10)))
 
 
 def _align_pictures(output: Image.Image, expected: Image.Image) -> tuple[Floats, Floats]:

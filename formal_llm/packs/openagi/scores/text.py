@@ -1,10 +1,7 @@
-"""Scores of texts, by characters, by words, by the meanings of words in context; and the encoder for the last."""
+"""Scores of texts, by characters, by the meanings of words in context; and the encoder for the last."""
 
 from __future__ import annotations
 
-import re
-import string
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,20 +32,6 @@ class ChrF(Score):
         if not output.strip() or not expected.strip():
             return float(output.strip() == expected.strip())
         return float(CHRF().sentence_score(output, [expected]).score) / 100
-
-
-class TokenF1(Score):
-    """The F-score of common words (as for SQuAD): case, punctuation and English articles do not count."""
-
-    name = "token_f1"
-    kind = "text"
-
-    def _compare_pair(self, output: str, expected: str) -> float:
-        one, other = (Counter(_split_words(text)) for text in (output, expected))
-        if not one or not other:
-            return float(one == other)
-        same = (one & other).total()
-        return _f_score(same / one.total(), same / other.total())
 
 
 class Encoder:
@@ -161,8 +144,3 @@ class BERTScore(Score):
 def _f_score(precision: float, recall: float) -> float:
     """Compute the harmonic mean of precision and recall."""
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
-
-
-def _split_words(text: str) -> list[str]:
-    plain = text.casefold().translate(str.maketrans("", "", string.punctuation))
-    return re.sub(r"\b(?:a|an|the)\b", " ", plain).split()

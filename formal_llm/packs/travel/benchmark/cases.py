@@ -6,16 +6,19 @@ A folder of data::
     database/          the published CSV files; missing flights are replaced by those of the references
 
 Other files of cases (``validation.jsonl``, a CSV file of the data set) are passed by name. The meanings of the
-training queries ship with the library (``tasks/travel/training_fields.jsonl``): their file has only the sentences.
+training queries ship with the library (``tasks/travel/training_fields.jsonl``), by hashes of their sentences, which are
+all that their file has.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 
@@ -78,6 +81,13 @@ class TravelCase:
         """
         return World.from_reference(self.reference or {}, self.shared.cities if self.shared is not None else None)
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all that a plan depends on: the sentence, the meaning, the reference and the tables."""
+        meaning = None if self.query is None else self.query.to_json()
+        parts = self.text, meaning, self.reference, self.shared and self.shared.fingerprint
+        return sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
 
 def read_cases(data: str | Path, file: str | Path | None = None) -> list[TravelCase]:
     """Read the cases in a folder of data.
@@ -129,9 +139,9 @@ def _read_case(number: int, fields: Mapping[str, object], where: str, shared: Fo
         raise InputError(f"{where}: the case has no 'query'; it has {', '.join(map(str, fields))}")
     own = read_number(fields)
     index = number if own is None else own
-    known = fields if fields.get("org") else _written_down().get(index, {})
+    known = fields if fields.get("org") else _written_down().get(hash_sentence(text), {})
     try:
-        query = query_of({**known, "query": text}) if known.get("org") and str(known["org"]) in text else None
+        query = query_of({**known, "query": text}) if known else None
         annotated = read_plan(_read_value(fields.get("annotated_plan")), f"{where}, annotated_plan")
     except FormalLLMError as error:
         raise InputError(f"{where}: {error}") from None
@@ -148,12 +158,17 @@ def _read_value(value: object) -> object:
         return value
 
 
-def _written_down() -> Mapping[int, Mapping[str, object]]:
-    """Return the fields of the training queries, by index."""
+def hash_sentence(text: str) -> str:
+    """Return the hash by which the meaning of a training query is found; blanks do not count."""
+    return sha256(" ".join(text.split()).encode()).hexdigest()[:16]
+
+
+def _written_down() -> Mapping[str, Mapping[str, object]]:
+    """Return the fields of the training queries, by the hashes of their sentences."""
     if not _WRITTEN:
         path = authored.find("tasks", "travel") / "training_fields.jsonl"
-        _WRITTEN.update((int(str(fields["index"])), fields) for _, fields in _read_rows(path))
+        _WRITTEN.update((str(fields["sentence"]), fields) for _, fields in _read_rows(path))
     return _WRITTEN
 
 
-_WRITTEN: dict[int, Mapping[str, object]] = {}
+_WRITTEN: dict[str, Mapping[str, object]] = {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from formal_llm.authored.files import parse_json
 from formal_llm.errors import ResultsError
+from formal_llm.packs.travel.benchmark.cases import TravelCase
 from formal_llm.planning.drivers.json_lines import open_exclusively, write_atomically, write_line
 
 #: The information available to the planner.
@@ -20,7 +21,8 @@ _BUSY = "another benchmark is writing here; wait for it, or give another folder"
 class TravelRecord(TypedDict):
     """The record of a case: its planner, the result and the resources used.
 
-    ``read``: whether the query was read correctly, None if its meaning is unknown; ``error``: why there is no plan.
+    ``case``: the fingerprint of the case; ``read``: whether a model read the query correctly, None if its meaning is
+    unknown or it came by its fields; ``error``: why there is no plan.
     ``seconds``: the CPU time, without that of a remote model.
     """
 
@@ -28,6 +30,7 @@ class TravelRecord(TypedDict):
     mode: Mode
     search: str
     index: int
+    case: str
     read: bool | None
     plan: list[dict[str, object]]
     error: str
@@ -55,7 +58,7 @@ class TravelRecords(AbstractContextManager["TravelRecords"]):
     def __init__(self, folder: Path, setting: Mapping[str, object]) -> None:
         self._path = folder / "plans.jsonl"
         self._check_setting(
-            folder / "setting.json", json.loads(json.dumps({"format": "formal_llm.travel/1", **setting}))
+            folder / "setting.json", json.loads(json.dumps({"format": "formal_llm.travel/2", **setting}))
         )
         self._file = open_exclusively(self._path, busy=_BUSY)
         try:
@@ -68,6 +71,16 @@ class TravelRecords(AbstractContextManager["TravelRecords"]):
         """Write the record of a case."""
         write_line(self._file, self._path, record, "a line")
         self.lines[_make_key(record)] = record
+
+    def check_cases(self, cases: Iterable[TravelCase]) -> None:
+        """Raise ``ResultsError`` if a record is of another case with the same number, or of other tables."""
+        recorded = {record["index"]: record["case"] for record in self.lines.values()}
+        for case in cases:
+            if recorded.get(case.index, case.fingerprint) != case.fingerprint:
+                raise ResultsError(
+                    f"{self._path}: its plan of case {case.index} is for another query or other tables; "
+                    "give another folder, or the data of that one"
+                )
 
     def __exit__(self, *raised: object) -> None:
         self._file.close()

@@ -3,8 +3,8 @@
 Modes: ``sole``: the planner has the reference information of its query. ``two-stage``: first an agent collects
 information with the published tools (:mod:`~formal_llm.packs.travel.benchmark.run`); the planner has only that.
 
-The query is read from its sentence, by rules or by a model, but the plan is judged by the true meaning. So a plan can
-be valid for the query as read and still fail: the share of correctly read queries is reported separately.
+The query comes by its fields, or a model reads it from its sentence; then the plan is still judged by the true meaning.
+So a plan can be valid for the query as read and fail: the share of correctly read queries is reported separately.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import Any, TypeAlias
 
 from formal_llm import authored
@@ -33,7 +32,6 @@ from formal_llm.packs.travel.official import Commit
 from formal_llm.packs.travel.plan_days import read_plan, to_json
 from formal_llm.packs.travel.planning import plan_trip
 from formal_llm.packs.travel.query import TravelQuery
-from formal_llm.packs.travel.reading import read_query
 from formal_llm.packs.travel.tools import MOST_STEPS, ToolSession
 from formal_llm.planning.drivers.planner import Search
 from formal_llm.tools.tool import Tool, tool
@@ -260,9 +258,16 @@ class Counted:
         return generate_counted
 
 
-def read_by_rules(text: str, world: World) -> TravelQuery:
-    """Read a sentence by rules; a date without a year is in 2022, the year of the data."""
-    return read_query(text, world, date(2022, 1, 1)).query
+_NO_FIELDS = "the case has only a sentence", "give its fields (org, dest, days, date, ...), or let a model read it"
+
+
+def _understand(case: TravelCase, reader: Reader | None) -> TravelQuery:
+    """Return the query of a case: read from its sentence, or without a reader by its fields."""
+    if reader is not None:
+        return reader(case.text, case.world)
+    if case.query is None:
+        raise QueryError(case.text, [("text", *_NO_FIELDS)])
+    return case.query
 
 
 def same_meaning(one: TravelQuery, other: TravelQuery) -> bool:
@@ -277,7 +282,7 @@ def same_meaning(one: TravelQuery, other: TravelQuery) -> bool:
 
 def run_case(
     case: TravelCase, llm: LLM, *, called: str, mode: Mode = "sole", search: Search = "greedy",
-    reader: Reader = read_by_rules,
+    reader: Reader | None = None,
 ) -> TravelRecord:  # fmt: skip
     """Plan a case.
 
@@ -287,20 +292,21 @@ def run_case(
         called: the name of the model in the record.
         mode: the information available to the planner.
         search: the search strategy.
-        reader: reads the sentence.
+        reader: reads the sentence; without one the query comes by its fields.
 
     Raises:
         LLMError: the request to the model failed, so the case should not be recorded; not for an illegal answer.
     """
     counted = Counted(llm)
     record = TravelRecord(
-        llm=called, mode=mode, search=search, index=case.index, read=None, plan=[], error="", questions=0, requests=0,
-        characters=0, steps=0, seconds=0.0,
+        llm=called, mode=mode, search=search, index=case.index, case=case.fingerprint, read=None,
+        plan=[], error="", questions=0, requests=0, characters=0, steps=0, seconds=0.0,
     )  # fmt: skip
     start = time.process_time()
     try:
-        query = reader(case.text, case.world)
-        record["read"] = None if case.query is None else same_meaning(query, case.query)
+        query = _understand(case, reader)
+        if reader is not None and case.query is not None:
+            record["read"] = same_meaning(query, case.query)
         if mode == "sole":
             world = case.collected if case.reference is not None else case.world
         else:
@@ -309,7 +315,7 @@ def run_case(
         trip = plan_trip(query, world, counted, search=search)
         record["plan"], record["questions"] = to_json(trip.days), trip.plan.usage.questions
     except QueryError as error:
-        record["read"], record["error"] = False, f"not read: {error}"
+        record["read"], record["error"] = None if reader is None else False, f"not read: {error}"
     except (NoValidPlan, InputError, InvalidAnswer, WritingError) as error:
         record["error"] = f"{'no trip' if isinstance(error, NoValidPlan | InputError) else 'bad answer'}: {error}"
     record["seconds"] = round(time.process_time() - start, 4)
@@ -318,14 +324,14 @@ def run_case(
 
 
 def judge(
-    record: TravelRecord, case: TravelCase, reader: Reader = read_by_rules, commit: Commit = "da7c1d4"
+    record: TravelRecord, case: TravelCase, reader: Reader | None = None, commit: Commit = "da7c1d4"
 ) -> JudgedPlan:
     """Evaluate the plan of a record with both evaluators by the true meaning of the query.
 
     If that is unknown, the query as read is used; if it cannot be read either, nothing was delivered.
     """
     try:
-        query = case.query if case.query is not None else reader(case.text, case.world)
+        query = case.query if case.query is not None else _understand(case, reader)
     except QueryError:
         query = TravelQuery("", "", 0, 0, (), text=case.text)
     return judge_plan(read_plan(record["plan"]), query, case.world, case.index, commit)
@@ -339,7 +345,7 @@ def run_cases(
     called: str,
     mode: Mode = "sole",
     search: Search = "greedy",
-    reader: Reader = read_by_rules,
+    reader: Reader | None = None,
     on_record: Callable[[TravelRecord], None] | None = None,
 ) -> list[TravelRecord]:
     """Plan all cases without a record sequentially, and return the records of all cases.
@@ -351,9 +357,13 @@ def run_cases(
         called: the name of the model in the records.
         mode: the information available to the planner.
         search: the search strategy.
-        reader: reads the sentences.
+        reader: reads the sentences; without one queries come by their fields.
         on_record: called with each record, including existing ones.
+
+    Raises:
+        ResultsError: a record is of another case with the same number, or of other tables.
     """
+    records.check_cases(cases)
     found = []
     for case in cases:
         record = records.lines.get((called, mode, search, case.index))

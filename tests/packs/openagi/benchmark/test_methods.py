@@ -30,14 +30,14 @@ def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
     llms = {"builtin": resolve("builtin"), "test:random": resolve("test:random")}
     skipped = bench.list_skipped(llms, METHODS)
     assert [(one.llm, one.method) for one in skipped] == [
-        ("builtin", "zero"), ("builtin", "few"), ("builtin", "free"), ("builtin", "rltf"), ("builtin", "draft"),
-        ("test:random", "free"), ("test:random", "rltf"), ("test:random", "draft"),
+        ("builtin", "zero"), ("builtin", "few"), ("builtin", "rltf"), ("builtin", "draft"),
+        ("test:random", "rltf"), ("test:random", "draft"),
     ]  # fmt: skip
     with Records(tmp_path, bench.identity) as records:
         bench.run(llms, METHODS, records)
         assert {(key.llm, key.method) for key in records.plans} == {
-            ("builtin", "names"), ("builtin", "typed"), ("builtin", "formal"), ("builtin", "look"),
-            *(("test:random", method) for method in METHODS if method not in ("free", "rltf", "draft"))
+            ("builtin", "typed"), ("builtin", "formal"), ("builtin", "look"),
+            *(("test:random", method) for method in METHODS if method not in ("rltf", "draft"))
         }  # fmt: skip
 
 
@@ -49,29 +49,6 @@ def test_a_draft_is_written_whole_and_mended(made: Any, tmp_path: Path) -> None:
         assert all(plan["valid"] for plan in plans.values())
         assert plans["w", "draft"]["usage"]["requests"] == plans["w", "formal"]["usage"]["requests"] + 1
         assert plans["w", "draft"]["questions"] == plans["w", "formal"]["questions"] + 1  # a draft is one, too
-
-
-@pytest.mark.parametrize(
-    ("written", "word", "valid", "reason"),
-    [
-        ("wash\ndry\nfold", ["wash", "dry", "fold"], True, ""),
-        ("1. dry\n2. wash\n3. fold", ["dry", "wash", "fold"], False, "dry cannot stand at place 1"),
-        ("I would rather not.", [], False, "unknown step"),
-    ],
-)
-def test_a_draft_is_judged_as_it_was_written(
-    laundry: TaskPack, tmp_path: Path, written: str, word: list[str], valid: bool, reason: str
-) -> None:
-    run = PackPlans(laundry, {0: laundry.tasks[0]}, repeats=1)
-    writer = Drafts(written)
-    with Records(tmp_path, run.identity) as records:
-        run.run({"w": writer}, ["free"], records)
-        (plan,) = records.plans.values()
-    assert (plan["word"], plan["valid"], plan["text"]) == (word, valid, written)
-    assert reason in plan["reason"]
-    assert (plan["questions"], plan["usage"]["requests"]) == (1, 1)
-    assert "wash" in writer.prompts[0]
-    assert "iron" in writer.prompts[0]
 
 
 def test_without_lookahead_a_plan_can_end_in_a_dead_end(laundry: TaskPack, tmp_path: Path) -> None:
@@ -99,49 +76,19 @@ def test_chance_draws_from_the_double() -> None:
 def test_an_answer_that_is_none_is_a_plan_that_is_not_valid(made: Any, tmp_path: Path) -> None:
     bench = made([7], repeats=1, tries=2)
     with Records(tmp_path, bench.identity) as records:
-        bench.run({"wrong": resolve("test:script=99,99,99,99")}, ["names", "formal"], records)
+        bench.run({"wrong": resolve("test:script=99,99,99,99")}, ["typed", "formal"], records)
         assert [plan["valid"] for plan in records.plans.values()] == [False, False]
         assert all(plan["reason"] for plan in records.plans.values())
-
-
-def test_forced_names(made: Any, tmp_path: Path) -> None:
-    bench = made([7], repeats=1)
-    asked: list[Question] = []
-
-    class First(Writer):
-        def choose(self, question: Question) -> Answer:
-            asked.append(question)
-            return Answer((len(question.options) if len(asked) == 2 else 1,))
-
-    with Records(tmp_path, bench.identity) as records:
-        bench.run({"f": First("")}, ["names"], records)
-        (plan,) = records.plans.values()
-    assert plan["word"] == ["colorization", "input_image"]
-    assert (plan["valid"], plan["questions"]) == (True, 2)
-    # Whatever was chosen before, all tools that are there are offered, and to stop.
-    assert [len(question.options) for question in asked] == [11, 11]
-    assert "Step 1: Use Colorization" in asked[1].prompt
-    assert asked[1].options[-1].text.startswith("Stop")
-
-
-def test_forced_names_end_somewhere(made: Any, tmp_path: Path) -> None:
-    bench = made([7], repeats=1)
-    with Records(tmp_path, bench.identity) as records:
-        bench.run({"w": Writer("")}, ["names"], records)
-        (plan,) = records.plans.values()
-    assert plan["questions"] == 15
-    assert plan["word"] == ["colorization"] * 15 + ["input_image"]
-    assert not plan["valid"]
 
 
 def test_questions_together(made: Any, tmp_path: Path) -> None:
     bench = made([7, 50], repeats=2)
     llm = Together("")
     with Records(tmp_path, bench.identity) as records:
-        bench.run({"t": llm}, ["names"], records)
+        bench.run({"t": llm}, ["typed"], records)
         assert len(records.plans) == 4
-    assert llm.rounds == 1
-    assert all(plan["word"] == [] and "empty" in plan["reason"] for plan in records.plans.values())
+    assert llm.rounds == 2  # the last tool of all, then to stop
+    assert {tuple(plan["word"]) for plan in records.plans.values()} == {("sentiment", "input_text")}
 
 
 @pytest.mark.parametrize("together", [False, True])

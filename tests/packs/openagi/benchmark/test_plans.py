@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from formal_llm import Question, RandomLLM, Task, TaskPack
-from formal_llm.errors import Cancelled, FormalLLMError, NoValidPlan, ResourceNotFound
-from formal_llm.llms import RecordingLLM, resolve
-from formal_llm.packs.openagi.benchmark.conditions import METHODS
-from formal_llm.packs.openagi.benchmark.plans import PackPlans, Plans, RunProgress, ask_judge, read_examples
-from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, chain_word, tool_texts
+from formal_llm import RandomLLM, Task, TaskPack
+from formal_llm.errors import (
+    Cancelled,
+    NoValidPlan,
+    ProviderError,
+    ResourceNotFound,
+    ResultsError,
+)
+from formal_llm.llms import resolve
+from formal_llm.packs.openagi.benchmark.conditions import METHODS, PlanKey
+from formal_llm.packs.openagi.benchmark.plans import PackPlans, Plans, RunProgress, read_examples
+from formal_llm.packs.openagi.benchmark.reading import chain_word, tool_texts
 from formal_llm.packs.openagi.benchmark.records import Records, ScoredPlan
 from formal_llm.rltf.reference_tools import ReferenceTools
+from tests.packs.openagi.benchmark.writers import Writer
 
 
 @pytest.fixture(scope="module")
 def pack() -> TaskPack:
     return TaskPack.load("openagi")
-
-
-def test_all_tools_are_there_where_nobody_says_which(pack: TaskPack, tmp_path: Path) -> None:
-    matcher = LexicalMatcher(tool_texts(pack))
-    run = Plans(pack, {106: pack.tasks[106]}, repeats=3, matcher=matcher)
-    assert {tool.name for tool in run.conditions.tools} == {tool.name for tool in run.conditions.every}
-    with Records(tmp_path, run.identity) as records:
-        run.run({"x": RandomLLM(0)}, ["formal"], records)
-        rows = records.join_scores()
-    assert [row["valid"] for row in rows] == [True] * 3
-    assert {row["value"] for row in rows} == {None}  # not judged
-    automaton = pack.planner().table(pack.tasks[106]).automaton
-    assert all(automaton.accepts(tuple(row["word"])) for row in rows)
 
 
 def test_what_cannot_be(pack: TaskPack) -> None:
@@ -51,51 +44,24 @@ def test_what_cannot_be(pack: TaskPack) -> None:
         Plans(pack, {106: replace(pack.tasks[106], limits=pack.tasks[106].limits & Limits(none))}, ())
 
 
-def test_plans_of_any_pack_are_valued_by_a_reward_or_a_judge(laundry: TaskPack, tmp_path: Path) -> None:
+def test_plans_of_any_pack_are_valued_by_a_reward(laundry: TaskPack, tmp_path: Path) -> None:
     tasks = {0: laundry.tasks[0], 1: Task("Wash and iron")}
     wanted = {tasks[0]: ("wash", "dry", "fold"), tasks[1]: ("wash", "iron", "fold")}
-    shown: list[str] = []
-
-    def grade(question: Question) -> int:
-        shown.append(question.prompt)
-        return 4
 
     def seven(plan: ScoredPlan) -> float:
         used, good = set(plan["word"]), set(wanted[tasks[plan["task"]]])
         return 2 * len(used & good) / (len(used) + len(good)) if plan["valid"] else 0.0
 
-    for name, reward in (
-        ("references", ReferenceTools(wanted.__getitem__, inputs=(), name="refs")),
-        ("judge", ask_judge(resolve(grade), "somebody")),
-    ):
-        run = PackPlans(laundry, tasks, reward, repeats=4)
-        with Records(tmp_path / name, run.identity) as records:
-            run.run({"r": RandomLLM(0)}, ["typed", "formal"], records)
-            rows = records.join_scores()
-        assert len(rows) == 16
-        for row in rows:
-            expected = seven(row) if name == "references" else 0.75 * row["valid"]
-            assert row["value"] == pytest.approx(expected)
-            assert row["score"] == (reward.name if row["valid"] else "")
-    assert len(shown) == len({(row["task"], tuple(row["word"])) for row in rows if row["valid"]})  # each plan once
-    assert all("Task: " in text and "\nStep 1: " in text and "random" not in text for text in shown)
+    run = PackPlans(laundry, tasks, ReferenceTools(wanted.__getitem__, inputs=(), name="refs"), repeats=4)
+    with Records(tmp_path, run.identity) as records:
+        run.run({"r": RandomLLM(0)}, ["typed", "formal"], records)
+        rows = records.join_scores()
+    assert len(rows) == 16
+    for row in rows:
+        assert row["value"] == pytest.approx(seven(row))
+        assert row["score"] == ("refs" if row["valid"] else "")
     # Other references are another benchmark.
     assert PackPlans(laundry, tasks, ReferenceTools(wanted.__getitem__, name="x")).identity != run.identity
-
-
-def test_look_is_left_out_where_rules_cannot_be_weighed(tmp_path: Path) -> None:
-    (tmp_path / "go.cfg").write_text("S -> a S | b", encoding="utf-8")
-    (tmp_path / "pack.toml").write_text('title = "Go"\nrules = "go.cfg"\ntask = "go"', encoding="utf-8")
-    endless = TaskPack.load(str(tmp_path))
-    run = PackPlans(endless, {0: endless.tasks[0]})
-    llms = {"r": RandomLLM(0)}
-    skipped = {one.method: one.why for one in run.list_skipped(llms, ["look", "formal"])}
-    try:
-        endless.planner("test:random", search="exact").plan(endless.tasks[0])
-    except FormalLLMError as error:
-        assert skipped == {"look": str(error)}
-    else:
-        assert skipped == {}
 
 
 def test_all_methods_with_chance(made: Any, tmp_path: Path) -> None:
@@ -107,15 +73,15 @@ def test_all_methods_with_chance(made: Any, tmp_path: Path) -> None:
     # No tool makes pictures of texts.
     assert list(bench.left_out) == [106]
     assert bench.left_out[106]
-    assert len(rows) == 4 * 2 * (len(METHODS) - 3)  # chance writes no drafts, and was not trained
+    assert len(rows) == 4 * 2 * (len(METHODS) - 2)  # chance writes no drafts, and was not trained
     assert all(0 <= row["value"] <= 1 for row in rows)
     assert all(row["value"] == 0 and row["reason"] for row in rows if not row["valid"])
     formal = [row for row in rows if row["method"] == "formal"]
     assert all(row["valid"] and not row["reason"] and row["steps"] for row in formal)
     assert all(row["text"] for row in rows if row["method"] in ("zero", "few"))
     assert {step.phase for step in steps} == {"planning", "executing"}
-    assert [step.done for step in steps if step.phase == "planning"] == list(range(1, 49))
-    assert all(step.total == 48 for step in steps if step.phase == "planning")
+    assert [step.done for step in steps if step.phase == "planning"] == list(range(1, 41))
+    assert all(step.total == 40 for step in steps if step.phase == "planning")
     planner = bench.pack.planner()
     for row in rows:
         accepted = planner.table(bench.tasks[row["task"]]).automaton.accepts(tuple(row["word"]))
@@ -131,7 +97,7 @@ def test_a_run_that_was_stopped_goes_on(after: int, made: Any, tmp_path: Path) -
     llms = {"builtin": resolve("builtin")}
     bench = made([7, 50, 116])
     with Records(tmp_path / "whole", bench.identity) as records:
-        bench.run(llms, ["names", "formal"], records)
+        bench.run(llms, ["typed", "formal"], records)
         expected = records.join_scores()
     count = 0
 
@@ -142,7 +108,7 @@ def test_a_run_that_was_stopped_goes_on(after: int, made: Any, tmp_path: Path) -
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), Records(tmp_path / "stopped", bench.identity) as records:
-        made([7, 50, 116]).run(llms, ["names", "formal"], records, on_step=stop)
+        made([7, 50, 116]).run(llms, ["typed", "formal"], records, on_step=stop)
     # As when the machine went down in the middle of a line.
     for name in ("plans.jsonl", "scores.jsonl"):
         with (tmp_path / "stopped" / name).open("ab") as file:
@@ -151,7 +117,7 @@ def test_a_run_that_was_stopped_goes_on(after: int, made: Any, tmp_path: Path) -
     with Records(tmp_path / "stopped", bench.identity) as records:
         there = len(records.plans) + len(records.scores)
         assert there >= after
-        made([7, 50, 116]).run(llms, ["names", "formal"], records, on_step=again.append)
+        made([7, 50, 116]).run(llms, ["typed", "formal"], records, on_step=again.append)
         assert len(again) == len(records.plans) + len(records.scores) - there
         assert sorted(records.join_scores(), key=str) == sorted(expected, key=str)
 
@@ -164,21 +130,6 @@ def test_more_is_added(made: Any, tmp_path: Path) -> None:
     with Records(tmp_path, more.identity) as records:
         more.run({"builtin": resolve("builtin"), "test:first": resolve("test:first")}, ["formal"], records)
         assert len(records.plans) == 8
-
-
-def test_what_is_asked_is_recorded(made: Any, tmp_path: Path) -> None:
-    bench = made([50], repeats=1)
-    with Records(tmp_path, bench.identity) as records:
-        with RecordingLLM(RandomLLM(0), tmp_path / "answers.jsonl") as llm:
-            bench.run({"test:random": llm}, METHODS, records)
-        asked = sum(
-            plan["questions"]
-            for key, plan in records.plans.items()
-            if key.method in ("names", "typed", "formal", "look")
-        )
-    lines = (tmp_path / "answers.jsonl").read_text().splitlines()
-    assert len(lines) == asked
-    assert all(json.loads(line)["answer"] for line in lines)
 
 
 def test_an_execution_is_cancelled(made: Any, tmp_path: Path) -> None:
@@ -211,3 +162,98 @@ def test_examples_are_valid_plans_of_training_tasks() -> None:
         assert planner.table(pack.tasks[number]).automaton.accepts(word), (number, word)
     few = read_examples({"colorization", "sentiment"})
     assert few == {7: ("colorization",), 116: ("sentiment",)}
+
+
+def test_free_text_is_read_verified_and_paid_for(made: Any, tmp_path: Path) -> None:
+    bench = made([7, 50], repeats=1)
+    writer = Writer("Step 1: Use Colorization\nStep 2: Return the result")
+    with Records(tmp_path, bench.identity) as records:
+        bench.run({"w": writer}, ["zero", "few"], records)
+        plan = records.plans[PlanKey("w", "zero", 7, 0)]
+        other = records.plans[PlanKey("w", "few", 50, 0)]
+    assert plan["word"] == ["colorization", "input_image"]
+    assert plan["valid"]
+    assert plan["steps"] == ["Use Colorization", "Return the result"]
+    assert plan["usage"]["input_tokens"] == 100
+    assert not other["valid"]
+    assert "Colorization cannot stand at place 1" in other["reason"]
+    zero, few = writer.prompts[0], writer.prompts[2]
+    task = "Given grayscale image, how to return the regular image step by step?"
+    # Some tools are not there, so those that are there are told.
+    assert zero.startswith("The tools are: Colorization, Super Resolution, ")
+    assert "Captioning" not in zero
+    assert zero.endswith(f"\n\nProblem: {task}.\nWhat is its solution? Use 'Step' to mark.")
+    assert few.endswith(f"Problem: {task}.\nSolution:")
+    # No example is the task itself, and none uses a tool that is not there.
+    assert few.count(task) == 1
+    assert few.count("Problem: ") == 5 + 1
+    assert "Step 1: Use Sentiment Analysis;" in few
+
+
+@pytest.mark.parametrize("concurrency", [None, 1, 3])
+def test_threads_make_the_same_plans(concurrency: int | None, made: Any, tmp_path: Path) -> None:
+    bench = made([7, 50, 116])
+    with Records(tmp_path, bench.identity) as records:
+        llms = {"w": Writer("Step 1: Use Sentiment Analysis")}
+        bench.run(llms, ["zero", "typed", "formal"], records, concurrency=concurrency)
+        rows = {(row["method"], row["task"], row["repeat"]): row["valid"] for row in records.join_scores()}
+    assert {key for key, valid in rows.items() if key[0] == "zero" and valid} == {("zero", 116, 0), ("zero", 116, 1)}
+    assert all(valid for key, valid in rows.items() if key[0] == "formal")
+    assert len(rows) == 18
+
+
+def test_a_provider_that_fails(made: Any, tmp_path: Path) -> None:
+    bench = made([7, 50, 116], repeats=2)
+    with Records(tmp_path, bench.identity) as records:
+        # Now and then: the others are made and executed, and the next run goes on with the rest.
+        with pytest.raises(ProviderError):
+            bench.run({"w": Writer("Step 1: Use Sentiment Analysis", fail=2)}, ["zero"], records)
+        assert (len(records.plans), len(records.scores)) == (4, 1)
+        # Always: the run ends soon.
+        broken = Writer("", fail=1000)
+        with pytest.raises(ProviderError):
+            bench.run({"b": broken}, ["zero"], records)
+        assert broken.fail == 995
+        bench.run({"w": Writer("Step 1: Use Sentiment Analysis")}, ["zero"], records)
+        assert len(records.plans) == 6
+
+
+def test_every_value_is_on_record(made: Any, tmp_path: Path) -> None:
+    bench = made([7, 184])
+    with Records(tmp_path, bench.identity) as records:
+        bench.run({"builtin": resolve("builtin")}, ["formal"], records)
+        scores = list(records.scores.values())
+    assert len(scores) == 2  # both repeats made the same plan
+    for row in scores:
+        assert row["value"] == pytest.approx(sum(sample["value"] for sample in row["samples"]) / 2)
+        for sample in row["samples"]:
+            assert [step["name"] for step in sample["steps"]] == row["word"]
+            for step in sample["steps"]:
+                (file,) = (tmp_path / "values").glob(f"{step['key']}.*")
+                assert file.suffix == (".png" if step["kind"] == "image" else ".txt")
+
+
+def test_another_setting_is_refused(made: Any, tmp_path: Path, data: Path) -> None:
+    bench = made([7])
+    with Records(tmp_path, bench.identity), pytest.raises(ResultsError, match="another benchmark is writing"):
+        Records(tmp_path, bench.identity)
+    for other, key in ((made([7], samples=1), "judge"), (made([7], temperature=0.5), "asking")):
+        with pytest.raises(ResultsError, match=rf"another setting \({key}"):
+            Records(tmp_path, other.identity)
+    assert Records(tmp_path, made([7, 50], repeats=9).identity).close() is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("setting.json", "no", "no JSON"),
+        ("plans.jsonl", "hello", "no file of a benchmark"),
+        ("plans.jsonl", '{"llm": 1}\n', "plans.jsonl:1"),
+        ("scores.jsonl", "[]\n", "scores.jsonl:1"),
+    ],
+)
+def test_files_that_are_something_else(name: str, text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ResultsError, match=why):
+        Records(tmp_path, {})
+    assert (tmp_path / name).read_text() == text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import random
 from itertools import pairwise
 
 import pytest
@@ -64,16 +63,6 @@ def test_any_text_is_read(text: str) -> None:
     assert len(LexicalMatcher(TOOLS).match(steps)) == len(steps)
 
 
-def test_the_tools_and_what_they_take() -> None:
-    taken = {tool.name: (tool.kinds, tool.gives) for tool in TOOLS}
-    assert len(taken) == 15
-    assert taken["denoising"] == (("image",), "image")
-    assert taken["captioning"] == (("image",), "text")
-    assert taken["text_to_image"] == (("text",), "image")
-    assert taken["visual_question_answering"] == (("image", "text"), "text")
-    assert taken["question_answering"] == (("text", "text"), "text")
-
-
 SAID = {
     "Convert the grayscale image into a color image using a colorization model": "colorization",
     "Apply a denoising filter to remove noise": "denoising",
@@ -115,12 +104,6 @@ def test_labels_are_meant_whatever_stands_around_them(sentences: SentenceMatcher
     assert LexicalMatcher(TOOLS).match(["Visual Question Answering"]) == ["visual_question_answering"]
 
 
-def test_nothing_to_match(sentences: SentenceMatcher) -> None:
-    for matcher in (sentences, LexicalMatcher(TOOLS)):
-        assert matcher.match([]) == []
-        assert matcher.match(["", " ", "..."]) == [None, None, None]
-
-
 def test_the_usual_matcher(sentences: SentenceMatcher, monkeypatch: pytest.MonkeyPatch) -> None:
     assert matcher_for(TOOLS).identity == sentences.identity == {
         "matcher": "sentences", "threshold": 0.6, "encoder": "MiniLM"
@@ -158,9 +141,3 @@ def test_a_chain_of_tools_that_fit_is_a_word_of_the_grammar(chain: list[str]) ->
     known = {tool.name: tool for tool in TOOLS}
     fits = all(known[one].gives in known[other].kinds for one, other in pairwise(chain))
     assert PACK.cfg.accepts(chain_word(chain, TOOLS, INPUTS)) == (fits and bool(chain))
-
-
-def test_a_random_order_of_lines_makes_no_difference_to_the_matching(sentences: SentenceMatcher) -> None:
-    said = list(SAID)
-    random.Random(0).shuffle(said)
-    assert sentences.match(said) == [SAID[step] for step in said]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import statistics
 from collections import Counter
 from typing import Any
@@ -14,17 +13,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from formal_llm import TaskPack
-from formal_llm.llms import Prices
 from formal_llm.packs.openagi.benchmark.tables import (
     GROUPS,
-    Interval,
     MethodColumn,
-    as_data,
-    charts_page,
     columns_of,
     compute_interval,
     markdown_table,
-    published_title,
     read_published,
     rich_tables,
 )
@@ -37,19 +31,6 @@ def test_the_mean_is_inside_and_the_values_around(values: list[float]) -> None:
     assert found is not None
     assert min(values) - 1e-9 <= found.low <= found.high <= max(values) + 1e-9
     assert found == compute_interval(values)  # the draws are always the same
-
-
-def test_it_is_as_wide_as_theory_says() -> None:
-    # The mean of 100 draws of 0 and 1 has the standard deviation 0.05; 95 % are within 1.96 of them.
-    found = compute_interval([0.0, 1.0] * 50)
-    assert found is not None
-    assert found.low == pytest.approx(0.5 - 1.96 * 0.05, abs=0.012)
-    assert found.high == pytest.approx(0.5 + 1.96 * 0.05, abs=0.012)
-
-
-def test_one_task_tells_nothing_of_others() -> None:
-    assert compute_interval([]) is compute_interval([0.5]) is None
-    assert str(Interval(0.25, 0.5)) == "0.25 to 0.50"
 
 
 SCORES = {"Task 2": "bertscore", "Task 3": "ssim"}
@@ -115,7 +96,7 @@ def test_markdown() -> None:
 @examples(40)
 def test_no_figure_is_cut_off(llms: list[tuple[str, int]], width: int) -> None:
     columns = [
-        MethodColumn(f"{name} {place}", "names", 5, 0.125, dict.fromkeys(GROUPS, 0.1234), 0.5678, 0.01, 3.5, 1234.5)
+        MethodColumn(f"{name} {place}", "typed", 5, 0.125, dict.fromkeys(GROUPS, 0.1234), 0.5678, 0.01, 3.5, 1234.5)
         for place, (name, count) in enumerate(llms)
         for _ in range(count if len(name) < 8 else 1)
     ]
@@ -126,31 +107,6 @@ def test_no_figure_is_cut_off(llms: list[tuple[str, int]], width: int) -> None:
     assert "…" not in said
     assert said.count("0.5678") == len(columns)
     assert said.count("12.5%") == len(columns)
-
-
-def test_the_page_has_a_bar_for_each_figure() -> None:
-    rows = [row("<a>", "formal", 0, 0, 0.5, group="", read=300), row("<a>", "typed", 0, 0, None, group="")]
-    typed, formal = columns = columns_of(rows, prices=Prices(1, 2))
-    assert (formal.scores, typed.scores) == ({}, {})
-    assert formal.cost == pytest.approx(300 / 1e6)
-    page = charts_page("A & B", columns, "F1", ["not asked: look"])
-    assert "<title>A &amp; B</title>" in page
-    assert "<a>" not in page
-    assert "&lt;a&gt; formal" in page
-    captions = re.findall("<caption>(.*?)</caption>", page)
-    assert captions == ["valid plans", "quality: F1", "questions per plan", "tokens per plan", "cost per plan"]
-    quality = page.partition("quality: F1")[2].partition("</table>")[0]
-    assert re.findall("width:([0-9.]+)%", quality) == ["50.0"]  # typed has no value
-    assert "requests" not in page
-    assert "<p>not asked: look</p>" in page
-    # Without a score there is no row of averages.
-    assert "average" not in markdown_table("", columns_of([{**one, "value": None} for one in rows]), {})
-
-
-def test_as_data() -> None:
-    (first, *_) = as_data(columns_of(ROWS))
-    assert first["llm"] == "b"
-    assert first["scores"]["Task 3"] == 0
 
 
 # -- published figures -------------------------------------------------------------------------------------------------
@@ -177,17 +133,6 @@ def test_published_figures_agree_with_themselves() -> None:
         assert (column.valid == 1) == column.method.startswith("F-LLM")
         # So many of 17 plans.
         assert any(round(count / 17, 2) == column.valid for count in range(18))
-
-
-def test_published_figures_are_marked() -> None:
-    published = read_published()
-    for number in (1, 2):
-        columns = [column for column in published.columns if column.published == number]
-        title = published_title(published, number)
-        assert title.startswith("PUBLISHED")
-        table = markdown_table(title, columns, published.scores)
-        assert "CLIP score" in table
-        assert "questions" not in table  # the paper does not tell
 
 
 def test_the_published_groups_give_the_published_weights() -> None:

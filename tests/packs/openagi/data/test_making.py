@@ -16,12 +16,12 @@ from PIL import Image
 from formal_llm import TaskPack
 from formal_llm.errors import ResourceNotFound
 from formal_llm.packs.openagi.classical.restoration import blur_width
+from formal_llm.packs.openagi.data import pixels
 from formal_llm.packs.openagi.data.making import DEGRADATIONS, MASK, Degradation, make_data, mask_word
 from formal_llm.packs.openagi.data.pixels import Pixels, noise_level
-from formal_llm.packs.openagi.data.samples import TaskData, read_data
-from formal_llm.packs.openagi.data.sources import load_opinions, load_passages, load_pictures
-from formal_llm.packs.openagi.scores.images import PSNR
-from tests.packs.openagi.any_images import photograph
+from formal_llm.packs.openagi.data.samples import read_data
+from formal_llm.packs.openagi.scores.images import SSIM
+from tests.packs.openagi.any_images import images, photograph
 
 
 @pytest.fixture(scope="module")
@@ -55,35 +55,6 @@ def test_every_task_has_data_that_fit_its_sentence(made: tuple[Path, dict[str, A
             assert image.mode == ("L" if "grayscale" in task.description else "RGB")
 
 
-def test_languages_and_kinds_of_answers(made: tuple[Path, dict[str, Any]]) -> None:
-    folder, _ = made
-    picture, passage, opinion = load_pictures()[0], load_passages()[0], load_opinions()[0]
-    expected = {
-        "the caption in German": picture.caption["German"],
-        "the class label in English": picture.label["English"],
-        "the object names in German": picture.objects["German"],
-        "translate the text in German": opinion.text["German"],
-        "the sentiment in German": opinion.sentiment["German"],
-        "the sentiment in English": opinion.sentiment["English"],
-        "the summarization in German": passage.summary["German"],
-    }
-    for number, task in enumerate(TaskPack.load("openagi").tasks):
-        for words, said in expected.items():
-            if words in task.description:
-                assert list(TaskData(folder / str(number))[0].outputs.values()) == [said]
-
-
-def test_the_index_names_sources_licences_and_what_was_done(made: tuple[Path, dict[str, Any]]) -> None:
-    folder, index = made
-    assert json.loads((folder / "index.json").read_text(encoding="utf-8")) == index
-    assert {source["licence"] for source in index["sources"]} == {"CC0", "public domain"}
-    done = index["tasks"][0]["samples"][0]
-    assert done["picture"] == "astronaut"
-    assert done["degradation"]["grayscale"] is True
-    sentences = (folder / "task_description.txt").read_text(encoding="utf-8").splitlines()
-    assert sentences == [task.description for task in TaskPack.load("openagi").tasks]
-
-
 def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -94,19 +65,6 @@ def test_the_same_seed_makes_the_same_and_a_task_does_not_depend_on_others(tmp_p
     assert content(tmp_path / "a") == content(tmp_path / "b")
     assert content(tmp_path / "a/117") == content(tmp_path / "c/117")
     assert content(tmp_path / "a/0") != content(tmp_path / "d/0")
-
-
-def test_more_samples_than_pictures_are_parts_of_them(tmp_path: Path) -> None:
-    index = make_data(tmp_path, tasks=[7, 14], samples=12, side=32)
-    gray, low = (task["samples"] for task in index["tasks"])
-    coloured = [picture.name for picture in load_pictures() if picture.colours]
-    assert [sample["picture"] for sample in gray] == coloured * 2, "what is gray loses nothing by being made gray"
-    assert len({sample["picture"] for sample in low}) == len(load_pictures()) == 10
-    for task in TaskData(tmp_path / "7"), TaskData(tmp_path / "14"):
-        expected = [sample.outputs["images"] for sample in task]
-        assert len({image.tobytes() for image in expected if isinstance(image, Image.Image)}) == 12
-    whole, part = gray[0]["box"], gray[len(coloured)]["box"]
-    assert part[2] - part[0] >= 0.8 * (whole[2] - whole[0]) - 1
 
 
 def test_what_cannot_be_made(tmp_path: Path) -> None:
@@ -173,16 +131,7 @@ def test_each_kind_does_what_it_says() -> None:
     assert noise_level(noisy) == pytest.approx(0.1, rel=0.2)
     assert blur_width(Pixels.from_image(apply(Degradation(blur=2), good)).luminance) > 1.2
     everything = apply(Degradation(True, 2.0, True, 0.1), good)
-    assert PSNR()(everything, good) < PSNR()(apply(Degradation(blur=2.0), good), good)
-
-
-def test_a_single_pixel_has_no_half() -> None:
-    assert apply(Degradation(True, 2.0, True, 0.1), Image.new("RGB", (1, 1))).size == (1, 1)
-
-
-def test_the_same_chance_does_the_same() -> None:
-    good, degradation = photograph("coffee"), Degradation(noise=0.1)
-    assert apply(degradation, good).tobytes() == apply(degradation, good).tobytes()
+    assert SSIM()(everything, good) < SSIM()(apply(Degradation(blur=2.0), good), good)
 
 
 @given(st.text(alphabet="ab' .,é\n", max_size=30), st.integers(0, 9))
@@ -198,3 +147,49 @@ def test_a_cloze_takes_one_word_and_leaves_its_marks(text: str, seed: int) -> No
     taken = text[len(before) : len(text) - len(after)]
     assert taken
     assert not any(mark in taken for mark in " .,\n")
+
+
+@given(images())
+def test_every_picture_becomes_numbers_from_0_to_1(image: Image.Image) -> None:
+    found = Pixels.from_image(image)
+    assert found.values.dtype == np.float32
+    assert found.values.shape[:2] == (image.height, image.width)
+    assert found.values.shape[2] in (1, 3)
+    assert 0 <= found.values.min() <= found.values.max() <= 1
+    assert found.luminance.shape == (image.height, image.width)
+    assert (found.alpha is not None) == (image.mode in ("LA", "PA", "RGBA"))
+
+
+@given(images(modes=("L", "LA", "RGB", "RGBA")))
+def test_eight_bits_come_back_as_they_were(image: Image.Image) -> None:
+    found = Pixels.from_image(image)
+    back = found.make_image(found.values)
+    assert back.mode == image.mode
+    assert back.tobytes() == image.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "white"),
+    [
+        ([0, 65535], np.uint16, 1.0),
+        ([0, 100], np.uint16, 100 / 65535),
+        ([0, 100], np.int32, 100 / 255),
+        ([-5, 1000], np.int32, 1000 / 65535),
+        ([0, 0.5], np.float32, 0.5),
+        ([0, 51], np.float32, 0.2),
+        ([0, 1e6], np.float32, 1.0),
+        ([np.nan, 0.5], np.float32, 0.5),
+    ],
+)
+def test_what_is_white_in_wide_modes(values: list[float], dtype: type, white: float) -> None:
+    found = Pixels.from_image(Image.fromarray(np.array([values], dtype=dtype))).values
+    assert found[0, :, 0].tolist() == pytest.approx([0, white])
+
+
+def test_empty_and_enormous_pictures_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="no pixels: 0 x 3"):
+        Pixels.from_image(Image.new("L", (0, 3)))
+    monkeypatch.setattr(pixels, "MOST_PIXELS", 100)
+    assert Pixels.from_image(Image.new("L", (10, 10))).values.size == 100
+    with pytest.raises(ValueError, match="10 x 11 pixels is too large"):
+        Pixels.from_image(Image.new("L", (10, 11)))

@@ -6,8 +6,7 @@ import random
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from queue import Queue
-from threading import Barrier, Condition, Event, Lock
+from threading import Lock
 
 import pytest
 import torch
@@ -81,62 +80,3 @@ def test_nothing_works_while_a_model_is_loaded(often: None) -> None:
             done.result(60)
     assert len(seen) == 6 * 200
     assert all(each["loading"] <= 1 and not (each["loading"] and each["working"]) for each in seen)
-
-
-def test_several_work_at_once() -> None:
-    gate, all_in = Gate(), Barrier(3)
-
-    def work() -> int:
-        with gate.wait_to_work():
-            return all_in.wait(30)  # raises where one of them was kept out
-
-    with ThreadPoolExecutor(3) as pool:
-        assert {done.result(60) for done in [pool.submit(work) for _ in range(3)]} == {0, 1, 2}
-
-
-def test_who_waits_to_load_goes_before_who_comes_to_work_later() -> None:
-    gate, order = Gate(), []
-    waits: Queue[None] = Queue()
-    inside, leave = Event(), Event()
-
-    class Watched(Condition):
-        """Says when somebody has to wait."""
-
-        def wait(self, timeout: float | None = None) -> bool:
-            waits.put(None)
-            return super().wait(timeout)
-
-    gate._changed = Watched()
-
-    def first() -> None:
-        with gate.wait_to_work():
-            inside.set()
-            leave.wait(30)
-
-    def load() -> None:
-        with gate.wait_to_load():
-            order.append("loading")
-
-    def later() -> None:
-        with gate.wait_to_work():
-            order.append("working")
-
-    with ThreadPoolExecutor(3) as pool:
-        done = [pool.submit(first)]
-        assert inside.wait(30)
-        for act in (load, later):
-            done.append(pool.submit(act))
-            waits.get(timeout=30)
-        leave.set()
-        for one in done:
-            one.result(60)
-    assert order == ["loading", "working"]
-
-
-def test_a_failure_opens_the_gate_again() -> None:
-    gate = Gate()
-    for turn in (gate.wait_to_load, gate.wait_to_work):
-        with pytest.raises(ValueError, match="broken"), turn():
-            raise ValueError("broken")
-    with gate.wait_to_load():
-        pass

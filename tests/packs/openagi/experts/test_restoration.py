@@ -1,9 +1,7 @@
-"""Restoring experts: large pictures in pieces, Swin2SR against the model itself, Restormer against its paper."""
+"""Restoring experts: large pictures in pieces, and Swin2SR against the model itself."""
 
 from __future__ import annotations
 
-import math
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from formal_llm.errors import CheckpointError
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
 from formal_llm.packs.openagi.experts.loading import ModelSource
-from formal_llm.packs.openagi.experts.restoration import Restoration, RestormerRestoration, Swin2SR, Tiling, pad_sides
+from formal_llm.packs.openagi.experts.restoration import Restoration, Swin2SR, Tiling
 from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit
 from tests.packs.openagi.any_images import images
 from tests.packs.openagi.experts import tiny_experts
@@ -35,20 +32,11 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     torch.manual_seed(0)
     tiny_experts.super_resolution(root / "x2")
     tiny_experts.realworld(root / "x4")
-    tiny_experts.restormer(root / "restormer")
-    return {name: root / name for name in ("x2", "x4", "restormer")}
+    return {name: root / name for name in ("x2", "x4")}
 
 
 def photo(width: int, height: int, seed: int = 0) -> Image.Image:
     return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8))
-
-
-@given(st.integers(1, 20), st.integers(1, 20), st.sampled_from([1, 3]), st.sampled_from([1, 4, 8]))
-def test_padding(height: int, width: int, channels: int, multiple: int) -> None:
-    values = np.random.default_rng(0).random((height, width, channels)).astype(np.float32)
-    found = pad_sides(values, multiple)
-    assert found.shape == (math.ceil(height / multiple) * multiple, math.ceil(width / multiple) * multiple, 3)
-    assert (found[:height, :width] == values).all()
 
 
 class Doubled(Restoration):
@@ -126,12 +114,6 @@ def test_four_times_and_back(places: dict[str, Path]) -> None:
 # -- any ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_checkpoint_that_is_no_restormer(places: dict[str, Path]) -> None:
-    expert = RestormerRestoration(ModelSource("denoising", str(places["x2"])))
-    with pytest.raises(CheckpointError, match=r"denoising: the checkpoint .* cannot be read as Restormer"):
-        expert.load_model()
-
-
 @pytest.mark.parametrize("size", [(1, 1), (3, 1), (16, 16), (17, 5), (50, 70)])
 def test_super_resolution_is_twice_as_high_and_wide(size: tuple[int, int], kit: ExpertToolkit) -> None:
     for mode in ("RGB", "L", "RGBA"):
@@ -149,19 +131,3 @@ def test_cut_and_joined_is_the_picture(tiling: Tiling, scale: int) -> None:
     enlarged = [piece.repeat(scale, axis=0).repeat(scale, axis=1) for piece in pieces]
     joined = tiling.join_pieces(enlarged, scale)
     np.testing.assert_allclose(joined, values.repeat(scale, axis=0).repeat(scale, axis=1), atol=1e-5)
-
-
-@given(TILINGS)
-def test_neighbours_overlap_as_far_as_they_shall(tiling: Tiling) -> None:
-    rows = sorted({row for row, _ in tiling.places})
-    height, _ = tiling.piece
-    assert rows[0] == 0
-    assert rows[-1] + height == tiling.height
-    assert all(next_ - row <= height - tiling.overlap for row, next_ in pairwise(rows))
-
-
-def test_no_seams() -> None:
-    """Pieces that differ by a constant go over into one another without a step."""
-    tiling = Tiling(8, 60, 40, 20)
-    joined = tiling.join_pieces([np.full((8, 40, 1), value, dtype=np.float32) for value in (0.0, 1.0)])
-    assert np.abs(np.diff(joined[0, :, 0])).max() < 0.1

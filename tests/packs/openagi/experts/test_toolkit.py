@@ -41,6 +41,7 @@ def test_together_is_as_one_by_one(name: str, kit: ExpertToolkit, make: Callable
     assert [plain(value) for value in again] == [plain(value) for value in together]
 
 
+@pytest.mark.slow
 def test_what_a_tool_makes_does_not_depend_on_the_seed_of_others(kit: ExpertToolkit) -> None:
     for name in ("visual_question_answering", "text_to_image", "colorization"):
         tool = kit[name]
@@ -59,21 +60,6 @@ def test_restored_pictures_have_the_size_they_had(name: str, kit: ExpertToolkit)
         assert restored.mode == wanted
         if image.mode == "RGBA":
             assert restored.getchannel("A").tobytes() == image.getchannel("A").tobytes()
-
-
-def test_samples_go_through_a_model_together(kit: ExpertToolkit, make: Callable[..., ExpertToolkit]) -> None:
-    made = make(["classification", "sentiment", "super_resolution"])
-    calls = {}
-    for name in ("classification", "sentiment", "super_resolution"):
-        made[name](*(column[0] for column in columns(made[name])))  # loaded
-        (key,) = [key for key in made.pool.inside if key.startswith(type(made.experts[name]).__name__)]
-        counted: list[int] = []
-        with made.pool.use(key) as parts:
-            parts.model.register_forward_hook(lambda *_, counted=counted: counted.append(1))
-        pictures = [picture(seed) for seed in range(8)]
-        made[name].batch([str(seed) for seed in range(8)] if name == "sentiment" else pictures)
-        calls[name] = len(counted)
-    assert calls == {"classification": 1, "sentiment": 1, "super_resolution": 2}  # batches of 16, 16 and 4
 
 
 # -- plans -------------------------------------------------------------------------------------------------------------
@@ -189,38 +175,11 @@ def test_a_model_that_is_too_large_is_planned_around(make: Callable[..., ExpertT
 TREE_OF_ONE = CFG.from_string("text -> summarization input_text")
 
 
-def test_working_memory_counts(make: Callable[..., ExpertToolkit], faster: Path, tmp_path: Path) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text(
-        faster.read_text().replace("[tools.sentiment]\nworking_memory = 0", "[tools.sentiment]\nworking_memory = 3")
-    )
-    kit = make(["sentiment"], settings=file, memory=3_000_000)
-    with pytest.raises(MemoryError):
-        kit["sentiment"]("red")
-    assert make(["sentiment"], settings=file, memory=3_200_000)["sentiment"]("red")
-
-
 def test_tools_with_one_checkpoint_share_one_model(make: Callable[..., ExpertToolkit]) -> None:
     kit = make(["denoising", "deblurring", "super_resolution"])
     for name in ("denoising", "deblurring", "super_resolution", "denoising"):
         kit[name](PICTURES[0])
     assert len(kit.pool.inside) == 2
-
-
-def test_a_device_is_entered_and_left(make: Callable[..., ExpertToolkit]) -> None:
-    """On the device "cpu:0", which torch takes for another than "cpu" by name: models wait outside."""
-    names = ["sentiment", "fill_mask"]
-    reference = make(names)
-    kit = make(names, device="cpu:0", memory=30_000)
-    loaded: list[str] = []
-    for name in names:
-        load = kit.experts[name].load_model
-        key = next(key for key in kit.pool._models if key.startswith(type(kit.experts[name]).__name__))
-        kit.pool._models[key].load = lambda load=load, name=name: (loaded.append(name), load())[1]
-    for name in (*names, *names):
-        assert kit[name](TEXTS[0]) == reference[name](TEXTS[0])
-        assert len(kit.pool.inside) == 1
-    assert loaded == names  # once each: evicted models wait in the memory of the machine
 
 
 # -- which tools, which checkpoints ------------------------------------------------------------------------------------
@@ -258,36 +217,6 @@ def test_a_checkpoint_is_replaced(make: Callable[..., ExpertToolkit], tmp_path: 
         make(["classification"], checkpoints={"classification": str(tmp_path / "other")})["classification"].version
         != before
     )
-
-
-def test_another_kind_of_model_in_a_file_of_ones_own(
-    make: Callable[..., ExpertToolkit], faster: Path, tmp_path: Path
-) -> None:
-    torch.manual_seed(0)
-    tiny_experts.git(tmp_path / "git")
-    tiny_experts.restormer(tmp_path / "restormer", centred=False)
-    (tmp_path / "mine.toml").write_text(f"""
-        [tools.visual_question_answering]
-        loader = "vqa_in_words"
-        checkpoint = '{tmp_path}/git'
-        generation = {{ max_new_tokens = 4 }}
-        batch = 4
-        [tools.denoising]
-        loader = "restormer"
-        checkpoint = '{tmp_path}/restormer'
-        tile = 24
-        overlap = 8
-        batch = 3
-    """)
-    kit = experts(["visual_question_answering", "denoising"], settings=tmp_path / "mine.toml", device="cpu")
-    asking = kit["visual_question_answering"]
-    questions = [*TEXTS[:3], "what is " * 60, "red"]
-    answers = asking.batch(PICTURES, questions)
-    assert answers == [asking(*pair) for pair in zip(PICTURES, questions, strict=True)]
-    assert len(set(answers)) > 1
-    restored = kit["denoising"].batch(PICTURES)
-    assert [(r.size, r.mode) for r in restored] == [(p.size, p.mode) for p in PICTURES]
-    assert all(same(r, kit["denoising"](p)) for r, p in zip(restored, PICTURES, strict=True))
 
 
 def test_half_precision_is_for_devices(checkpoints: dict[str, str], tmp_path: Path) -> None:

@@ -193,17 +193,6 @@ def detection(folder: Path) -> None:
     DetrImageProcessorPil(size={"shortest_edge": 32, "longest_edge": 48}).save_pretrained(folder)
 
 
-def yolos(folder: Path) -> None:
-    from transformers import YolosConfig, YolosForObjectDetection, YolosImageProcessorPil
-
-    config = YolosConfig(
-        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, image_size=[32, 48],
-        patch_size=8, num_detection_tokens=6, id2label=dict(enumerate(WORDS[:12])),
-    )  # fmt: skip
-    save(YolosForObjectDetection(config), folder)
-    YolosImageProcessorPil(size={"shortest_edge": 32, "longest_edge": 48}).save_pretrained(folder)
-
-
 def captioning(folder: Path) -> None:
     from transformers import GPT2Config, GPT2LMHeadModel, VisionEncoderDecoderModel, ViTModel
 
@@ -251,23 +240,6 @@ def git(folder: Path) -> None:
     CLIPImageProcessorPil(size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE}).save_pretrained(
         folder
     )
-
-
-def restormer(folder: Path, *, centred: bool = True) -> None:
-    from safetensors.torch import save_file
-
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file(restormer_weights(centred=centred), folder / "model.safetensors")
-
-
-def restormer_weights(*, centred: bool = True) -> dict[str, Any]:
-    """Those of a tiny Restormer, by the names of the published files."""
-    from formal_llm.packs.openagi.experts.restormer import NetworkSizes, Restormer
-
-    shape = NetworkSizes(
-        width=4, blocks=(1, 2, 1, 1), heads=(1, 2, 2, 4), hidden=(10, 21, 42, 85), refinement=1, centred=centred
-    )
-    return dict(Restormer(shape).state_dict())
 
 
 def _diffusion(folder: Path, channels: int, name: str) -> None:

@@ -5,6 +5,7 @@ import pytest
 from formal_llm.errors import InputError, NotationError
 from formal_llm.packs.travel.benchmark.cases import read_cases
 from tests.packs.travel.benchmark.folders import SENTENCES, folder
+from tests.packs.travel.given import FOLDER, needs_data
 
 
 def test_cases_with_their_worlds(tmp_path):
@@ -38,12 +39,38 @@ def test_csv_files_of_the_data_set(tmp_path):
     assert (case.query.org, case.query.constraints.cuisines) == ("Ham", ("Tea",))
 
 
-def test_a_sentence_alone_means_what_was_written_down_for_it(tmp_path):
-    line = {"index": 0, "query": "Please help me plan a trip from St. Petersburg to Rockford spanning 3 days"}
-    (tmp_path / "train.jsonl").write_text(json.dumps(line) + "\n" + json.dumps({"index": 1, "query": "Elsewhere"}))
-    known, other = read_cases(tmp_path)
-    assert known.query.budget == 1700
-    assert other.query is None
+def test_a_sentence_alone_means_nothing_that_was_written_down_for_another(tmp_path):
+    """Whatever its number and its cities: a meaning belongs to one sentence."""
+    lines = [
+        {"index": 0, "query": "Please help me plan a trip from St. Petersburg to Rockford spanning 3 days."},
+        {"index": 3, "query": "Please plan a 3-day trip for 4 people from Boise to New Orleans, with $9,000."},
+    ]
+    (tmp_path / "validation.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert [case.query for case in read_cases(tmp_path)] == [None, None]
+
+
+@needs_data
+def test_the_given_sentences_mean_what_was_written_down_for_them():
+    given = read_cases(FOLDER)
+    assert all(case.query is not None and case.query.text == case.text for case in given)
+    assert (given[0].query.org, given[0].query.budget) == ("St. Petersburg", 1700)
+    for case in given:
+        days = [day for day in case.annotated if day.current_city not in ("", "-")]
+        assert len(days) == case.query.days
+        assert days[0].current_city.startswith(f"from {case.query.org} to ")
+        visited = [title for title in case.reference if title.startswith("Attractions in ")]
+        assert len(visited) == case.query.visiting_city_number
+
+
+def test_tables_have_a_fingerprint(tmp_path):
+    base = tmp_path / "database"
+    base.mkdir()
+    folder(tmp_path)
+    found = []
+    for price in (10, 10, 11):
+        (base / "clean_restaurant_2022.csv").write_text(f"Name,City,Cuisines,Average Cost\nSoup,Oriel,Tea,{price}\n")
+        found.append(read_cases(tmp_path)[0].fingerprint)
+    assert found[0] == found[1] != found[2]
 
 
 @pytest.mark.parametrize(

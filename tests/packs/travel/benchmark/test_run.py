@@ -4,13 +4,14 @@ from datetime import date, timedelta
 
 import pytest
 
-from formal_llm.errors import QueryError
+from formal_llm.errors import QueryError, ResultsError
 from formal_llm.llms import resolve
 from formal_llm.llms.question import Answer
 from formal_llm.packs.travel.benchmark.cases import read_cases
 from formal_llm.packs.travel.benchmark.records import TravelRecords
-from formal_llm.packs.travel.benchmark.run import collect, failures, judge, read_by_rules, run_case, run_cases
+from formal_llm.packs.travel.benchmark.run import collect, failures, judge, run_case, run_cases
 from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.folder import Folder
 from formal_llm.packs.travel.official import official
 from formal_llm.packs.travel.planning import plan_trip
 from formal_llm.packs.travel.query import TravelQuery
@@ -27,21 +28,19 @@ def cases(tmp_path):
 
 def test_a_case_is_planned_in_what_was_collected(cases):
     record = run_case(cases[0], resolve("test:random"), called="chance")
-    assert (record["read"], record["error"], len(record["plan"])) == (True, "", 3)
+    assert (record["read"], record["error"], len(record["plan"])) == (None, "", 3)  # by its fields
     assert 0 < record["questions"] <= record["requests"]
     assert record["characters"] > 100
     assert all(verdict.final for verdict in judge(record, cases[0]).verdicts)
 
 
 def test_what_was_read_wrong_is_judged_by_what_was_meant(cases):
-    def misread(text, world):
-        return replace(read_by_rules(text, world), people=1)
-
-    record = run_case(replace(cases[0], query=replace(cases[0].query, budget=10)), resolve("test:random"), called="x",
-                      reader=misread)  # fmt: skip
+    case = replace(cases[0], query=replace(cases[0].query, budget=10))
+    record = run_case(case, resolve("test:random"), called="x", reader=lambda _text, _world: cases[0].query)
     assert record["read"] is False
-    judged = judge(record, replace(cases[0], query=replace(cases[0].query, budget=10)))
-    assert judged.verdicts[0].states["Budget"] == "failed"
+    assert judge(record, case).verdicts[0].states["Budget"] == "failed"
+    right = run_case(cases[0], resolve("test:random"), called="x", reader=lambda _text, _world: cases[0].query)
+    assert right["read"] is True
 
 
 def test_a_query_that_is_not_read_or_has_no_trip_is_a_line_too(cases):
@@ -49,7 +48,7 @@ def test_a_query_that_is_not_read_or_has_no_trip_is_a_line_too(cases):
         raise QueryError(text, [("text", "no", None)])
 
     def poor(text, world):
-        return replace(read_by_rules(text, world), budget=10)
+        return replace(cases[0].query, budget=10)
 
     one = run_case(cases[0], resolve("test:random"), called="x", reader=unread)
     other = run_case(cases[0], resolve("test:random"), called="x", reader=poor)
@@ -70,6 +69,7 @@ def test_a_sentence_without_a_known_meaning_that_cannot_be_read_is_not_delivered
     case = replace(cases[0], text="Hello!", query=None)
     record = run_case(case, resolve("test:first"), called="x")
     assert failures([record])[0].startswith("case 0: not read: ")
+    assert "only a sentence; give its fields (org, dest, days, date, ...), or let a model read it" in record["error"]
     assert not judge(record, case).verdicts[0].delivered
 
 
@@ -86,6 +86,21 @@ def test_a_run_goes_on_where_it_was(tmp_path, cases):
     assert [one["index"] for one in found] == [0, 1] == [one["index"] for one in asked]
     lines = [json.loads(line) for line in (out / "plans.jsonl").read_text().splitlines()]
     assert [line["index"] for line in lines] == [0, 1]
+
+
+def test_records_of_other_cases_are_no_plans_of_these(tmp_path, cases):
+    """A run goes on only with the same sentences, meanings, references and tables; more cases may come."""
+    with TravelRecords(tmp_path, {"cases": "x"}) as records:
+        run_cases(cases[:1], resolve("test:random"), records, called="chance")
+    others = [
+        replace(cases[1], index=0), replace(cases[0], text="Elsewhere"), replace(cases[0], reference={}),
+        replace(cases[0], query=replace(cases[0].query, budget=7)), replace(cases[0], shared=Folder()),
+    ]  # fmt: skip
+    for other in others:
+        with TravelRecords(tmp_path, {"cases": "x"}) as records, pytest.raises(ResultsError, match="another query or"):
+            run_cases([other], resolve("test:random"), records, called="chance")
+    with TravelRecords(tmp_path, {"cases": "x"}) as records:
+        assert len(run_cases(cases, resolve("test:random"), records, called="chance")) == 2
 
 
 def query(org, dest, cities):

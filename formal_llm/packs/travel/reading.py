@@ -1,20 +1,68 @@
-"""The result of both readers: a query with its assumptions and the parts not understood; and their common checks."""
+"""Read a query from text with a model that fills in a form, whose content is checked.
+
+Nothing is guessed silently: assumptions about missing facts are reported, contradictions are errors, and wishes that
+the form cannot hold stay in ``not_understood``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from math import prod
+from typing import Any
 
 from formal_llm.errors import QueryError, did_you_mean
+from formal_llm.llms.objects import Writer, generate_object
+from formal_llm.llms.schemas import closed
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.query import TravelQuery, TripWish, arrange_wishes, can_keep
+from formal_llm.packs.travel.query import (
+    CUISINES,
+    HOUSE_RULES,
+    ROOM_TYPES,
+    TRANSPORTATION,
+    Constraints,
+    TravelQuery,
+    dollars,
+)
 from formal_llm.packs.travel.rows import Money
 
 #: The maximum length of a trip; the data set has at most seven days.
 MOST_DAYS = 60
 MOST_PEOPLE = 1_000
+_NULL = {"type": "null"}
+
+
+def _or_null(schema: Mapping[str, object], description: str) -> dict[str, object]:
+    return {"anyOf": [schema, _NULL], "description": description}
+
+
+#: The form; facts missing in the text are null.
+FORM = closed(
+    {
+        "org": _or_null({"type": "string"}, "The city where the trip begins and ends, as it is written."),
+        "dest": _or_null({"type": "string"}, "The city that is visited; where several are, their state."),
+        "days": _or_null({"type": "integer", "minimum": 1, "maximum": MOST_DAYS}, "How many days the trip takes."),
+        "first_day": _or_null({"type": "string"}, "The first day, as YYYY-MM-DD."),
+        "last_day": _or_null({"type": "string"}, "The last day, as YYYY-MM-DD."),
+        "cities": _or_null({"type": "integer", "minimum": 1}, "How many cities are visited, the first not counted."),
+        "people": _or_null({"type": "integer", "minimum": 0, "maximum": MOST_PEOPLE}, "How many travel."),
+        "budget": _or_null({"type": "number", "minimum": 0}, "The most that all spend together, in dollars."),
+        "house_rule": _or_null({"enum": list(HOUSE_RULES)}, "What the bed must allow."),
+        "cuisines": {"type": "array", "items": {"type": "string"}, "description": "Cuisines that are wished for."},
+        "room_type": _or_null({"enum": list(ROOM_TYPES)}, "The room that is wished for."),
+        "transportation": _or_null({"enum": list(TRANSPORTATION)}, "The transport that is ruled out."),
+        "not_understood": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Each wish for which this form has no place, as a short English sentence.",
+        },
+    }
+)
+_ASKED = """Fill in the form from what a traveller wrote. Copy names as they are written. What is not told is null; \
+guess nothing. Today is {today}; a date without a year is the next such day. Cuisines are for example {cuisines}.
+
+What the traveller wrote:
+{text}"""
 
 
 @dataclass(frozen=True)
@@ -31,18 +79,81 @@ class QueryReading:
 
     @property
     def not_understood(self) -> tuple[str, ...]:
-        """The parts of the text that were not understood, or that no plan can satisfy."""
+        """The wishes that the form cannot hold, which no plan considers."""
         return self.query.not_understood
 
-    @property
-    def not_enforced(self) -> tuple[TripWish, ...]:
-        """The wishes that were understood, but that no plan can keep."""
-        return tuple(wish for wish in self.query.wishes if not can_keep(wish))
+
+def read_query_with(llm: Writer, text: str, world: World, today: date | None = None) -> QueryReading:
+    """Read a query with a model, in any language that it understands.
+
+    Args:
+        llm: a model that writes objects or text.
+        text: the traveller's text.
+        world: its cities, states and cuisines are the known names.
+        today: the date from which the years of incomplete dates are inferred; by default today.
+
+    Returns:
+        The query, with the assumptions and the parts that were not understood.
+
+    Raises:
+        QueryError: a required fact is missing, unknown or contradictory; the error lists all problems.
+        InvalidAnswer: the model did not fill in the form, twice.
+        WritesNoText: the model does not write text.
+    """
+    if not text.strip():
+        raise QueryError(text, [("text", "there is no text", "write what is wanted: a trip from CITY to CITY ...")])
+    prompt = _ASKED.format(today=today or date.today(), cuisines=", ".join(CUISINES), text=text)
+    fields: Mapping[str, Any] = generate_object(llm, prompt, FORM, max_tokens=1024, check=_check_days).value
+    known = {name.casefold(): name for name in [*world.cuisines, *CUISINES]}
+    wanted = fields["cuisines"]
+    draft = _QueryDraft(
+        org=_match_name(fields["org"], world.cities()),
+        dest=_match_name(fields["dest"], [*world.cities(), *world.states]),
+        days=fields["days"],
+        first=_read_day(fields["first_day"]),
+        last=_read_day(fields["last_day"]),
+        cities=fields["cities"],
+        people=fields["people"],
+        budget=None if fields["budget"] is None else dollars(fields["budget"]),
+        constraints=Constraints(
+            fields["house_rule"],
+            tuple(dict.fromkeys(known[one.casefold()] for one in wanted if one.casefold() in known)),
+            fields["room_type"],
+            fields["transportation"],
+        ),
+        not_understood=[
+            *fields["not_understood"],
+            *(f"{one}: no restaurant of this world has it" for one in wanted if one.casefold() not in known),
+        ],
+    )
+    return draft.make_reading(text, world)
+
+
+def _check_days(made: Mapping[str, object]) -> str | None:
+    """Return the error in the days, for the model; None if there is none."""
+    for name in ("first_day", "last_day"):
+        try:
+            _read_day(made[name])
+        except ValueError:
+            return f"{name} is {made[name]!r}, which is no day of the calendar as YYYY-MM-DD"
+    return None
+
+
+def _match_name(value: object, known: Sequence[str]) -> str | None:
+    """Return a name in the spelling of the world if only the letter case differs."""
+    if value is None:
+        return None
+    plain = str(value).strip()
+    return next((name for name in known if name.casefold() == plain.casefold()), plain)
+
+
+def _read_day(value: object) -> date | None:
+    return None if value is None else date.fromisoformat(str(value))
 
 
 @dataclass
-class QueryDraft:
-    """The facts of a query that have been read; None if not in the text.
+class _QueryDraft:
+    """The facts in a form; None if not in the text.
 
     Attributes:
         org, dest: the origin, a city; the destination, a city or a state.
@@ -50,8 +161,8 @@ class QueryDraft:
         first, last: the first and the last day.
         cities: the number of cities.
         people: the number of travellers.
-        budget, budget_units: the dollars, and for what they are: for all, or each "person", "day" or both.
-        wishes: the wishes.
+        budget: the dollars for all.
+        constraints: the wishes.
         problems: the problems: the part of the text, the problem, a suggestion.
         assumed, not_understood: as in :class:`QueryReading`.
     """
@@ -64,8 +175,7 @@ class QueryDraft:
     cities: int | None = None
     people: int | None = None
     budget: Money | None = None
-    budget_units: frozenset[str] = frozenset()
-    wishes: list[TripWish] = field(default_factory=list)
+    constraints: Constraints = field(default_factory=Constraints)
     problems: list[tuple[str, str, str | None]] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
     not_understood: list[str] = field(default_factory=list)
@@ -93,16 +203,10 @@ class QueryDraft:
         if self.budget is None:
             self.assumed.append("money does not matter, since no budget is told")
         assert self.org and self.dest and self.days and self.cities and self.first
-        if self.budget is not None and self.budget_units:
-            each, counts = self.budget, {"day": self.days, "person": self.people}
-            self.budget = each * prod(counts[unit] for unit in self.budget_units)
-            units = " and ".join(sorted(self.budget_units))
-            self.assumed.append(f"${each:,} for each {units} is ${self.budget:,} in all")
-        constraints, wishes = arrange_wishes(self.wishes)
         days = tuple(self.first + timedelta(day) for day in range(self.days))
         query = TravelQuery(
-            self.org, self.dest, self.days, self.cities, days, self.people, self.budget, constraints, text, wishes,
-            tuple(dict.fromkeys(filter(None, self.not_understood))),
+            self.org, self.dest, self.days, self.cities, days, self.people, self.budget, self.constraints,
+            text, tuple(dict.fromkeys(filter(None, self.not_understood))),
         )  # fmt: skip
         return QueryReading(query, tuple(dict.fromkeys(self.assumed)))
 

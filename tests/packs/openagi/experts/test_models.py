@@ -1,19 +1,114 @@
-"""Experts for texts: gaps, answers in long documents, and what the pipelines of transformers say to the same."""
+"""Each expert against the model itself, and with any input."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from formal_llm.packs.openagi.classical.ngrams import GAP
+from formal_llm.packs.openagi.experts.loading import ModelSource
 from formal_llm.packs.openagi.experts.reading import ExtractiveAnswer
-from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit
+from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit, experts
+from formal_llm.packs.openagi.experts.vision import AnswerInWords
 from tests.packs.openagi.experts import tiny_experts
+from tests.packs.openagi.experts.expert_cases import PICTURES, picture, plain
+
+
+@pytest.mark.slow
+def test_sentiments_classes_and_continuations_are_the_pipelines(
+    text_kit: ExpertToolkit, text_checkpoints: dict[str, str]
+) -> None:
+    from PIL import Image
+    from transformers import pipeline
+
+    texts = ["the cat sat.", "a storm", "red blue sea", "the boat went under the river and it was bad"]
+    ask = pipeline("text-classification", model=text_checkpoints["sentiment"], device="cpu")
+    assert text_kit["sentiment"].batch(texts) == [row["label"].lower() for row in ask(texts)]
+    pictures = [Image.new("RGB", (20, 30), colour) for colour in ("red", "navy", "white", "green")]
+    look = pipeline("image-classification", model=text_checkpoints["classification"], device="cpu", top_k=1)
+    assert text_kit["classification"].batch(pictures) == [row[0]["label"] for row in look(pictures)]
+    write = pipeline("text-generation", model=text_checkpoints["text_generation"], device="cpu")
+    settings = {"max_new_tokens": 40, "do_sample": False, "no_repeat_ngram_size": 3, "pad_token_id": 0}
+    for text in texts:
+        assert text_kit["text_generation"](text) == write(text, **settings)[0]["generated_text"].strip()
+
+
+@pytest.mark.parametrize("name", ["sentiment", "summarization", "translation", "text_generation"])
+@pytest.mark.parametrize("text", ["", " ", "x", "storm. " * 400, "\N{PILE OF POO} \x00 ﷽"])
+def test_any_text(name: str, text: str, text_kit: ExpertToolkit) -> None:
+    result = text_kit[name](text)
+    assert isinstance(result, str)
+    if name in ("summarization", "translation") and not text.strip():
+        assert result == ""
+    if name == "text_generation":
+        assert result.startswith(text.strip())
+
+
+def test_each_sentence_is_translated_by_itself(text_kit: ExpertToolkit) -> None:
+    translated = text_kit["translation"].batch(["The cat sat. A storm came. Who saw it?", "A storm came."])
+    assert text_kit["translation"]("A storm came.") == translated[1]
+    assert translated[1] in translated[0]
+
+
+def test_of_a_long_text_the_end_is_gone_on_with(text_kit: ExpertToolkit) -> None:
+    ending = "the cat sat on the mat. " * 20
+    first, second = text_kit["text_generation"].batch(["storm " * 30 + ending, "boat " * 90 + ending])
+    assert first.split(ending.strip())[-1] == second.split(ending.strip())[-1]
+
+
+def test_of_a_long_question_a_writer_reads_the_end(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    tiny_experts.git(tmp_path)
+    expert = AnswerInWords(ModelSource("vqa", str(tmp_path)), generation={"max_new_tokens": 4})
+    loaded = expert.load_model()
+    room = loaded.model.config.max_position_embeddings - 4
+    first, second = (
+        expert.tokenize_question(loaded, f"{word} " * 200 + "what is it " * 30)["input_ids"] for word in ("red", "blue")
+    )
+    assert first.shape == (1, room)
+    assert torch.equal(first, second)
+    with torch.inference_mode():
+        long, end = expert.run_batch(loaded, PICTURES[:1] * 2, ["red " * 200 + "what is it " * 30, "what is it " * 30])
+    assert long == end
+
+
+def test_a_coloured_picture_keeps_its_luminance(kit: ExpertToolkit) -> None:
+    image = picture(0, 30, 20, "L")
+    coloured = kit["colorization"](image)
+    assert coloured.mode == "RGB"
+    # Colours that a screen does not have are cut off; most are kept.
+    difference = np.abs(np.asarray(coloured.convert("L"), dtype=int) - np.asarray(image, dtype=int))
+    assert np.median(difference) <= 2
+
+
+def test_the_size_of_a_drawn_picture(kit: ExpertToolkit, make: Callable[..., ExpertToolkit]) -> None:
+    assert kit["text_to_image"]("A red cat.").size == (16, 16)
+    first, second = (plain(kit["text_to_image"](text)) for text in ("A red cat.", "A blue sea."))
+    assert first != second
+
+
+def test_what_the_safety_checker_refuses_is_an_error(tmp_path: Path, faster: Path) -> None:
+    torch.manual_seed(0)
+    tiny_experts.text_to_image(tmp_path / "drawing")
+    from safetensors.torch import load_file, save_file
+
+    file = tmp_path / "drawing" / "safety_checker" / "model.safetensors"
+    weights = load_file(file)
+    weights["concept_embeds_weights"].fill_(-2.0)  # everything is similar enough
+    save_file(weights, file, metadata={"format": "pt"})
+    places = {"text_to_image": str(tmp_path / "drawing")}
+    kit = experts(["text_to_image"], checkpoints=places, settings=faster, device="cpu")
+    with pytest.raises(ValueError, match="safety checker"):
+        kit["text_to_image"]("A cat.")
+
 
 # -- gaps --------------------------------------------------------------------------------------------------------------
 
