@@ -223,5 +223,5 @@ def test_a_day_by_the_clock_starts_as_soon_from_a_grammar_as_from_an_automaton()
     for rules, most in ((day, 5_000), (cfg, 5_000)):
         lookahead = Lookahead(rules)
         with lookahead.work.limit_seconds(1.0):
-            assert str(lookahead.completable()) == "yes (integer program)"
+            assert str(lookahead.completable()) in {"yes (search)", "yes (integer program)"}
             assert lookahead.work.left > TRIES - most
