@@ -29,7 +29,7 @@ PANELS = {
     "Output": "show trace out certificate page save published",
     "Many tasks": "tasks concurrency retry-failed batch repeats",
     "Answers and runs that are kept": "cache record rules state resume answer",
-    "How results are judged": "sentences toolkit data device text-score bert clip vit grouping",
+    "How results are judged": "toolkit data device text-score bert clip vit grouping",
 }
 _PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options.split()}
 _ALL = "formal_llm.help_all"

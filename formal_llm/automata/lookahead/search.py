@@ -20,6 +20,7 @@ A bound on the moves is one more resource of the same search: ``moves`` of a sta
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
@@ -196,12 +197,16 @@ class SuccessorStates:
 
 _CACHE = 200_000
 
-#: The states that a search visits before the program is asked. Few searches that have not ended by then end soon.
-PATIENCE = 10
+#: The states that a search visits before the program is asked. Few searches that have not ended by then end soon; a day
+#: by the clock needs 25, and the program seconds (``python benchmarks/strain.py --only clock --only tools``).
+PATIENCE = 30
 #: The tries that writing down the rows of the program takes for each way.
 _ROWS_EFFORT = 0.5
 #: The most tries that the program may take for one state, where more is allowed: a fifth of a second.
 _PROGRAM_EFFORT = 16_000
+#: The same for HiGHS where CP-SAT follows: what takes it longer are mostly sums to be hit exactly, of which it learns
+#: nothing, and CP-SAT has what is left (``python benchmarks/strain.py --only amounts --only tools``).
+_FIRST_EFFORT = 250
 #: The most paused searches.
 _MOST_PAUSED = 32
 #: The least tries that are worth the solver.
@@ -413,7 +418,8 @@ class CompletionSearch:
             return UNKNOWN
         self._program = self._program or FlowProgram(rows)
         for solver in (False, True):
-            effort = min(_PROGRAM_EFFORT, self.work.left - self.work.floor)
+            most = _PROGRAM_EFFORT if solver or not self._has_solver else _FIRST_EFFORT
+            effort = min(most, self.work.left - self.work.floor)
             program = self._program if not solver else self._get_solver_program()
             if program is None or effort < _LEAST_EFFORT * solver or not self._is_worth_trying(state, solver, effort):
                 continue
@@ -423,15 +429,18 @@ class CompletionSearch:
                 return self._record_moves(state, *decided)
         return UNKNOWN
 
+    @cached_property
+    def _has_solver(self) -> bool:
+        """Whether CP-SAT is wanted and installed."""
+        return self.solver and is_solver_installed()
+
     def _get_solver_program(self) -> FlowProgram | None:
         """The program over CP-SAT; None where it is switched off or not installed."""
-        if self._solver_program is None and self.solver:
-            if not is_solver_installed():
-                self.missed = True
-            else:
-                from formal_llm.automata.lookahead.cp_sat import SolverProgram  # half a second to import
+        if self._has_solver and self._solver_program is None:
+            from formal_llm.automata.lookahead.cp_sat import SolverProgram  # half a second to import
 
-                self._solver_program = SolverProgram(self.rows)
+            self._solver_program = SolverProgram(self.rows)
+        self.missed = self.missed or (self.solver and not self._has_solver)
         return self._solver_program
 
     def _is_worth_trying(self, state: SearchState, solver: bool, effort: float) -> bool:

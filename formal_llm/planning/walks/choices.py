@@ -16,6 +16,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator, S
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
@@ -230,6 +231,8 @@ Names: TypeAlias = frozenset[str]
 
 #: After this many partial runs without a new set, the caller gets a chance to stop.
 _TRIES = 1_000
+#: The most sets that are tried one after the other.
+_MOST_SETS = 4_096
 #: The cost of examining one partial run, in the tries of :class:`Work`.
 _WORTH = 5
 
@@ -304,6 +307,13 @@ def iter_subsets(
             continue
         todo.append((here, count))
         todo += _take_or_leave_member(automaton, way, members[place], must, may)
+
+
+def _sets_between(must: Names, may: Names) -> Iterator[Names]:
+    """The non-empty sets that have all of ``must`` and some of ``may``, small ones first."""
+    free = sorted(may - must)
+    for size in range(0 if must else 1, len(free) + 1):
+        yield from (must | frozenset(more) for more in combinations(free, size))
 
 
 def _take_or_leave_member(
@@ -592,13 +602,28 @@ class ChoiceTable:
         with self.in_time():
             for way in self._iter_subsets(configuration, must, may, steps):
                 if way is None:
-                    if found or self.lookahead.work.left <= 0:
+                    if found:
                         return found, False
+                    if self.lookahead.work.left <= 0:
+                        return self._find_first_set(configuration, must, may, steps, excluded)
                 elif way.names not in excluded:
                     found.append(way)
                     if len(found) > most:
                         return found, False
         return found, True
+
+    def _find_first_set(
+        self, configuration: Any, must: Names, may: Names, steps: float, excluded: Container[object]
+    ) -> tuple[list[Subset], bool]:
+        """As :meth:`few_subsets` where no time is left: one set is soon decided, so one after the other is tried."""
+        for number, names in enumerate(_sets_between(must, may)):
+            if number == _MOST_SETS:
+                return [], False
+            if names not in excluded:
+                found = self._find_subset(configuration, names, names, steps)
+                if found is not None:
+                    return [Subset(*found, names)], False
+        return [], True
 
     def some_subset(
         self, configuration: Hashable, must: Names, may: Names, steps: float, excluded: Container[object] = ()

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from formal_llm.agents.decoding.masked_objects import MaskedObjects
-from formal_llm.agents.modular import ModularAgent, RunBudget
+from formal_llm.agents.modular import ModularAgent, RunBudget, Sizes
 from formal_llm.agents.modular.agent import resolve_writer
 from formal_llm.errors import InvalidAnswer, MissingDependency
 from formal_llm.llms.local.model import TransformersLLM
@@ -40,7 +40,7 @@ def test_a_model_of_noise_is_held_to_the_schema(llm: TransformersLLM) -> None:
 def test_without_xgrammar_it_is_asked_for_json(llm: TransformersLLM, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("formal_llm.agents.modular.agent.find_spec", lambda _: None)
     assert resolve_writer(llm) is llm
-    agent = ModularAgent(llm, modules=letters(), budget=RunBudget(requests=2))
+    agent = ModularAgent(llm, modules=letters(), budget=RunBudget(requests=2), sizes=Sizes(max_tokens=200))
     with pytest.raises(InvalidAnswer, match="after 2 tries"):
         agent.run("x")
 

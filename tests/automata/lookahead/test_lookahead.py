@@ -347,18 +347,23 @@ class TestPlainSearch:
     @examples(80)
     def test_never_says_anything_wrong_and_finds_the_fewest_moves(self, source, picks):
         lookahead = Lookahead(*source)
-        automaton, slow = lookahead.automaton, reference(lookahead)
-        now, word = walk(automaton, picks)
-        search = PlainSearch(automaton, max_states=300)
-        found = search.cheapest_cost(now, by_length=False)
-        least = slow.moves(*parts(now), word)
+        now, word = walk(lookahead.automaton, picks)
+        found = PlainSearch(lookahead.automaton, max_states=300).cheapest_cost(now, by_length=False)
+        least = reference(lookahead).moves(*parts(now), word)
         assert found in {least, -1.0}
         if least <= 3:
             assert found == least
-        length = search.cheapest_cost(now, by_length=True)
+
+    @given(limited_automata(), choices)
+    @examples(80)
+    def test_finds_the_shortest_words(self, source, picks):
+        lookahead = Lookahead(*source)
+        now, word = walk(lookahead.automaton, picks)
+        length = PlainSearch(lookahead.automaton, max_states=300).cheapest_cost(now, by_length=True)
+        least = reference(lookahead).length(*parts(now), word)
         assert length == -1.0 or (length == INF) == (least == INF)
         if 0 <= length < INF:
-            assert length // LENGTH == slow.length(*parts(now), word)
+            assert length // LENGTH == least
 
     @given(limited_automata(finite=True), choices)
     @examples(80)

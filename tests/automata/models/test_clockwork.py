@@ -220,8 +220,8 @@ def test_a_day_by_the_clock_starts_as_soon_from_a_grammar_as_from_an_automaton()
     day = PDA.from_string(text)
     names = " | ".join(day.terminals)
     cfg = CFG.from_string(f"%order forward\nday -> E day | E\nE -> {names}\n{text[text.index('%clock') :]}")
-    for rules, most in ((day, 5_000), (cfg, 40_000)):
+    for rules, most in ((day, 250), (cfg, 270)):
         lookahead = Lookahead(rules)
         with lookahead.work.limit_seconds(1.0):
-            assert str(lookahead.completable()) in {"yes (search)", "yes (integer program)"}
+            assert str(lookahead.completable()) == "yes (search)"
             assert lookahead.work.left > TRIES - most

@@ -263,6 +263,18 @@ def test_with_little_time_plans_are_valid_all_the_same(cfg: CFG, seconds: float,
         assert PDA.from_cfg(cfg).accepts(walk.plan.word)
 
 
+def test_without_any_time_it_is_found_that_all_sets_are_ruled_out_or_that_one_is_left() -> None:
+    # Dead ends rule out one set after the other; a question whose answers are all ruled out cannot be answered.
+    table = ChoiceTable.of(CFG.from_string("%limit cost >= 3\nS -> some(a, b, c)\na cost=3"), search_time=0.0)
+    sets = [frozenset(names) for size in (1, 2, 3) for names in combinations("abc", size)]
+    start = Walk(table).configuration
+    assert table.few_subsets(start, 60, 0, set(sets)) == ([], True)
+    for left in sets:
+        found, all_of_them = table.few_subsets(start, 60, 0, set(sets) - {left})
+        assert [one.names for one in found] == [left] if "a" in left else not found
+        assert all_of_them == (not found)
+
+
 def test_a_missing_solver_is_told_of_once_and_only_where_it_would_have_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     def at_start(search_time: float, solver: bool = True) -> None:
         table = ChoiceTable.of(subset_sum(9), search_time=search_time, solver=solver)
