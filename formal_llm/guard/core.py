@@ -25,7 +25,7 @@ from formal_llm.guard.rules.compiled import compile_rules
 from formal_llm.guard.rules.labels import Labeller
 from formal_llm.guard.rules.possible_events import build_plant
 from formal_llm.guard.rules.reading import read_rules
-from formal_llm.guard.rules.rule_set import SEVERITIES, UNSURE, GuardRuleSet, Letter, NotationBody, Severity, Unsure
+from formal_llm.guard.rules.rule_set import SEVERITIES, UNSURE, GuardRuleSet, Letter, Severity, Unsure
 
 Trace = tuple[PlantSymbol, ...]
 
@@ -149,12 +149,6 @@ class GuardRules:
             NotationError: as for :meth:`from_string`, or the file cannot be read.
         """
         return cls.from_string(read_text(path, NotationError), file=str(path), folder=str(Path(path).parent))
-
-    def list_files(self, path: str | Path) -> list[Path]:
-        """List the file that these rules were read from, and the files that it names."""
-        named = [rule.body.text for rule in self.rule_set.rules
-                 if isinstance(rule.body, NotationBody) and rule.body.notation == "file"]  # fmt: skip
-        return [Path(path), *(Path(self.rule_set.folder, name) for name in named)]
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -224,17 +224,6 @@ class ProcedureReader:
     def add_needs(self, tools: dict[str, ProcedureTool], facts: dict[str, Fact]) -> None:
         """Add needs that are written elsewhere than in lines; here there are none."""
 
-    def read_need(self, text: str, place: Place) -> Need:
-        """Read a fact or a condition that is at a place of the file.
-
-        Raises:
-            NotationError: with the place.
-        """
-        self._owner = ""  # what it is for is not known yet
-        line = _Line(place.line, 0, [" " * (place.column - 1) + text], "meaning")
-        self._parse_line(line)
-        return self._read_need(line)
-
     # -- lines --------------------------------------------------------------------------------------------------
 
     def _read_blocks(self) -> list[_Line]:

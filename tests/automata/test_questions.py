@@ -19,7 +19,6 @@ from formal_llm.automata import Word
 from formal_llm.automata.languages import (
     EditWeights,
     WhyEmpty,
-    derivations,
     differences,
     nearest,
     shortest_length,
@@ -29,6 +28,7 @@ from formal_llm.automata.languages import (
 from formal_llm.automata.languages.fronts import ViablePrefixes
 from formal_llm.automata.languages.grammar_warnings import find_unused_terminals
 from formal_llm.automata.languages.word_lists import count_plans
+from formal_llm.automata.lookahead.derivations import derivations
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, as_automaton
 from formal_llm.errors import BudgetExceeded, InfiniteLanguage, NotationError, NoValidPlan
 from tests.automata.languages.editing import distance

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from formal_llm import CFG, PDA, Plan, Production, Transition
-from formal_llm.automata.languages.ambiguity import derivations
+from formal_llm.automata.lookahead.derivations import derivations
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.tree import build_tree
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from formal_llm.exports import export_lazily
 
 if TYPE_CHECKING:
-    from formal_llm.automata.languages.ambiguity import Derivations, ambiguity_witness, derivations
     from formal_llm.automata.languages.comparison import Differences, differences
     from formal_llm.automata.languages.edits import Edit, EditWeights
     from formal_llm.automata.languages.emptiness import WhyEmpty, why_empty
@@ -15,15 +14,12 @@ if TYPE_CHECKING:
 
 #: For each name the module that defines it.
 _HOMES = {
-    "Derivations": "ambiguity",
     "Differences": "comparison",
     "Edit": "edits",
     "EditWeights": "edits",
     "Nearest": "nearest_words",
     "WhyEmpty": "emptiness",
-    "ambiguity_witness": "ambiguity",
     "cfg_warnings": "grammar_warnings",
-    "derivations": "ambiguity",
     "differences": "comparison",
     "is_finite": "word_lists",
     "longest_length": "word_lists",
@@ -36,6 +32,6 @@ _HOMES = {
 __getattr__ = export_lazily(__name__, _HOMES)
 
 __all__ = [
-    "Derivations", "Differences", "Edit", "EditWeights", "Nearest", "WhyEmpty", "ambiguity_witness", "cfg_warnings",
-    "derivations", "differences", "is_finite", "longest_length", "nearest", "shortest_length", "why_empty", "words",
+    "Differences", "Edit", "EditWeights", "Nearest", "WhyEmpty", "cfg_warnings", "differences", "is_finite",
+    "longest_length", "nearest", "shortest_length", "why_empty", "words",
 ]  # fmt: skip

@@ -339,9 +339,12 @@ def count_plans(lookahead: Lookahead, configuration: Hashable = None) -> PlanCou
     """
     try:
         return _count_plans_of(lookahead, configuration, "words")
-    except Undecided:
-        # Words with several derivations must be held one by one; derivations can be counted without that.
-        return _count_plans_of(lookahead, configuration, "derivations")
+    except Undecided as undecided:
+        # Words with several derivations must be told apart; derivations can be counted without that.
+        try:
+            return _count_plans_of(lookahead, configuration, "derivations")
+        except InfiniteLanguage:  # a cycle adds nothing
+            raise undecided from None
 
 
 def _count_plans_of(lookahead: Lookahead, configuration: Hashable, of: Literal["words", "derivations"]) -> PlanCount:

@@ -57,19 +57,6 @@ class Counters:
                 low_shift += width
         self.remaining |= self.guard
 
-    def pair_bounds(self) -> list[tuple[int, tuple[int, int]]]:
-        """The sums that are bounded from both sides: the number of the upper bound, and the field of the lower one."""
-        both = list(zip(self.bounds, self.fields, strict=True))
-        lower = {
-            tuple(sorted(bound.weights.items())): field
-            for bound, field in both
-            if bound.most is None and bound.terminal is None
-        }
-        upper = (
-            (n, tuple(sorted(bound.weights.items()))) for n, (bound, _) in enumerate(both) if bound.most is not None
-        )
-        return [(n, lower[weights]) for n, weights in upper if self.bounds[n].terminal is None and weights in lower]
-
     def can_afford(self, terminal: str, remaining: int) -> bool:
         """Whether the upper bounds allow one more use of ``terminal``."""
         return (remaining - self.need.get(terminal, 0)) & self.guard == self.guard

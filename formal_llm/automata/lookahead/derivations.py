@@ -1,552 +1,476 @@
-"""All derivations of rules within their limits, as one acyclic graph on which they can be added up, compared and drawn.
+"""All derivations of rules within their limits as one chart: an acyclic hypergraph, summed over in any semiring.
 
 Limits count and do not order. So what is left of a derivation depends on the multiset of symbols still pending and on
 what the limits leave (:mod:`formal_llm.automata.lookahead.flow`), and a derivation is a path through such states: each
 step rewrites one pending symbol. Symbols that no limit concerns are independent of the path, and of each other: such a
 symbol has a node of its own, a child of the step that leaves it pending. A step with all its children is an *edge*; a
-node is the sum, or the maximum, over its edges of the product over the children of each (an acyclic hypergraph: Goodman
-1999, Semiring parsing; Huang and Chiang 2005, Better k-best parsing).
+node is the sum over its edges of the product over the children of each
+(:mod:`formal_llm.automata.lookahead.chart`). In whole numbers that sum is how many derivations there are, in logarithms
+of weights their distribution, with the maximum as the sum the best of them.
 
 **Classes.** Terminals that may be used once and are read in the same places can replace each other. Of such a class a
 state records only how many members are left, not which: 15 tools of six types make some hundred states, not 32,768. A
-step reads a *slot* of the class, and which member is read there is decided afterwards. That is exact for any weights of
-the members. Let e(k) be the sum over all sets of k members of the product of their weights (the elementary symmetric
-polynomial). The k slots of a path are filled by the members of a set in any order, so together they are worth k! e(k).
-The slot after the first j is therefore worth (j + 1) e(j + 1) / e(j): these factors multiply to k! e(k). With weights
-of one that is n - j, the number of members left. For the maximum it is the weight of the best member but j.
+step reads a *slot* of the class, and which member is read there is decided at the end of the path: k slots are filled
+by a set of k members, in any of k! orders. The sum over all such sets, the elementary symmetric polynomial, is a chart,
+too: each member is in the set or not. So members may have any scores.
 """
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from itertools import islice
+from math import factorial, inf, prod
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.chart import COUNTS, ROOT, Chart, Inside, Item, Slot, Step, list_cheapest
+from formal_llm.automata.lookahead.cheapest import least_costs
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.lookahead.counting import find_cycles
-from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar
+from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
+from formal_llm.automata.lookahead.limited import LimitedConfiguration
 from formal_llm.automata.lookahead.resources import ClassVectors
-from formal_llm.automata.lookahead.stacks import Multisets
-from formal_llm.automata.lookahead.ways import PlacedParts, least_taken
-from formal_llm.automata.models.automaton import Word
+from formal_llm.automata.lookahead.search import CompletionSearch
+from formal_llm.automata.lookahead.ways import Parts, PlacedParts, Ways, least_taken
+from formal_llm.automata.models.automaton import Stack, State, Word
+from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Bound
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.symbols import Production, find_reachable
+from formal_llm.automata.models.product import product as intersect
+from formal_llm.automata.models.symbols import Production, find_derivable_heads, find_reachable
 from formal_llm.automata.models.transition import Transition
-from formal_llm.errors import Undecided
+from formal_llm.errors import InfiniteLanguage, Undecided
 
-Ints = NDArray[np.int64]
 #: What has a weight: a terminal, or a move by its production or, where it has none, by its transition.
 Feature = str | Production | Transition
 
 
-class ClassSlot(NamedTuple):
-    """A place where any unused member of a class is read."""
+class _Compiled(NamedTuple):
+    """A step, what it takes, reads and leaves pending, and the nodes beside the path."""
 
-    field: int
-
-
-#: A terminal, a slot, or a symbol of the flow grammar by its index.
-Item = str | ClassSlot | int
-#: The symbol for the whole stack at the start.
-ROOT = -1
-
-
-class Rewriting(NamedTuple):
-    """One step: a way to rewrite a symbol; ways that differ only in the member of a class are one.
-
-    Attributes:
-        symbol: the symbol that is rewritten.
-        items: what takes its place, in order.
-        features: the moves that it takes and the terminals that it reads outside of slots, by their numbers.
-        times: how many ways are alike.
-    """
-
-    symbol: int
-    items: tuple[Item, ...]
-    features: tuple[int, ...]
-    times: int = 1
-
-
-class _Step(NamedTuple):
-    """What a rewriting does to a state: what it takes, reads and leaves pending, and the nodes beside the path."""
-
-    rewriting: Rewriting
+    step: Step
     need: int
     reads: tuple[str, ...]
-    slots: tuple[int, ...]
-    pending: int
-    children: tuple[int, ...]
+    pending: tuple[int, ...]
+    beside: tuple[int, ...]
 
 
-#: A node: a symbol by its index, or a state (pending, left, needed).
-NodeKey = int | tuple[int, int, int]
-#: The end of every path.
-END: NodeKey = (0, 0, 0)
-#: A step, the nodes that follow (of a state the next one first, then those beside the path), and the uses of slots.
-DerivationEdge = tuple[Rewriting, tuple[NodeKey, ...], tuple[int, ...]]
+class _Members(NamedTuple):
+    """A node: the sets of ``size`` of the first members of a class."""
 
-
-class _Node(NamedTuple):
-    level: int
-    edges: list[tuple[Rewriting, tuple[int, ...], tuple[int, ...]]]
-
-
-class TerminalClass(NamedTuple):
-    """A class of two terminals or more.
-
-    Attributes:
-        members: the terminals.
-        features: for each member its features: itself, and the moves that read it.
-        first: the number of the feature of its first slot use; use u of ``len(members)`` left is ``first + u - 1``.
-    """
-
-    members: tuple[str, ...]
-    features: tuple[tuple[int, ...], ...]
-    first: int
-
-
-class Level(NamedTuple):
-    """Nodes whose edges lead only to lower levels: the range of the nodes, of their edges, and where each begins."""
-
-    nodes: slice
-    edges: slice
-    begins: Ints
-
-
-@dataclass(frozen=True, eq=False)
-class DerivationGraph:
-    """The derivations of rules.
-
-    Attributes:
-        features: what has a weight; behind these are numbered the uses of slots, and one number without weight.
-        classes: the classes, by the field of their slots.
-        root: the node of all derivations; None where there are none. Node 0 is the end of every path.
-        levels: the nodes above node 0, from below.
-        parents: for each edge its node.
-        children: for each edge its children, filled up with node 0.
-        log_times: for each edge the logarithm of how many ways are alike.
-        edge_features: for each edge its features, filled up with the last number.
-        rewritings: for each edge its step.
-        size: the number of features, slot uses included, without the last number.
-    """
-
-    features: tuple[Feature, ...]
-    classes: Mapping[int, TerminalClass]
-    root: int | None
-    levels: tuple[Level, ...]
-    parents: Ints
-    children: Ints
-    log_times: NDArray[np.float64]
-    edge_features: Ints
-    rewritings: tuple[Rewriting, ...]
+    field: int
+    among: int
     size: int
 
-    @property
-    def node_count(self) -> int:
-        """The number of nodes."""
-        return self.levels[-1].nodes.stop if self.levels else 1
 
-    def slot_counts(self, path: Sequence[int]) -> dict[int, int]:
-        """How many slots of each class the edges of a derivation read."""
-        return count_slots([self.rewritings[edge] for edge in path])
-
-    def build_word(self, path: Sequence[int], members: Mapping[int, Sequence[str]]) -> Word:
-        """The word of a derivation, by its edges; see :func:`build_word`."""
-        return build_word([self.rewritings[edge] for edge in path], members)
+#: A state: what is pending, sorted; what is left; what is needed. At the end of a path: the slots of each class.
+_State = tuple[tuple[int, ...], Any, int]
+_Node = int | _State | _Members
+_Edge = tuple[Step, tuple[_Node, ...]]
+#: The end of a path without slots, and of all others: node 0.
+END: _State = ((), (), 0)
 
 
-def count_slots(rewritings: Iterable[Rewriting]) -> dict[int, int]:
-    """How many slots of each class rewritings read."""
-    return Counter(item.field for one in rewritings for item in one.items if isinstance(item, ClassSlot))
+def list_bodies(
+    grammar: FlowGrammar, state: State, stack: Stack, feature_of: Callable[[Transition], Feature | None] | None = None
+) -> dict[int, list[tuple[tuple[Item, ...], Feature | None]]]:
+    """The ways of all symbols that a configuration leads to, each with the feature of its move; :data:`ROOT` is it.
 
-
-def build_word(rewritings: Sequence[Rewriting], members: Mapping[int, Sequence[str]]) -> Word:
-    """The word of a derivation.
-
-    Each rewriting belongs to some occurrence of its symbol. Which one does not matter as long as those of one symbol
-    are used up in their order: by the abelian property of such rewriting every order uses up all of them, so that
-    derivations and lists of rewritings correspond one to one.
-
-    Args:
-        rewritings: its steps, in the order in which they were chosen.
-        members: for each class the members that fill its slots, from left to right.
+    What lies deeper on the stack has symbols of its own where several ways lead there.
     """
-    of_symbol: dict[int, list[tuple[Item, ...]]] = {}
-    for rewriting in reversed(rewritings):
-        of_symbol.setdefault(rewriting.symbol, []).append(rewriting.items)
-    fillers = {field: iter(names) for field, names in members.items()}
-    word: list[str] = []
-    todo: list[Item] = [ROOT]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, str):
-            word.append(item)
-        elif isinstance(item, ClassSlot):
-            word.append(next(fillers[item.field]))
-        else:
-            todo.extend(reversed(of_symbol[item].pop()))
-    return tuple(word)
+    bodies: dict[int, list[tuple[tuple[Item, ...], Feature | None]]] = {}
+    numbers: dict[tuple[State, Stack], int] = {(state, stack): ROOT}
+    todo = [(state, stack)]
+    for at, node in todo:
+        found = bodies[numbers[at, node]] = []
+        for symbol, target in grammar.resolve_top(at, node.top, node.rest):
+            if symbol.least_steps == inf:
+                continue
+            rest: tuple[Item, ...] = ()
+            if target is not ACCEPTING:
+                if (target, node.rest) not in numbers:
+                    numbers[target, node.rest] = ROOT - len(numbers)
+                    todo.append((target, node.rest))
+                rest = (numbers[target, node.rest],)
+            found.append(((symbol.index, *rest), None))
+    first = [item for group in bodies.values() for items, _ in group for item in items if isinstance(item, int)]
+    for index in grammar.reachable_symbols(item for item in first if item >= 0):
+        symbol = grammar.symbols[index]
+        moves = ((None, way) for way in grammar.live_ways(symbol)) if feature_of is None else grammar.live_moves(symbol)
+        bodies[index] = [
+            (
+                way.children if way.read is None else (way.read, *way.children),
+                None if move is None or feature_of is None else feature_of(move),
+            )
+            for move, way in moves
+        ]
+    return bodies
 
 
 class DerivationStates:
-    """The derivations of an automaton within bounds: their states, and the steps from each.
+    """The derivations that complete a configuration.
 
     Args:
-        pda: the automaton.
-        bounds: the bounds.
-        has_weight: the feature of a move; None where it has none. Terminals always have one.
+        grammar: the flow grammar of the automaton under its bounds.
+        begin: the configuration, its counters packed as those of the grammar.
+        feature_of: the feature of a move; None where it has none. Terminals always are features.
+        max_states: the most nodes.
 
     Attributes:
         numbers: the number of each feature.
-        classes: the classes of terminals, by the field of their slots.
-        rewritings: the steps of each symbol, :data:`ROOT` being the start.
-        touched: the symbols whose completions a limit may concern.
-        start_left: what the limits leave at the start.
-        size: the number of features, slot uses included.
+        members: the members of each class, by its field.
     """
 
-    def __init__(self, pda: PDA, bounds: Sequence[Bound], has_weight: Callable[[Transition], Feature | None]) -> None:
-        self.counters = Counters(bounds)
-        self.grammar = FlowGrammar(pda, self.counters, skips_reads=False)  # each transition may have a weight
-        self.numbers: dict[Feature, int] = {name: number for number, name in enumerate(pda.terminals)}
-        self._has_weight = has_weight
-        self._tracked = {*self.counters.need, *self.counters.dues}
-        ways = self._substitute_links(self._list_ways())
-        ways = {index: ways[index] for index in find_reachable([ROOT], lambda index: _symbols_of(ways[index]))}
-        shared = self._find_shared_features(ways)
-        self._classes = ClassVectors(self.counters, self._placed_ways(ways, shared), (), exchange=True)
-        members: dict[int, list[str]] = {}
+    def __init__(
+        self,
+        grammar: FlowGrammar,
+        begin: LimitedConfiguration,
+        feature_of: Callable[[Transition], Feature | None] | None = None,
+        *,
+        max_states: int = 200_000,
+    ) -> None:
+        self._grammar, self._begin, self._max_states = grammar, begin, max_states
+        self._counters = grammar.counters
+        self.numbers: dict[Feature, int] = {name: number for number, name in enumerate(grammar.pda.terminals)}
+        self._tracked = {*self._counters.need, *self._counters.dues}
+        steps = self._inline_single(self._list_steps(feature_of), links=True)
+        self._classes = ClassVectors(self._counters, self._place_steps(steps), (), exchange=True)
+        classes: dict[int, list[str]] = {}
         for name, field in self._classes.class_of.items():
-            members.setdefault(field, []).append(name)
-        self._fields = {
-            name: field for field, names in members.items() if len(names) > 1 for name in names if name in shared
+            classes.setdefault(field, []).append(name)
+        self.members = {field: names for field, names in classes.items() if len(names) > 1}
+        self._fields: dict[Item, int] = {name: field for field, names in self.members.items() for name in names}
+        self._fillers = {
+            field: [
+                Step(None, (Slot(field), name), (self.numbers[name],))
+                for name in names
+                if self._counters.can_afford(name, begin.remaining)
+            ]
+            for field, names in self.members.items()
         }
-        self.rewritings = self._substitute_choices(self._group_ways(ways))
-        self.classes: dict[int, TerminalClass] = {}
-        first = len(self.numbers)
-        for field in dict.fromkeys(self._fields.values()):
-            names = tuple(name for name in members[field] if name in self._fields)
-            features = tuple((self.numbers[name], *shared[name]) for name in names)
-            self.classes[field] = TerminalClass(names, features, first)
-            first += len(names)
-        self.size = first
-        parts = {
-            index: [self._reads_and_symbols(rewriting) for rewriting in group]
-            for index, group in self.rewritings.items()
-            if index != ROOT
+        self._steps = self._inline_single(self._group_steps(steps), links=False)
+        self._analyse_steps()
+
+    # -- steps ----------------------------------------------------------------------------------------------------
+
+    def _list_steps(self, feature_of: Callable[[Transition], Feature | None] | None) -> dict[int, list[Step]]:
+        def number(feature: Feature | None) -> tuple[int, ...]:
+            return () if feature is None else (self.numbers.setdefault(feature, len(self.numbers)),)
+
+        state, stack = self._begin.inner
+        return {
+            index: [Step(index, items, number(feature)) for items, feature in group]
+            for index, group in list_bodies(self._grammar, state, stack, feature_of).items()
         }
-        symbols = self.grammar.symbols
-        self._cyclic, _ = find_cycles(symbols, parts, self._classes.takes)  # type: ignore[arg-type]
-        self.touched = self._find_touched(parts)
-        least = least_taken(symbols, parts, self._classes.with_total)
-        total = self._classes.total_field
-        self._least = {
-            index: (self._classes.pack({n: a for n, a in amounts.items() if n != total}), amounts.get(total, 0))
-            for index, amounts in least.items()
-        }
-        self._multisets = Multisets(self.grammar)
-        self._steps: dict[int, tuple[_Step, ...]] = {}
-        self.start_left = self._classes.vector_of(self.counters.remaining)
 
-    # -- rewritings ---------------------------------------------------------------------------------------------
-
-    def _list_ways(self) -> dict[int, list[Rewriting]]:
-        """The ways of all symbols that the start leads to, and of the start itself."""
-        start = self.grammar.pda.start()
-        roots: list[Rewriting] = []
-        todo = [((), start.state, start.stack)]
-        while todo:
-            items, state, stack = todo.pop()
-            for symbol, target in self.grammar.resolve_top(state, stack.top, stack.rest):
-                if symbol.least_steps == INFINITE:
-                    continue
-                longer: tuple[Item, ...] = (*items, symbol.index)
-                if target is ACCEPTING:
-                    roots.append(Rewriting(ROOT, longer, ()))
-                else:
-                    todo.append((longer, target, stack.rest))  # type: ignore[arg-type]
-        ways = {ROOT: roots}
-        for index in self.grammar.reachable_symbols(item for one in roots for item in one.items):  # type: ignore[misc]
-            group = ways[index] = []
-            for transition, way in self.grammar.live_moves(self.grammar.symbols[index]):
-                feature = None if transition is None else self._has_weight(transition)
-                number = () if feature is None else (self.numbers.setdefault(feature, len(self.numbers)),)
-                reads = () if way.read is None else (way.read,)
-                group.append(Rewriting(index, (*reads, *way.children), number))
-        return ways
-
-    def _by_least_steps(self, ways: Mapping[int, object]) -> list[int]:
-        """The symbols, each behind those that all its completions contain."""
-        symbols = self.grammar.symbols
-        return sorted((index for index in ways if index != ROOT), key=lambda index: symbols[index].least_steps)
-
-    def _substitute_links(self, ways: Mapping[int, list[Rewriting]]) -> dict[int, list[Rewriting]]:
-        """Put symbols with a single way in their places, where that leaves one symbol at most, and reads no more."""
-        inlined: dict[int, Rewriting] = {}
-        for index in self._by_least_steps(ways):
-            if len(ways[index]) == 1:
-                only = _inline_rewritings(ways[index][0], inlined)
-                left = sum(isinstance(item, int) for item in only.items)
-                if not left or (left == 1 and len(only.items) <= 2):
+    def _inline_single(self, steps: Mapping[int, list[Step]], *, links: bool) -> dict[int, list[Step]]:
+        """Put symbols with one way in their places, where that leaves no symbol; of links, one and reads no more."""
+        symbols = self._grammar.symbols
+        # Each behind those that all its completions contain.
+        order = sorted(steps, key=lambda index: (symbols[index].least_steps if index >= 0 else inf, index))
+        inlined: dict[int, Step] = {}
+        for index in order:
+            if index != ROOT and len(steps[index]) == 1:
+                only = _inline_steps(steps[index][0], inlined)
+                left = len(_symbols_in(only))
+                if not left or (links and left == 1 and len(only.items) <= 2):
                     inlined[index] = only
-        return {index: [_inline_rewritings(one, inlined) for one in group] for index, group in ways.items()}
+        whole = {index: [_inline_steps(one, inlined) for one in group] for index, group in steps.items()}
+        reached = find_reachable([ROOT], lambda index: [item for one in whole[index] for item in _symbols_in(one)])
+        return {index: whole[index] for index in reached}
 
-    def _substitute_choices(self, groups: Mapping[int, list[Rewriting]]) -> dict[int, list[Rewriting]]:
-        """Put symbols that only read, and in one way, in their places: a slot is one way."""
-        inlined: dict[int, Rewriting] = {}
-        for index in self._by_least_steps(groups):
-            if len(groups[index]) == 1:
-                only = _inline_rewritings(groups[index][0], inlined)
-                if not any(isinstance(item, int) for item in only.items):
-                    inlined[index] = only
-        whole = {index: [_inline_rewritings(one, inlined) for one in group] for index, group in groups.items()}
-        return {index: whole[index] for index in find_reachable([ROOT], lambda index: _symbols_of(whole[index]))}
-
-    def _find_shared_features(self, ways: Mapping[int, list[Rewriting]]) -> dict[str, tuple[int, ...]]:
-        """The moves with which each terminal is read, where they are the same wherever it is read alone."""
-        shared: dict[str, tuple[int, ...]] = {}
-        differing: set[str] = set()
-        for rewriting in (one for group in ways.values() for one in group):
-            tracked = [item for item in rewriting.items if isinstance(item, str) and item in self._tracked]
-            for name in tracked:
-                features = rewriting.features
-                if len(tracked) > 1 or shared.setdefault(name, features) != features:
-                    differing.add(name)
-        return {name: features for name, features in shared.items() if name not in differing}
-
-    def _placed_ways(
-        self, ways: Mapping[int, list[Rewriting]], shared: Mapping[str, object]
-    ) -> dict[int, list[PlacedParts]]:
-        """The ways as classes see them: terminals that are read at equal places can replace each other."""
+    def _place_steps(self, steps: Mapping[int, list[Step]]) -> dict[int, list[PlacedParts]]:
+        """The steps as classes see them: terminals that are read at equal places can replace each other."""
         placed: dict[int, list[PlacedParts]] = {}
-        for index, group in ways.items():
-            for rewriting in group:
-                tracked = tuple(item for item in rewriting.items if isinstance(item, str) and item in self._tracked)
-                context: Hashable = (rewriting.items, rewriting.features)
-                if len(tracked) == 1 and tracked[0] in shared:
-                    context = tuple(None if item == tracked[0] else item for item in rewriting.items)
-                placed.setdefault(index, []).append((tracked, (), context))
+        for index, group in steps.items():
+            for step in group:
+                reads = tuple([item for item in step.items if isinstance(item, str) and item in self._tracked])
+                items = tuple([None if item in self._tracked else item for item in step.items])
+                placed.setdefault(index, []).append((reads, (), (items, step.features)))
         return placed
 
-    def _group_ways(self, ways: Mapping[int, list[Rewriting]]) -> dict[int, list[Rewriting]]:
-        """The ways with slots for members of classes, those alike together."""
-        groups: dict[int, list[Rewriting]] = {}
-        for index, group in ways.items():
-            alike: dict[Rewriting, Counter[str | None]] = {}
-            for rewriting in group:
-                read = next((item for item in rewriting.items if isinstance(item, str) and item in self._fields), None)
-                slotted = self._slot_members(rewriting)
-                alike.setdefault(slotted, Counter())[read] += rewriting.times
+    def _group_steps(self, steps: Mapping[int, list[Step]]) -> dict[int, list[Step]]:
+        """The steps with slots for members of classes, those alike together."""
+        groups: dict[int, list[Step]] = {}
+        for index, group in steps.items():
+            alike: dict[Step, Counter[Item | None]] = {}
+            for step in group:
+                read = next((item for item in step.items if item in self._fields), None)
+                items = tuple([Slot(self._fields[item]) if item in self._fields else item for item in step.items])
+                features = step.features + tuple(self.numbers[item] for item in items if isinstance(item, str))
+                slotted = Step(index, items, tuple(sorted(features)))
+                alike.setdefault(slotted, Counter())[read] += step.times
+            # Each member of a class is read in as many ways.
             groups[index] = [one._replace(times=max(reads.values())) for one, reads in alike.items()]
         return groups
 
-    def _slot_members(self, rewriting: Rewriting) -> Rewriting:
-        items: list[Item] = []
-        features: list[int] = []
-        slotted = False
-        for item in rewriting.items:
-            if not isinstance(item, str):
-                items.append(item)
-            elif item in self._fields:
-                items.append(ClassSlot(self._fields[item]))
-                slotted = True
-            else:
-                items.append(item)
-                features.append(self.numbers[item])
-        if not slotted:  # the moves that read a member are the member's own features
-            features += rewriting.features
-        return Rewriting(rewriting.symbol, tuple(items), tuple(sorted(features)))
-
-    def _reads_and_symbols(self, rewriting: Rewriting) -> PlacedParts:
-        """What a rewriting takes: the tracked terminals, for a slot any member, and the symbols that it leaves."""
-        reads = [
-            self.classes[item.field].members[0] if isinstance(item, ClassSlot) else item for item in rewriting.items
-        ]
-        names = tuple(name for name in reads if isinstance(name, str))
-        return names, tuple(sorted(item for item in reads if isinstance(item, int))), 0
-
-    def _find_touched(self, parts: Mapping[int, Sequence[PlacedParts]]) -> set[int]:
-        """The symbols whose completions a limit may concern."""
+    def _analyse_steps(self) -> None:
+        """What steps take and leave, which symbols limits concern, and what each takes at least."""
+        counters, classes = self._counters, self._classes
+        parts = {index: [self._part_of(one) for one in group] for index, group in self._steps.items()}
         users: dict[int, list[int]] = {}
-        first = []
-        for index, group in parts.items():
-            for reads, symbols, _ in group:
-                for child in symbols:
+        for index, ways in parts.items():
+            for _, left, _ in ways:
+                for child in left:
                     users.setdefault(child, []).append(index)
-                if not self._tracked.isdisjoint(reads):
-                    first.append(index)
-        return set(find_reachable(first, lambda index: users.get(index, ())))
+        self._cyclic, self._growing = self._find_cycles(parts)
+        first = [index for index, ways in parts.items() if any(not self._tracked.isdisjoint(r) for r, *_ in ways)]
+        stacked = [index for index in parts if index < 0]
+        touched = find_reachable([*first, *self._cyclic, *stacked], lambda index: users.get(index, ()))
+        pseudo = [FlowSymbol(index, (None, None, None), least_steps=-index) for index in range(min(parts), 0)]
+        least = least_taken([*self._grammar.symbols, *pseudo], parts, classes.with_total)
+        total = classes.total_field
+        self._least = {
+            index: (classes.pack({n: a for n, a in amounts.items() if n != total}), amounts.get(total, 0))
+            for index, amounts in least.items()
+        }
+        self._compiled = {
+            index: [
+                _Compiled(
+                    one, classes.pack_reads(read), tuple(name for name in read if name in counters.dues),
+                    tuple(child for child in left if child in touched),
+                    tuple(child for child in left if child not in touched),
+                )
+                for one, (read, left, _) in zip(group, parts[index], strict=True)
+            ]
+            for index, group in self._steps.items()
+        }  # fmt: skip
 
-    # -- states -------------------------------------------------------------------------------------------------
+    def _part_of(self, step: Step) -> Parts:
+        """What a step reads, of a class any member, and the symbols that it leaves."""
+        reads = [self.members[item.field][0] if isinstance(item, Slot) else item for item in step.items]
+        return tuple([one for one in reads if isinstance(one, str)]), tuple(_symbols_in(step)), 0
 
-    def build(self, max_states: int, *, is_empty: bool = False) -> DerivationGraph:
-        """Explore all states from the start, depth first; what has no way to an end is left out.
+    def _find_cycles(self, parts: Ways) -> tuple[set[int], set[int]]:
+        """Symbols from which a cycle leads back to themselves that takes nothing from limits; those that grow words.
 
-        The caller has made sure that there are finitely many derivations.
-
-        Args:
-            max_states: the most nodes.
-            is_empty: whether it is known that there are no derivations.
-
-        Raises:
-            Undecided: there are more nodes.
+        With one of the first in a state that can be completed there are infinitely many derivations, with one of the
+        second infinitely many words.
         """
-        if is_empty:
-            return self._build_graph([_Node(0, [])], None)
-        nodes: dict[NodeKey, int | None] = {END: 0}
-        made: list[_Node] = [_Node(0, [])]
-        root: NodeKey = ROOT
-        frames = [self._open_frame(root)]
-        on_path = {root}
-        while frames:
-            key, edges, unknown = frames[-1]
-            child = next((child for child in unknown if child not in nodes), None)
-            if child is None:
-                live: list[tuple[Rewriting, tuple[int, ...], tuple[int, ...]]] = []
-                for rewriting, keys, slots in edges:
-                    children = tuple([number for one in keys if (number := nodes.get(one)) is not None])
-                    if len(children) == len(keys):
-                        live.append((rewriting, children, slots))
-                nodes[key] = len(made) if live else None
-                if live:
-                    level = 1 + max((made[child].level for _, children, _ in live for child in children), default=0)
-                    made.append(_Node(level, live))
-                frames.pop()
-                on_path.discard(key)
-            elif child not in on_path:  # a cycle would give infinitely many derivations: nothing completes it
-                if len(made) + len(frames) > max_states:
-                    raise Undecided("the plans have too many states to be weighed; raise max_states")
-                on_path.add(child)
-                frames.append(self._open_frame(child))
-        return self._build_graph(made, nodes[root])
+        symbols, takes = self._grammar.symbols, self._classes.takes
+        free = {
+            index: [
+                (bool(reads), left)
+                for reads, left, _ in ways
+                if not any(name in takes for name in reads) and sum(not symbols[child].is_free for child in left) <= 1
+            ]
+            for index, ways in parts.items()
+            if index >= 0
+        }
+        edges = {index: {child for _, left in ways for child in left} for index, ways in free.items()}
+        ending = find_derivable_heads([(index, tuple(after)) for index, after in edges.items()], ())
+        if len(ending) == len(edges):
+            return set(), set()
+        readers = {index for index, ways in free.items() if any(reads for reads, left in ways if self._all_free(left))}
+        users: dict[int, list[int]] = {}
+        for index, ways in free.items():
+            for child in {child for _, left in ways if self._all_free(left) for child in left}:
+                users.setdefault(child, []).append(index)
+        growing = find_reachable(readers, lambda index: users.get(index, ()))
+        import networkx  # only here: most finite languages have no cycle, and importing takes a while
 
-    def _open_frame(self, key: NodeKey) -> tuple[NodeKey, list[DerivationEdge], Iterator[NodeKey]]:
-        symbol = key if isinstance(key, int) else self.list_pending(key[0])[0][0]
-        # Nothing completes a cycle, since there are finitely many derivations.
-        edges = [] if symbol in self._cyclic else list(self.list_edges(key))
-        return key, edges, iter([child for _, children, _ in edges for child in children])
+        graph = networkx.DiGraph()
+        for index, ways in free.items():
+            for reads, left in ways:
+                for place, child in enumerate(left):
+                    others = [*left[:place], *left[place + 1 :]]
+                    if self._all_free(others):
+                        grows = reads or not growing.keys().isdisjoint(others)
+                        grows = grows or graph.get_edge_data(index, child, {}).get("grows", False)
+                        graph.add_edge(index, child, grows=grows)
+        cyclic: set[int] = set()
+        grow: set[int] = set()
+        for component in networkx.strongly_connected_components(graph):
+            inside = [grows for _, other, grows in graph.out_edges(component, data="grows") if other in component]
+            cyclic |= component if inside else set()
+            grow |= component if any(inside) else set()
+        return cyclic, grow
 
-    def list_edges(self, key: NodeKey) -> Iterator[DerivationEdge]:
-        """The edges of a node: the start, a symbol that no limit concerns, or a state."""
-        if not isinstance(key, int):
-            pending, left, needed = key
-            symbol, _, unit = next(self._multisets.list_items(pending))
-            if self._is_affordable(pending, left):
-                yield from self._list_successors(symbol.index, pending - unit, left, needed)
-        elif key == ROOT:
-            yield from self._list_successors(ROOT, 0, self.start_left, self.counters.needed)
-        else:
-            for step in self._list_steps(key):
-                yield step.rewriting, step.children, ()
+    def _all_free(self, symbols: Iterable[int]) -> bool:
+        return all(self._grammar.symbols[index].is_free for index in symbols)
 
-    def _list_successors(self, index: int, others: int, left: int, needed: int) -> Iterator[DerivationEdge]:
+    # -- nodes ----------------------------------------------------------------------------------------------------
+
+    def _list_edges(self, key: _Node) -> Iterator[_Edge]:
+        if isinstance(key, _Members):
+            field, among, size = key
+            filler = self._fillers[field][among - 1]
+            yield filler, (_Members(field, among - 1, size - 1) if size > 1 else END,)
+            if among > size:
+                yield Step(None, (), ()), (_Members(field, among - 1, size),)
+        elif isinstance(key, int):
+            for one in self._compiled[key]:
+                yield one.step, one.beside
+        elif not key[0]:
+            sizes = [(field, size) for field, size in zip(self._fillers, key[1], strict=True) if size]
+            if all(size <= len(self._fillers[field]) for field, size in sizes):
+                times = prod(factorial(size) for _, size in sizes)
+                yield Step(None, (), (), times), tuple(_Members(f, len(self._fillers[f]), size) for f, size in sizes)
+        elif self._is_affordable(key[0], key[1]):
+            yield from self._list_successors(*key)
+
+    def _list_successors(self, pending: tuple[int, ...], left: int, needed: int) -> Iterator[_Edge]:
         """The edges of a state that rewrite one symbol; what is pending besides stays so."""
-        for step in self._list_steps(index):
-            after = left - step.need
-            if after & self._classes.guard != self._classes.guard:
+        index = _next_symbol(pending)
+        others = pending[1:] if index < 0 else pending[:-1]
+        guard = self._classes.guard
+        for step, need, reads, more, beside in self._compiled[index]:
+            after = left - need
+            if after & guard != guard:
                 continue
-            slots: list[int] = []
-            before = left
-            for field in step.slots:
-                slots.append(self.classes[field].first + self._classes.left(before, field) - 1)
-                before -= self._classes.pack({field: 1})
-            due = self.counters.pay_all(step.reads, needed)
-            pending = others + step.pending
-            if pending:
-                yield step.rewriting, ((pending, after, due), *step.children), tuple(slots)
+            due = self._counters.pay_all(reads, needed)
+            if others or more:
+                yield step, ((tuple(sorted(others + more)) if more else others, after, due), *beside)
             elif not due:
-                yield step.rewriting, (END, *step.children), tuple(slots)
+                sizes = tuple([self._classes.left(self._left, f) - self._classes.left(after, f) for f in self._fillers])
+                yield step, (((), sizes, 0) if any(sizes) else END, *beside)
 
-    def list_pending(self, pending: int) -> list[tuple[int, int]]:
-        """The symbols of a packed multiset, the one that is rewritten next first, with their counts."""
-        return [(symbol.index, count) for symbol, count, _ in self._multisets.list_items(pending)]
-
-    def amounts_left(self, left: int) -> list[int]:
-        """What is left of each field of the limits."""
-        return self._classes.unpack(left)
-
-    def amounts_taken(self, rewriting: Rewriting) -> Mapping[int, int]:
-        """What a step takes from each field of the limits."""
-        names, _, _ = self._reads_and_symbols(rewriting)
-        amounts = self._classes.with_total(names)
-        return {field: amount for field, amount in amounts.items() if field != self._classes.total_field}
-
-    def list_symbols(self, rewriting: Rewriting) -> list[int]:
-        """The symbols that a step leaves."""
-        return [item for item in rewriting.items if isinstance(item, int)]
-
-    def _list_steps(self, index: int) -> tuple[_Step, ...]:
-        steps = self._steps.get(index)
-        if steps is None:
-            steps = self._steps[index] = tuple(map(self._make_step, self.rewritings[index]))
-        return steps
-
-    def _make_step(self, rewriting: Rewriting) -> _Step:
-        names, symbols, _ = self._reads_and_symbols(rewriting)
-        slots = tuple(item.field for item in rewriting.items if isinstance(item, ClassSlot))
-        pending = sum(self._multisets.unit_of(child) for child in symbols if child in self.touched)
-        children = tuple(child for child in symbols if child not in self.touched)
-        return _Step(rewriting, self._classes.pack_reads(names), names, slots, pending, children)
-
-    def _is_affordable(self, pending: int, left: int) -> bool:
+    def _is_affordable(self, pending: tuple[int, ...], left: int) -> bool:
         """Whether what all pending symbols take at least is left; the total first, so that no field runs over."""
         spent, least_sum = self._classes.total_left(left), 0
-        for symbol, count, _ in self._multisets.list_items(pending):
-            least, total = self._least[symbol.index]
-            spent -= total * count
-            if spent < 0:
+        for index in pending:
+            known = self._least.get(index)
+            if known is None:
                 return False
-            least_sum += least * count
-        return (left - least_sum) & self._classes.guard == self._classes.guard
+            least_sum += known[0]
+            spent -= known[1]
+        return spent >= 0 and (left - least_sum) & self._classes.guard == self._classes.guard
 
-    def _build_graph(self, made: Sequence[_Node], root: int | None) -> DerivationGraph:
-        """Number the nodes by their levels, and write their edges into arrays."""
-        order = sorted(range(len(made)), key=lambda node: made[node].level)
-        number = {node: place for place, node in enumerate(order)}
-        edges = [(place, *edge) for place, node in enumerate(order) for edge in made[node].edges]
-        parents = np.array([place for place, *_ in edges], dtype=np.int64)
-        children = _as_table([[number[i] for i in ids] for _, _, ids, _ in edges], 0)
-        features = _as_table([(*one.features, *slots) for _, one, _, slots in edges], self.size)
-        levels = []
-        heights = np.array([made[node].level for node in order])
-        for height in range(1, int(heights[-1]) + 1):
-            nodes = slice(*np.searchsorted(heights, [height, height + 1]).tolist())
-            span = slice(*np.searchsorted(parents, [nodes.start, nodes.stop]).tolist())
-            begins = np.searchsorted(parents[span], np.arange(nodes.start, nodes.stop))
-            levels.append(Level(nodes, span, begins))
-        return DerivationGraph(
-            tuple(self.numbers), self.classes, None if root is None else number[root], tuple(levels), parents, children,
-            np.log([float(one.times) for _, one, _, _ in edges]), features, tuple(one for _, one, _, _ in edges),
-            self.size,
-        )  # fmt: skip
+    @cached_property
+    def _left(self) -> int:
+        """What the limits leave at the start."""
+        return self._classes.vector_of(self._begin.remaining)
+
+    @property
+    def _start(self) -> _State:
+        return (ROOT,), self._left, self._begin.needed
+
+    def _check_cycle(self, key: _State) -> None:
+        """Raise where a state with a symbol on a cycle can be completed: it then has infinitely many derivations."""
+        pending, left, needed = key
+        unit = self._search.multisets.unit_of
+        remaining = self._search.demands.resources.resources_left(self._classes.some_remaining(left))
+        found = self._search.finish_moves(sum(map(unit, pending)), None, remaining, needed)
+        if found < 0:
+            raise Undecided("it was not decided within the budget of states whether there are infinitely many plans")
+        if found < inf:
+            if pending[-1] in self._growing:
+                raise InfiniteLanguage("there are infinitely many; give a bound on their length (max_length)")
+            raise InfiniteLanguage("there are infinitely many derivations: a cycle adds nothing; count words instead")
+
+    @cached_property
+    def _search(self) -> CompletionSearch:
+        return CompletionSearch(self._grammar, self._max_states)
+
+    def check_words(self) -> None:
+        """Raise where there are infinitely many words.
+
+        Raises:
+            InfiniteLanguage: there are.
+            Undecided: the budget of states is spent.
+        """
+        todo, seen = [self._start], {self._start}
+        while todo and self._growing:
+            key = todo.pop()
+            if _next_symbol(key[0]) in self._growing:
+                self._check_cycle(key)
+            for _, (after, *_) in self._list_edges(key):
+                assert isinstance(after, tuple)
+                spared: _State = (self._without_spare(*after[:2]), *after[1:])
+                if spared[0] and spared not in seen:
+                    if len(seen) >= self._max_states:
+                        raise Undecided("whether there are finitely many words was not decided; raise max_states")
+                    seen.add(spared)
+                    todo.append(spared)
+
+    def _without_spare(self, pending: tuple[int, ...], left: int) -> tuple[int, ...]:
+        """Fewer copies of free symbols: no more than one for each unit that is left can take something from a limit."""
+        most = 1 + self._classes.total_left(left) if pending else 0
+        kept: list[int] = []
+        for index in pending:
+            if kept[-most:] != [index] * most or not self._all_free([index]):
+                kept.append(index)
+        return tuple(kept)
+
+    @cached_property
+    def chart(self) -> Chart:
+        """All nodes from the start, depth first; what has no way to an end is left out.
+
+        Raises:
+            InfiniteLanguage: there are infinitely many derivations.
+            Undecided: there are too many nodes, or it was not decided whether there are infinitely many.
+        """
+        nodes: dict[_Node, int | None] = {END: 0}
+        levels, edges = [0], list[tuple[int, Step, tuple[int, ...]]]()
+        on_path: set[_Node] = {self._start}
+        frames = [self._open_frame(self._start)]
+        while frames:
+            key, found, unknown = frames[-1]
+            child = next((child for child in unknown if child not in nodes), None)
+            if child is None:
+                number, level = len(levels), 0
+                for step, keys in found:
+                    children = tuple([known for one in keys if (known := nodes[one]) is not None])
+                    if len(children) == len(keys):
+                        edges.append((number, step, children))
+                        level = max(level, 1 + max([levels[one] for one in children], default=0))
+                nodes[key] = number if level else None
+                if level:
+                    levels.append(level)
+                frames.pop()
+                on_path.discard(key)
+            elif child in on_path:
+                raise Undecided("the derivations form a cycle")
+            else:
+                if len(levels) + len(frames) > self._max_states:
+                    raise Undecided("the derivations have too many states to be listed; raise max_states")
+                on_path.add(child)
+                frames.append(self._open_frame(child))
+        return Chart(nodes[self._start], levels, edges)
+
+    def _open_frame(self, key: _Node) -> tuple[_Node, list[_Edge], Iterator[_Node]]:
+        if type(key) is tuple and key[0] and _next_symbol(key[0]) in self._cyclic:  # type: ignore[arg-type]
+            self._check_cycle(key)  # type: ignore[arg-type]
+            return key, [], iter(())
+        found = list(self._list_edges(key))
+        return key, found, iter([child for _, children in found for child in children])
+
+    # -- what there is ----------------------------------------------------------------------------------------------
+
+    def count(self) -> int:
+        """How many there are; raises as :attr:`chart`."""
+        return int(self._counted.total)
+
+    def sample(self, rng: random.Random) -> Word | None:
+        """The word of one at random, all equally likely; None where there is none."""
+        return None if not self._counted.total else self._counted.draw(rng)
+
+    @cached_property
+    def _counted(self) -> Inside:
+        return self.chart.evaluate(np.array([step.times for step in self.chart.steps], dtype=object), COUNTS)
 
 
-def _as_table(rows: Sequence[Sequence[int]], fill: int) -> Ints:
-    """Rows of different lengths as an array, filled up at their ends."""
-    table = np.full((len(rows), max(map(len, rows), default=0)), fill, dtype=np.int64)
-    for place, row in enumerate(rows):
-        table[place, : len(row)] = row
-    return table
+def _next_symbol(pending: tuple[int, ...]) -> int:
+    """The symbol that is rewritten next: what is left of the stack, so that it is never pending besides a cycle."""
+    return pending[0] if pending[0] < 0 else pending[-1]
 
 
-def _symbols_of(group: Sequence[Rewriting]) -> list[int]:
-    return [item for one in group for item in one.items if isinstance(item, int)]
+def _symbols_in(step: Step) -> list[int]:
+    return [item for item in step.items if isinstance(item, int)]
 
 
-def _inline_rewritings(rewriting: Rewriting, inlined: Mapping[int, Rewriting]) -> Rewriting:
-    """A rewriting with those of other symbols in their places."""
-    if not any(isinstance(item, int) and item in inlined for item in rewriting.items):
-        return rewriting
+def _inline_steps(step: Step, inlined: Mapping[int, Step]) -> Step:
+    """A step with those of other symbols in their places."""
+    if not any(isinstance(item, int) and item in inlined for item in step.items):
+        return step
     items: list[Item] = []
-    features = list(rewriting.features)
-    times = rewriting.times
-    for item in rewriting.items:
+    features = list(step.features)
+    times = step.times
+    for item in step.items:
         inner = inlined.get(item) if isinstance(item, int) else None
         if inner is None:
             items.append(item)
@@ -554,4 +478,69 @@ def _inline_rewritings(rewriting: Rewriting, inlined: Mapping[int, Rewriting]) -
             items += inner.items
             features += inner.features
             times *= inner.times
-    return Rewriting(rewriting.symbol, tuple(items), tuple(sorted(features)), times)
+    return Step(step.symbol, tuple(items), tuple(sorted(features)), times)
+
+
+# -- the derivations of one word ---------------------------------------------------------------------------------------
+
+
+def derive(
+    pda: PDA,
+    bounds: Sequence[Bound] = (),
+    feature_of: Callable[[Transition], Feature | None] | None = None,
+    max_states: int = 200_000,
+) -> DerivationStates:
+    """The derivations of an automaton within bounds; see :class:`DerivationStates`."""
+    counters = Counters(bounds)
+    begin = LimitedConfiguration(pda.start(), counters.remaining, counters.needed)
+    return DerivationStates(FlowGrammar(pda, counters, skips_reads=False), begin, feature_of, max_states=max_states)
+
+
+def only_word(pda: PDA, word: Word) -> PDA:
+    """An automaton, limits aside, that has only one of its words: the product with the automaton of that word."""
+    ends = [(place, name, None, place + 1) for place, name in enumerate(word)]
+    return intersect(pda.without_limits, PDA(ends, start=0, accepting={len(word)}, check=False))
+
+
+#: A leftmost derivation: its productions in order.
+Derivation = tuple[Production, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivations:
+    """The leftmost derivations of a word, those with fewer productions first.
+
+    Attributes:
+        found: the derivations, each as its productions in order. A selection is expanded as in
+            :attr:`CFG.expanded`.
+        complete: whether these are all; False if there are more than were requested (infinitely many, if symbols
+            derive themselves without reading anything).
+    """
+
+    found: tuple[Derivation, ...]
+    complete: bool
+
+
+def derivations(cfg: CFG, word: Iterable[str], limit: int = 100) -> Derivations:
+    """Return at most ``limit`` leftmost derivations of ``word``: one for each of its derivation trees."""
+    alone = only_word(PDA.from_cfg(cfg), tuple(word))
+    bodies = list_bodies(
+        FlowGrammar(alone, Counters(()), skips_reads=False), *alone.start(), lambda one: one.production
+    )
+    # The automaton has one move for productions that differ in their texts alone.
+    alike: dict[tuple[str, Word], list[Production]] = {}
+    for one in cfg.expanded:
+        alike.setdefault((one.head, one.body), []).append(one)
+    rules = [
+        (index, int(move is not None), [item for item in items if isinstance(item, int)], move)
+        for index, group in bodies.items()
+        for items, feature in group
+        for move in (alike[feature.head, feature.body] if isinstance(feature, Production) else [feature])
+    ]
+    least = least_costs([rule[:3] for rule in rules])
+    edges: dict[int, list[tuple[float, Feature | None, list[int]]]] = {}
+    for index, price, children, move in rules:
+        edges.setdefault(index, []).append((price, move, children))
+    listed = list_cheapest(ROOT, lambda index: least.get(index, inf), edges.__getitem__) if ROOT in least else iter(())
+    found = tuple(tuple(one for one in path if one is not None) for _, path in islice(listed, limit + 1))
+    return Derivations(found[:limit], len(found) <= limit)

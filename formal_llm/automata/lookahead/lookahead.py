@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost
 from formal_llm.automata.lookahead.counters import Counters
@@ -43,7 +43,18 @@ from formal_llm.errors import AutomatonError, Undecided
 from formal_llm.pictures.drawable import Drawable
 
 if TYPE_CHECKING:
-    from formal_llm.automata.lookahead.sampling import Of, Sampler
+    from formal_llm.automata.lookahead.derivations import DerivationStates
+
+
+#: What is counted, or equally likely: distinct words, or derivations (accepting runs).
+Of = Literal["words", "derivations"]
+
+
+def _keep(kept: dict[Any, Any], key: Hashable, value: object) -> None:
+    """Keep a value, of the last few ones."""
+    if len(kept) >= _KEPT:
+        kept.pop(next(iter(kept)))
+    kept[key] = value
 
 
 class PlainSearch(Generic[C, M]):
@@ -113,8 +124,8 @@ class PlainSearch(Generic[C, M]):
 
 #: The least budget of states for counting, which visits all of them where a search for one plan stops at the first.
 _COUNTED_STATES = 100_000
-#: The bounds on the length for which counts are kept; each keeps many where words are long.
-_SAMPLERS = 4
+#: The bounds on the length, and the configurations, for which counts are kept.
+_KEPT = 4
 #: The tries that a lower bound may cost by default: a twentieth of a second.
 _LITTLE_WORK = 4_000
 #: The symbols of a product's flow grammar, with the states in which they are popped, that take about a second to find.
@@ -153,7 +164,9 @@ class Lookahead(Drawable):
         self.automaton = add_counters(self.source)
         self.max_states, self.solver = max_states, solver
         self.made = 0
-        self._samplers: dict[int | None, Sampler] = {}
+        #: By the bound on the length, and by configuration: few, since each may be large.
+        self._counted_grammars: dict[int | None, FlowGrammar] = {}
+        self._derived: dict[tuple[Hashable, Of, int | None], DerivationStates | list[Word]] = {}
         self._counted = self.automaton if isinstance(self.automaton, LimitedAutomaton) else None
         self._selecting = self.automaton if isinstance(self.automaton, HasSelections) else None
         self._classing = self.automaton if isinstance(self.automaton, HasClasses) else None
@@ -334,8 +347,9 @@ class Lookahead(Drawable):
             InfiniteLanguage: there are infinitely many; give ``max_length``.
             Undecided: the budget of states, or of words where they must be distinguished one by one, is spent.
         """
-        sampler, begin, words = self._get_sampler(configuration, max_length, of)
-        return 0 if self.completable(configuration).value == "no" else sampler.count(begin, words=words)
+        begin = self.automaton.start() if configuration is None else configuration
+        found = self._derive(begin, of, max_length)
+        return len(found) if isinstance(found, list) else found.count()
 
     def sample(
         self, rng: random.Random, configuration: Hashable = None, *, of: Of = "words", max_length: int | None = None
@@ -348,27 +362,44 @@ class Lookahead(Drawable):
             of: what is equally likely.
             max_length: the most terminals of a completion.
         """
-        sampler, begin, words = self._get_sampler(configuration, max_length, of)
-        return None if self.completable(configuration).value == "no" else sampler.sample(begin, rng, words=words)
+        begin = self.automaton.start() if configuration is None else configuration
+        found = self._derive(begin, of, max_length)
+        if isinstance(found, list):
+            return rng.choice(found) if found else None
+        return found.sample(rng)
 
-    def _get_sampler(
-        self, configuration: Hashable, max_length: int | None, of: Of
-    ) -> tuple[Sampler, LimitedConfiguration, bool]:
-        """What counts completions of ``max_length`` terminals at most, where it begins, and whether it counts words."""
-        from formal_llm.automata.lookahead.sampling import Sampler, counts_words  # a plan counts nothing
+    def _derive(self, configuration: Hashable, of: Of, max_length: int | None) -> DerivationStates | list[Word]:
+        """The derivations from a configuration, or the words, where these have to be told apart."""
+        from formal_llm.automata.lookahead.derivations import DerivationStates  # a plan counts nothing
+        from formal_llm.automata.lookahead.unambiguous import is_unambiguous, list_words
 
         if self.pda is None:
             raise AutomatonError("counting needs a grammar or a pushdown automaton")
         if max_length is not None and max_length < 0:
             raise ValueError("max_length counts from 0")
-        sampler = self._samplers.get(max_length)
-        if sampler is None:
-            if len(self._samplers) >= _SAMPLERS:
-                self._samplers.pop(next(iter(self._samplers)))
-            max_states = max(self.max_states, _COUNTED_STATES)
-            sampler = self._samplers[max_length] = Sampler(self.pda, self.bounds, max_length, max_states)
-        begin = self._split_configuration(self.automaton.start() if configuration is None else configuration)
-        return sampler, begin, counts_words(of)
+        if of not in ("words", "derivations"):
+            raise ValueError(f"what is counted is 'words' or 'derivations', not {of!r}")
+        found = self._derived.get((configuration, of, max_length))
+        if found is None:
+            inner, remaining, needed = self._split_configuration(configuration)
+            grammar = self._counted_grammars.get(max_length)
+            if grammar is None:
+                longest = Bound(dict.fromkeys(self.pda.terminals, 1), 0, max_length, f"length <= {max_length}")
+                counters = Counters(self.bounds if max_length is None else (*self.bounds, longest))
+                grammar = FlowGrammar(self.pda, counters)
+                _keep(self._counted_grammars, max_length, grammar)
+            width = Counters(self.bounds).guard.bit_length()
+            begin = LimitedConfiguration(inner, remaining | grammar.counters.remaining >> width << width, needed)
+            if self.completable(configuration).value == "no":
+                found = []
+            else:
+                found = DerivationStates(grammar, begin, max_states=max(self.max_states, _COUNTED_STATES))
+                if of == "words" and not is_unambiguous(grammar, *inner):
+                    if max_length is None:
+                        found.check_words()
+                    found = list_words(grammar, begin)
+            _keep(self._derived, (configuration, of, max_length), found)
+        return found
 
     def selection(self, configuration: Hashable) -> Word | None:
         """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""

@@ -166,7 +166,6 @@ class ClassVectors:
         self._packing = FieldPacking(self.total_field, most)
         self.pack = self._packing.pack_amounts
         self.left = self._packing.unpack_amount
-        self.unpack = self._packing.unpack_amounts
         self.guard = self._packing.guard
 
     def vector_of(self, remaining: int) -> int:
@@ -331,15 +330,6 @@ class Resources:
     def unpack_amounts(self, packed: int) -> tuple[int, ...]:
         """A packed number of this class as one amount for each resource (without the sums behind them)."""
         return tuple(self._packing.unpack_amounts(packed)[: self._count])
-
-    def resource_of_bound(self, bound: int) -> int:
-        """The resource of an upper bound, by the number of the bound."""
-        field = self._counters.fields[bound]
-        return next(
-            number
-            for number, group in enumerate(self._fields.parts)
-            if field in group and self._counters.bounds[bound].most is not None
-        )
 
     def unpack_amount(self, packed: int, number: int) -> int:
         """What a packed number of this class holds of one resource."""

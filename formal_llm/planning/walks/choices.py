@@ -22,14 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.limited import as_automaton, stack_depth
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.lookahead.verdicts import (
-    SEARCH,
-    SEARCH_TIME,
-    START,
-    TALLY,
-    TIME,
-    Verdict,
-)
+from formal_llm.automata.lookahead.verdicts import SEARCH, SEARCH_TIME, START, TALLY, TIME, Verdict
 from formal_llm.automata.models.automaton import Automaton, C, M, State
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits
@@ -307,13 +300,6 @@ def iter_subsets(
             continue
         todo.append((here, count))
         todo += _take_or_leave_member(automaton, way, members[place], must, may)
-
-
-def _sets_between(must: Names, may: Names) -> Iterator[Names]:
-    """The non-empty sets that have all of ``must`` and some of ``may``, small ones first."""
-    free = sorted(may - must)
-    for size in range(0 if must else 1, len(free) + 1):
-        yield from (must | frozenset(more) for more in combinations(free, size))
 
 
 def _take_or_leave_member(
@@ -616,7 +602,9 @@ class ChoiceTable:
         self, configuration: Any, must: Names, may: Names, steps: float, excluded: Container[object]
     ) -> tuple[list[Subset], bool]:
         """As :meth:`few_subsets` where no time is left: one set is soon decided, so one after the other is tried."""
-        for number, names in enumerate(_sets_between(must, may)):
+        free = sorted(may - must)
+        sets = (must.union(more) for size in range(not must, len(free) + 1) for more in combinations(free, size))
+        for number, names in enumerate(sets):
             if number == _MOST_SETS:
                 return [], False
             if names not in excluded:

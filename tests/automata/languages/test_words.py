@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits, Lookahead
-from formal_llm.automata.languages.ambiguity import ambiguity_witness, derivations
 from formal_llm.automata.languages.word_lists import (
     PlanCount,
     count_plans,
@@ -15,6 +14,7 @@ from formal_llm.automata.languages.word_lists import (
     shortest_length,
     words,
 )
+from formal_llm.automata.lookahead.derivations import derivations
 from formal_llm.automata.models import tabulation
 from formal_llm.errors import Undecided
 from tests.automata.languages.order import in_order
@@ -159,17 +159,3 @@ class TestDerivations:
         found = derivations(CFG.from_string("S -> a S | b"), "a" * 150 + "b")
         assert found.complete
         assert len(found.found[0]) == 151
-
-
-class TestWitnesses:
-    @given(grammars(selections=False))
-    @examples(40)
-    def test_a_shortest_ambiguous_word(self, cfg):
-        witness = ambiguity_witness(cfg, 3)
-        ambiguous = [word for word in words(cfg, 3) if len(derivations(cfg, word, 2).found) > 1]
-        assert (witness.word if witness else None) == (ambiguous[0] if ambiguous else None)
-        if witness:
-            assert witness.derivations[0] != witness.derivations[1]
-
-    def test_none_for_a_grammar_without_ambiguity(self):
-        assert ambiguity_witness(CFG.from_string("S -> a S b | ε"), 8) is None

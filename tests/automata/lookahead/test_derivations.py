@@ -1,97 +1,645 @@
-"""The graph of all derivations: how large it is, what its classes are, and that words come back in their order."""
+"""Counts, sums, best plans, samples and derivations against enumeration: every run listed, weighed and added up."""
 
 from __future__ import annotations
 
+import itertools
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits, Lookahead
-from formal_llm.automata.lookahead.derivations import ClassSlot, DerivationGraph, DerivationStates
-from formal_llm.errors import Undecided
-from tests.automata.lookahead.test_weighted import OPENAGI
+from formal_llm import CFG, PDA, Limits, Lookahead, Production, TaskPack, constraint
+from formal_llm.automata import Word
+from formal_llm.automata.languages.word_lists import is_finite, words
+from formal_llm.automata.lookahead.derivations import Feature, derivations, derive
+from formal_llm.automata.lookahead.unambiguous import is_unambiguous, list_words
+from formal_llm.automata.lookahead.weighted import WeightedRules
+from formal_llm.errors import AutomatonError, InfiniteLanguage, Undecided
+from tests import oracles
+from tests.automata.lookahead.judging import Plain
+from tests.strategies import (
+    automata,
+    choices,
+    direct_automata,
+    examples,
+    grammars,
+    limited_automata,
+    limited_grammars,
+    tool_grammars,
+    walk,
+)
+
+#: The most runs, and the longest, that are listed.
+RUNS, MOVES = 1_500, 40
+OPENAGI = """
+%limit 1
+%limit * image text
+plan -> text_plan | image_plan
+text_plan -> B I | D T | E I T | F T T
+image_plan -> A I | C T
+T -> B I | D T | E I T | F T T | text
+I -> A I | C T | image
+A -> a1 | a2 | a3 | a4
+B -> b1 | b2 | b3
+C -> c
+D -> d1 | d2 | d3 | d4 | d5
+E -> e
+F -> f
+"""
 
 
-def graph_of(text: str, *, moves: bool = False, max_states: int = 10_000) -> DerivationGraph:
+def list_runs(rules: WeightedRules, most: int = RUNS) -> list[tuple[Word, Counter[Any]]] | None:
+    """All accepting runs within the bounds, as (word, what occurs how often); None where there are too many."""
+    pda, bounds = rules._pda, rules._bounds
+    upper = [bound for bound in bounds if bound.most is not None]
+    found: list[tuple[Word, Counter[Any]]] = []
+    todo: list[tuple[Any, Word, tuple[Any, ...]]] = [(pda.start(), (), ())]
+    while todo:
+        now, word, moves = todo.pop()
+        if pda.accepting(now) and all(bound.holds(word) for bound in bounds):
+            found.append((word, Counter(word) + Counter(moves)))
+        if len(moves) > MOVES or len(found) > most or len(todo) > 20_000:
+            return None
+        for move in pda.moves(now):
+            longer = word if move.read is None else (*word, move.read)
+            if all(bound.least or bound.holds(longer) for bound in upper):
+                todo.append((pda.step(now, move), longer, (*moves, move.production or move)))
+    return found
+
+
+def random_scores(features: Any, rng: random.Random) -> dict[Feature, float]:
+    return {one: rng.choice([rng.gauss(0, 2), 0.0, -math.inf if rng.random() < 0.1 else 1.0]) for one in features}
+
+
+def weight_of(occurring: Mapping[Any, int], scores: Mapping[Any, float]) -> float:
+    return sum(scores[one] * times for one, times in occurring.items() if one in scores)
+
+
+def judge(rules: WeightedRules, runs: list[tuple[Word, Counter[Any]]], rng: random.Random) -> None:
+    """Compare everything with the list of all runs."""
+    scores = rules.scores
+    weights = [weight_of(occurring, scores) for _, occurring in runs]
+    total = sum(map(math.exp, weights))
+    if not total:
+        assert rules.log_partition() == -math.inf
+        assert rules.best() is None and rules.best_of(3) == []
+        with pytest.raises(ValueError, match="no plan"):
+            rules.sample(rng, 1)
+        return
+    log_total = math.log(total)
+    assert rules.log_partition() == pytest.approx(log_total, abs=1e-9)
+    shares = [math.exp(weight) / total for weight in weights]
+    counts = {
+        one: math.fsum(share * occurring[one] for share, (_, occurring) in zip(shares, runs, strict=True))
+        for one in scores
+    }
+    assert rules.marginals() == pytest.approx(counts, abs=1e-9)
+    entropy = -math.fsum(share * math.log(share) for share in shares if share)
+    assert rules.entropy() == pytest.approx(entropy, abs=1e-8)
+    values: dict[Any, float] = {one: rng.gauss(0, 1) for one in scores}
+    rewards = [weight_of(occurring, values) for _, occurring in runs]
+    mean = math.fsum(share * reward for share, reward in zip(shares, rewards, strict=True))
+    expected = rules.expectation(values)
+    assert expected.mean == pytest.approx(mean, abs=1e-8)
+    covariance = {
+        one: math.fsum(s * r * o[one] for s, r, (_, o) in zip(shares, rewards, runs, strict=True)) - mean * counts[one]
+        for one in scores
+    }
+    assert expected.gradient == pytest.approx(covariance, abs=1e-8)
+    best: dict[Word, float] = {}
+    of_word: defaultdict[Word, float] = defaultdict(float)
+    for (word, _), weight, share in zip(runs, weights, shares, strict=True):
+        of_word[word] += share
+        if weight > -math.inf:
+            best[word] = max(best.get(word, -math.inf), weight)
+    order = sorted(best.values(), reverse=True)
+    found = rules.best_of(len(order) + 1)
+    assert [one.log_weight for one in found] == pytest.approx(order, abs=1e-9)
+    assert {one.word: one.log_weight for one in found} == pytest.approx(best, abs=1e-9)
+    assert rules.best() == found[0]
+    for word in rng.sample(sorted(of_word), min(4, len(of_word))):
+        log_share = math.log(of_word[word]) if of_word[word] else -math.inf
+        assert rules.log_probability(word) == pytest.approx(log_share, abs=1e-8)
+    drawn = rules.sample(rng, 5)
+    assert all(of_word[word] for word in drawn)
+
+
+class TestAgainstEnumeration:
+    @given(limited_grammars() | tool_grammars(), st.integers(0, 2**32), st.booleans(), st.none() | st.integers(0, 6))
+    @examples(150)
+    def test_grammars(self, cfg: CFG, seed: int, moves: bool, max_length: int | None) -> None:
+        self.compare(cfg, seed, moves, max_length)
+
+    @given(limited_automata(), st.integers(0, 2**32), st.booleans(), st.none() | st.integers(0, 6))
+    @examples(100)
+    def test_automata(self, made: tuple[PDA, Limits], seed: int, moves: bool, max_length: int | None) -> None:
+        self.compare(made[0].with_limits(made[1]), seed, moves, max_length)
+
+    def compare(self, source: CFG | PDA, seed: int, moves: bool, max_length: int | None) -> None:
+        rng = random.Random(seed)
+        try:
+            plain = WeightedRules(source, moves=moves, max_length=max_length, max_states=3_000)
+        except (InfiniteLanguage, Undecided):
+            assume(False)
+        runs = list_runs(plain)
+        assume(runs is not None)
+        assert runs is not None
+        count = Lookahead(source).count(of="derivations", max_length=max_length)
+        assert math.exp(plain.log_partition()) == pytest.approx(count, rel=1e-9)
+        judge(plain.with_scores(random_scores(plain.scores, rng)), runs, rng)
+
+
+#: Nine tools of six types, each at most once: few enough for a table over all sets of tools.
+SMALL = OPENAGI.replace(" | a3 | a4", "").replace(" | b3", "").replace(" | d3 | d4 | d5", " | d3")
+
+
+def sum_over_sets(scores: Mapping[str, float]) -> float:
+    """The sum of all weights, another way: for each type and each set of tools what uses just these tools."""
+    tools = {"A": ["a1", "a2"], "B": ["b1", "b2"], "C": ["c"], "D": ["d1", "d2", "d3"], "E": ["e"], "F": ["f"]}
+    bits = {name: 1 << place for place, name in enumerate(itertools.chain(*tools.values()))}
+    weights = {name: math.exp(scores[name]) for name in scores}
+    size = 1 << len(bits)
+    text, image = np.zeros(size), np.zeros(size)
+    text_plan, image_plan = np.zeros(size), np.zeros(size)
+    text[0], image[0] = weights["text"], weights["image"]
+
+    def pairs(left: Any, right: Any, used: int) -> float:
+        total, part = 0.0, used
+        while True:
+            total += left[part] * right[used ^ part]
+            if not part:
+                return total
+            part = part - 1 & used
+
+    for used in range(1, size):
+
+        def one_of(kind: str, rest: Any, used: int = used) -> float:
+            return sum(weights[n] * rest(used ^ bits[n]) for n in tools[kind] if used & bits[n])
+
+        of_text = (
+            one_of("B", lambda rest: image[rest])
+            + one_of("D", lambda rest: text[rest])
+            + one_of("E", lambda rest: pairs(image, text, rest))
+            + one_of("F", lambda rest: pairs(text, text, rest))
+        )
+        of_image = one_of("A", lambda rest: image[rest]) + one_of("C", lambda rest: text[rest])
+        text_plan[used], image_plan[used] = of_text, of_image
+        text[used] += of_text
+        image[used] += of_image
+    return float(text_plan.sum() + image_plan.sum())
+
+
+class TestManyPlans:
+    def test_sums_agree_with_a_table_over_all_sets_of_tools(self) -> None:
+        rng = random.Random(3)
+        rules = WeightedRules(CFG.from_string(SMALL))
+        for scale in (0.0, 1.0, 4.0):
+            scores = {str(name): rng.gauss(0, scale) if scale else 0.0 for name in rules.scores}
+            assert rules.with_scores(scores).log_partition() == pytest.approx(
+                math.log(sum_over_sets(scores)), rel=1e-12
+            )
+
+    def test_the_gradient_is_the_slope(self) -> None:
+        rng = random.Random(4)
+        rules = WeightedRules(CFG.from_string(OPENAGI))
+        scores = {name: rng.gauss(0, 1) for name in rules.scores}
+        values = {name: rng.gauss(0, 1) for name in rules.scores}
+        here = rules.with_scores(scores)
+        gradient, marginals, step = here.expectation(values).gradient, here.marginals(), 1e-5
+        for name in rules.scores:
+            up, down = (rules.with_scores({**scores, name: scores[name] + by}) for by in (step, -step))
+            slope = (up.log_partition() - down.log_partition()) / (2 * step)
+            assert marginals[name] == pytest.approx(slope, abs=1e-7)
+            slope = (up.expectation(values).mean - down.expectation(values).mean) / (2 * step)
+            assert gradient[name] == pytest.approx(slope, abs=1e-6)
+
+    def test_the_best_plans_are_those_of_an_exhaustive_list(self) -> None:
+        rng = random.Random(5)
+        cfg = CFG.from_string(SMALL.replace("%limit 1\n", "%limit 1\n%limit 0 e f\n"))
+        rules = WeightedRules(cfg, {name: rng.gauss(0, 2) for name in cfg.terminals if name not in "ef"})
+        runs = list_runs(rules, most=100_000)
+        assert runs is not None
+        order = sorted((weight_of(occurring, rules.scores) for _, occurring in runs), reverse=True)
+        assert [one.log_weight for one in rules.best_of(50)] == pytest.approx(order[:50], abs=1e-9)
+
+    def test_samples_have_the_frequencies_of_the_distribution(self) -> None:
+        rng = random.Random(6)
+        rules = WeightedRules(CFG.from_string(OPENAGI), {"d1": 3.0, "a2": -2.0, "f": -1.0, "text": 0.5})
+        drawn = rules.sample(rng, 4_000)
+        accepts = rules._pda.accepts
+        assert all(accepts(word) for word in drawn[:300])
+        seen = Counter(itertools.chain(*drawn))
+        for name, expected in rules.marginals().items():
+            assert seen[str(name)] / len(drawn) == pytest.approx(expected, abs=0.12)
+
+    def test_members_of_a_class_with_no_weight_do_not_occur(self) -> None:
+        never = {"a1": -math.inf, "a2": -math.inf, "a3": -math.inf, "d1": -math.inf}
+        rules = WeightedRules(CFG.from_string(OPENAGI), never)
+        smaller = OPENAGI.replace("A -> a1 | a2 | a3 | a4", "A -> a4").replace("d1 | ", "")
+        plain = WeightedRules(CFG.from_string(smaller))
+        assert rules.log_partition() == pytest.approx(plain.log_partition(), rel=1e-12)
+        assert {name: n for name, n in rules.marginals().items() if name not in never} == pytest.approx(
+            plain.marginals()
+        )
+        assert not set(never) & set(itertools.chain(*rules.sample(random.Random(0), 50)))
+
+    def test_large_scores_do_not_overflow(self) -> None:
+        rules = WeightedRules(CFG.from_string(OPENAGI), {"d1": 2_000.0, "c": -2_000.0})
+        assert 2_000 < rules.log_partition() < 2_050
+        assert rules.marginals()["d1"] == pytest.approx(1)
+        assert rules.entropy() >= 0
+
+
+class TestScores:
+    def test_a_move_has_a_score_of_its_own(self) -> None:
+        cfg = CFG.from_string("S -> a S | b\n%limit 3 a")
+        again = cfg.productions[0]
+        rules = WeightedRules(cfg, {again: math.log(2)})
+        assert math.exp(rules.log_partition()) == pytest.approx(1 + 2 + 4 + 8)
+        assert rules.marginals()[again] == pytest.approx((2 + 2 * 4 + 3 * 8) / 15)
+        assert rules.best() == (("a", "a", "a", "b"), pytest.approx(3 * math.log(2)))
+
+    def test_what_is_scored_must_be_there(self) -> None:
+        cfg = CFG.from_string("S -> walk | swim")
+        with pytest.raises(AutomatonError, match="wlak is no terminal of the rules; did you mean walk"):
+            WeightedRules(cfg, {"wlak": 1.0})
+        other = CFG.from_string("S -> run").productions[0]
+        with pytest.raises(AutomatonError, match="is no move of the rules"):
+            WeightedRules(cfg, {other: 1.0})
+        with pytest.raises(AutomatonError, match="is no move"):
+            WeightedRules(cfg).with_scores({cfg.productions[0]: 1.0})
+        for bad in (math.nan, math.inf):
+            with pytest.raises(ValueError, match="it is a number, or -inf"):
+                WeightedRules(cfg, {"walk": bad})
+
+    def test_no_plan_and_infinitely_many(self) -> None:
+        nothing = WeightedRules(CFG.from_string("S -> a"), {"a": 1.0}, limits=Limits({"a": 0}))
+        assert nothing.log_partition() == -math.inf and nothing.best() is None
+        for ask in (nothing.marginals, nothing.entropy, lambda: nothing.sample(random.Random(0), 1)):
+            with pytest.raises(ValueError, match="there is no plan"):
+                ask()
+        endless = CFG.from_string("S -> a S | a")
+        with pytest.raises(InfiniteLanguage):
+            WeightedRules(endless)
+        assert math.exp(WeightedRules(endless, max_length=4).log_partition()) == pytest.approx(4)
+
+    def test_an_ambiguous_plan_has_all_its_derivations(self) -> None:
+        rules = WeightedRules(CFG.from_string("S -> S S | a"), {"a": 0.0}, max_length=4)
+        assert rules.log_probability("aaaa") == pytest.approx(math.log(5 / 9))  # 1, 1, 2 and 5 trees
+        assert rules.log_probability("aaaaa") == rules.log_probability("b") == -math.inf
+
+    def test_only_pushdown_automata_have_weights(self) -> None:
+        with pytest.raises(AutomatonError, match="weights need a grammar or a pushdown automaton"):
+            WeightedRules(Plain())
+
+    def test_there_is_a_bound_of_states(self) -> None:
+        with pytest.raises(Undecided, match="raise max_states"):
+            WeightedRules(CFG.from_string(OPENAGI), max_states=100)
+
+
+class TestTheChart:
+    def test_tools_of_a_type_are_a_class_and_keep_it_small(self) -> None:
+        pda = Lookahead(CFG.from_string(OPENAGI)).pda
+        assert pda is not None
+        states = derive(pda, pda.bounds)
+        assert sorted(states.members.values()) == [
+            ["a1", "a2", "a3", "a4"], ["b1", "b2", "b3"], ["d1", "d2", "d3", "d4", "d5"],
+        ]  # fmt: skip
+        assert states.chart.size < 3_000
+        assert states.count() == Lookahead(CFG.from_string(OPENAGI)).count()
+
+    def test_symbols_without_limits_are_nodes_beside_the_path(self) -> None:
+        """Forty free choices are forty nodes, not the product of their states."""
+        names = range(40)
+        rules = "\n".join(f"C{n} -> a{n} | b{n}" for n in names)
+        cfg = CFG.from_string(f"%limit 1 t\nS -> {' '.join(f'C{n}' for n in names)} t\n{rules}")
+        assert WeightedRules(cfg)._chart.size < 50
+        assert Lookahead(cfg).count() == 2**40
+
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            ("%limit 1\nS -> A x A y\nA -> a | b", {"a x b y", "b x a y"}),  # filled from left to right
+            ("%limit 1\nS -> X Y\nX -> a | b\nY -> a | b", {"a b", "b a"}),  # in two places
+            ("%limit 1\nS -> b T | T b\nT -> c | e", {"b c", "b e", "c b", "e b"}),  # alone in two ways
+        ],
+    )
+    def test_members_of_classes_stand_where_they_are_read(self, text: str, found: set[str]) -> None:
+        rules = WeightedRules(CFG.from_string(text))
+        assert {" ".join(one.word) for one in rules.best_of(10)} == found
+        assert {" ".join(word) for word in rules.sample(random.Random(0), 60)} == found
+
+
+# -- counts and samples of a lookahead --------------------------------------------------------------------------------
+
+LENGTH = 4
+
+
+def words_of(cfg: CFG, up_to: int) -> set[tuple[str, ...]]:
+    return {w for w in oracles.language(cfg, up_to) if oracles.keeps(w, cfg.limits, cfg.terminals, cfg.symbols)}
+
+
+@examples(80)
+@given(limited_grammars() | tool_grammars())
+def test_words_up_to_a_length(cfg: CFG) -> None:
+    found = words_of(cfg, LENGTH)
+    lookahead = Lookahead(cfg)
+    assert lookahead.count(max_length=LENGTH) == len(found)
+    word = lookahead.sample(random.Random(1), max_length=LENGTH)
+    assert word in found if found else word is None
+    assert word == Lookahead(cfg).sample(random.Random(1), max_length=LENGTH)
+
+
+@examples(60)
+@given(limited_grammars() | tool_grammars())
+def test_derivations_up_to_a_length(cfg: CFG) -> None:
+    try:
+        count = Lookahead(cfg).count(of="derivations", max_length=LENGTH)
+    except InfiniteLanguage:
+        assert any(not derivations(cfg, word, 300).complete for word in words_of(cfg, LENGTH))
+        return
+    assert count == sum(len(derivations(cfg, word, 2_000).found) for word in words_of(cfg, LENGTH))
+
+
+@examples(40)
+@given(limited_grammars())
+def test_without_a_bound_it_counts_what_is_finite_and_says_what_is_not(cfg: CFG) -> None:
+    try:
+        count = Lookahead(cfg).count()
+    except InfiniteLanguage:
+        # Some word is longer than any of these could be, were the language finite: pumping gives ever longer ones.
+        least = Lookahead(cfg).shortest() or 0
+        assume(least <= 4)  # a sum of cents that has to come to much takes long words
+        assert len(words_of(cfg, least + 6)) > len(words_of(cfg, least))
+        return
+    except Undecided:
+        assume(False)
+    longest = 7
+    found = words_of(cfg, longest)
+    if not found:
+        assert count == 0 or (Lookahead(cfg).shortest() or 0) > longest
+    elif max(map(len, found)) < longest - 3:
+        assert count == len(found)
+    else:
+        assert count >= len(found)
+
+
+@examples(80)
+@given(grammars())
+def test_without_limits_they_are_infinite_where_the_language_is(cfg: CFG) -> None:
+    try:
+        count = Lookahead(cfg).count()
+    except InfiniteLanguage:
+        assert not is_finite(cfg)
+    else:
+        assert count == len(list(words(cfg, 30)))
+
+
+@examples(30)
+@given(limited_automata())
+def test_hand_written_automata(source: tuple[PDA, Limits]) -> None:
+    pda, limits = source
+    count = Lookahead(pda, limits).count(max_length=3)
+    letters = list(pda.terminals)
+    found = 0
+    for word in oracles.all_words(letters, 3):
+        if oracles.keeps(word, limits, letters, pda.symbols):
+            accepted = oracles.runs(pda, word)
+            assume(accepted is not None)
+            found += bool(accepted)
+    assert count == found
+
+
+@examples(60)
+@given(limited_grammars() | tool_grammars(), choices)
+def test_from_any_configuration(cfg: CFG, picks: list[int]) -> None:
+    lookahead = Lookahead(cfg)
+    automaton = lookahead.automaton
+    now, read = walk(automaton, picks)
+    fitting = {word[len(read) :] for word in words_of(cfg, len(read) + 3) if word[: len(read)] == read}
+    word = lookahead.sample(random.Random(0), now, max_length=3)
+    assert word is None or word in fitting
+    try:
+        whole = lookahead.count(now, of="derivations", max_length=4)
+        parts = sum(
+            lookahead.count(automaton.step(now, move), of="derivations", max_length=4 - (move.read is not None))
+            for move in automaton.moves(now)
+        )
+    except InfiniteLanguage:
+        assume(False)
+    assert whole == automaton.accepting(now) + parts
+
+
+def plans_by_hand(tools: dict[str, int], *, images: int) -> int:
+    """Complete plans from an image to a text, each tool at most once: a recursion over types, written out."""
+
+    def complete(stack: str, left: tuple[int, ...], images: int) -> int:
+        if not stack:
+            return 1
+        a, b, c, d, e, f = left
+        rest, total = stack[1:], 0
+        if stack[0] == "T":
+            total += b and b * complete("I" + rest, (a, b - 1, c, d, e, f), images)
+            total += d and d * complete("T" + rest, (a, b, c, d - 1, e, f), images)
+            total += e and e * complete("IT" + rest, (a, b, c, d, e - 1, f), images)
+            total += f and f * complete("TT" + rest, (a, b, c, d, e, f - 1), images)
+        else:
+            total += a and a * complete("I" + rest, (a - 1, b, c, d, e, f), images)
+            total += c and c * complete("T" + rest, (a, b, c - 1, d, e, f), images)
+            total += complete(rest, left, images - 1) if images else 0
+        return total
+
+    return complete("T", tuple(tools[name] for name in "ABCDEF"), images)
+
+
+@pytest.mark.parametrize(
+    ("tools", "images"),
+    [
+        ({"A": 4, "B": 3, "C": 0, "D": 5, "E": 0, "F": 0}, 1),
+        ({"A": 2, "B": 2, "C": 1, "D": 2, "E": 1, "F": 1}, 1),
+        ({"A": 2, "B": 2, "C": 1, "D": 2, "E": 1, "F": 1}, 3),
+        ({"A": 1, "B": 3, "C": 1, "D": 1, "E": 1, "F": 1}, 2),
+    ],
+)
+def test_reduced_openagi_against_a_recursion(tools: dict[str, int], images: int) -> None:
+    pack = TaskPack.load("openagi")
+    banned = {p.body[0] for head in "ABCDEF" for p in pack.cfg.by_head[head][tools[head] :]}
+    limits = Limits({**dict.fromkeys(banned, 0), "input_text": 0, "input_image": images})
+    assert Lookahead(pack.cfg.with_start("text_plan"), limits).count() == plans_by_hand(tools, images=images)
+
+
+def test_openagi_image_to_text() -> None:
+    pack = TaskPack.load("openagi")
+    once = Limits({"input_text": 0, "input_image": 1})
+    assert Lookahead(pack.cfg.with_start("text_plan"), once).count() == 2_617_716
+    # With visual question answering as a fourth tool from image to text, its question being no input of the plan.
+    wider = CFG([*pack.cfg.productions, ("B", ("look",))], "text_plan", pack.cfg.symbols, pack.cfg.limits)
+    assert Lookahead(wider, once).count() == 5_193_052
+
+
+def test_limits_of_more_than_one_use() -> None:
+    cfg = CFG.from_string("S -> A S | ε\nA -> a | b")
+    for most in range(4):
+        words = {w for n in range(2 * most + 1) for w in itertools.product("ab", repeat=n)}
+        expected = [w for w in words if w.count("a") <= most and w.count("b") <= most]
+        assert Lookahead(cfg, Limits(default=most)).count() == len(expected)
+
+
+def test_selections_and_required_uses() -> None:
+    cfg = CFG.from_string("S -> some(a, b, c, d)")
+    assert Lookahead(cfg).count() == 15
+    assert Lookahead(cfg, Limits({}, {"a": 1})).count() == 8
+    assert Lookahead(cfg, Limits({"b": 0}, {"a": 1})).count() == 4
+    assert Lookahead(cfg, Limits({"a": 0}, {"a": 1})).count() == 0
+
+
+def test_words_and_derivations_differ_where_the_grammar_is_ambiguous() -> None:
+    cfg = CFG.from_string("S -> S S | a")
+    lookahead = Lookahead(cfg)
+    assert lookahead.count(max_length=6) == 6
+    assert lookahead.count(of="derivations", max_length=6) == 1 + 1 + 2 + 5 + 14 + 42  # Catalan's numbers
+    with pytest.raises(InfiniteLanguage, match="max_length"):
+        lookahead.count()
+    with pytest.raises(ValueError, match="words"):
+        lookahead.count(of="letters")  # type: ignore[arg-type]
+
+
+def chi_squared(counts: list[int]) -> float:
+    mean = sum(counts) / len(counts)
+    return sum((count - mean) ** 2 / mean for count in counts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%limit 1\n%limit * i\nT -> B I | D T\nI -> A I | i\nA -> a1 | a2\nB -> b1 | b2\nD -> d1",
+        "S -> S S | a | b\n%limit 2",
+        "S -> a S b | S c | ε\n%limit 2 a\n%limit 1 c",
+        "S -> A | B\nA -> a | b b\nB -> a | c some(d, e)",
+    ],
+)
+def test_samples_are_uniform_over_words(text: str) -> None:
     lookahead = Lookahead(CFG.from_string(text))
-    assert lookahead.pda is not None
-    derivations = DerivationStates(lookahead.pda, lookahead.bounds, lambda move: move.production if moves else None)
-    return derivations.build(max_states)
+    words = lookahead.count()
+    rng = random.Random(17)
+    drawn = Counter(lookahead.sample(rng) for _ in range(40 * words))
+    assert len(drawn) == words
+    # Mean n - 1, variance 2 (n - 1): five standard deviations, with a fixed seed.
+    assert chi_squared(list(drawn.values())) < (words - 1) + 5 * (2 * (words - 1)) ** 0.5
 
 
-def count(graph: DerivationGraph) -> int:
-    """The derivations, with whole numbers: a slot with u members left can be filled in u ways."""
-    ways = [1] + [0] * (graph.node_count - 1)
-    left = {one.first + used: used + 1 for one in graph.classes.values() for used in range(len(one.members))}
-    for edge, node in enumerate(graph.parents.tolist()):
-        product = graph.rewritings[edge].times
-        for feature in graph.edge_features[edge].tolist():
-            product *= left.get(feature, 1)
-        for child in graph.children[edge].tolist():
-            product *= ways[child]
-        ways[node] += product
-    return 0 if graph.root is None else ways[graph.root]
+def test_samples_of_derivations_weigh_a_word_by_its_derivations() -> None:
+    lookahead = Lookahead(CFG.from_string("S -> a | B\nB -> a | b"))
+    rng = random.Random(3)
+    drawn = Counter(lookahead.sample(rng, of="derivations") for _ in range(3_000))
+    assert 1_850 < drawn["a",] < 2_150
 
 
-@pytest.mark.parametrize("moves", [False, True])
-def test_tools_of_a_type_are_a_class_and_keep_the_graph_small(moves: bool) -> None:
-    graph = graph_of(OPENAGI, moves=moves)
-    assert sorted(one.members for one in graph.classes.values()) == [
-        ("a1", "a2", "a3", "a4"), ("b1", "b2", "b3"), ("d1", "d2", "d3", "d4", "d5"),
-    ]  # fmt: skip
-    assert graph.node_count < 3_000
-    assert count(graph) == Lookahead(CFG.from_string(OPENAGI)).count()
+@examples(60)
+@given(
+    limited_grammars(selections=False),
+    st.sampled_from(["(not (eventually (next a b)))", "(until any a)", "(eventually b)"]),
+)
+def test_words_of_a_product_are_counted_by_the_factors(cfg: CFG, formula: str) -> None:
+    """Where the grammar is unambiguous the product is, and its words are counted without being listed."""
+    assume({"a", "b"} <= set(cfg.terminals))
+    both = cfg & constraint(formula, cfg)
+    bare = Lookahead(cfg)
+    words = [word for word in oracles.language(cfg, 6) if bare.automaton.accepts(word)]
+    kept = constraint(formula, cfg)
+    expected = sum(kept.accepts(word) for word in words)
+    assert Lookahead(both).count(max_length=6) == expected
 
 
-def test_members_with_moves_of_their_own_in_several_places_are_no_class() -> None:
-    text = "%limit 1\nS -> X Y\nX -> a | b\nY -> a | b"
-    assert [one.members for one in graph_of(text).classes.values()] == [("a", "b")]
-    graph = graph_of(text, moves=True)
-    assert not graph.classes and count(graph) == 2
-    (one,) = graph_of("%limit 1\nS -> X X\nX -> a | b", moves=True).classes.values()
-    assert [len(features) for features in one.features] == [2, 2]
+def test_a_large_product_is_counted() -> None:
+    cfg = CFG.from_string("S -> " + " | ".join(f"x{number} S" for number in range(20)) + " | end")
+    both = cfg & constraint("(not (eventually (next x1 x2)))", cfg)
+    # Words of n symbols x.. and the end, n at most 5, no x2 right after an x1: told by the last symbol.
+    other, x1, total = 1, 0, 1
+    for _ in range(5):
+        other, x1 = 19 * other + 18 * x1, other + x1
+        total += other + x1
+    assert Lookahead(both).count(max_length=6) == total
 
 
-def test_symbols_without_limits_are_nodes_beside_the_path() -> None:
-    """Forty free choices are forty nodes, not the product of their states."""
-    choices = " ".join(f"C{n}" for n in range(40))
-    rules = "\n".join(f"C{n} -> a{n} | b{n}" for n in range(40))
-    graph = graph_of(f"%limit 1 t\nS -> {choices} t\n{rules}")
-    assert graph.node_count < 50
-    assert count(graph) == 2**40
+def test_runs_that_look_alike_are_several():
+    """Two moves do the same: one does not look at the stack, the other takes Y and puts it back."""
+    pda = PDA([("q", "a", None, "q"), ("q", "a", "Y", "q", ("Y",))], start="q", stack=("Y",), accepting={"q"})
+    assert Lookahead(pda).count(of="derivations", max_length=3) == 1 + 2 + 4 + 8
 
 
-def test_words_are_written_in_the_order_of_the_rules() -> None:
-    graph = graph_of("%limit 1\nS -> A x A y\nA -> a | b")
-    path = list(range(len(graph.parents)))
-    (field,) = graph.classes
-    assert graph.slot_counts(path) == {field: 2}
-    assert ClassSlot(field) in graph.rewritings[path[-1]].items
-    assert graph.build_word(path, {field: ("b", "a")}) == ("b", "x", "a", "y")
+def test_what_is_infinite_is_told_by_what_grows() -> None:
+    with pytest.raises(InfiniteLanguage, match="max_length"):
+        Lookahead(CFG.from_string("S -> a S | b")).count(of="derivations")
+    circle = Lookahead(CFG.from_string("S -> S | b"))
+    with pytest.raises(InfiniteLanguage, match="count words instead"):
+        circle.count(of="derivations")
+    assert circle.count() == 1
 
 
-def test_there_is_a_bound_of_states() -> None:
-    with pytest.raises(Undecided, match="raise max_states"):
-        graph_of(OPENAGI, max_states=100)
+def test_what_is_not_counted() -> None:
+    lookahead = Lookahead(CFG.from_string("S -> a S | b S | S S | c"), Limits(default=5))
+    with pytest.raises(Undecided, match="too many words to list"):
+        lookahead.count()
+    with pytest.raises(ValueError, match="max_length counts from 0"):
+        lookahead.count(max_length=-1)
+    with pytest.raises(AutomatonError, match="counting needs a grammar"):
+        Lookahead(Plain()).count()
 
 
-def test_a_step_that_reads_a_class_twice_takes_two_members() -> None:
-    graph = graph_of("%limit 1\nS -> A A | A x A A\nA -> a | b | c")
-    (one,) = graph.classes.values()
-    assert one.members == ("a", "b", "c")
-    assert count(graph) == 3 * 2 + 3 * 2 * 1
-    assert max(len(rewriting.items) for rewriting in graph.rewritings) == 4  # no symbol for A is left
+# -- words that have one derivation -----------------------------------------------------------------------------------
 
 
-def test_states_from_which_nothing_is_affordable_are_left_out() -> None:
-    """Each P takes a, of which there are two: plans with three P are dead before they are written out."""
-    graph = graph_of("%limit 2 a\n%limit 1 b c d\nS -> P P P Q | P P Q | Q\nP -> a | a b\nQ -> c Q | d Q | e")
-    assert count(graph) == 3 * 5 + 5  # a a, ab a, a ab; five words of Q
-    assert len(graph.rewritings) < 40
+def told_apart(lookahead: Lookahead, now: Any) -> bool:
+    assert lookahead._search is not None
+    return is_unambiguous(lookahead._search.grammar, *lookahead.uncounted(now))
 
 
-def test_stacks_that_may_end_early() -> None:
-    """An automaton accepts by its state, whatever is left on its stack."""
-    moves = [("q", "a", "X", "q"), ("q", "b", "X", "q", ("X",)), ("q", None, "X", "p")]
-    pda = PDA(moves, start="q", stack=("X", "X"), accepting={"q", "p"}).with_limits(Limits({"b": 1}))
-    counted = Lookahead(pda)
-    graph = DerivationStates(counted.pda, counted.bounds, lambda move: None).build(1_000)  # type: ignore[arg-type]
-    assert count(graph) == counted.count(of="derivations")
+@examples(150)
+@given(grammars() | automata() | direct_automata(), choices)
+def test_where_words_are_told_apart_there_are_as_many_as_runs(source: CFG | PDA, picks: list[int]) -> None:
+    lookahead = Lookahead(source)
+    now, _ = walk(lookahead.automaton, picks)
+    if told_apart(lookahead, now):
+        count = lookahead.count(now, max_length=4)
+        assert count == lookahead.count(now, of="derivations", max_length=4)
+        grammar = lookahead._counted_grammars[4]
+        begin = lookahead._split_configuration(now)._replace(remaining=grammar.counters.remaining)
+        assert count == len(list_words(grammar, begin))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("S -> a S b | ε", True),
+        ("S -> a S | a b", True),  # they begin alike
+        ("A -> f x | f y", True),
+        ("S -> a S | b S | a b S | c", False),  # a b c in two ways
+        ("S -> A a\nA -> a | ε", True),  # read from the end
+        ("S -> A B\nA -> ε\nB -> ε | b", True),
+        ("S -> A | B\nA -> ε\nB -> ε", False),  # two ways to the empty word
+        ("S -> S a | b", True),  # left recursion
+        ("S -> S S | a", False),
+        ("S -> A | B\nA -> a\nB -> a", False),
+        ("S -> some(a, b, c)", True),
+    ],
+)
+def test_which_are_told_apart(text: str, expected: bool) -> None:
+    lookahead = Lookahead(CFG.from_string(text))
+    assert told_apart(lookahead, lookahead.automaton.start()) == expected
+
+
+def test_productions_that_differ_in_their_texts_alone_have_derivations_of_their_own() -> None:
+    plain = (Production("S", ()), Production("S", ("S", "S", "a")), Production("S", ("a",)))
+    one = derivations(CFG(plain, "S"), ("a", "a"))
+    both = derivations(CFG((*plain, Production("S", (), "Nothing")), "S"), ("a", "a"))
+    assert one.complete and both.complete and one.found
+    # Each step that leaves nothing is taken with either text.
+    assert len(set(both.found)) == sum(2 ** sum(not step.body for step in each) for each in one.found)
+    assert {step.text for each in both.found for step in each} == {None, "Nothing"}

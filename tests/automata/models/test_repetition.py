@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Lookahead
-from formal_llm.automata.languages.ambiguity import derivations
+from formal_llm.automata.lookahead.derivations import derivations
 from formal_llm.automata.models.repetition import (
     describe_repetition,
     expand_sugar,

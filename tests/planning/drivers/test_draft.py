@@ -31,13 +31,7 @@ from formal_llm import (
 from formal_llm.errors import BudgetExceeded, NoValidPlan, WritesNoText
 from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Writing
-from formal_llm.planning.drivers.draft import (
-    Drafting,
-    describe_limits,
-    describe_names,
-    describe_rules,
-    find_way_along,
-)
+from formal_llm.planning.drivers.draft import Drafting, describe_limits, describe_names, describe_rules, find_way_along
 from formal_llm.planning.reading.drafts import DraftStep, DraftSteps
 from formal_llm.planning.reading.reader import read_plan
 from formal_llm.planning.walks.choices import ChoiceTable

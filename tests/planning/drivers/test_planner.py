@@ -41,9 +41,8 @@ from formal_llm.errors import (
 from formal_llm.llms import TokenUsage
 from formal_llm.planning.drivers.driving import WalkDriver
 from formal_llm.planning.drivers.planner import Search
-from formal_llm.planning.drivers.tracing import logged
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.events import Answered, Asked, Finished, Started
+from formal_llm.planning.walks.events import Answered, Asked, Finished, Started, logged
 from tests.planning.wandering import CHAIN
 
 

@@ -9,20 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import (
-    CFG,
-    PDA,
-    Budget,
-    Flowchart,
-    Limits,
-    Plan,
-    Planner,
-    RandomLLM,
-    SumLimit,
-    Symbol,
-    Walk,
-    constraint,
-)
+from formal_llm import CFG, PDA, Budget, Flowchart, Limits, Plan, Planner, RandomLLM, SumLimit, Symbol, Walk, constraint
 from formal_llm.automata.models.product import product
 from formal_llm.errors import AutomatonError, BudgetExceeded, NoValidPlan
 from formal_llm.planning.plans.certificates import certificate, compiled_rules, find_run

@@ -8,17 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import (
-    CFG,
-    Lookahead,
-    Plan,
-    Planner,
-    RandomLLM,
-    TaskPack,
-    read_plan_text,
-    verify,
-)
-from formal_llm.automata.languages.ambiguity import derivations
+from formal_llm import CFG, Lookahead, Plan, Planner, RandomLLM, TaskPack, read_plan_text, verify
+from formal_llm.automata.lookahead.derivations import derivations
 from formal_llm.automata.models.repetition import Repetition
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.plans.steps import Order

@@ -18,12 +18,7 @@ from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided
 from formal_llm.planning import ChoiceTable
 from formal_llm.planning.plans.usage import Verdicts
-from formal_llm.planning.walks.choices import (
-    Choice,
-    RuledOut,
-    SelectionPart,
-    _warn_missing_solver,
-)
+from formal_llm.planning.walks.choices import Choice, RuledOut, SelectionPart, _warn_missing_solver
 from formal_llm.planning.walks.wording import with_questions
 from tests import strategies
 from tests.planning.wandering import TOOLS, drive, keeps, subset_sum

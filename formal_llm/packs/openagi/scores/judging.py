@@ -23,7 +23,7 @@ from typing import TypeAlias
 from PIL import Image
 
 from formal_llm.automata import CFG, Limits
-from formal_llm.automata.languages.ambiguity import derivations
+from formal_llm.automata.lookahead.derivations import derivations
 from formal_llm.errors import Cancelled, CheckpointError, ExecutionError, ResourceNotFound, ToolError
 from formal_llm.packs.openagi.data.samples import ImageOrText, Sample, TaskData, data_identity, read_data
 from formal_llm.packs.openagi.scores.choice import Scores

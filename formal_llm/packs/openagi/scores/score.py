@@ -67,10 +67,6 @@ class Score(ABC):
             MissingDependency: a library is not installed.
         """
 
-    def scale_value(self, value: float) -> float:
-        """Convert a value of this score to the scale from 0 to 1."""
-        return (value - self.least) / (self.most - self.least)
-
     def _check_kind(self, value: object, kind: str) -> None:
         if isinstance(value, str) != (kind == "text"):
             compared = f"values of kind {kind}" if not self.against else f"an {self.kind} with a {self.against}"
