@@ -15,7 +15,6 @@ Arrows = Mapping[FlowEdge, tuple[int, ...]]
 
 _LOOKS: dict[NodeKind, BoxKind] = {
     "start": "input", "end": "result", "decision": "decision", "step": "tool", "junction": "point",
-    "fork": "point",
 }  # fmt: skip
 #: The maximum widths of texts, in characters. A diamond has room for about half the text of a box of its size.
 _BOX, _DIAMOND, _ANSWER = 34, 26, 24
@@ -39,9 +38,18 @@ def flowchart_picture(
         label = wrap_text(text, _DIAMOND if kind == "decision" else _BOX)
         boxes.append(Box(node.id, label, _LOOKS[kind], tone=_get_tone(nodes, node.id)))
     between: dict[tuple[str, str], list[FlowEdge]] = {}
-    for edge in chart.edges:
-        between.setdefault((edge.source, edge.target), []).append(edge)
-    lines = [_draw_arrow(group, most, arrows) for group in between.values()]
+    wide: list[Arrow] = []
+    for number, edge in enumerate(dict.fromkeys(chart.edges)):
+        if len(edge.sources) == len(edge.targets) == 1:
+            between.setdefault((edge.source, edge.target), []).append(edge)
+            continue
+        # All of several come to a point, and lead on from it.
+        tone, point = _get_tone(arrows, edge), f"{edge.source} & {number}"
+        boxes.append(Box(point, "", "point", tone=tone))
+        label = _draw_arrow([edge], most, arrows).label
+        wide += [Arrow(source, point, label, tone=tone) for source in edge.sources]
+        wide += [Arrow(point, target, "", tone=tone) for target in edge.targets]
+    lines = [_draw_arrow(group, most, arrows) for group in between.values()] + wide
     sideways = chart.direction in ("LR", "RL")
     return Picture(tuple(boxes), tuple(lines), "LR" if sideways else "TB", chart.title or None)
 
