@@ -22,7 +22,7 @@ from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.limit_lines import DIRECTIVES, LimitsReader, PlacedWord
 from formal_llm.automata.notation.mermaid import BRACKETS, DirectiveLine, ParsedChart, parse, write_text
 from formal_llm.automata.notation.source import SourceText
-from formal_llm.errors import did_you_mean, unknown
+from formal_llm.errors import NotationError, did_you_mean, unknown
 
 #: Text that looks like numbers at the end of a label.
 _NUMBERS = re.compile(r"(?:\s[^\W\d]\w*=[^\s=]+)+$")
