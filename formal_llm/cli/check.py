@@ -163,7 +163,7 @@ def _examples(loaded: LoadedRules) -> tuple[str, list[str]]:
     broken = [
         f"line {one.line}: {'refused, and should be allowed' if one.allowed else 'allowed, and should not be'}: {one}"
         for one in plans
-        if not one.kept(loaded.whole)
+        if not one.satisfied_by(loaded.whole)
     ]
     return (_kept([one.allowed for one in plans], broken) if plans else ""), broken
 
