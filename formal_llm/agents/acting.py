@@ -111,7 +111,7 @@ class AgentRules:
         self.naming = action
         limits = limits or Limits()
         rules = tuple(rules)
-        counted = {*limits.at_most, *limits.at_least, *(["sums"] if limits.sums or limits.times else [])}
+        counted = {*limits.at_most, *limits.at_least, *(["sums"] if limits.sums or limits.times or limits.rules else [])}
         self.action = action if tools and (rules or last or counted - set(behaviour.states)) else None
         self._limits = limits
         for name in (*self.tools, *self.inner_tools, NO_TOOL):
@@ -188,7 +188,7 @@ class AgentRules:
         if self.action is None:
             return behaviour.pda
         made = self.insert_calls()
-        return finite_pda(made, name=behaviour.name, symbols=behaviour.symbols).with_limits(behaviour.limits)
+        return finite_pda(made, name=behaviour.name, symbols=behaviour.symbols).with_limits(behaviour.limits.without_rules)
 
     def insert_calls(self) -> DFA:
         """The automaton of the behaviour with the calls: of a tool behind each action, then those of inner agents."""
@@ -439,11 +439,14 @@ class InnerRules(AgentRules):
     def get_own_limits(self, slips: int) -> Limits:
         """The limits of both; a call that both of them bound counts for both."""
         names = (*self.behaviour.states, *self.reach, NO_TOOL)
-        own = super().get_own_limits(slips) & self.behaviour.limits
+        own = super().get_own_limits(slips) & self.behaviour.limits.without_rules
         own = _join_limits(own, self._more)
         outer = _join_limits(self._outer.get_own_limits(self._slips), self._outer.list_sources())
-        if own.times or outer.times:
-            raise AutomatonError("an agent that is called as a tool, and the agent that calls it, have no timetable")
+        if own.times or outer.times or own.rules or outer.rules:
+            raise AutomatonError(
+                "an agent that is called as a tool, and the agent that calls it, have no timetable, and no rules about "
+                "order among their limits; give these as rules"
+            )
         most = {name: outer.most(name) for name in self._outer.get_monitor(self._slips).names}
         sums = [replace(one, quantity=OUTER + one.quantity) for one in outer.sums]
         sums += [SumLimit(_name_count(tool), most[tool], outer.at_least.get(tool)) for tool in self._shared]

@@ -147,6 +147,9 @@ class _BehaviourReader:
         for item in section.items[1:] if section is not None else ():
             if not isinstance(item, SAtom) or not item.quoted:
                 self.fail("a limit is a text", item.place, suggestion='write (:limits "%limit 5 NAME")')
+            if item.text.startswith("%rule "):
+                reader.read_rule(item.text[5:], Place(item.place.line, item.place.column + len('"%rule')))
+                continue
             directive, words = split_line(item.text)
             reader.read_line(PlacedWord(directive, item.place), [PlacedWord(word, item.place) for word in words])
         return reader
@@ -194,7 +197,7 @@ class _BehaviourReader:
             )
         formula = FormulaReader(self.source, states, "state").read_formula(formulas[0])
         self.source.places[""] = formulas[0].place
-        symbols = {name: Symbol(numbers=state.numbers) for name, state in states.items()}
+        symbols = {name: Symbol(state.text, numbers=state.numbers) for name, state in states.items()}
         limits = limits_read.build_limits(states, symbols, called="state")
         try:
             return Behaviour(definition.items[1].text, states.values(), formula, limits)

@@ -15,6 +15,7 @@ from formal_llm.automata.languages.emptiness import RuleSet, why_empty
 from formal_llm.automata.languages.fronts import ViablePrefixes
 from formal_llm.automata.languages.nearest_words import Nearest, nearest
 from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.product import split_conjunction
@@ -120,7 +121,8 @@ class Verifier:
         self._prefixes = ViablePrefixes(self.lookahead, search_time=search_time)
         self._pda = self._prefixes.pda
         self._decisions = {t.read: f"{t.question} {t.text}" for t in self._pda.transitions if t.decision and t.text}
-        self.rules = RuleSet(split_conjunction(source) if isinstance(source, Behaviour) else self._pda, max_states)
+        parts = as_automaton(split_conjunction(source), limits) if isinstance(source, Behaviour) else self._pda
+        self.rules = RuleSet(parts, max_states)
         self._under: dict[frozenset[int], ViablePrefixes] = {frozenset(): self._prefixes}
         self._alone: dict[int, ViablePrefixes] = {}
 
