@@ -59,19 +59,19 @@ def check(
     source: options.SourceArgument,
     strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 when there are warnings.")] = False,
     set_: options.SetOption = None,
-    constraint: options.ConstraintOption = None,
+    rule: options.RuleOption = None,
     max_states: options.MaxStatesOption = 20_000,
     as_json: options.JsonOption = False,
 ) -> None:
     """Check rules."""
-    show(source, strict, set_, constraint, max_states, as_json)
+    show(source, strict, set_, rule, max_states, as_json)
 
 
 def show(
     source: str,
     strict: bool = False,
     set_: Sequence[str] | None = None,
-    constraint: Sequence[str] | None = None,
+    rule: Sequence[str] | None = None,
     max_states: int = 20_000,
     as_json: bool = False,
 ) -> None:
@@ -81,12 +81,12 @@ def show(
         Exit: with code 1 where an example is not kept, or ``strict`` found warnings.
     """
     if source.endswith((".guard", ".procedure")):
-        if set_ or constraint:
-            given = "--set and --constraint"
+        if set_ or rule:
+            given = "--set and --rule"
             raise InputError(f"{given} are for rules of plans; write the rule into the {Path(source).suffix} file")
         _show_rules_of_calls(source, strict, as_json)
         return
-    loaded = load(source, set_, constraint)
+    loaded = load(source, set_, rule)
     warnings = list(loaded.warnings)
     found = _written(loaded)
     lookahead = Lookahead(loaded.whole, max_states=max_states)

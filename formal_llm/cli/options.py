@@ -72,9 +72,11 @@ SetOption = Annotated[
         help="What stands for a {NAME} in texts; or a TOML file with several of them. Repeatable.",
     ),
 ]
-ConstraintOption = Annotated[
+RuleOption = Annotated[
     list[str] | None,
-    typer.Option("--constraint", metavar="FORMULA", help="A formula that every plan must satisfy. Repeatable."),
+    typer.Option(
+        "--rule", metavar="RULE", help='A rule that every plan keeps: "backup before migrate", or a formula. Repeatable.'
+    ),
 ]
 OrderOption = Annotated[
     OrderName | None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from formal_llm.automata.models.formula import (
@@ -41,6 +42,10 @@ KEYWORDS = (
 KEYWORD = rf"(?i:{'|'.join(KEYWORDS)})(?![\w'-])"
 WORD = r"\w(?:[\w'.\/@=&+-]*[\w'@=&+-])?"
 _WORD = re.compile(rf"(?!{KEYWORD}|\d+(?![\w'-])){WORD}")
+
+
+#: A plan leads through few different derivatives, again and again.
+_derive = lru_cache(maxsize=10_000)(derivative)
 
 
 # -- the templates as formulas ----------------------------------------------------------------------------------------
@@ -277,7 +282,7 @@ class Sentence:
         """Whether steps, in the order of carrying out, keep it."""
         formula = self.formula()
         for step in steps:
-            formula = derivative(formula, step)
+            formula = _derive(formula, step)
         return formula.nullable
 
     def renamed(self, names: Mapping[str, str]) -> Sentence:

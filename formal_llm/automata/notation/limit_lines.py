@@ -28,7 +28,7 @@ from formal_llm.automata.models.quantities import (
 )
 from formal_llm.automata.models.symbols import Symbol, unquote_text
 from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
-from formal_llm.automata.notation.sentences import read_rule
+from formal_llm.automata.notation.formula import read_rule
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean, unknown
 

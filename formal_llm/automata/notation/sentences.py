@@ -28,7 +28,6 @@ from formal_llm.automata.models.declare import KEYWORD, KEYWORDS, WORD, Group, S
 from formal_llm.automata.models.formula import EVERYTHING
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.symbols import unquote_text
-from formal_llm.automata.notation.formula import read_formula
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError, Undecided, did_you_mean, unknown
 
@@ -85,32 +84,19 @@ def read_sentences(text: str, file: str | None = None) -> Behaviour:
     return behaviour
 
 
-def read_rule(
-    text: str, labels: Mapping[str, str], source: SourceText | None = None, place: Place = Place(1, 1)
-) -> Sentence:
-    """Read one rule about order: a sentence, or a formula, which begins with a parenthesis.
+def read_sentence(text: str, labels: Mapping[str, str], file: str | None = None) -> Sentence:
+    """Read one sentence.
 
     Args:
-        text: the rule, on one line.
+        text: the sentence; before it may stand blanks and empty lines.
         labels: the steps, each with its label; empty where it has none.
-        source: the text that it is part of, for errors.
-        place: where it begins there.
+        file: what messages call the place it is from.
 
     Raises:
-        NotationError: it is neither, or names what is no step; with the place.
+        NotationError: it has none of the forms, or names what is no step; with the place.
     """
-    padded = "\n" * (place.line - 1) + " " * (place.column - 1) + text
-    inner = SourceText(padded, source.file if source is not None else None, error=NotationError)
-    try:
-        if "\n" in text:
-            inner.fail_at("a rule stands on one line", place)
-        if text.lstrip().startswith("("):
-            formula = read_formula(padded, labels)
-            return Sentence("formula", text=" ".join(text.split()), given=formula)
-        return _read_tree(cast("Tree[Token]", _parse(inner, "rule", labels).children[0]), labels, inner)
-    except NotationError as error:
-        at = Place(error.line or place.line, error.column or place.column)
-        (source or inner).fail_at(error.problem, at, expected=error.expected, suggestion=error.suggestion)
+    source = SourceText(text, file, error=NotationError)
+    return _read_tree(cast("Tree[Token]", _parse(source, "rule", labels).children[0]), labels, source)
 
 
 def _read_steps(tree: Tree[Token], source: SourceText) -> dict[str, str]:

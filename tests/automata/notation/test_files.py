@@ -27,6 +27,7 @@ TEXTS = {
     ".mmd": (Flowchart, "flowchart TD\nA --> B"),
     ".mermaid": (Flowchart, "flowchart TD\nA --> B"),
     ".agent": (Behaviour, "(define b (:states a) (:behavior a))"),
+    ".rules": (Behaviour, "steps: a\nfirst a"),
 }
 
 
