@@ -113,7 +113,11 @@ class AgentRules:
         self.naming = action
         limits = limits or Limits()
         rules = tuple(rules)
-        counted = {*limits.at_most, *limits.at_least, *(["sums"] if limits.sums or limits.times or limits.rules else [])}
+        counted = {
+            *limits.at_most,
+            *limits.at_least,
+            *(["sums"] if limits.sums or limits.times or limits.rules else []),
+        }
         self.action = action if tools and (rules or last or counted - set(behaviour.states)) else None
         self._limits = limits
         for name in (*self.tools, *self.inner_tools, NO_TOOL):
@@ -190,7 +194,9 @@ class AgentRules:
         if self.action is None:
             return behaviour.pda
         made = self.insert_calls()
-        return finite_pda(made, name=behaviour.name, symbols=behaviour.symbols).with_limits(behaviour.limits.without_rules)
+        return finite_pda(made, name=behaviour.name, symbols=behaviour.symbols).with_limits(
+            behaviour.limits.without_rules
+        )
 
     def insert_calls(self) -> DFA:
         """The automaton of the behaviour with the calls: of a tool behind each action, then those of inner agents."""
@@ -324,7 +330,9 @@ class AgentRules:
         if isinstance(rule, str | Formula):
             text = str(rule)
             formula = (
-                read_formula(text, names) if is_formula(text) else read_sentence(text, dict.fromkeys(names, "")).formula()
+                read_formula(text, names)
+                if is_formula(text)
+                else read_sentence(text, dict.fromkeys(names, "")).formula()
             )
             of_tools = bool(formula.names) and {*formula.names} <= {*self.tools, *self.inner_tools}
             # What an inner agent calls counts for the rules that name it.

@@ -92,6 +92,7 @@ register_notation(_FLOWCHART, Notation(
 register_notation(_BEHAVIOUR, Notation(
     LazyFunction("formal_llm.automata.notation.behaviour:read_behaviour"),
     LazyFunction("formal_llm.automata.notation.behaviour:write_behaviour"),
+    others={"sentences": LazyFunction("formal_llm.automata.notation.sentences:read_sentences")},
 ))  # fmt: skip
 
 register_picture(_CFG, LazyFunction("formal_llm.automata.drawing.cfg:cfg_picture"))

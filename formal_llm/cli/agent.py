@@ -27,7 +27,7 @@ from formal_llm.cli.console import (
     print_text,
     write_to,
 )
-from formal_llm.cli.options import RuleOption, LimitOption, LLMOption, RequireOption
+from formal_llm.cli.options import LimitOption, LLMOption, RequireOption, RuleOption
 from formal_llm.cli.sources import keep_answers, read_limits, read_words
 from formal_llm.errors import AgentPaused, FormalLLMError, InputError
 

@@ -75,7 +75,9 @@ SetOption = Annotated[
 RuleOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--rule", metavar="RULE", help='A rule that every plan keeps: "backup before migrate", or a formula. Repeatable.'
+        "--rule",
+        metavar="RULE",
+        help='A rule that every plan keeps: "backup before migrate", or a formula. Repeatable.',
     ),
 ]
 OrderOption = Annotated[

@@ -135,7 +135,10 @@ def apply_rules(pda: PDA, rules: tuple[Sentence, ...], *, backward: bool) -> PDA
     for rule in rules:
         formula = reverse(rule.formula()) if backward else rule.formula()
         ignored = pda.answers - {*rule.names}
-        dfa = minimal_dfa(formula, [name for name in pda.terminals if name not in ignored])
+        try:
+            dfa = minimal_dfa(formula, [name for name in pda.terminals if name not in ignored])
+        except Undecided as error:
+            raise Undecided(f"{rule.text}: {error}") from None
         rows = [{**row, **dict.fromkeys(ignored, state)} for state, row in enumerate(dfa.table)]
         constraint = finite_pda(DFA(tuple(rows), dfa.accepting), name=rule.text, alphabet=pda.terminals)
         pda = product(pda, constraint)

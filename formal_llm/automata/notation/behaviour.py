@@ -29,6 +29,7 @@ from formal_llm.automata.models.symbols import Symbol, quote_text
 from formal_llm.automata.notation.formula import FormulaReader
 from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord, split_line
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
+from formal_llm.automata.notation.sentences import read_sentences
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import AutomatonError, NotationError, did_you_mean
 
@@ -37,11 +38,15 @@ _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
 _SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":behavior", ":limits": ":limits"}
 #: The characters that require quotes around a name in a limit.
 _NOT_A_WORD = re.compile(r'[\s,"]')
+#: What a text of sentences begins with, which no definition does.
+_SENTENCES = re.compile(r"\ufeff?(?:\s|#.*\n)*steps\s*:", re.IGNORECASE)
 _FLAGS = (f":{ENV_INPUT}",)
 
 
 def read_behaviour(text: str, file: str | None = None) -> Behaviour:
-    """Read the behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
+    """Read the behaviour that ``text`` describes, also in sentences; see :meth:`Behaviour.from_string`."""
+    if _SENTENCES.match(text):
+        return read_sentences(text, file)
     source = SourceText.from_text(text, file, NotationError)
     expressions = read_expressions(source)
     reader = _BehaviourReader(source)

@@ -24,7 +24,6 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Rules
 from formal_llm.automata.models.written import notation_of
-from formal_llm.automata.notation.sentences import read_sentences
 from formal_llm.errors import NotationError
 
 #: The class of rules by the ending of the file.
@@ -70,7 +69,7 @@ def read_rules_text(text: str, path: str | Path) -> Rules:
     """
     path = Path(path)
     if path.suffix == SENTENCES:
-        return read_sentences(text, str(path))
+        return notation_of(Behaviour).get_reader("sentences")(text, str(path))
     kind = _KINDS.get(path.suffix)
     if kind is not None:
         return notation_of(kind).get_reader()(text, str(path))

@@ -45,6 +45,7 @@ _OPERATORS: Mapping[str, tuple[Callable[..., Formula], int, int | None]] = {
     "eventually": (formulas.eventually, 1, 1),
 }
 _CONSTANTS = {"any": formulas.ANY, "empty": formulas.EMPTY}
+_START = Place(1, 1)
 _QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _UNTIL = re.compile(r"until_([0-9]{1,6})(?:_([0-9]{1,6}|\*))?")
 
@@ -68,7 +69,7 @@ def is_formula(text: str) -> bool:
     return bare[:1] in ("(", "#", ";") or not any(word.casefold() in KEYWORDS for word in bare.split())
 
 
-def read_rule(text: str, labels: Mapping[str, str], source: SourceText, place: Place = Place(1, 1)) -> Sentence:
+def read_rule(text: str, labels: Mapping[str, str], source: SourceText, place: Place = _START) -> Sentence:
     """Read a rule about order that is part of a text: a sentence, or a formula in parentheses.
 
     Args:

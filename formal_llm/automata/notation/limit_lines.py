@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
+from functools import reduce
+from operator import and_
 from typing import NamedTuple, Protocol
 
 from formal_llm.automata.models.limits import Limits, SumLimit
@@ -321,11 +323,10 @@ class LimitsReader:
         if self._first_time is not None and self._collected.times.clock is None:
             fail(f"{self._first_time.text} needs a clock", self.first_time,
                  suggestion=f"write: {self._prefix}{EXAMPLES['%clock']}")  # fmt: skip
+        labels = {name: symbols[name].label if name in symbols else "" for name in terminals}
+        rules = [read_rule(rule.text, labels, self._source, rule.place) for rule in self._rules]
         try:
-            limits = self._collected.limits
-            labels = {name: symbols[name].label if name in symbols else "" for name in terminals}
-            for rule in self._rules:
-                limits &= Limits.from_sentence(read_rule(rule.text, labels, self._source, rule.place))
+            limits = reduce(and_, map(Limits.from_sentence, rules), self._collected.limits)
             problem = limits.problem(terminals, symbols)
         except ValueError as error:  # two bounds of one quantity have two units
             problem = str(error)

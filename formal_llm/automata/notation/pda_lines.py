@@ -247,9 +247,9 @@ def statements(source: SourceText) -> Iterator[PdaLine | PlainTransition]:
             yield plain
             continue
         if rule := _RULE.fullmatch(text):
-            places = (Place(number, rule.start(group) + 1) for group in (1, 2))
-            tokens = [PdaToken(kind, *one) for kind, *one in zip(("directive", "string"), rule.groups(), places)]
-            yield PdaLine(tuple(tokens), tokens[-1])
+            directive = PdaToken("directive", rule[1], Place(number, rule.start(1) + 1))
+            sentence = PdaToken("string", rule[2], Place(number, rule.start(2) + 1))
+            yield PdaLine((directive, sentence), sentence)
             continue
         tokens, end = _tokenize_line(source, text, number)
         if not tokens:

@@ -8,15 +8,17 @@ A file lists its steps, then a sentence a line. The forms are in ``sentences.lar
     at most 1 pay back
     last close
 
-Nothing is guessed: each word is a keyword or belongs to the name of a step. Capital letters make no difference, and
-neither do blanks or underscores between the words of a name. A name that holds a keyword or a special sign stands in
-quotes. In other notations a step is named by its terminal or by its label.
+Nothing is guessed: each word is a keyword or belongs to the name of a step, and keywords may have capitals. A name that
+holds a keyword or a special sign stands in quotes. In other notations a step is named by its terminal, in which blanks
+may stand for underscores, or by its label, capitals aside. In a file, what lists a step is its label.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -40,6 +42,9 @@ _TOKEN_NAMES = {
     "WORDS": "a step", "STRING": "a step", "INT": "a number", "AMOUNT": "'at most', 'at least', 'exactly'",
     "COLON": "':'", "_COMMA": "','", "_END": "the end of the sentence", "$END": "the end of the sentence",
 }  # fmt: skip
+_STRING = re.compile(r'"((?:[^"\\\n]|\\.)+)"')
+#: The digits that a number may have.
+_DIGITS = 9
 #: How many steps a message lists.
 _LISTED = 12
 
@@ -67,20 +72,22 @@ def read_sentences(text: str, file: str | None = None) -> Behaviour:
     """
     source = SourceText.from_text(text, file, NotationError)
     listed, *sentences = _parse(source, "start", {}).children
-    steps = _read_steps(cast("Tree[Token]", listed), source)
+    labels = _read_steps(cast("Tree[Token]", listed), source)
     limits, places = Limits(), dict[str, Place]()
     for tree in sentences:
-        sentence = _read_tree(cast("Tree[Token]", tree), steps, source)
+        sentence = _read_tree(cast("Tree[Token]", tree), labels, source)
         places.setdefault(sentence.text, Place(tree.meta.line, tree.meta.column))
         limits &= Limits.from_sentence(sentence)
-    behaviour = Behaviour(Path(file or "rules").stem, steps, EVERYTHING, limits)
+    behaviour = Behaviour(Path(file or "rules").stem, labels, EVERYTHING, limits)
     why = why_no_plan(behaviour) if limits else None
     if why is not None:
         named = [*why.constraints, *why.limits]
         source.fail_at(f"no plan keeps these rules: {why.reason}", next(places[one] for one in named if one in places))
-    for warning in behaviour.warnings if limits.rules else ():
-        if warning.kind != "empty":
-            source.warn_at(warning.message, source.places.get(warning.symbol), stacklevel=3)
+    with suppress(Undecided):  # reported by whoever plans with them
+        for warning in behaviour.warnings:
+            if warning.kind != "empty":
+                message = f"no plan that keeps the rules has the step {labels[warning.symbol]}"
+                source.warn_at(message, source.places.get(warning.symbol), stacklevel=3)
     return behaviour
 
 
@@ -124,30 +131,39 @@ def _read_tree(tree: Tree[Token], labels: Mapping[str, str], source: SourceText)
         elif child.type == "AMOUNT":
             least, most = (0 if child.lower().endswith("most") else 1), (None if child.lower().endswith("least") else 1)
         else:
+            if len(child) > _DIGITS:
+                source.fail_at(f"a number of {len(child)} digits", _place_of(child))
             least, most = least and int(child), most and int(child)
     written = " ".join(source.text[tree.meta.start_pos : tree.meta.end_pos].split())
     return Sentence(str(tree.data), tuple(groups), least, most, text=written)
 
 
 def _find_step(tree: Tree[Token], labels: Mapping[str, str], source: SourceText) -> str:
-    """The step of a name: its terminal, or the one with this label; capitals and underscores aside."""
+    """The step that a name means: the terminal, or the one with this label."""
     token = cast("Token", tree.children[0])
     written = _unquote(token)
-    exact = [written] if written in labels else [name for name, label in labels.items() if label == written]
-    folded = _fold(written)
-    found = exact or [name for name, label in labels.items() if folded in (_fold(name), _fold(label))]
+    found = [written] if written in labels else [name for name, label in labels.items() if label == written]
+    if not found:  # the terminal ask_manager may be written "ask manager"; in a label capitals do not count
+        spaced, folded = _space(written), _fold(written)
+        found = [name for name, label in labels.items() if _space(name) == spaced or (label and _fold(label) == folded)]
     if len(found) > 1:
-        source.fail_at(f"{written} may be {' or '.join(found[:3])}", _place_of(token), suggestion="write which one")
+        source.fail_at(
+            f"{written} may be {' or '.join(sorted(found)[:3])}", _place_of(token), suggestion="write which one"
+        )
     if not found:
         known = [*labels, *(label for label in labels.values() if label)]
-        there = f"steps are: {', '.join(list(labels)[:_LISTED])}{', ...' if len(labels) > _LISTED else ''}"
+        there = f"steps are: {', '.join(sorted(labels)[:_LISTED])}{', ...' if len(labels) > _LISTED else ''}"
         source.fail_at(unknown("step", written, known), _place_of(token),
                        suggestion=None if did_you_mean(written, known) else there)  # fmt: skip
     return found[0]
 
 
+def _space(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", name).replace("_", " ").split())
+
+
 def _fold(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", name).casefold().replace("_", " ").split())
+    return _space(name).casefold()
 
 
 def _unquote(token: Token) -> str:
@@ -176,25 +192,26 @@ def _refuse(source: SourceText, error: UnexpectedInput, start: str, labels: Mapp
 
     lines = source.text.split("\n")
     place = Place(max(error.line, 1), max(error.column, 1))
-    names: set[str] = set()
     if isinstance(error, UnexpectedToken):
         names, token = error.accepts or error.expected, error.token
         early = token.type in ("_END", "$END")
         problem = "the sentence ends too early" if early else f"unexpected {str(token)!r}"
         if token.type == "$END":
             place = Place(len(lines), len(lines[-1]) + 1)
+        listed = labels if start == "rule" else dict.fromkeys(_STRING.findall(source.text), "")
+        line = lines[min(place.line, len(lines)) - 1]
+        suggestion = next(_guess_mistakes(line, names, listed), None)
     else:
-        names = cast("UnexpectedCharacters", error).allowed or set()
-        char = cast("UnexpectedCharacters", error).char
-        problem = f"unexpected character {char!r}"
-        if char == '"':
-            problem = 'a name that does not end on its line (closing " is missing)'
-    expected = dict.fromkeys(_TOKEN_NAMES.get(name, f"'{name.lower()}'") for name in sorted(names))
-    line = lines[min(place.line, len(lines)) - 1]
-    suggestion = next(_guess_mistakes(line, names, labels), None)
-    if start == "start" and "STEPS" in names and "INT" not in names:
+        assert isinstance(error, UnexpectedCharacters)
+        names, problem = error.allowed or set(), f"unexpected character {error.char!r}"
+        suggestion = "a name with such a sign stands in quotes"
+        if error.char == '"':
+            problem, suggestion = 'a name that does not end on its line (closing " is missing)', None
+    if start == "start" and "STEPS" in names and "WORDS" not in names:
         suggestion = "a file of rules begins with its steps, such as: steps: pack, pay, ship"
-    source.fail_at(problem, place, expected=list(expected), suggestion=suggestion)
+    expected = dict.fromkeys(_TOKEN_NAMES.get(name, f"'{name.lower()}'") for name in sorted(names))
+    shown = list(expected) if isinstance(error, UnexpectedToken) else []
+    source.fail_at(problem, place, expected=shown, suggestion=suggestion)
 
 
 def _guess_mistakes(line: str, expected: set[str], labels: Mapping[str, str]) -> Iterator[str]:
@@ -203,10 +220,11 @@ def _guess_mistakes(line: str, expected: set[str], labels: Mapping[str, str]) ->
     for name in (*labels, *labels.values()):
         if name and quote_step(name) != name and f" {_fold(name)} " in folded:
             yield f'the name holds a word or a sign of the notation; write it in quotes: "{name}"'
-    keywords = [word for word in KEYWORDS if word.upper() in expected or (word in ("at", "exactly") and "AMOUNT" in expected)]
+    keywords = [word for word in KEYWORDS if word.upper() in expected]
     steps = {word for name in (*labels, *labels.values()) for word in _fold(name).split()}
-    for word in line.split():
-        if word.casefold() not in steps and word.casefold() not in KEYWORDS and (near := did_you_mean(word, keywords)):
+    for word in (word.strip(".,:") for word in line.split()):
+        near = None if word.casefold() in (*steps, *KEYWORDS) else did_you_mean(word, keywords)
+        if near is not None and abs(len(near) - len(word)) < 2:
             yield f"did you mean {near}?"
 
 
