@@ -37,11 +37,11 @@ from formal_llm.planning.walks.walk import Walk
 
 HELP = """Check rules: errors with their place, warnings, and what they describe.
 
-Rules are a task pack, or a file: a grammar (.cfg), a flowchart in Mermaid (.mmd), an automaton (.pda), a behaviour
-(.agent), a procedure (.procedure), or rules for tool calls (.guard). Of the last, conflicts are reported, each with
-the shortest trace that shows it; of a procedure, what it declares and what was not understood. The examples in the file
-beside the rules (NAME.examples) are checked: plans and traces that must be allowed, those that must not, and the runs
-of an agent.
+Rules are a task pack, or a file: sentences (.rules), a grammar (.cfg), a flowchart in Mermaid (.mmd), an automaton
+(.pda), a behaviour (.agent), a procedure (.procedure), or rules for tool calls (.guard). Of the last, conflicts are
+reported, each with the shortest trace that shows it; of a procedure, what it declares and what was not understood. The
+examples in the file beside the rules (NAME.examples) are checked: plans and traces that must be allowed, those that
+must not, and the runs of an agent.
 
 Examples:
 
@@ -273,7 +273,7 @@ def _written(loaded: LoadedRules) -> dict[str, object]:
                 found["begins"] = f"with a choice of {' or '.join(rules.starts)}: no arrow leads to these"
         elif isinstance(rules, Behaviour):
             found["behaviour"] = f"{len(rules.states)} states: {', '.join(rules.terminals)}"
-        found["automaton"] = _size(source)
+        found["automaton"] = _size(rules.whole if isinstance(rules, Behaviour) else source)
     found["limits"] = "; ".join(line.lstrip("%") for line in source.limits.lines()) or "none"
     if loaded.constraints:
         found["constraints"] = [one.name for one in loaded.constraints]

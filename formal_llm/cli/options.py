@@ -43,7 +43,7 @@ SourceArgument = Annotated[
     str,
     typer.Argument(
         help="A task pack, or rules: name or path. Rules are a grammar (.cfg), a flowchart in Mermaid (.mmd), "
-        "an automaton (.pda) or a behaviour (.agent).",
+        "an automaton (.pda), sentences (.rules) or a behaviour (.agent).",
         autocompletion=_complete_sources,
     ),
 ]

@@ -71,11 +71,11 @@ def read_sentences(text: str, file: str | None = None) -> Behaviour:
             place, what was expected there, and the nearest name.
     """
     source = SourceText.from_text(text, file, NotationError)
-    listed, *sentences = _parse(source, "start", {}).children
-    labels = _read_steps(cast("Tree[Token]", listed), source)
+    listed, *sentences = _list_trees(_parse(source, "start", {}))
+    labels = _read_steps(listed, source)
     limits, places = Limits(), dict[str, Place]()
     for tree in sentences:
-        sentence = _read_tree(cast("Tree[Token]", tree), labels, source)
+        sentence = _read_tree(tree, labels, source)
         places.setdefault(sentence.text, Place(tree.meta.line, tree.meta.column))
         limits &= Limits.from_sentence(sentence)
     behaviour = Behaviour(Path(file or "rules").stem, labels, EVERYTHING, limits)
@@ -103,14 +103,18 @@ def read_sentence(text: str, labels: Mapping[str, str], file: str | None = None)
         NotationError: it has none of the forms, or names what is no step; with the place.
     """
     source = SourceText(text, file, error=NotationError)
-    return _read_tree(cast("Tree[Token]", _parse(source, "rule", labels).children[0]), labels, source)
+    return _read_tree(_list_trees(_parse(source, "rule", labels))[0], labels, source)
+
+
+def _list_trees(tree: Tree[Token]) -> list[Tree[Token]]:
+    return cast("list[Tree[Token]]", tree.children)
 
 
 def _read_steps(tree: Tree[Token], source: SourceText) -> dict[str, str]:
     """Read the list of steps: each name with what was written."""
     steps: dict[str, str] = {}
-    for name in tree.children[0].children:
-        token = cast("Token", cast("Tree[Token]", name).children[0])
+    for name in _list_trees(_list_trees(tree)[0]):
+        token = cast("Token", name.children[0])
         written = _unquote(token)
         same = next((one for one in steps.values() if _fold(one) == _fold(written)), None)
         if same is not None:
@@ -126,8 +130,8 @@ def _read_tree(tree: Tree[Token], labels: Mapping[str, str], source: SourceText)
     least, most = 0, None
     for child in tree.children:
         if not isinstance(child, str):
-            parts = child.children if child.data == "groups" else [child]
-            groups += [tuple(_find_step(part, labels, source) for part in group.children) for group in parts]
+            parts = _list_trees(child) if child.data == "groups" else [child]
+            groups += [tuple(_find_step(name, labels, source) for name in _list_trees(group)) for group in parts]
         elif child.type == "AMOUNT":
             least, most = (0 if child.lower().endswith("most") else 1), (None if child.lower().endswith("least") else 1)
         else:
