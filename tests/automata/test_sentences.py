@@ -163,15 +163,18 @@ names = st.one_of(
 @st.composite
 def sentences(draw: st.DrawFn, steps: list[str]) -> Sentence:
     group = st.lists(st.sampled_from(steps), min_size=1, max_size=2, unique=True).map(tuple)
+    two = ["choice", "order"] if len(steps) > 1 else []
     kind = draw(
         st.sampled_from(["precedence", "alternate_precedence", "response", "chain_response", "not_succession",
-                         "not_chain_succession", "absence", "existence", "init", "end", "responded_existence", "choice",
-                         "not_between", "scope", "nothing_else_after", "order", "length"])
+                         "not_chain_succession", "absence", "existence", "init", "end", "responded_existence", *two,
+                         "not_between", "scope", "nothing_else_after", "length"])
     )  # fmt: skip
     number = draw(st.integers(1, 1 if kind == "choice" else 5))
     least, most = draw(st.sampled_from([(0, number), (number, None), (number, number)]))
     if kind not in ("existence", "length", "choice"):
         least, most = 0, None
+    if kind in ("choice", "order"):
+        return Sentence(kind, tuple((name,) for name in draw(st.permutations(steps))[:3]), least, most)
     size = {"absence": 1, "existence": 1, "init": 1, "end": 1, "not_between": 3, "scope": 3, "length": 0}.get(kind, 2)
     return Sentence(kind, tuple(draw(group) for _ in range(size)), least, most)
 
@@ -312,6 +315,8 @@ REFUSED = [
     ("steps: wash, dry\nat most one of wash", "2:20", "the sentence ends too early", "expected: ','"),
     ("steps: wash, dry\nwash before dry and dry before wash", "2:17", "unexpected 'and'", "the end of the sentence"),
     ('steps: "wash and dry", fold\nwash and dry before fold', "2:6", "unexpected 'and'", '"wash and dry"'),
+    ("steps: wash, dry\nat most one of wash, dry, wash", "2:27", "wash is named twice", ""),
+    ("steps: wash, dry\nfirst wash or wash", "2:15", "wash is named twice", ""),
     ("steps: wash, dry\nwash before dry\nsteps: iron", "3:1", "unexpected 'steps'", "expected"),
     ("steps: wash, dry\nfirst wash\nfirst dry", "2:1", "no plan keeps these rules", ""),
 ]

@@ -144,7 +144,8 @@ def require_kinds(kinds: Sequence[Group], least: int, most: int | None) -> Formu
     The first is Declare's choice, both together its exclusive choice.
     """
     happens = or_(*map(require_step, kinds)) if least else EVERYTHING
-    alone = [forbid_step(tuple(name for other in kinds if other != kind for name in other)) for kind in kinds]
+    others = [[*kinds[:at], *kinds[at + 1 :]] for at in range(len(kinds))]
+    alone = [forbid_step(tuple(name for group in groups for name in group)) for groups in others]
     return and_(happens, or_(*alone)) if most is not None else happens
 
 

@@ -131,7 +131,13 @@ def _read_tree(tree: Tree[Token], labels: Mapping[str, str], source: SourceText)
     for child in tree.children:
         if not isinstance(child, str):
             parts = _list_trees(child) if child.data == "groups" else [child]
-            groups += [tuple(_find_step(name, labels, source) for name in _list_trees(group)) for group in parts]
+            for group in parts:
+                found: list[str] = []
+                for name in _list_trees(group):
+                    found.append(_find_step(name, labels, source))
+                    if found[-1] in found[:-1] or any(child.data == "groups" and found[-1] in one for one in groups):
+                        source.fail_at(f"{found[-1]} is named twice", _place_of(cast("Token", name.children[0])))
+                groups.append(tuple(found))
         elif child.type == "AMOUNT":
             least, most = (0 if child.lower().endswith("most") else 1), (None if child.lower().endswith("least") else 1)
         else:
