@@ -81,8 +81,8 @@ def read_sentences(text: str, file: str | None = None) -> Behaviour:
     behaviour = Behaviour(Path(file or "rules").stem, labels, EVERYTHING, limits)
     why = why_no_plan(behaviour) if limits else None
     if why is not None:
-        named = [*why.constraints, *why.limits]
-        source.fail_at(f"no plan keeps these rules: {why.reason}", next(places[one] for one in named if one in places))
+        clash = [places[name] for name in (*why.constraints, *why.limits) if name in places]
+        source.fail_at(f"no plan keeps these rules: {why.reason}", clash[0] if clash else None)
     with suppress(Undecided):  # reported by whoever plans with them
         for warning in behaviour.warnings:
             if warning.kind != "empty":
@@ -113,12 +113,13 @@ def _list_trees(tree: Tree[Token]) -> list[Tree[Token]]:
 def _read_steps(tree: Tree[Token], source: SourceText) -> dict[str, str]:
     """Read the list of steps: each name with what was written."""
     steps: dict[str, str] = {}
+    folded: set[str] = set()
     for name in _list_trees(_list_trees(tree)[0]):
         token = cast("Token", name.children[0])
         written = _unquote(token)
-        same = next((one for one in steps.values() if _fold(one) == _fold(written)), None)
-        if same is not None:
+        if _fold(written) in folded:
             source.fail_at(f"the step {written} is listed twice", _place_of(token))
+        folded.add(_fold(written))
         step = "_".join(written.split())
         source.places[step] = _place_of(token)
         steps[step] = written
