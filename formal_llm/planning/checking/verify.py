@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import cast
 
-from formal_llm.automata import Limits, Lookahead, Source, Word
+from formal_llm.automata import PDA, Limits, Lookahead, Source, Word
 from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights
 from formal_llm.automata.languages.emptiness import RuleSet, why_empty
 from formal_llm.automata.languages.fronts import ViablePrefixes
 from formal_llm.automata.languages.nearest_words import Nearest, nearest
 from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.product import split_conjunction
@@ -120,7 +122,10 @@ class Verifier:
         self._prefixes = ViablePrefixes(self.lookahead, search_time=search_time)
         self._pda = self._prefixes.pda
         self._decisions = {t.read: f"{t.question} {t.text}" for t in self._pda.transitions if t.decision and t.text}
-        self.rules = RuleSet(split_conjunction(source) if isinstance(source, Behaviour) else self._pda, max_states)
+        parts = self._pda
+        if isinstance(source, Behaviour):
+            parts = cast("PDA", as_automaton(split_conjunction(source), limits))
+        self.rules = RuleSet(parts, max_states)
         self._under: dict[frozenset[int], ViablePrefixes] = {frozenset(): self._prefixes}
         self._alone: dict[int, ViablePrefixes] = {}
 
