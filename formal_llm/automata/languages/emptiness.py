@@ -31,8 +31,8 @@ class WhyEmpty(NamedTuple):
 
     Attributes:
         symbols: the grammar symbols that cannot be completed, if the grammar itself has no word.
-        limits: the limits of a clash, as lines of the grammar notation.
-        constraints: the constraints of the same clash, by name.
+        limits: the limits of a clash, as lines of the grammar notation or the sentences that they were written as.
+        constraints: the constraints of the same clash, by name; a rule about order by its text.
         remedy: a smallest set of limits and constraints without which there is a word.
         decided: whether the search time sufficed. If not, some of the named rules may
             have no part in a clash, and the remedy may be larger than needed, or missing.

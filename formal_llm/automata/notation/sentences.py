@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import resources
@@ -131,14 +131,7 @@ def _read_tree(tree: Tree[Token], labels: Mapping[str, str], source: SourceText)
     least, most = 0, None
     for child in tree.children:
         if not isinstance(child, str):
-            parts = _list_trees(child) if child.data == "groups" else [child]
-            for group in parts:
-                found: list[str] = []
-                for name in _list_trees(group):
-                    found.append(_find_step(name, labels, source))
-                    if found[-1] in found[:-1] or any(child.data == "groups" and found[-1] in one for one in groups):
-                        source.fail_at(f"{found[-1]} is named twice", _place_of(cast("Token", name.children[0])))
-                groups.append(tuple(found))
+            groups += _read_groups(_list_trees(child) if child.data == "groups" else [child], labels, source)
         elif child.type == "AMOUNT":
             least, most = (0 if child.lower().endswith("most") else 1), (None if child.lower().endswith("least") else 1)
         else:
@@ -147,6 +140,20 @@ def _read_tree(tree: Tree[Token], labels: Mapping[str, str], source: SourceText)
             least, most = least and int(child), most and int(child)
     written = " ".join(source.text[tree.meta.start_pos : tree.meta.end_pos].split())
     return Sentence(str(tree.data), tuple(groups), least, most, text=written)
+
+
+def _read_groups(trees: Iterable[Tree[Token]], labels: Mapping[str, str], source: SourceText) -> Iterator[Group]:
+    """Read alternatives, or a list of them, in which no step may be named twice."""
+    seen: set[str] = set()
+    for tree in trees:
+        group = []
+        for name in _list_trees(tree):
+            step = _find_step(name, labels, source)
+            if step in seen:
+                source.fail_at(f"{step} is named twice", _place_of(cast("Token", name.children[0])))
+            seen.add(step)
+            group.append(step)
+        yield tuple(group)
 
 
 def _find_step(tree: Tree[Token], labels: Mapping[str, str], source: SourceText) -> str:

@@ -43,8 +43,10 @@ class Verification:
             None for a valid word, and where it was not decided.
         allowed: the terminals that were possible at ``position``, in the order of the alphabet.
         may_stop: whether the word could have ended at ``position``.
-        limits: the limits to blame, as lines of the grammar notation; empty where the word breaks the grammar itself.
-        constraints: the constraints of a product to blame, by name (``"constraint 2"``, by its place, for one without).
+        limits: the limits to blame, as lines of the grammar notation or the sentences that they were written as; empty
+            where the word breaks the grammar itself.
+        constraints: the constraints to blame, by name (``"constraint 2"``, by its place, for one without); a rule about
+            order by its text.
             The limits and constraints to blame are those that the word breaks at ``position``, each by itself; where it
             breaks none there, they are a smallest set that together leave no way on: without any one there is one.
         decided: False where the budget of states ran out before ``position`` and all of ``allowed`` were known; what
