@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from enum import StrEnum
 from typing import Annotated, ParamSpec, TypeVar
 
 import typer
@@ -16,13 +15,6 @@ from formal_llm.llms.llm import provider_forms
 
 #: Where rules are that are shipped by name, besides those of task packs.
 SHIPPED = ("grammars", "agents", "gallery")
-
-
-class OrderName(StrEnum):
-    """Which way the word of a plan runs."""
-
-    forward = "forward"
-    backward = "backward"
 
 
 def _complete_sources(begun: str) -> list[str]:
@@ -75,14 +67,6 @@ SetOption = Annotated[
 ConstraintOption = Annotated[
     list[str] | None,
     typer.Option("--constraint", metavar="FORMULA", help="A formula that every plan must satisfy. Repeatable."),
-]
-OrderOption = Annotated[
-    OrderName | None,
-    typer.Option(
-        "--order",
-        help="Whether the first symbol of a rule is the first step (forward) or the last (backward), "
-        "where the rules do not say it with %order.",
-    ),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Read only what `plan` prints, to the letter.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]

@@ -58,10 +58,9 @@ def try_(
     lookahead: LookaheadOption = LookaheadMode.on,
     max_states: options.MaxStatesOption = 20_000,
     search_time: options.SearchTimeOption = SEARCH_TIME,
-    order: options.OrderOption = None,
 ) -> None:
     """Try rules."""
-    loaded = load(source, set_, order=None if order is None else order.value)
+    loaded = load(source, set_)
     planner = Planner(
         loaded.source,
         "test:first",  # never asked: the person at the terminal answers
@@ -214,7 +213,9 @@ class _Trial:
 
     def _show_plan(self, _: str) -> None:
         _print_note(
-            self._walk.wording.progress(self._walk.partial.tree) if not self._walk.done else str(self._walk.plan)
+            self._walk.wording.progress(self._walk.partial.tree, self._walk.table.vocabulary.order)
+            if not self._walk.done
+            else str(self._walk.plan)
         )
 
     def _count_left(self, _: str) -> None:

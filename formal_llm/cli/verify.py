@@ -50,19 +50,18 @@ def verify(
     set_: options.SetOption = None,
     constraint: options.ConstraintOption = None,
     max_states: options.MaxStatesOption = 50_000,
-    order: options.OrderOption = None,
     strict: options.StrictOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Verify a plan."""
-    loaded = load(source, set_, constraint, None if order is None else order.value)
+    loaded = load(source, set_, constraint)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     own = (
         loaded.rules if isinstance(loaded.rules, Behaviour) and rules is loaded.source else rules
     )  # its parts have names
     verifier = Verifier(own, limits, max_states=max_states)
     with naming_place(plan):
-        verdict = verify_text(plan_text(plan), verifier, order=loaded.wording.order, strict=strict)
+        verdict = verify_text(plan_text(plan), verifier, strict=strict)
     for skipped in verdict.skipped:
         err().print(f"left out, {skipped}")
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))

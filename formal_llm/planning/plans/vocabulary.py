@@ -68,7 +68,7 @@ class Vocabulary:
 
     Attributes:
         grammar: the grammar from which the automaton was made; None if there is none.
-        order: the direction of the word of a plan; None if the automaton does not declare it.
+        order: which way a word is read; ``forward`` for an automaton that does not say it.
         terminals: the alphabet; empty if the automaton does not declare it.
     """
 
@@ -77,7 +77,7 @@ class Vocabulary:
     def __init__(self, automaton: Source) -> None:
         inner = automaton.source if isinstance(automaton, LimitedAutomaton) else automaton
         self.grammar: CFG | None = None
-        self.order: Order | None = None
+        self.order: Order = "forward"
         self.symbols: Mapping[str, Symbol] = {}
         self.terminals: Iterable[str] = ()
         #: Returns the text that a person reads for a symbol.
@@ -109,12 +109,5 @@ def _replace_underscores(name: str) -> str:
 
 
 def order_of(source: Source) -> Order:
-    """Return the direction of the words of rules: the declared one (``%order``), or the default.
-
-    By default the words of a grammar run from the last step to the first, those of an automaton without a grammar from
-    the first to the last.
-    """
-    if isinstance(source, CFG):
-        return source.order or "backward"
-    words = Vocabulary(source)
-    return words.order or ("forward" if words.grammar is None else "backward")
+    """Return which way the words of rules are read: as they declare it (``%order prefix``), or else forward."""
+    return source.order if isinstance(source, CFG) else Vocabulary(source).order
