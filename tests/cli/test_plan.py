@@ -163,7 +163,7 @@ def test_the_order_of_a_plan_and_the_warning_where_nobody_says_it(tmp_path: Path
     path.write_text("%order forward\n" + TRIP)
     assert plan(str(path), "--llm", "test:first") == (0, forward, "")
     assert plan(str(path), "--llm", "test:first", "--wording", str(wording))[1] == forward
-    assert plan(str(path), "--llm", "test:first", "--order", "backward")[1] == backward
+    assert plan(str(path), "--llm", "test:first", "--order", "prefix")[1] == backward
     assert verify(str(path), str(printed_plan))[0] == 0
     assert runner("draw")(str(path), "--plan", str(printed_plan))[0] == 0
 

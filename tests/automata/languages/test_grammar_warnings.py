@@ -59,7 +59,7 @@ class TestWarnings:
         assert [(found.kind, found.symbol) for found in cfg_warnings(cfg)] == [("order", "Trip")]
         # Each of these is read without a warning.
         CFG.from_string(f"%order forward\n{self.FORWARD}")
-        CFG.from_string(f"%order backward\n{self.FORWARD}")
+        CFG.from_string(f"%order prefix\n{self.FORWARD}")
         # What the head of a rule is chosen from is a tool, and a rule of one symbol is a renaming.
         CFG.from_string('S "shirt" -> Tool S | T\nT -> dirty_shirt\nTool -> wash | iron')
         # A production with a text is a step itself, applied to what it begins with.

@@ -161,7 +161,7 @@ class TestPlanning:
 
     def test_in_a_conversation_only_what_is_new_is_shown(self):
         llm = ScriptedLLM([1, 2])
-        wording = Wording(order="forward", conversation=True)
+        wording = Wording(conversation=True)
         Planner(RETURNS.pda(), llm, wording=wording).plan("A phone comes back")
         assert llm.questions[1].prompt.startswith(
             "Within {limit} days? yes;\nStep 1: Take the goods;\nStep 2: ?\n\nTo get the answer"
@@ -169,7 +169,7 @@ class TestPlanning:
 
     def test_the_words_of_a_decision_can_be_changed(self):
         llm = ScriptedLLM([1, 2])
-        wording = Wording(order="forward", prompt="{progress}\n{target}", question_target="Q: {question}",
+        wording = Wording(prompt="{progress}\n{target}", question_target="Q: {question}",
                           decision="{question} -> {answer}")  # fmt: skip
         Planner(RETURNS.pda(), llm, wording=wording).plan("x")
         assert (
