@@ -97,9 +97,9 @@ def test_plans_of_files_and_of_standard_input(rules: str, tmp_path: Path, monkey
     (tmp_path / "plan.txt").write_text("eat sleep")
     assert read_plan(str(tmp_path / "plan.txt"), mine, mine.whole) == ("eat", "sleep")
     monkeypatch.setattr("sys.stdin", io.StringIO("skip dance"))
-    assert read_plan("-", mine, mine.whole) == ("skip", "dance")
+    assert read_plan("-", mine.whole) == ("skip", "dance")
     with pytest.raises(NotationError, match="there is no such file"):
-        read_plan("none.txt", mine, mine.whole)
+        read_plan("none.txt", mine.whole)
 
 
 @pytest.mark.parametrize(
