@@ -97,16 +97,17 @@ def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
 def nested_calls_warning(cfg: CFG) -> Diagnostic | None:
     """Return the warning of a grammar without ``%order`` that looks like nested calls, a tool before its inputs.
 
-    It looks so if every body of two symbols or more is a terminal, or a choice of one, before nonterminals, and one of
-    these bodies needs a stack: a nonterminal before its last one derives the rule's head again, as in ``T -> F T T``.
-    A list of steps, ``Day -> wake Breakfast work``, and steps one after the other, ``S -> a S | b``, do not.
+    It looks so if every body of two symbols or more begins with a terminal, or a choice of one, and one of them is a
+    call that needs a stack: behind its tool are only nonterminals, and one before the last derives the rule's head
+    again, as in ``T -> F T T``. Steps in their order do not look so: ``Day -> wake Breakfast work``, ``S -> a S | b``,
+    ``S -> open S close | ε``.
     """
     tools = cfg.classes | cfg.terminals.keys()
     bodies = [(p.head, p.body) for p in cfg.expanded if len(p.body) > 1 and p.head in cfg.reachable]
-    for _, (tool, *inputs) in bodies:
-        if tool not in tools or any(name not in cfg.nonterminals or is_sugar(name) for name in inputs):
-            return None
-    for head, body in [rule for rule in bodies if len(rule[1]) > 2][:_CALLS]:
+    if any(body[0] not in tools for _, body in bodies):
+        return None
+    calls = [rule for rule in bodies if len(rule[1]) > 2 and all(name in cfg.nonterminals for name in rule[1][1:])]
+    for head, body in calls[:_CALLS]:
         below = find_reachable(body[1:-1], lambda name: (one for p in cfg.by_head.get(name, ()) for one in p.body))
         if head in below:
             message = (

@@ -73,7 +73,7 @@ class TestWarnings:
             "S -> a S | b",
             "Plan -> setup Loop\nLoop -> try Check Loop | done\nCheck -> test Result\nResult -> pass | fail",
             "S -> open S S close | x",
-            "S -> a B* S | x\nB -> a B S | y",
+            "S -> a S S | x y | S z",
             "Trip -> Way Stay\nWay -> train | bus\nStay -> hotel | tent",
         ],
     )
