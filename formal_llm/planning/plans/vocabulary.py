@@ -17,6 +17,10 @@ EMPTY = "ε (the empty plan)"
 _PLAIN_NAME = re.compile(r'\w[^\s"]*')
 
 
+#: What is said where a word of rules of the order ``prefix`` is shown.
+PREFIX_NOTE = "words are read from last to first (%order prefix)"
+
+
 def write_word(word: Iterable[str]) -> str:
     """Write a word on one line: its names separated by blanks, quoted where necessary."""
     return " ".join(name if _PLAIN_NAME.fullmatch(name) else quote_text(name) for name in word) or EMPTY
