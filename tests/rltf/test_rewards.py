@@ -31,6 +31,7 @@ from formal_llm.rltf.rewards import CachedReward, ExecutedReward, Judged, Reward
 from formal_llm.tools import Executor, Toolkit, tool
 
 CFG_TEXT = """
+%order prefix
 %start S
 %limit 2
 S -> sharpen S | merge S S | picture
