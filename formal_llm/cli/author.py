@@ -42,7 +42,9 @@ def author_(
     rules: Annotated[str, typer.Argument(metavar="RULES", help="The rules in words; @FILE, or - for standard input.")],
     out: Annotated[
         Path,
-        typer.Option(help="The file that is written: .rules, .cfg, .mmd, .pda, .agent; without an ending the model picks."),
+        typer.Option(
+            help="The file that is written: .rules, .cfg, .mmd, .pda, .agent; without an ending the model picks."
+        ),
     ],
     llm: Annotated[
         str | None, typer.Option("--llm", help="Who drafts; without it the words are rules in sentences.")
