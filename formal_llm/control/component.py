@@ -39,18 +39,13 @@ class ControlledRule(Protocol):
     """A rule that looks ahead.
 
     Attributes:
-        name: its name, for messages.
         machine: the states of the rule, and how events change them.
         keys: the fields that distinguish the copies of the rule; empty where there is one for all events.
         keyed: those of its letters that give the keys.
     """
 
     @property
-    def name(self) -> str:  # noqa: D102 - the class lists its attributes
-        ...
-
-    @property
-    def machine(self) -> Machine:  # noqa: D102
+    def machine(self) -> Machine:  # noqa: D102 - the class lists its attributes
         ...
 
     @property
@@ -83,58 +78,6 @@ def apply_moves(machines: Sequence[Machine], vector: Vector, moves: Sequence[Mac
     return tuple(states)
 
 
-class CopyDistances:
-    """The distances of copies from acceptance.
-
-    Args:
-        machines: the rules.
-        events: for each possible event its effect on all copies, and its additional effect on the copy it belongs to.
-    """
-
-    def __init__(
-        self, machines: Sequence[Machine], events: Iterable[tuple[Sequence[MachineMove], Sequence[MachineMove]]]
-    ) -> None:
-        self._machines = tuple(machines)
-        self._events = [*dict.fromkeys((tuple(every), tuple(one)) for every, one in events if every or one)]
-        self._known: dict[Vector, int | None] = {}
-
-    def measure_distance(self, vector: Vector) -> int | None:
-        """Return the minimum number of events until all rules of a copy are kept; None if they cannot be.
-
-        If they have too many states together, return the sum of the distances of the rules.
-        """
-        if vector not in self._known:
-            self._known[vector] = self._search_distance(vector)
-        return self._known[vector]
-
-    def _search_distance(self, vector: Vector) -> int | None:
-        seen, level, found = {vector}, [vector], 0
-        while level and sum(measure_effort(*one) for one in seen) <= _MOST:
-            if any(self._is_accepting(one) for one in level):
-                return found
-            found += 1
-            further = [after for one in level for after in self._find_successors(one)]
-            level = [one for one in dict.fromkeys(further) if one not in seen]
-            seen.update(level)
-        if not level:
-            return None
-        parts = [machine.distance_to_acceptance(state) for machine, state in zip(self._machines, vector, strict=True)]
-        return None if None in parts else sum(one for one in parts if one is not None)
-
-    def _is_accepting(self, vector: Vector) -> bool:
-        return all(machine.is_accepting(state) for machine, state in zip(self._machines, vector, strict=True))
-
-    def _find_successors(self, vector: Vector) -> Iterable[Vector]:
-        for every, one in self._events:
-            other = apply_moves(self._machines, vector, every)
-            if other is None:
-                continue
-            yield other
-            mine = apply_moves(self._machines, other, one)
-            if mine is not None:
-                yield mine
-
-
 #: What is needed of something; infinite where no way is left.
 Need = Fraction | int | float
 #: The maximum number of rules that bound something of which all combinations are tried.
@@ -142,7 +85,7 @@ _COMBINED = 4
 
 
 class CopyNeeds:
-    """What copies take at least, until they are kept, from what rules without keys bound for the whole run.
+    """What copies take at least until they are kept: of events, and of what rules without keys bound for the whole run.
 
     Each event belongs to one copy, so what copies need adds up: if it is more than is left, the rules cannot be kept
     together. What several rules bound is also added up, since a copy may need one or the other. So it is decided by
@@ -164,7 +107,18 @@ class CopyNeeds:
         bounding = sorted({place for _, one, taken in self._events if one for place in taken})
         sizes = range(1, len(bounding) + 1) if len(bounding) <= _COMBINED else (1, len(bounding))
         self._combinations = [*chain.from_iterable(combinations(bounding, size) for size in sizes)]
-        self._known: dict[tuple[Vector, frozenset[int]], list[Need]] = {}
+        self._known: dict[tuple[Vector, Sequence[int] | None, frozenset[int]], Need | None] = {}
+
+    def measure_distance(self, vector: Vector) -> int | None:
+        """Return the minimum number of events until all rules of a copy are kept; None if they cannot be.
+
+        If they have too many states together, return the sum of the distances of the rules.
+        """
+        found = self._measure(vector, None)
+        if found is not None:
+            return None if found == inf else int(found)
+        parts = [machine.distance_to_acceptance(state) for machine, state in zip(self._machines, vector, strict=True)]
+        return None if None in parts else sum(part for part in parts if part is not None)
 
     def fit_into(self, plain: Vector, copies: Copies, due: Iterable[frozenset[int]]) -> bool:
         """Return whether copies in these states need no more than the rules without keys leave in theirs.
@@ -198,13 +152,17 @@ class CopyNeeds:
 
     def _measure_needs(self, vector: Vector, events: frozenset[int] = frozenset()) -> list[Need]:
         """Measure what a copy takes at least of each combination; with one of some events, if there are any."""
-        if (vector, events) not in self._known:
-            needs = [self._measure_need(vector, places, events) for places in self._combinations]
-            self._known[vector, events] = needs
-        return self._known[vector, events]
+        return [self._measure(vector, places, events) or 0 for places in self._combinations]
 
-    def _measure_need(self, start: Vector, places: Sequence[int], events: frozenset[int]) -> Need:
-        """Measure what a copy takes at least from some rules together; 0 if it has too many states (Dijkstra 1959)."""
+    def _measure(self, vector: Vector, places: Sequence[int] | None, events: frozenset[int] = frozenset()) -> Need | None:
+        """Measure what a copy takes at least from some rules together, or of events; None if that takes too long."""
+        key = vector, places, events
+        if key not in self._known:
+            self._known[key] = self._search_cheapest(*key)
+        return self._known[key]
+
+    def _search_cheapest(self, start: Vector, places: Sequence[int] | None, events: frozenset[int]) -> Need | None:
+        """Search the cheapest way on which a copy is kept in the end (Dijkstra 1959)."""
         heap: list[tuple[Need, int, Vector, bool]] = [(0, 0, start, not events)]
         pushed = 0  # decides between equal needs, since vectors have no order
         done: set[tuple[Vector, bool]] = set()
@@ -220,12 +178,13 @@ class CopyNeeds:
             for number, (every, one, taken) in enumerate(self._events):
                 other = apply_moves(self._machines, vector, every)
                 mine = None if other is None or not one else apply_moves(self._machines, other, one)
-                use = sum(taken.get(place, 0) for place in places)
-                for after, cost, has in ((other, need, had), (mine, need + use, had or number in events)):
+                cost = 1 if places is None else 0
+                use = cost or sum(taken.get(place, 0) for place in places or ())
+                for after, more, has in ((other, cost, had), (mine, use, had or number in events)):
                     if after is not None and (after, has) not in done:
                         pushed += 1
-                        heappush(heap, (cost, pushed, after, has))
-        return inf if events and not heap else 0
+                        heappush(heap, (need + more, pushed, after, has))
+        return None if heap else inf
 
 
 #: A pending call: the tool, and the letters of the call.
@@ -279,23 +238,23 @@ class Component:
             symbol.tool for symbol in plant.symbols if symbol.kind == "result" and symbol.letters & letters
         )
         self.letters = letters
-        self._by_place: dict[int, list[ComponentStep]] = {}
         self._needed: dict[tuple[MachineMove, State], int] = {}
         self._due: dict[tuple[int, State], frozenset[int]] = {}
         self.steps = tuple(self._build_steps(plant.symbols))
         #: The machines of each group.
         self.machines = tuple(tuple(parts[number].machine for number in group) for group in self.groups)
-        self._distances = tuple(
-            CopyDistances(machines, [step.each[place] for step in self.steps])
-            for place, machines in enumerate(self.machines)
-        )
         self._needs = tuple(
             CopyNeeds(machines, [(*step.each[place], self._measure_uses(step)) for step in self.steps])
             for place, machines in enumerate(self.machines)
         )
+        #: For each rule without keys the steps that move it, and how.
+        self._moves = tuple(
+            [(move, step) for step in self.steps for move in step.plain if move.place == place]
+            for place in range(len(self.plain))
+        )
         self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
-        #: The steps that the agent does not control.
-        self.steps_outside = tuple(step for step in self.steps if not step.symbol.is_controllable)
+        #: Whether something can happen that the agent does not control.
+        self.has_events_outside = any(not step.symbol.is_controllable for step in self.steps)
 
     # -- symbols ------------------------------------------------------------------------------------------------
 
@@ -351,33 +310,61 @@ class Component:
 
     def is_accepting(self, node: ComponentNode) -> bool:
         """Return whether all rules are kept if no event follows."""
-        parts = self.parts
-        if not all(
-            parts[number].machine.is_accepting(state) for number, state in zip(self.plain, node.plain, strict=True)
-        ):
-            return False
-        return all(
-            parts[number].machine.is_accepting(state)
-            for group, (_, live) in zip(self.groups, node.copies, strict=True)
+        vectors = [(self.plain_machines, node.plain)]
+        vectors += [
+            (machines, vector)
+            for machines, (_, live) in zip(self.machines, node.copies, strict=True)
             for vector, _ in live
-            for number, state in zip(group, vector, strict=True)
+        ]
+        return all(
+            machine.is_accepting(state)
+            for machines, vector in vectors
+            for machine, state in zip(machines, vector, strict=True)
         )
 
-    def distance_to_acceptance(self, node: ComponentNode) -> int | None:
-        """Return the sum of the distances of all rules and copies; None if one cannot be kept any more."""
+    def estimate_distance(self, node: ComponentNode) -> int | None:
+        """Estimate how many events have to come until all rules are kept; None if one cannot be kept any more.
+
+        The sum of what each rule and each copy needs by itself, and of the events that have to come first.
+        """
         total = 0
-        for number, state in zip(self.plain, node.plain, strict=True):
-            left = self.parts[number].machine.distance_to_acceptance(state)
-            if left is None:
+        for place, (machine, state) in enumerate(zip(self.plain_machines, node.plain, strict=True)):
+            distance = machine.distance_to_acceptance(state)
+            if distance is None:
                 return None
-            total += left
-        for distances, (_, live) in zip(self._distances, node.copies, strict=True):
+            if distance:
+                total += distance + self._count_events_before(place, node.plain, distance)
+        for needs, (_, live) in zip(self._needs, node.copies, strict=True):
             for vector, number in live:
-                left = distances.measure_distance(vector)
-                if left is None:
+                distance = needs.measure_distance(vector)
+                if distance is None:
                     return None
-                total += left * number
+                total += distance * number
         return total
+
+    def _count_events_before(self, place: int, plain: Vector, distance: int) -> int:
+        """Count the events that other rules need before one may come that brings a rule nearer."""
+        machine, state = self.plain_machines[place], plain[place]
+        counts = []
+        for move, step in self._moves[place]:
+            after = machine.step(state, move.letters, move.weight)
+            if after is not None and (machine.distance_to_acceptance(after) or 0) < distance:
+                counts.append(sum(self._count_events_until(one, plain[one.place]) for one in step.plain))
+        return min(counts, default=0)
+
+    def _count_events_until(self, move: MachineMove, state: State) -> int:
+        """Count the events that a rule alone needs until an event may happen."""
+        key = (move, state)
+        if key not in self._needed:
+            machine = self.plain_machines[move.place]
+            seen, level, depth = {state}, [state], 0
+            while level and not any(machine.step(one, move.letters, move.weight) is not None for one in level):
+                depth += 1
+                moved = (machine.step(one, other.letters, other.weight) for one in level for other, _ in self._moves[move.place])
+                level = [one for one in dict.fromkeys(moved) if one is not None and one not in seen and depth < _DEEPEST]
+                seen.update(level)
+            self._needed[key] = depth
+        return self._needed[key]
 
     def can_meet_needs(self, node: ComponentNode) -> bool:
         """Return whether what copies need is left; what is impossible then is impossible."""
@@ -398,63 +385,6 @@ class Component:
                 and machine.step(state, move.letters, move.weight) not in (None, state)
             )  # fmt: skip
         return self._due[place, state]
-
-    def distance_after(self, before: ComponentNode, after: ComponentNode, step: ComponentStep, left: int) -> int | None:
-        """Return the distance of a node that a step leads to, computed from that of the previous node."""
-        if any(for_all or for_one for for_all, for_one in step.each):
-            return self.distance_to_acceptance(after)
-        for move in step.plain:
-            machine = self.parts[self.plain[move.place]].machine
-            further = machine.distance_to_acceptance(after.plain[move.place])
-            if further is None:
-                return None
-            left += further - (machine.distance_to_acceptance(before.plain[move.place]) or 0)
-        return left
-
-    def estimate_missing_events(self, node: ComponentNode) -> int:
-        """Estimate how many events have to happen before the required ones may happen."""
-        total = 0
-        for place, state in enumerate(node.plain):
-            machine = self.parts[self.plain[place]].machine
-            distance = machine.distance_to_acceptance(state)
-            if not distance:
-                continue
-            best: int | None = None
-            for step in self._find_moving_steps(place):
-                move = next(one for one in step.plain if one.place == place)
-                after = machine.step(state, move.letters, move.weight)
-                if after is not None and (machine.distance_to_acceptance(after) or 0) < distance:
-                    estimate = sum(self._count_events_until(one, node.plain[one.place]) for one in step.plain)
-                    best = estimate if best is None else min(best, estimate)
-            total += best or 0
-        return total
-
-    def _find_moving_steps(self, place: int) -> Sequence[ComponentStep]:
-        steps = self._by_place.get(place)
-        if steps is None:
-            steps = [step for step in self.steps if any(move.place == place for move in step.plain)]
-            self._by_place[place] = steps
-        return steps
-
-    def _count_events_until(self, move: MachineMove, state: State) -> int:
-        """Count the events that a rule alone needs until an event may happen."""
-        key = (move, state)
-        if key not in self._needed:
-            machine = self.parts[self.plain[move.place]].machine
-            seen, level, depth = {state}, [state], 0
-            while level and not any(machine.step(one, move.letters, move.weight) is not None for one in level):
-                depth += 1
-                further = []
-                for one in level:
-                    for step in self._find_moving_steps(move.place):
-                        other_move = next(each for each in step.plain if each.place == move.place)
-                        after = machine.step(one, other_move.letters, other_move.weight)
-                        if after is not None and after not in seen and depth < _DEEPEST:
-                            seen.add(after)
-                            further.append(after)
-                level = further
-            self._needed[key] = depth
-        return self._needed[key]
 
     def find_successors(
         self, node: ComponentNode, step: ComponentStep, *, again: bool = False
@@ -493,7 +423,7 @@ class Component:
                 return
             count[after] += number
         if not for_one:
-            yield self._drop_idle_copies(group, after_base, count)
+            yield self.build_copies(group, after_base, count)
             return
         for vector in count:
             after = apply_moves(group, vector, for_one)
@@ -503,30 +433,26 @@ class Component:
                 changed = count.copy()
                 changed[vector] -= 1
                 changed[after] += 1
-                yield self._drop_idle_copies(group, after_base, changed)
+                yield self.build_copies(group, after_base, changed)
         fresh = None if after_base is None else apply_moves(group, after_base, for_one)
         if fresh is None:
             yield None
         else:
             changed = count.copy()
             changed[fresh] += 1
-            yield self._drop_idle_copies(group, after_base, changed)
+            yield self.build_copies(group, after_base, changed)
 
-    def _drop_idle_copies(self, group: Sequence[Machine], base: Vector | None, count: Counter[Vector]) -> Copies:
-        """Remove copies in the same state as the copy for unseen values for which no event is due."""
-        return base, frozenset(
-            (vector, number)
-            for vector, number in count.items()
-            if number
-            and not (
-                vector == base
-                and all(machine.is_accepting(state) for machine, state in zip(group, vector, strict=True))
-            )
+    def build_copies(self, group: Sequence[Machine], base: Vector | None, count: Mapping[Vector, int]) -> Copies:
+        """Build the copies of rules, with the number of those in each vector of states.
+
+        Copies in the same state as the copy for unseen values are left out if no event is due in them.
+        """
+        idle = base is not None and all(
+            machine.is_accepting(state) for machine, state in zip(group, base, strict=True)
         )
-
-    def build_copies(self, group: Sequence[Machine], base: Vector | None, count: Counter[Vector]) -> Copies:
-        """Build the copies of rules, with the number of those in each vector of states."""
-        return self._drop_idle_copies(group, base, count)
+        return base, frozenset(
+            (vector, number) for vector, number in count.items() if number and not (idle and vector == base)
+        )
 
     def _move_pending_calls(
         self, pending: tuple[tuple[Pending, int], ...], symbol: PlantSymbol, again: bool
@@ -542,7 +468,7 @@ class Component:
             return
         for one, count in pending:
             tool, letters = one
-            if tool == symbol.tool and (letters in symbol.after or not symbol.after):
+            if tool == symbol.tool and symbol.may_answer(letters):
                 rest = [(other, number) for other, number in pending if other != one]
                 yield tuple(sorted([*rest, *([(one, count - 1)] if count > 1 else [])], key=_pending_sort_key))
 

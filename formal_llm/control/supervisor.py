@@ -40,7 +40,7 @@ class Supervisor:
         self._made_with = (rules, plant, guarantee, max_states)
         parts = {number: rules[number] for number in sorted(self.numbers)}
         self._openers = _find_openers(rules)
-        self.lookouts = tuple(
+        self.searches = tuple(
             ViabilitySearch(Component(some, plant), plant, guarantee, max_states)
             for some in _group_independent_rules(parts, plant, self._openers)
         )
@@ -50,8 +50,8 @@ class Supervisor:
     def is_viable(self, position: Position, changed: Sequence[ViabilitySearch] | None = None) -> bool | None:
         """Return whether the rules can still be kept, None if unknown; with ``changed`` examine only these groups."""
         unknown = False
-        for lookout in self.lookouts if changed is None else changed:
-            verdict = lookout.is_viable(project_node(position, lookout.component))
+        for search in self.searches if changed is None else changed:
+            verdict = search.is_viable(project_node(position, search.component))
             if verdict is False:
                 return False
             unknown = unknown or verdict is None
@@ -65,11 +65,11 @@ class Supervisor:
             if len(self._looking) > _KEPT:
                 self._looking.clear()
             searches = self._looking[key] = tuple(
-                lookout
-                for lookout in self.lookouts
-                if tool in lookout.component.answering
-                or not lookout.component.letters.isdisjoint(key[:-1])
-                or any(not self._openers[keys].isdisjoint(key[:-1]) for keys in lookout.component.keys)
+                search
+                for search in self.searches
+                if tool in search.component.answering
+                or not search.component.letters.isdisjoint(key[:-1])
+                or any(not self._openers[keys].isdisjoint(key[:-1]) for keys in search.component.keys)
             )
         return searches
 
@@ -89,8 +89,8 @@ class Supervisor:
     def find_way(self, position: Position) -> tuple[PlantSymbol, ...] | None:
         """Return the symbols of a way to a state in which all rules are kept; None if none is known."""
         symbols: list[PlantSymbol] = []
-        for lookout in self.lookouts:
-            way = lookout.find_way(project_node(position, lookout.component))
+        for search in self.searches:
+            way = search.find_way(project_node(position, search.component))
             if way is None:
                 return None
             symbols += way
@@ -99,9 +99,9 @@ class Supervisor:
     def find_undecided_rules(self, position: Position, searches: Iterable[ViabilitySearch]) -> tuple[int, ...]:
         """Find the rules of those searches that hit their bound."""
         undecided = [
-            lookout for lookout in searches if lookout.is_viable(project_node(position, lookout.component)) is None
+            search for search in searches if search.is_viable(project_node(position, search.component)) is None
         ]
-        return tuple(sorted(number for lookout in undecided for number in lookout.component.parts))
+        return tuple(sorted(number for search in undecided for number in search.component.parts))
 
     def find_closed_tools(self, position: Position, *, unsure: bool = False) -> frozenset[str]:
         """Find the tools of which no call is allowed; separately examined rules share no tool.
@@ -112,8 +112,8 @@ class Supervisor:
         """
         return frozenset().union(
             *(
-                lookout.find_closed_tools(project_node(position, lookout.component), unsure=unsure)
-                for lookout in self.lookouts
+                search.find_closed_tools(project_node(position, search.component), unsure=unsure)
+                for search in self.searches
             )
         )
 
@@ -128,8 +128,8 @@ class Supervisor:
     def find_minimal_conflict(self, position: Position) -> tuple[int, ...]:
         """Find a minimal set of rules that cannot be kept together from here: without any one of them, they can."""
         dead = [
-            lookout for lookout in self.lookouts
-            if lookout.is_viable(project_node(position, lookout.component)) is False
+            search for search in self.searches
+            if search.is_viable(project_node(position, search.component)) is False
         ]  # fmt: skip
         if not dead:
             return ()

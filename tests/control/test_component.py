@@ -29,7 +29,7 @@ def test_component() -> None:
         "tools a, b, c, d\nrule r: a before b\nrule s: c before d\nrule t: never b after a\n"
     )
     ((_, supervisor),) = Guard(rules).list_supervisors(frozenset())
-    assert [list(one.component.parts) for one in supervisor.lookouts] == [[0, 2], [1]]
+    assert [list(one.component.parts) for one in supervisor.searches] == [[0, 2], [1]]
 
 
 KEYED = (
@@ -90,7 +90,7 @@ def begun(text: str) -> tuple[Component, ComponentNode]:
     """The component of the first rule, and where it begins."""
     guard = Guard(GuardRules.from_string(text))
     ((_, supervisor),) = guard.list_supervisors(frozenset())
-    component = supervisor.lookouts[0].component
+    component = supervisor.searches[0].component
     return component, project_node(guard.start().position, component)
 
 
@@ -171,7 +171,7 @@ def test_calls_under_way_are_counted_down_one_by_one() -> None:
     text = "a: t.result\nrule r: at least 3 a\n"
     guard = Guard(GuardRules.from_string(text))
     ((_, supervisor),) = guard.list_supervisors(frozenset())
-    (component,) = (lookout.component for lookout in supervisor.lookouts)
+    (component,) = (search.component for search in supervisor.searches)
     state = guard.start()
     for number in range(3):
         state = state.after(Call("t", {}, f"{number}"))
@@ -239,7 +239,7 @@ def test_a_result_comes_for_a_call_of_its_tool_that_it_may_come_for() -> None:
         GuardRules.from_string("a: t.result\nb: u.result\nrule r: at least 3 a\nrule s: at most 3 b since a\n")
     )
     ((_, supervisor),) = guard.list_supervisors(frozenset())
-    (component,) = (lookout.component for lookout in supervisor.lookouts)
+    (component,) = (search.component for search in supervisor.searches)
     state = guard.start().after(Call("t", {}, "1")).after(Call("u", {}, "2"))
     node = project_node(state.position, component)
     assert [call for call, _ in node.pending] == [("t", frozenset()), ("u", frozenset())]

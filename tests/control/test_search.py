@@ -285,7 +285,7 @@ def test_relaxation() -> None:
     assert set(guard.start().check(Call("x")).rules) == {"p7", "e", "f"}
     ((_, supervisor),) = guard.list_supervisors(frozenset())
     assert guard.start().check(Call("t3")).certain
-    assert supervisor.lookouts[0].visited < 10_000  # of 2 to the power of 30
+    assert supervisor.searches[0].visited < 10_000  # of 2 to the power of 30
 
 
 def test_what_a_copy_owes_the_other_rules_forbid() -> None:
@@ -298,4 +298,4 @@ def test_what_a_copy_owes_the_other_rules_forbid() -> None:
     written = called.after(Call("letter", {"order": 1}))
     assert written.check(Call("pay")).action == "allow"
     ((_, supervisor),) = guard.list_supervisors(frozenset())
-    assert supervisor.lookouts[0].visited < 50  # of orders without end
+    assert supervisor.searches[0].visited < 50  # of orders without end

@@ -22,7 +22,7 @@ def test_supervisor() -> None:
 
 def groups(text: str) -> list[list[int]]:
     ((_, supervisor),) = Guard(GuardRules.from_string(text)).list_supervisors(frozenset())
-    return [list(lookout.component.parts) for lookout in supervisor.lookouts]
+    return [list(search.component.parts) for search in supervisor.searches]
 
 
 def test_rules_that_share_what_can_happen_are_looked_at_together() -> None:
@@ -52,7 +52,7 @@ def test_what_is_not_known_of_one_group_is_not_known_of_all() -> None:
         ((_, supervisor),) = guard.list_supervisors(frozenset())
         position = guard.start().position
         assert supervisor.is_viable(position) is None
-        assert {supervisor.is_viable(position, [one]) for one in supervisor.lookouts} == {None, True}
+        assert {supervisor.is_viable(position, [one]) for one in supervisor.searches} == {None, True}
 
 
 def test_a_way_in_words() -> None:

@@ -27,6 +27,7 @@ from formal_llm.control.machines import (
     ConfigurationMachine,
     Machine,
     TableMachine,
+    get_symbol,
     list_letter_sets,
 )
 from formal_llm.errors import NotationError, did_you_mean
@@ -87,7 +88,13 @@ def _compile_formula(text: str, rules: GuardRuleSet) -> TableMachine:
     dfa = minimal_dfa(read_formula(expand_formula(formula), symbols.values()), symbols.values())
     if not dfa.accepting:
         raise NotationError(f"nothing keeps this formula: {text}")
-    return TableMachine(tuple(letter.name for letter in letters), dfa, symbols)
+    names = tuple(letter.name for letter in letters)
+    groups = tuple(frozenset((name,)) for name in names)
+    numbers = {symbol: get_symbol(groups, one) for one, symbol in symbols.items()}
+    rows = {
+        state: {numbers[symbol]: target for symbol, target in row.items()} for state, row in enumerate(dfa.table)
+    }
+    return TableMachine(names, groups, rows, dfa.accepting)
 
 
 def pair_compatible_letters(letters: Iterable[Letter]) -> list[tuple[str, str]]:
@@ -124,5 +131,4 @@ def _compile_notation(body: NotationBody, rules: GuardRuleSet) -> ConfigurationM
     if fronts.start.is_viable is False:
         raise NotationError("nothing keeps it")
     order = [letter.name for letter in rules.letters if letter.name in set(fronts.terminals)]
-    counted = fronts.lookahead.pda is not None and not fronts.limited
-    return ConfigurationMachine(tuple(order), fronts.start, fronts.lookahead if counted else None)
+    return ConfigurationMachine(tuple(order), fronts.start, None if fronts.limited else fronts.lookahead.pda)
