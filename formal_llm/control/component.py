@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import chain, combinations, product
@@ -18,13 +17,7 @@ from math import inf
 from typing import NamedTuple, Protocol, cast
 
 from formal_llm.automata.models.frozen import FrozenDict
-from formal_llm.control.machines import (
-    ConfigurationMachine,
-    Letters,
-    Machine,
-    State,
-    measure_effort,
-)
+from formal_llm.control.machines import ConfigurationMachine, Letters, Machine, State, Times, measure_effort
 from formal_llm.control.plant import Plant, PlantSymbol
 
 Vector = tuple[State, ...]
@@ -76,6 +69,11 @@ def apply_moves(machines: Sequence[Machine], vector: Vector, moves: Sequence[Mac
             return None
         states[place] = after
     return tuple(states)
+
+
+def are_accepting(machines: Sequence[Machine], vector: Vector) -> bool:
+    """Return whether all of some rules are kept if no event follows."""
+    return all(machine.is_accepting(state) for machine, state in zip(machines, vector, strict=True))
 
 
 #: What is needed of something; infinite where no way is left.
@@ -154,7 +152,9 @@ class CopyNeeds:
         """Measure what a copy takes at least of each combination; with one of some events, if there are any."""
         return [self._measure(vector, places, events) or 0 for places in self._combinations]
 
-    def _measure(self, vector: Vector, places: Sequence[int] | None, events: frozenset[int] = frozenset()) -> Need | None:
+    def _measure(
+        self, vector: Vector, places: Sequence[int] | None, events: frozenset[int] = frozenset()
+    ) -> Need | None:
         """Measure what a copy takes at least from some rules together, or of events; None if that takes too long."""
         key = vector, places, events
         if key not in self._known:
@@ -169,7 +169,7 @@ class CopyNeeds:
         work = 0
         while heap and work <= _MOST:
             need, _, vector, had = heappop(heap)
-            if had and all(machine.is_accepting(state) for machine, state in zip(self._machines, vector, strict=True)):
+            if had and are_accepting(self._machines, vector):
                 return need
             if (vector, had) in done:
                 continue
@@ -178,8 +178,8 @@ class CopyNeeds:
             for number, (every, one, taken) in enumerate(self._events):
                 other = apply_moves(self._machines, vector, every)
                 mine = None if other is None or not one else apply_moves(self._machines, other, one)
-                cost = 1 if places is None else 0
-                use = cost or sum(taken.get(place, 0) for place in places or ())
+                cost = int(places is None)
+                use: Need = cost if places is None else sum(taken.get(place, 0) for place in places)
                 for after, more, has in ((other, cost, had), (mine, use, had or number in events)):
                     if after is not None and (after, has) not in done:
                         pushed += 1
@@ -187,10 +187,9 @@ class CopyNeeds:
         return None if heap else inf
 
 
-#: A pending call: the tool, and the letters of the call.
+#: A pending call: the tool, and the letters of the call. And how many of them there are.
 Pending = tuple[str, Letters]
-
-
+PendingCalls = frozenset[tuple[Pending, int]]
 #: The maximum number of events that an estimate looks ahead.
 _DEEPEST = 50
 
@@ -200,7 +199,7 @@ class ComponentNode(NamedTuple):
 
     plain: Vector
     copies: tuple[Copies, ...]
-    pending: tuple[tuple[Pending, int], ...]
+    pending: PendingCalls
 
 
 class ComponentStep(NamedTuple):
@@ -232,12 +231,11 @@ class Component:
         keys = dict.fromkeys(part.keys for part in parts.values() if part.keys)
         self.keys = tuple(keys)
         self.groups = tuple(tuple(number for number, part in parts.items() if part.keys == each) for each in self.keys)
-        letters = frozenset(name for part in parts.values() for name in part.machine.letters)
+        self.letters = frozenset(name for part in parts.values() for name in part.machine.letters)
         #: The tools whose pending calls matter here.
         self.answering = frozenset(
-            symbol.tool for symbol in plant.symbols if symbol.kind == "result" and symbol.letters & letters
+            symbol.tool for symbol in plant.symbols if symbol.kind == "result" and symbol.letters & self.letters
         )
-        self.letters = letters
         self._needed: dict[tuple[MachineMove, State], int] = {}
         self._due: dict[tuple[int, State], frozenset[int]] = {}
         self.steps = tuple(self._build_steps(plant.symbols))
@@ -259,30 +257,25 @@ class Component:
     # -- symbols ------------------------------------------------------------------------------------------------
 
     def _build_steps(self, symbols: Sequence[PlantSymbol]) -> Iterator[ComponentStep]:
-        merged: dict[tuple[str, str, Letters, bool], PlantSymbol] = {}
+        alike: dict[tuple[str, str, Letters, bool], list[PlantSymbol]] = {}
+        for one in symbols:
+            tracked = one.tool in self.answering and one.kind in ("call", "result")
+            if tracked or one.letters & self.letters:
+                alike.setdefault((one.kind, one.tool, one.letters & self.letters, one.doubtful), []).append(one)
         budgets = {getattr(part.machine, "quantity", None) for part in self.parts.values()}
-        for symbol in symbols:
-            own_letters = symbol.letters & self.letters
-            tracked = symbol.tool in self.answering and symbol.kind in ("call", "result")
-            if not own_letters and not tracked:
+        for (kind, tool, letters, doubtful), some in alike.items():
+            if doubtful and (kind, tool, letters, False) in alike:
                 continue
+            least: dict[str, Fraction] = {}
+            for one in some:
+                least |= {name: min(amount, least.get(name, amount)) for name, amount in one.least.items()}
             # These rules see a pending call only through their own letters.
-            after = frozenset(call & self.letters for call in symbol.after)
-            unbounded = symbol.unbounded & budgets
-            key = (symbol.kind, symbol.tool, own_letters, symbol.doubtful)
-            old = merged.get(key)
-            least = dict(symbol.least)
-            if old is not None:
-                for name, amount in old.least.items():
-                    least[name] = min(amount, least.get(name, amount))
-                after |= old.after
-                unbounded |= old.unbounded
-            merged[key] = PlantSymbol(symbol.kind, symbol.tool, own_letters, least, symbol.doubtful, after, unbounded)
-        for (kind, tool, own_letters, doubtful), symbol in merged.items():
-            if not doubtful or (kind, tool, own_letters, False) not in merged:
-                yield self._build_step(symbol)
-                if symbol.unbounded:  # it may take less, but that is not known
-                    yield self._build_step(replace(symbol, doubtful=True, unbounded=frozenset()))
+            after = frozenset(call & self.letters for one in some for call in one.after)
+            unbounded = frozenset(name for one in some for name in one.unbounded if name in budgets)
+            symbol = PlantSymbol(kind, tool, letters, least, doubtful, after, unbounded)
+            yield self._build_step(symbol)
+            if unbounded:  # it may take less, but that is not known
+                yield self._build_step(replace(symbol, doubtful=True, unbounded=frozenset()))
 
     def _build_step(self, symbol: PlantSymbol) -> ComponentStep:
         def collect_moves(numbers: Sequence[int], keyed: bool | None) -> tuple[MachineMove, ...]:
@@ -310,16 +303,10 @@ class Component:
 
     def is_accepting(self, node: ComponentNode) -> bool:
         """Return whether all rules are kept if no event follows."""
-        vectors = [(self.plain_machines, node.plain)]
-        vectors += [
-            (machines, vector)
+        return are_accepting(self.plain_machines, node.plain) and all(
+            are_accepting(machines, vector)
             for machines, (_, live) in zip(self.machines, node.copies, strict=True)
             for vector, _ in live
-        ]
-        return all(
-            machine.is_accepting(state)
-            for machines, vector in vectors
-            for machine, state in zip(machines, vector, strict=True)
         )
 
     def estimate_distance(self, node: ComponentNode) -> int | None:
@@ -360,8 +347,9 @@ class Component:
             seen, level, depth = {state}, [state], 0
             while level and not any(machine.step(one, move.letters, move.weight) is not None for one in level):
                 depth += 1
-                moved = (machine.step(one, other.letters, other.weight) for one in level for other, _ in self._moves[move.place])
-                level = [one for one in dict.fromkeys(moved) if one is not None and one not in seen and depth < _DEEPEST]
+                moves = [other for other, _ in self._moves[move.place]] if depth < _DEEPEST else []
+                further = {machine.step(one, other.letters, other.weight) for one in level for other in moves}
+                level = [one for one in further - seen if one is not None]
                 seen.update(level)
             self._needed[key] = depth
         return self._needed[key]
@@ -398,23 +386,15 @@ class Component:
             if plain is None:
                 yield None
                 continue
-            choices = [
-                list(self._move_copies(group, copies, moves))
-                for group, copies, moves in zip(self.machines, node.copies, step.each, strict=True)
-            ]
-            for chosen in product(*choices):
-                copies_after = [one for one in chosen if one is not None]
-                yield ComponentNode(plain, tuple(copies_after), pending) if len(copies_after) == len(chosen) else None
+            for copies in product(*map(self._move_copies, self.machines, node.copies, step.each)):
+                yield None if None in copies else ComponentNode(plain, cast("tuple[Copies, ...]", copies), pending)
 
     def _move_copies(
         self, group: Sequence[Machine], copies: Copies, moves: tuple[tuple[MachineMove, ...], tuple[MachineMove, ...]]
     ) -> Iterator[Copies | None]:
         for_all, for_one = moves
-        if not for_all and not for_one:
-            yield copies
-            return
         base, live = copies
-        after_base = None if base is None else apply_moves(group, base, for_all)
+        base = None if base is None else apply_moves(group, base, for_all)
         count: Counter[Vector] = Counter()
         for vector, number in live:
             after = apply_moves(group, vector, for_all)
@@ -423,72 +403,45 @@ class Component:
                 return
             count[after] += number
         if not for_one:
-            yield self.build_copies(group, after_base, count)
+            yield self.build_copies(group, base, count)
             return
-        for vector in count:
-            after = apply_moves(group, vector, for_one)
+        for owner in (*count, None):  # the copy that the event belongs to, or a new one
+            vector_before = base if owner is None else owner
+            after = None if vector_before is None else apply_moves(group, vector_before, for_one)
             if after is None:
                 yield None
             else:
-                changed = count.copy()
-                changed[vector] -= 1
+                changed = Counter({**count, owner: count[owner] - 1}) if owner is not None else count.copy()
                 changed[after] += 1
-                yield self.build_copies(group, after_base, changed)
-        fresh = None if after_base is None else apply_moves(group, after_base, for_one)
-        if fresh is None:
-            yield None
-        else:
-            changed = count.copy()
-            changed[fresh] += 1
-            yield self.build_copies(group, after_base, changed)
+                yield self.build_copies(group, base, changed)
 
     def build_copies(self, group: Sequence[Machine], base: Vector | None, count: Mapping[Vector, int]) -> Copies:
         """Build the copies of rules, with the number of those in each vector of states.
 
         Copies in the same state as the copy for unseen values are left out if no event is due in them.
         """
-        idle = base is not None and all(
-            machine.is_accepting(state) for machine, state in zip(group, base, strict=True)
-        )
+        idle = base is not None and are_accepting(group, base)
         return base, frozenset(
             (vector, number) for vector, number in count.items() if number and not (idle and vector == base)
         )
 
-    def _move_pending_calls(
-        self, pending: tuple[tuple[Pending, int], ...], symbol: PlantSymbol, again: bool
-    ) -> Iterator[tuple[tuple[Pending, int], ...]]:
+    def _move_pending_calls(self, pending: PendingCalls, symbol: PlantSymbol, again: bool) -> Iterator[PendingCalls]:
         if symbol.tool not in self.answering or symbol.kind not in ("call", "result"):
             yield pending
             return
+        count = Counter(dict(pending))
         if symbol.kind == "call":
-            if again or not any(tool == symbol.tool for (tool, _), _ in pending):
-                more = Counter(dict(pending))
-                more[symbol.tool, symbol.letters] += 1
-                yield tuple(sorted(more.items(), key=_pending_sort_key))
+            if again or not any(tool == symbol.tool for tool, _ in count):
+                count[symbol.tool, symbol.letters] += 1
+                yield frozenset(count.items())
             return
-        for one, count in pending:
-            tool, letters = one
+        for tool, letters in [*count]:
             if tool == symbol.tool and symbol.may_answer(letters):
-                rest = [(other, number) for other, number in pending if other != one]
-                yield tuple(sorted([*rest, *([(one, count - 1)] if count > 1 else [])], key=_pending_sort_key))
-
-
-def count_pending_calls(calls: Sequence[Pending], component: Component) -> tuple[tuple[Pending, int], ...]:
-    """Count the pending calls that matter to the rules of a component."""
-    if not calls or not component.answering:
-        return ()
-    count = Counter((tool, letters & component.letters) for tool, letters in calls if tool in component.answering)
-    return tuple(sorted(count.items(), key=_pending_sort_key))
-
-
-def _pending_sort_key(item: tuple[Pending, int]) -> tuple[str, list[str]]:
-    (tool, letters), _ = item
-    return tool, sorted(letters)
+                yield frozenset((count - Counter([(tool, letters)])).items())
 
 
 #: The values that distinguish the cases of a rule ``for each``.
 Key = tuple[str, ...]
-Times = tuple[datetime, ...]
 
 
 class Cases(NamedTuple):
@@ -547,4 +500,6 @@ def project_node(position: Position, component: Component) -> ComponentNode:
             if None not in vector:  # a rule that allows no new case gives no state for one of other rules
                 count[vector] += number
         copies.append(component.build_copies(machines, None if None in base else base, count))
-    return ComponentNode(plain, tuple(copies), count_pending_calls([call for _, call in position.calls], component))
+    calls = [(tool, letters) for _, (tool, letters) in position.calls if tool in component.answering]
+    pending = Counter((tool, letters & component.letters) for tool, letters in calls)
+    return ComponentNode(plain, tuple(copies), frozenset(pending.items()))

@@ -8,7 +8,7 @@ the minimum number of events until the rule is kept; if no other rule interferes
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # rules in words need none of these, and a hook of a guard st
 
 Letters = frozenset[str]
 State = Hashable
+Times = tuple[datetime, ...]
 #: The name of the letter of calls that have none of some letters begins so; and the letter of all calls.
 OTHERS = "* but "
 ANY_CALL = f"{OTHERS}nothing"
@@ -170,6 +171,11 @@ def build_after(letters: tuple[str, ...], first: Letters, then: Letters) -> Tabl
     return _build_table(letters, (first, then), 0, move, range(1, 2))
 
 
+def build_at_least(letters: tuple[str, ...], count: int) -> TableMachine:
+    """Build a rule that requires a minimum number of its letters: the state is how many are missing."""
+    return _build_table(letters, (frozenset(letters),), count, lambda left, _: max(0, left - 1), range(1, count + 1))
+
+
 def build_within(letters: tuple[str, ...], first: Letters, then: Letters, calls: int, *, late: bool) -> TableMachine:
     """Build a rule that requires a ``first`` within ``calls`` calls, the events with ``ANY_CALL``, after each ``then``.
 
@@ -190,22 +196,6 @@ def build_within(letters: tuple[str, ...], first: Letters, then: Letters, calls:
 
 
 @dataclass(frozen=True)
-class AtLeastMachine(Machine):
-    """Requires a minimum number of its letters: the state is how many are missing."""
-
-    letters: tuple[str, ...]
-    start: State
-
-    def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        assert isinstance(state, int)
-        return max(0, state - 1)
-
-    def distance_to_acceptance(self, state: State) -> int | None:
-        assert isinstance(state, int)
-        return state
-
-
-@dataclass(frozen=True)
 class AtMostMachine(Machine):
     """Limits the number of ``names`` since the last of ``since``: the state is how many are left."""
 
@@ -216,13 +206,9 @@ class AtMostMachine(Machine):
     resource: ClassVar[bool] = True
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        assert isinstance(state, int)
-        assert isinstance(self.start, int)
-        left = state
-        if letters & self.names:
-            left -= 1
-            if left < 0:
-                return None
+        left = cast("int", state) - bool(letters & self.names)
+        if left < 0:
+            return None
         # The letters of the event that restarts the count still belong to the time before it.
         return self.start if letters & self.since else left
 
@@ -290,9 +276,7 @@ class TimedMachine(ABC):
     letters: tuple[str, ...]
 
     @abstractmethod
-    def step(
-        self, state: tuple[datetime, ...], letters: Letters, now: datetime
-    ) -> tuple[tuple[datetime, ...], str | None]:
+    def step(self, state: Times, letters: Letters, now: datetime) -> tuple[Times, str | None]:
         """Return the state after an event, and why the event breaks the rule; None if it does not."""
 
 
@@ -304,9 +288,7 @@ class RateMachine(TimedMachine):
     most: int
     within: timedelta
 
-    def step(
-        self, state: tuple[datetime, ...], letters: Letters, now: datetime
-    ) -> tuple[tuple[datetime, ...], str | None]:
+    def step(self, state: Times, letters: Letters, now: datetime) -> tuple[Times, str | None]:
         if not self.most:
             return state, ""
         if len(state) >= self.most and now < (end := state[-self.most] + self.within):
@@ -326,26 +308,10 @@ class DeadlineMachine(TimedMachine):
     then: Letters
     within: timedelta
 
-    def step(
-        self, state: tuple[datetime, ...], letters: Letters, now: datetime
-    ) -> tuple[tuple[datetime, ...], str | None]:
+    def step(self, state: Times, letters: Letters, now: datetime) -> tuple[Times, str | None]:
         problem = None
         if state and now - state[0] > self.within and (ANY_CALL in letters or letters & self.first):
             problem = f"it was due until {(state[0] + self.within).isoformat(' ', 'seconds')}"
         if letters & self.first:
             state = ()
         return state or ((now,) if letters & self.then else ()), problem
-
-
-def list_letter_sets(letters: Sequence[str], together: Iterable[tuple[str, str]], most: int) -> list[Letters] | None:
-    """List the nonempty sets of letters that one event may have; return None if there are more than ``most``."""
-    compatible = {frozenset(pair) for pair in together}
-    sets: list[Letters] = []
-    chains: list[tuple[str, ...]] = [()]
-    for name in letters:
-        new = [(*chain, name) for chain in chains if all(frozenset((name, other)) in compatible for other in chain)]
-        chains += new
-        sets += [frozenset(one) for one in new]
-        if len(sets) > most:
-            return None
-    return sets

@@ -12,7 +12,7 @@ lead to, and one way on from there: if the agent can stay within that, nothing e
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from itertools import chain, count
 from typing import TYPE_CHECKING
@@ -32,7 +32,9 @@ _EFFORT = 4
 #: The number of nodes of an arena to explore before it is first decided, and how many more each time.
 _FIRST, _GROWTH = 16, 4
 #: How many events a choice of the agent that is not on the way counts for in the order of exploration.
-_APART = 16
+_APART = 100
+#: The part of what a query may spend that is tried before proofs that nothing leads on.
+_PART = 8
 #: The maximum number of cached answers.
 _KEPT = 100_000
 
@@ -107,8 +109,9 @@ class ViabilitySearch:
 
     def _trim_caches(self) -> None:
         """Forget all answers when there are too many; a way ahead is never kept without what it leads to."""
-        if max(map(len, (self._some, self._whatever, self._ahead, self._ways, self._closed))) > _KEPT:
-            for kept in (self._some, self._whatever, self._ahead, self._ways, self._closed):
+        caches = (self._some, self._whatever, self._ahead, self._ways, self._closed)
+        if sum(len(kept) for kept in caches) > _KEPT:
+            for kept in caches:
                 kept.clear()
 
     def _spend(self, node: ComponentNode) -> bool:
@@ -138,6 +141,9 @@ class ViabilitySearch:
             if found[0] and self.guarantee == "whatever":
                 self._search_continuation(node, doubtful=False)  # for the way ahead
             return found[0] if found[0] is found[-1] else None  # only events that may not exist could lead on
+        verdict = self._search_continuation(node, doubtful=False, part=_PART)
+        if verdict or (verdict is False and not self._doubtful):
+            return verdict
         if not self.component.can_meet_needs(node) or not Relaxation(self.component, node).can_keep(doubtful=True):
             return False
         if self._doubtful and not Relaxation(self.component, node).can_keep(doubtful=False):
@@ -147,13 +153,16 @@ class ViabilitySearch:
             return verdict
         return False if self._search_continuation(node, doubtful=True) is False else None
 
-    def _search_continuation(self, start: ComponentNode, *, doubtful: bool) -> bool | None:
-        """Return whether an end can be reached, and remember the way there; None if the bound was hit before."""
+    def _search_continuation(self, start: ComponentNode, *, doubtful: bool, part: int = 1) -> bool | None:
+        """Return whether an end can be reached, and remember the way there; None if the bound was hit before.
+
+        Spend at most one ``part`` of what a query may spend.
+        """
         component = self.component
         distance = component.estimate_distance(start)
-        if distance is None:
+        if distance is None or not component.can_meet_needs(start):
             return False
-        tie = count()
+        kept, tie = self._left - self._left // part, count()
         steps = [step for step in component.steps if doubtful or not step.symbol.doubtful]
         heap = [(distance, next(tie), start)]
         before: dict[ComponentNode, tuple[PlantSymbol, ComponentNode] | None] = {start: None}
@@ -168,7 +177,7 @@ class ViabilitySearch:
                 return True
             if self._some.get(node) is False or self._is_dominated(node, seen):
                 continue
-            if not self._spend(node):
+            if not self._spend(node) or self._left < kept:
                 return None
             for step in steps:
                 for after in component.find_successors(node, step):
@@ -206,6 +215,8 @@ class ViabilitySearch:
         seen, left = {start}, self.max_states
         while todo and left > 0:
             node, way = todo.popleft()
+            if not self._may_pass(node):
+                continue
             if self.component.is_accepting(node):
                 return way
             left -= len(self.component.steps)
@@ -213,7 +224,7 @@ class ViabilitySearch:
                 if after is None or after in seen or step.symbol.doubtful:
                     continue
                 seen.add(after)
-                if self.component.estimate_distance(after) is not None and self._may_pass(after):
+                if self.component.estimate_distance(after) is not None:
                     todo.append((after, (*way, step.symbol)))
         self._left = _EFFORT * self.max_states
         if self._tables and start not in self._ahead:
@@ -253,9 +264,11 @@ class ViabilitySearch:
                 if edge.target is not None:
                     apart = edge.controllable and (ahead is None or edge.target != ahead[1])
                     heappush(heap, (distance + 1 + _APART * apart, next(tie), edge.target))
-            if len(arena.edges) >= examined or self._left < 0:
-                if self._left < 0 or (verdict := self._decide(arena, start)) is not None:
-                    break
+            if self._left < 0:
+                break
+            if len(arena.edges) >= examined:
+                if (verdict := self._decide(arena, start)) is not None:
+                    return verdict
                 examined *= _GROWTH
         return self._decide(arena, start)
 
@@ -272,7 +285,8 @@ class ViabilitySearch:
     def _list_edges(self, node: ComponentNode) -> Iterable[Edge[ComponentNode]]:
         self._spend(node)
         return (
-            Edge(after, step.symbol.is_controllable, step.symbol.doubtful) for step, after in self._list_successors(node)
+            Edge(after, step.symbol.is_controllable, step.symbol.doubtful)
+            for step, after in self._list_successors(node)
         )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from formal_llm.control.component import Position
-from formal_llm.control.machines import AtLeastMachine, BeforeMachine, Machine
+from formal_llm.control.machines import Machine, build_at_least, build_before
 from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.control.supervisor import Supervisor, describe_way
 from formal_llm.guard import Call, Guard, GuardRules
@@ -76,7 +76,6 @@ def test_the_agent_decides_its_calls_and_texts(kind: str, controllable: bool) ->
 
 
 class Rule(NamedTuple):
-    name: str
     machine: Machine
     keys: tuple[str, ...] = ()
     keyed: frozenset[str] = frozenset()
@@ -85,8 +84,8 @@ class Rule(NamedTuple):
 def test_a_plant_needs_no_guard() -> None:
     """Rules are supervised over any symbols, whoever lists them."""
     rules = (
-        Rule("a before b", BeforeMachine(("a", "b"), frozenset("a"), frozenset("b"), 1, each=False)),
-        Rule("at least 1 b", AtLeastMachine(("b",), 1)),
+        Rule(build_before(("a", "b"), frozenset("a"), frozenset("b"), 1, each=False)),
+        Rule(build_at_least(("b",), 1)),
     )
     start = Position(tuple(rule.machine.start for rule in rules), {}, (), ())
     a, b = (PlantSymbol("call", name, frozenset({name}), {}) for name in "ab")

@@ -9,7 +9,6 @@ from typing import cast
 
 from formal_llm.control.machines import (
     ANY_CALL,
-    AtLeastMachine,
     AtMostMachine,
     BudgetMachine,
     DeadlineMachine,
@@ -18,6 +17,7 @@ from formal_llm.control.machines import (
     RateMachine,
     TimedMachine,
     build_after,
+    build_at_least,
     build_before,
     build_never,
     build_within,
@@ -113,7 +113,7 @@ def _build_machines(
         case bodies.OnlyBody() | bodies.AfterBody():
             return [_build_call_machine(rule.body, rules)]
         case bodies.AtLeastBody(count, names):
-            return [AtLeastMachine(order_letters(names), count)]
+            return [build_at_least(order_letters(names), count)]
         case bodies.AtMostBody(count, names, _, within) if within is not None:
             return [RateMachine(order_letters(names), count, within)]
         case bodies.AtMostBody(count, names, since):

@@ -22,13 +22,13 @@ from formal_llm.automata.notation.files import read_rules as read_file
 from formal_llm.automata.notation.formula import read_formula
 from formal_llm.automata.notation.limit_lines import read_line
 from formal_llm.control.machines import (
-    AtLeastMachine,
     AtMostMachine,
     ConfigurationMachine,
+    Letters,
     Machine,
     TableMachine,
+    build_at_least,
     get_symbol,
-    list_letter_sets,
 )
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.guard.rules.compiled import build_budget_machine
@@ -60,7 +60,7 @@ def _build_limit_machines(limits: Limits, fields: Mapping[str, set[str]]) -> lis
         for name, count in limits.at_most.items()
         if count is not None
     ]
-    machines += [AtLeastMachine((name,), count) for name, count in limits.at_least.items()]
+    machines += [build_at_least((name,), count) for name, count in limits.at_least.items()]
     machines += [
         build_budget_machine(bound.quantity, Fraction(Decimal(bound.edges[0] or 0)), fields) for bound in limits.sums
     ]
@@ -91,10 +91,22 @@ def _compile_formula(text: str, rules: GuardRuleSet) -> TableMachine:
     names = tuple(letter.name for letter in letters)
     groups = tuple(frozenset((name,)) for name in names)
     numbers = {symbol: get_symbol(groups, one) for one, symbol in symbols.items()}
-    rows = {
-        state: {numbers[symbol]: target for symbol, target in row.items()} for state, row in enumerate(dfa.table)
-    }
+    rows = {state: {numbers[symbol]: target for symbol, target in row.items()} for state, row in enumerate(dfa.table)}
     return TableMachine(names, groups, rows, dfa.accepting)
+
+
+def list_letter_sets(letters: Sequence[str], together: Iterable[tuple[str, str]], most: int) -> list[Letters] | None:
+    """List the nonempty sets of letters that one event may have; return None if there are more than ``most``."""
+    compatible = {frozenset(pair) for pair in together}
+    sets: list[Letters] = []
+    chains: list[tuple[str, ...]] = [()]
+    for name in letters:
+        new = [(*chain, name) for chain in chains if all(frozenset((name, other)) in compatible for other in chain)]
+        chains += new
+        sets += [frozenset(one) for one in new]
+        if len(sets) > most:
+            return None
+    return sets
 
 
 def pair_compatible_letters(letters: Iterable[Letter]) -> list[tuple[str, str]]:
