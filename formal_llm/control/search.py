@@ -226,17 +226,18 @@ class ViabilitySearch:
                 seen.add(after)
                 if self.component.estimate_distance(after) is not None:
                     todo.append((after, (*way, step.symbol)))
+        return self._follow_way_ahead(start)
+
+    def _follow_way_ahead(self, node: ComponentNode) -> tuple[PlantSymbol, ...] | None:
+        """Return the way that a search has found, if all its nodes are viable."""
         self._left = _EFFORT * self.max_states
-        if self._tables and start not in self._ahead:
-            self._search_continuation(start, doubtful=False)
+        if self._tables and node not in self._ahead:
+            self._search_continuation(node, doubtful=False)
         symbols: list[PlantSymbol] = []
-        node = start
         while not self.component.is_accepting(node):
-            if node not in self._ahead:
+            if node not in self._ahead or not self._may_pass(self._ahead[node][1]):
                 return None
             symbol, node = self._ahead[node]
-            if not self._may_pass(node):
-                return None
             symbols.append(symbol)
         return tuple(symbols)
 
