@@ -301,6 +301,15 @@ class Component:
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
+    def reduce(self, node: ComponentNode) -> ComponentNode:
+        """Return what these rules, which have no keys, see of a node of more rules."""
+        return ComponentNode(node.plain, (), self.count_pending(Counter(dict(node.pending)).elements()))
+
+    def count_pending(self, calls: Iterable[Pending]) -> PendingCalls:
+        """Count the pending calls that matter to these rules, by their letters."""
+        own = [(tool, letters & self.letters) for tool, letters in calls if tool in self.answering]
+        return frozenset(Counter(own).items())
+
     def is_accepting(self, node: ComponentNode) -> bool:
         """Return whether all rules are kept if no event follows."""
         return are_accepting(self.plain_machines, node.plain) and all(
@@ -500,6 +509,4 @@ def project_node(position: Position, component: Component) -> ComponentNode:
             if None not in vector:  # a rule that allows no new case gives no state for one of other rules
                 count[vector] += number
         copies.append(component.build_copies(machines, None if None in base else base, count))
-    calls = [(tool, letters) for _, (tool, letters) in position.calls if tool in component.answering]
-    pending = Counter((tool, letters & component.letters) for tool, letters in calls)
-    return ComponentNode(plain, tuple(copies), frozenset(pending.items()))
+    return ComponentNode(plain, tuple(copies), component.count_pending(call for _, call in position.calls))

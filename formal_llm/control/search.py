@@ -61,6 +61,11 @@ class ViabilitySearch:
         self._ways: dict[ComponentNode, tuple[PlantSymbol, ...] | None] = {}
         self._closed: dict[tuple[ComponentNode, bool], frozenset[str]] = {}
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
+        #: The search for the rules without keys alone, if there are others: what is impossible for them is impossible.
+        self._keyless: ViabilitySearch | None = None
+        if component.keys and component.plain:
+            keyless = Component({number: component.parts[number] for number in component.plain}, plant)
+            self._keyless = ViabilitySearch(keyless, plant, "some", max_states // _PART)
         self._tables = _build_word_tables(component, (False, True) if self._doubtful else (False,))
         #: The tools with calls that change nothing here.
         self._free = frozenset(
@@ -146,11 +151,13 @@ class ViabilitySearch:
             return verdict
         if not self.component.can_meet_needs(node) or not Relaxation(self.component, node).can_keep(doubtful=True):
             return False
-        if self._doubtful and not Relaxation(self.component, node).can_keep(doubtful=False):
-            return None  # only events that may not exist could lead on
-        verdict = self._search_continuation(node, doubtful=False)
-        if verdict is not False or not self._doubtful:
-            return verdict
+        if self._keyless is not None and self._keyless.has_continuation(self._keyless.component.reduce(node)) is False:
+            return False
+        if verdict is None and (not self._doubtful or Relaxation(self.component, node).can_keep(doubtful=False)):
+            verdict = self._search_continuation(node, doubtful=False)
+            if verdict is not False or not self._doubtful:
+                return verdict
+        # Only events that may not exist could lead on.
         return False if self._search_continuation(node, doubtful=True) is False else None
 
     def _search_continuation(self, start: ComponentNode, *, doubtful: bool, part: int = 1) -> bool | None:
@@ -256,9 +263,9 @@ class ViabilitySearch:
         tie, heap, examined = count(), [(0, 0, start)], _FIRST
         while heap:
             distance, _, node = heappop(heap)
-            if node in arena.edges or self._whatever.get(node) is not None:
-                continue
-            if distance < _APART and self._find_continuation(node) is False and node != start:
+            if distance < _APART:
+                self._find_continuation(node)
+            if node in arena.edges or self._get_known(node) is not None:
                 continue
             ahead = self._ahead.get(node)
             for edge in arena.explore(node):
