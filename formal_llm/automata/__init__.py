@@ -91,6 +91,7 @@ register_notation(_FLOWCHART, Notation(
 register_notation(_BEHAVIOUR, Notation(
     LazyFunction("formal_llm.automata.notation.behaviour:read_behaviour"),
     LazyFunction("formal_llm.automata.notation.behaviour:write_behaviour"),
+    others={"sentences": LazyFunction("formal_llm.automata.notation.sentences:read_sentences")},
 ))  # fmt: skip
 
 __all__ = [

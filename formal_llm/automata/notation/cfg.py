@@ -294,6 +294,10 @@ class _GrammarReader:
     def _read_timetable(self, directive: Token, *words: Token) -> None:
         self._limit_line(str(directive), words, directive)
 
+    def _read_order_rule(self, line: Token) -> None:
+        place = _place_of(line)
+        self.limits.read_rule(line.removeprefix("%rule"), Place(place.line, place.column + len("%rule")))
+
     #: How each kind of statement in ``cfg.lark`` is read.
     _READERS: ClassVar[Mapping[str, Callable[..., None]]] = {
         "start_symbol": _start_symbol,
@@ -305,6 +309,7 @@ class _GrammarReader:
         "sum_limit": _read_limit,
         "require": _read_requirement,
         "times": _read_timetable,
+        "order_rule": _read_order_rule,
     }
 
     def _limit_line(self, directive: str, words: Sequence[Token], first: Token) -> None:
@@ -344,8 +349,10 @@ class _GrammarReader:
             if limited.text in heads:
                 self.source.fail_at(f"{limited.text} is a nonterminal; limits count terminals", limited.place)
         limits = self.limits.build_limits(terminals, self.symbols, called="symbol")
-        if limits.times and self.order is None:
-            self.source.fail_at("a clock needs to know which way plans run", self.limits.first_time,
+        if (limits.times or limits.rules) and self.order is None:
+            what = "a clock needs" if limits.times else "rules about order need"
+            at = self.limits.first_time or self.limits.first_rule
+            self.source.fail_at(f"{what} to know which way plans run", at,
                              suggestion="write %order forward, or %order backward")  # fmt: skip
         try:
             return CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)

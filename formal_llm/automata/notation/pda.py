@@ -267,6 +267,9 @@ class _PdaReader:
                 self.fail_at(f"unexpected {token.text!r}", token, expected=("a name",))
         self.limits.read_line(directive, [token for token in tokens if token.kind != "comma"])
 
+    def _read_order_rule(self, _: PdaToken, tokens: Sequence[PdaToken]) -> None:
+        self.limits.read_rule(tokens[0].text, tokens[0].place)
+
     #: How each directive is read.
     _READERS: ClassVar[Mapping[str, Callable[[_PdaReader, PdaToken, Sequence[PdaToken]], None]]] = {
         "%start": _read_start,
@@ -274,6 +277,7 @@ class _PdaReader:
         "%accept": _read_accepting,
         "%stack": _read_stack,
         "%name": _read_name,
+        "%rule": _read_order_rule,
         **dict.fromkeys(("%ask", "%decide"), _read_question),
         **dict.fromkeys(("%limit", "%require", *EXAMPLES), _read_limit),
     }
