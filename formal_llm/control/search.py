@@ -61,11 +61,6 @@ class ViabilitySearch:
         self._ways: dict[ComponentNode, tuple[PlantSymbol, ...] | None] = {}
         self._closed: dict[tuple[ComponentNode, bool], frozenset[str]] = {}
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
-        #: The search for the rules without keys alone, if there are others: what is impossible for them is impossible.
-        self._keyless: ViabilitySearch | None = None
-        if component.keys and component.plain:
-            keyless = Component({number: component.parts[number] for number in component.plain}, plant)
-            self._keyless = ViabilitySearch(keyless, plant, "some", max_states // _PART)
         self._tables = _build_word_tables(component, (False, True) if self._doubtful else (False,))
         #: The tools with calls that change nothing here.
         self._free = frozenset(
@@ -151,7 +146,7 @@ class ViabilitySearch:
             return verdict
         if not self.component.can_meet_needs(node) or not Relaxation(self.component, node).can_keep(doubtful=True):
             return False
-        if self._keyless is not None and self._keyless.has_continuation(self._keyless.component.reduce(node)) is False:
+        if not self.component.can_keep_each_copy(node):
             return False
         if verdict is None and (not self._doubtful or Relaxation(self.component, node).can_keep(doubtful=False)):
             verdict = self._search_continuation(node, doubtful=False)
