@@ -10,7 +10,8 @@ from formal_llm.llms.question import Message
 
 #: A short description of each notation, with an example.
 NOTATIONS: dict[str, str] = {
-    ".rules": """Sentences (rules), one on each line, of these forms and no others. A, B, C are steps, or several with "or".
+    ".rules": """Sentences (rules), one on each line, of these forms and no others. A, B and C are steps, or several
+with "or".
 ```rules
 steps: find order, ask manager, pay back, close
 find order before pay back

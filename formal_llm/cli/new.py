@@ -49,7 +49,7 @@ def new(
     sentences: Annotated[str, typer.Argument(help="Rules in sentences, as `author` takes them.")] = "",
     like: Annotated[TemplateName, typer.Option(help="The template.")] = TemplateName.order,
     llm: Annotated[
-        str | None, typer.Option("--llm", help="Who drafts them of free words; see: formal-llm list llms.")
+        str | None, typer.Option("--llm", help="Who drafts them of free words: formal-llm list llms.")
     ] = None,
 ) -> None:
     """Make a folder to start from."""
