@@ -65,9 +65,9 @@ def cfg_picture(cfg: CFG, *, most: int = 12, used: Used | None = None) -> Pictur
     return Picture(tuple(boxes), tuple(arrows), "LR", describe_order(cfg.order))
 
 
-def describe_order(order: Order | None) -> str | None:
+def describe_order(order: Order) -> str | None:
     """Describe the order of words for a picture's title; None if steps are carried out as they are read."""
-    return None if order in (None, "forward") else "Words are read from the last step to the first"
+    return None if order == "forward" else "Words are read from the last step to the first"
 
 
 class _Sheet:

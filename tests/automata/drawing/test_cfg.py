@@ -50,7 +50,7 @@ def test_long_lists_are_cut() -> None:
 
 def test_a_grammar_of_nested_calls_says_which_way_it_is_read() -> None:
     text = "plan -> brighten image"
-    for order, title in (("forward", None), ("backward", "Words are read from the last step to the first")):
+    for order, title in (("forward", None), ("prefix", "Words are read from the last step to the first")):
         cfg = CFG.from_string(f"%order {order}\n{text}")
         assert cfg.picture.title == PDA.from_cfg(cfg).picture.title == title
 
