@@ -1,0 +1,280 @@
+"""The nearest word of a language: the one with the cheapest edits.
+
+Inserting, deleting and substituting a symbol each have a weight; the distance of two words is the least weight of edits
+that turn one into the other (Levenshtein 1966; the algorithm is that of Wagner and Fischer 1974).
+
+The nearest word is found by A* (Hart, Nilsson and Raphael 1968) over pairs of a position in the given word and a
+configuration: a move that reads nothing is free, one that reads the terminal at the position advances, another terminal
+is put in its place or in front of it, and the position may advance without a move. That works for every automaton, with
+its limits. Where moves without input make the stack grow without end, the pairs are too many: lookahead then decides
+for one distance after the other whether a word is as near as that, on the product with the finite automaton of such
+words. In the presence of limits the problem is NP-hard (from the empty word it asks whether there is a word at all), so
+all is bounded.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, count
+from typing import Literal, NamedTuple
+
+from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.models.automaton import Word
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.product import product
+from formal_llm.automata.models.transition import Transition
+from formal_llm.errors import Undecided
+
+#: How many pairs are examined of a pushdown automaton, before other distances are decided one by one.
+_PAIRS = 10_000
+#: The seconds in which lookahead may find out, of all configurations together, which are dead ends.
+_PRUNING_TIME = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class EditWeights:
+    """The costs of edits.
+
+    Args:
+        insert: the cost of adding a missing terminal.
+        delete: the cost of removing a terminal.
+        substitute: the cost of replacing a terminal by another.
+
+    Raises:
+        ValueError: a weight is negative or not finite.
+    """
+
+    insert: int | float = 1
+    delete: int | float = 1
+    substitute: int | float = 1
+
+    def __post_init__(self) -> None:
+        for name in ("insert", "delete", "substitute"):
+            weight = getattr(self, name)
+            if not (math.isfinite(weight) and weight >= 0):
+                raise ValueError(f"the weight of {name} must be a number from 0, not {weight!r}")
+
+
+#: Weights by which every edit costs the same.
+UNIT_WEIGHTS = EditWeights()
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One edit of a word.
+
+    Attributes:
+        position: the index in the word before any edit; an insertion comes before that index.
+        old: the removed terminal; None for an insertion.
+        new: the added terminal; None for a deletion.
+    """
+
+    kind: Literal["insert", "delete", "substitute"]
+    position: int
+    old: str | None = None
+    new: str | None = None
+
+    def __str__(self) -> str:
+        if self.kind == "insert":
+            return f"insert {self.new} at place {self.position + 1}"
+        if self.kind == "delete":
+            return f"delete {self.old} at place {self.position + 1}"
+        return f"replace {self.old} at place {self.position + 1} by {self.new}"
+
+
+def find_edits(word: Word, other: Word, weights: EditWeights = UNIT_WEIGHTS) -> tuple[Edit, ...]:
+    """Return the cheapest edits that turn ``word`` into ``other``, from left to right."""
+    rows = [[column * weights.insert for column in range(len(other) + 1)]]
+    for at, old in enumerate(word, 1):
+        above = rows[-1]
+        row = [at * weights.delete]
+        for to, new in enumerate(other, 1):
+            kept = above[to - 1] + (0 if old == new else weights.substitute)
+            row.append(min(kept, above[to] + weights.delete, row[to - 1] + weights.insert))
+        rows.append(row)
+    edits: list[Edit] = []
+    at, to = len(word), len(other)
+    while at or to:
+        cost = rows[at][to]
+        same = at > 0 and to > 0 and word[at - 1] == other[to - 1]
+        if at and to and cost == rows[at - 1][to - 1] + (0 if same else weights.substitute):
+            at, to = at - 1, to - 1
+            if not same:
+                edits.append(Edit("substitute", at, word[at], other[to]))
+        elif at and cost == rows[at - 1][to] + weights.delete:
+            at -= 1
+            edits.append(Edit("delete", at, word[at]))
+        else:
+            to -= 1
+            edits.append(Edit("insert", at, None, other[to]))
+    return tuple(reversed(edits))
+
+
+class Nearest(NamedTuple):
+    """The nearest word and its distance.
+
+    Attributes:
+        word: a word with the least distance; None if there is none, or none was found.
+        edits: the edits that turn the given word into it.
+        distance: the cost of those edits; infinite if there is no word.
+        decided: False if the budget of states ran out before a nearest word was known.
+    """
+
+    word: Word | None
+    edits: tuple[Edit, ...] = ()
+    distance: int | float = INFINITE
+    decided: bool = True
+
+
+def nearest(
+    lookahead: Lookahead, word: Sequence[str], weights: EditWeights = UNIT_WEIGHTS, *, max_states: int = 50_000
+) -> Nearest:
+    """Find the nearest word of the automaton of ``lookahead``, within its limits.
+
+    Args:
+        lookahead: the lookahead of any automaton.
+        word: any word.
+        weights: the costs of edits.
+        max_states: how many pairs of a position and a configuration the search may examine, and how many states each
+            question to lookahead.
+    """
+    word = tuple(word)
+    most = max_states if lookahead.pda is None else min(max_states, _PAIRS)
+    with lookahead.work.limit_seconds(_PRUNING_TIME):
+        found, least = _Search(lookahead, word, weights).find_word(most)
+    decided = found is not None or least == INFINITE
+    if not decided and lookahead.pda is not None:
+        found, decided = _search_by_distance(lookahead.pda, word, weights, least, max_states)
+    if found is None:
+        return Nearest(None, decided=decided)
+    edits = find_edits(word, found, weights)
+    return Nearest(found, edits, sum(getattr(weights, edit.kind) for edit in edits))
+
+
+#: A position in the word and a configuration; the position after the end is that of an accepted word.
+_State = tuple[int, Hashable]
+
+
+class _Search:
+    """The search for the cheapest way through the word and the automaton."""
+
+    def __init__(self, lookahead: Lookahead, word: Word, weights: EditWeights) -> None:
+        self._lookahead, self._automaton = lookahead, lookahead.automaton
+        self._word, self._weights = word, weights
+        known = set(self._automaton.terminals)
+        lost = [0 if name in known else min(weights.delete, weights.substitute) for name in reversed(word)]
+        #: The least cost of the symbols from each position on that the automaton does not know.
+        self._lost = list(accumulate(lost, initial=0))[::-1]
+        self._estimates: dict[Hashable, float] = {}
+
+    def find_word(self, max_states: int) -> tuple[Word | None, float]:
+        """Return the nearest word, None if there is none or the budget ran out; and what it costs at least."""
+        end, examined, offered = len(self._word) + 1, 0, count()
+        start: _State = (0, self._automaton.start())
+        costs: dict[_State, float] = {start: 0}
+        came: dict[_State, tuple[_State, str | None]] = {}
+        # Ties: the pair furthest in the word comes first, of these the one found first.
+        queue = [(self._estimate_rest(start), 0, next(offered), 0.0, start)]
+        while queue:
+            cost, *_, paid, state = heapq.heappop(queue)
+            if paid > costs[state]:  # it was reached at a lower cost since
+                continue
+            if state[0] == end:
+                return _spell_way(state, came), cost
+            examined += 1
+            if examined > max_states:
+                return None, cost
+            for price, following, read in self._list_steps(*state):
+                new = paid + price
+                if new < costs.get(following, INFINITE) and (rest := self._estimate_rest(following)) < INFINITE:
+                    costs[following], came[following] = new, (state, read)
+                    heapq.heappush(queue, (new + rest, -following[0], next(offered), new, following))
+        return None, INFINITE
+
+    def _list_steps(self, at: int, now: Hashable) -> Iterator[tuple[float, _State, str | None]]:
+        """Yield the cost of each step from a pair, the pair after it, and what is read."""
+        weights, symbol = self._weights, self._word[at] if at < len(self._word) else None
+        if symbol is not None:
+            yield weights.delete, (at + 1, now), None
+        elif self._automaton.accepting(now):
+            yield 0, (at + 1, None), None
+        for move in self._automaton.moves(now):
+            after = self._automaton.step(now, move)
+            if move.read is None:
+                yield 0, (at, after), None
+                continue
+            yield weights.insert, (at, after), move.read
+            if symbol is not None:
+                yield 0 if move.read == symbol else weights.substitute, (at + 1, after), move.read
+
+    def _estimate_rest(self, state: _State) -> float:
+        """Return a lower bound on the cost from a pair on; infinite at a dead end."""
+        at, now = state
+        if at > len(self._word):
+            return 0
+        least = self._estimates.get(now)
+        if least is None:
+            least = INFINITE
+            if self._lookahead.completable(now).possible:
+                least = self._lookahead.least_length(now, tries=0)
+            self._estimates[now] = least
+        return self._lost[at] + max(0, least - (len(self._word) - at)) * self._weights.insert
+
+
+def _spell_way(state: _State, came: dict[_State, tuple[_State, str | None]]) -> Word:
+    read = []
+    while state in came:
+        state, name = came[state]
+        if name is not None:
+            read.append(name)
+    return tuple(reversed(read))
+
+
+def _search_by_distance(
+    pda: PDA, word: Word, weights: EditWeights, least: float, max_states: int
+) -> tuple[Word | None, bool]:
+    """Return a word at the least distance, which is ``least`` or more, and whether it is certain."""
+    while True:
+        near, further = _build_edit_automaton(word, pda.terminals, weights, least)
+        if len(near.transitions) > max_states:
+            return None, False
+        lookahead = Lookahead(product(pda, near), max_states=max_states)
+        try:
+            with lookahead.work.limit_seconds(_PRUNING_TIME):
+                found = None if lookahead.completable().value == "no" else lookahead.shortest_word()
+        except Undecided:
+            return None, False
+        if found is not None or further == INFINITE:
+            return found, True
+        least = further
+
+
+def _build_edit_automaton(
+    word: Word, alphabet: Iterable[str], weights: EditWeights, most: float
+) -> tuple[PDA, float]:
+    """Return the finite automaton of the words at a distance of at most ``most``, and the next greater distance."""
+    end, further = len(word), INFINITE
+    transitions: list[Transition] = []
+    names = list(alphabet)
+    states: dict[tuple[int, float], None] = {(0, 0): None}
+    todo = list(states)
+    for at, cost in todo:  # the list grows
+        steps: list[tuple[float, str | None, int]] = [(weights.insert, name, at) for name in names]
+        if at < end:
+            steps.append((weights.delete, None, at + 1))
+            steps += [(0 if name == word[at] else weights.substitute, name, at + 1) for name in names]
+        for price, read, after in steps:
+            if cost + price > most:
+                further = min(further, cost + price)
+                continue
+            target = (after, cost + price)
+            transitions.append(Transition((at, cost), read, None, target))
+            if target not in states:
+                states[target] = None
+                todo.append(target)
+    accepting = [state for state in states if state[0] == end]
+    return PDA(transitions, start=(0, 0), accepting=accepting, alphabet=names, check=False), further
