@@ -39,7 +39,7 @@ from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.errors import Undecided
 
 if TYPE_CHECKING:  # rules in words need none of it, and a hook of a guard starts often
-    from formal_llm.automata.languages.fronts import ConfigurationSet
+    from formal_llm.automata.languages.prefixes import ConfigurationSet
 
 #: The maximum effort for the rules without keys and one copy, in nodes of rules with few states.
 _PLACES = 1_000

@@ -273,7 +273,7 @@ class TestLongTraces:
     def test_what_is_kept_does_not_grow_with_the_trace(self, monkeypatch):
         rules = CFG.from_string("%limit work <= 200000\nS -> call S | stop\ncall work=1")
         monitor = Monitor(rules)
-        monkeypatch.setattr("formal_llm.automata.languages.fronts._KEPT", 300)
+        monkeypatch.setattr("formal_llm.automata.languages.prefixes._KEPT", 300)
         for _ in range(2_000):
             monitor = monitor.after("call")
         assert len(monitor._rules.groups[0].fronts._known) <= 101

@@ -22,6 +22,7 @@ from itertools import accumulate, count
 from typing import Literal, NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.limited import LimitedAutomaton
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.pda import PDA
@@ -166,10 +167,23 @@ class _Search:
         self._lookahead, self._automaton = lookahead, lookahead.automaton
         self._word, self._weights = word, weights
         known = set(self._automaton.terminals)
-        lost = [0 if name in known else min(weights.delete, weights.substitute) for name in reversed(word)]
-        #: The least cost of the symbols from each position on that the automaton does not know.
-        self._lost = list(accumulate(lost, initial=0))[::-1]
-        self._estimates: dict[Hashable, float] = {}
+        #: How many symbols from each position on the automaton does not know.
+        self._unknown = list(accumulate((name not in known for name in reversed(word)), initial=0))[::-1]
+        self._least_loss = min(weights.delete, weights.substitute)
+        #: The upper limits that the word breaks, of which no two count the same terminal: where their counters are,
+        #: what one terminal takes at most, and what the word takes from each position on.
+        self._broken: list[tuple[int, int, int, list[int]]] = []
+        self._lengths: dict[Hashable, float] = {}
+        if isinstance(self._automaton, LimitedAutomaton):
+            counted: set[str] = set()
+            counters = self._automaton.counters
+            for (shift, mask), bound in zip(counters.fields, counters.bounds, strict=True):
+                takes = [bound.weights.get(name, 0) for name in reversed(word)]
+                names = {name for name, weight in bound.weights.items() if weight}
+                if bound.most is not None and sum(takes) > bound.most and counted.isdisjoint(names):
+                    counted |= names
+                    sums = list(accumulate(takes, initial=0))[::-1]
+                    self._broken.append((shift, mask, max(bound.weights.values()), sums))
 
     def find_word(self, max_states: int) -> tuple[Word | None, float]:
         """Return the nearest word, None if there is none or the budget ran out; and what it costs at least."""
@@ -216,13 +230,18 @@ class _Search:
         at, now = state
         if at > len(self._word):
             return 0
-        least = self._estimates.get(now)
+        least = self._lengths.get(now)
         if least is None:
             least = INFINITE
             if self._lookahead.completable(now).possible:
                 least = self._lookahead.least_length(now, tries=0)
-            self._estimates[now] = least
-        return self._lost[at] + max(0, least - (len(self._word) - at)) * self._weights.insert
+            self._lengths[now] = least
+        # Each symbol that the automaton does not know, or that a limit leaves no room for, is deleted or substituted;
+        # beyond what the rest of the word has, terminals are inserted.
+        lost = self._unknown[at]
+        for shift, mask, most, takes in self._broken:
+            lost += max(0, -((now.remaining >> shift & mask) - takes[at]) // most)  # type: ignore[attr-defined]
+        return lost * self._least_loss + max(0, least - (len(self._word) - at)) * self._weights.insert
 
 
 def _spell_way(state: _State, came: dict[_State, tuple[_State, str | None]]) -> Word:
@@ -253,9 +272,7 @@ def _search_by_distance(
         least = further
 
 
-def _build_edit_automaton(
-    word: Word, alphabet: Iterable[str], weights: EditWeights, most: float
-) -> tuple[PDA, float]:
+def _build_edit_automaton(word: Word, alphabet: Iterable[str], weights: EditWeights, most: float) -> tuple[PDA, float]:
     """Return the finite automaton of the words at a distance of at most ``most``, and the next greater distance."""
     end, further = len(word), INFINITE
     transitions: list[Transition] = []
