@@ -17,7 +17,7 @@ from formal_llm.authoring import load_plan_examples
 from formal_llm.automata import CFG, PDA, Lookahead, Word
 from formal_llm.automata.languages.emptiness import explain_unused, find_unused_terminals, why_empty
 from formal_llm.automata.languages.grammar_warnings import warn_of_similar_steps
-from formal_llm.automata.languages.words import count_plans
+from formal_llm.automata.languages.word_lists import count_plans
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart

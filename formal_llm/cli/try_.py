@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from formal_llm.automata import Lookahead
-from formal_llm.automata.languages.words import count_plans
+from formal_llm.automata.languages.word_lists import count_plans
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.console import command, counted, err, print_text, said_of

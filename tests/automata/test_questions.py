@@ -26,7 +26,7 @@ from formal_llm.automata.languages import (
 )
 from formal_llm.automata.languages.emptiness import find_unused_terminals
 from formal_llm.automata.languages.prefixes import ConfigurationSets
-from formal_llm.automata.languages.words import count_plans
+from formal_llm.automata.languages.word_lists import count_plans
 from formal_llm.automata.lookahead.derivations import derivations
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, as_automaton
 from formal_llm.errors import BudgetExceeded, InfiniteLanguage, NotationError, NoValidPlan

@@ -8,21 +8,21 @@ if TYPE_CHECKING:
     from formal_llm.automata.languages.comparison import Differences, differences
     from formal_llm.automata.languages.emptiness import WhyEmpty, why_empty
     from formal_llm.automata.languages.grammar_warnings import cfg_warnings
-    from formal_llm.automata.languages.nearest import Edit, EditWeights, Nearest, nearest
-    from formal_llm.automata.languages.words import words
+    from formal_llm.automata.languages.nearest_words import Edit, EditWeights, Nearest, nearest
+    from formal_llm.automata.languages.word_lists import words
 
 #: For each name the module that defines it.
 _HOMES = {
     "Differences": "comparison",
-    "Edit": "nearest",
-    "EditWeights": "nearest",
-    "Nearest": "nearest",
+    "Edit": "nearest_words",
+    "EditWeights": "nearest_words",
+    "Nearest": "nearest_words",
     "WhyEmpty": "emptiness",
     "cfg_warnings": "grammar_warnings",
     "differences": "comparison",
-    "nearest": "nearest",
+    "nearest": "nearest_words",
     "why_empty": "emptiness",
-    "words": "words",
+    "words": "word_lists",
 }
 
 __getattr__ = export_lazily(__name__, _HOMES)

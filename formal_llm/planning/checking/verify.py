@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from formal_llm.automata import Limits, Lookahead, Source, Word
 from formal_llm.automata.languages.emptiness import RuleSet, why_empty
-from formal_llm.automata.languages.nearest import UNIT_WEIGHTS, Edit, EditWeights, Nearest, nearest
+from formal_llm.automata.languages.nearest_words import UNIT_WEIGHTS, Edit, EditWeights, Nearest, nearest
 from formal_llm.automata.languages.prefixes import ConfigurationSets
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START

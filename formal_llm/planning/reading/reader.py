@@ -24,7 +24,7 @@ from functools import cached_property
 from itertools import chain, islice
 
 from formal_llm.automata import PDA, Lookahead, Source, Transition, Word
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.product import product

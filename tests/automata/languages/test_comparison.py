@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, constraint
 from formal_llm.automata.languages.comparison import differences
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.lookahead.limited import as_automaton
 from tests.automata.languages.order import in_order
 from tests.oracles import keeps, language

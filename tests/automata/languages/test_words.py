@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits, Lookahead
-from formal_llm.automata.languages.words import PlanCount, count_plans, words
+from formal_llm.automata.languages.word_lists import PlanCount, count_plans, words
 from formal_llm.automata.lookahead.derivations import derivations
 from formal_llm.automata.models import tabulation
 from formal_llm.errors import Undecided

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, Production, TaskPack, constraint
 from formal_llm.automata import Word
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.lookahead.derivations import Feature, derivations, derive
 from formal_llm.automata.lookahead.unambiguous import is_unambiguous, list_words
 from formal_llm.automata.lookahead.weighted import WeightedRules

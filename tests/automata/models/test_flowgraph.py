@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import Flowchart, Lookahead, Planner, ScriptedLLM
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.models import flowgraph
 from formal_llm.automata.models.flowgraph import (
     END,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Flowchart, Limits, Planner, RandomLLM
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.models.limits import SumLimit
 from formal_llm.errors import AutomatonError, GrammarWarning, NotationError
 from formal_llm.planning.drivers.results import run_of

@@ -20,7 +20,7 @@ from formal_llm import (
     read_plan_text,
     verify,
 )
-from formal_llm.automata.languages.words import words as all_words
+from formal_llm.automata.languages.word_lists import words as all_words
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.reading import line_chart
 from formal_llm.planning.reading.candidates import CandidateWords, has_word

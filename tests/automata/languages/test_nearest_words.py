@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 
 from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit
-from formal_llm.automata.languages.nearest import Edit, EditWeights, Nearest, find_edits, nearest
+from formal_llm.automata.languages.nearest_words import Edit, EditWeights, Nearest, find_edits, nearest
 from tests.automata.languages.editing import distance, weights, words
 from tests.automata.lookahead.judging import Plain
 from tests.automata.messages import quiet
