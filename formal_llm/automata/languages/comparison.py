@@ -18,7 +18,7 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.rules import Source
 
-#: What a place costs of the budget where a word leads to too many configurations to follow.
+#: What a set with too many configurations to follow costs of the budget; others cost 1, and more if they are large.
 _UNFOLLOWED = 50
 #: The number of lengths for which words are counted.
 _COUNTED = 12
@@ -83,14 +83,15 @@ def differences(one: Source, other: Source, max_length: int | None = None, *, ma
     start = (ConfigurationSets(sides[0]).start, ConfigurationSets(sides[1]).start)
     led: dict[_Place, tuple[_Place, str] | None] = {start: None}
     found: list[Word | None] = [None, None]
-    level, length, budget = [start], 0, max_places
+    level, length, budget = [start], 0, float(max_places)
     while True:
         for place in level:
             ends = [side.may_stop for side in place]
             for side in (0, 1):
                 if found[side] is None and ends[side] and not ends[1 - side]:
                     found[side] = _spell_way(place, led)
-            budget -= _UNFOLLOWED if any(side.word is not None for side in place) else 1
+            sizes = [side.configurations for side in place]
+            budget -= sum(_UNFOLLOWED if size is None else 1 + len(size) // 20 for size in sizes) / 2
         if None not in found or length == max_length or budget < 0:
             break
         following = []

@@ -83,7 +83,7 @@ def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
         if name not in cfg.reachable:
             found.append(Diagnostic("unreachable", name, f"{name} cannot be reached from the start symbol {cfg.start}"))
     for name in cfg.terminals:
-        if name.casefold() in _EMPTY_WORDS and name not in cfg.symbols:
+        if name.casefold() in _EMPTY_WORDS and any(production.body == (name,) for production in cfg.productions):
             message = f"{name} is read as the name of a step; if the empty word is meant, write ε"
             found.append(Diagnostic("typo", name, message))
     return (*found, *_find_cycles(cfg), *_find_missing_order(cfg), *_find_misspelled_names(cfg))

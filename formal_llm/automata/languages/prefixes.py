@@ -158,7 +158,7 @@ class ConfigurationSet:
     @cached_property
     def _closure(self) -> _Closure | None:
         """What moves without input lead to; None if that is too much to follow."""
-        if self._seeds is None:
+        if self._seeds is None or len(self._seeds) > max(1, self._sets.max_configurations):
             return None
         sets, lookahead, automaton = self._sets, self._sets.lookahead, self._sets.lookahead.automaton
         ends, sure = False, self.is_certain
