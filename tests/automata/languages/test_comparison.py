@@ -68,7 +68,7 @@ class TestAgainstAllShortWords:
 class TestWhatIsSure:
     def test_finite_languages(self):
         found = differences(
-            CFG.from_string("S -> a S S | b\n%limit 2 a"),
+            CFG.from_string("%order forward\nS -> a S S | b\n%limit 2 a"),
             CFG.from_string("S -> b | a b b | a T\nT -> a b b b | b a b b"),
         )
         assert (found.equal, found.exact, found.up_to) == (True, True, None)
@@ -80,7 +80,7 @@ class TestWhatIsSure:
         assert found.up_to >= 40
 
     def test_the_same_rules_are_equal_however_large(self):
-        cfg = CFG.from_string("S -> a S S | b S c | ε")
+        cfg = CFG.from_string("%order forward\nS -> a S S | b S c | ε")
         found = differences(cfg, CFG.from_string(str(cfg) + '\na "A label"'), max_places=10)
         assert (found.equal, found.exact) == (True, True)
         numbers = "S -> a S | b\n%limit cost <= 3\na cost={}"
