@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import networkx
 
 #: What may follow within limits is a question to the lookahead, which is built on these values.
-_terminals_after = LazyFunction("formal_llm.automata.languages.fronts:list_terminals_after")
+_terminals_after = LazyFunction("formal_llm.automata.languages.prefixes:list_terminals_after")
 #: The flag of a state whose text comes from the environment.
 ENV_INPUT = "env-input"
 
