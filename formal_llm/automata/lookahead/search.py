@@ -204,9 +204,8 @@ PATIENCE = 30
 _ROWS_EFFORT = 0.5
 #: The most tries that the program may take for one state, where more is allowed: a fifth of a second.
 _PROGRAM_EFFORT = 16_000
-#: The same for HiGHS where CP-SAT follows: what takes it longer are mostly sums to be hit exactly, of which it learns
-#: nothing, and CP-SAT has what is left (``python benchmarks/strain.py --only amounts --only tools``).
-_FIRST_EFFORT = 250
+#: The same for HiGHS where CP-SAT follows and a sum has to be hit exactly: of that HiGHS learns nothing.
+_EXACT_EFFORT = 250
 #: The most paused searches.
 _MOST_PAUSED = 32
 #: The least tries that are worth the solver.
@@ -418,7 +417,7 @@ class CompletionSearch:
             return UNKNOWN
         self._program = self._program or FlowProgram(rows)
         for solver in (False, True):
-            most = _PROGRAM_EFFORT if solver or not self._has_solver else _FIRST_EFFORT
+            most = _EXACT_EFFORT if not solver and self._has_solver and rows.exact else _PROGRAM_EFFORT
             effort = min(most, self.work.left - self.work.floor)
             program = self._program if not solver else self._get_solver_program()
             if program is None or effort < _LEAST_EFFORT * solver or not self._is_worth_trying(state, solver, effort):
