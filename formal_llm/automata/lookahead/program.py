@@ -214,12 +214,14 @@ class FlowRows:
                 least_paid[shift] = min(amount, least_paid.get(shift, amount))
         events = sum(left[resource] // amount for resource, amount in least_taken.items())
         events += sum(-(-amount // least_paid[shift]) for shift, amount in needed.items())
-        return [min([4 * events, *(left[resource] // amount for resource, amount in w.takes.items())]) for w in self.ways]
+        return [
+            min([4 * events, *(left[resource] // amount for resource, amount in w.takes.items())]) for w in self.ways
+        ]
 
     @cached_property
     def _most_at_all(self) -> list[int]:
         counters, resources = self.demands.counters, self.demands.resources
-        needed = {shift: bound.least for bound, shift, _ in counters.lower if ("due", shift) in self._paid}
+        needed = {shift: bound.least for bound, shift, _ in counters.lower if shift in self._paid}
         return self.most_uses(resources.unpack_amounts(resources.resources_left(counters.remaining)), needed)
 
     def misses_sum(self, question: Question, effort: float) -> tuple[bool, float]:
@@ -531,7 +533,7 @@ def price_needs(
         return None
     relaxation = _Relaxation(len(costs), list(rows.values()), costs)
     keys = list(rows)
-    low = [sides.get(key, 0) for key in keys]
+    low: list[int | None] = [sides.get(key, 0) for key in keys]
     high = [None if kind == "due" else side for (kind, _), side in zip(keys, low, strict=True)]
     relaxation.solve(Question({}, (), {}, INFINITE, low, high), [0] * len(costs), [None] * len(costs))
     if relaxation.values is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -244,8 +243,10 @@ class Resources:
         self._top = (self._count + 1) * self._width
         self._most = self._packing.most
         self._places = {field: number for number, group in enumerate(self._fields.parts) for field in group}
-        self._upper = sorted(self._places)
-        self._shifts = [shift for shift, _ in self._upper]
+        #: By the length of a number of the counters that ends with one of its bits: each field, and its number here.
+        self._field_of_bit = [(0, 0, 0)]
+        for (shift, mask), number in sorted(self._places.items()):
+            self._field_of_bit += [(shift, mask, number)] * (mask.bit_length() + 1)
         self._full = self._pack_all_limits() | self._packing.guard
         self.guard = self._packing.guard
         self.ways: dict[int, tuple[PackedWay, ...]] = {
@@ -316,11 +317,9 @@ class Resources:
         """Amounts packed as the counters do, packed as here (without guard bits)."""
         total = packed = ends = 0
         while amounts:
-            field = self._upper[bisect_right(self._shifts, (amounts & -amounts).bit_length() - 1) - 1]
-            shift, mask = field
+            shift, mask, number = self._field_of_bit[(amounts & -amounts).bit_length()]
             amount = amounts >> shift & mask
             amounts &= ~(2 * mask + 1 << shift)
-            number = self._places[field]
             total += amount
             if number in self._ends:
                 ends += amount
