@@ -130,18 +130,19 @@ class FlowRows:
 
     def __init__(self, demands: PendingSymbols) -> None:
         self.demands = demands
-        symbols, counters, resources = demands.grammar.symbols, demands.counters, demands.resources
+        symbols, counters, classes = demands.grammar.symbols, demands.counters, demands.classes
         made: list[FlowWay] = []
-        for index, group in resources.ways.items():
-            for way in group if index not in resources.leaves else ():  # those are never pending
+        for index, group in demands.flow.ways.items():
+            for way in group if index not in demands.flow.leaves else ():  # those are never pending
                 pays: Counter[int] = Counter()
-                for name in way.reads:
-                    for shift, _, weight in counters.dues.get(name, ()):
-                        pays[shift] += weight
+                for shift, weight in counters.list_payments(way.reads):
+                    pays[shift] += weight
+                taken = classes.amounts_taken(way.reads)
+                takes = {field: amount for field, amount in taken.items() if amount and field != classes.total}
                 idle = [symbols[c] for c in way.children if not symbols[c].due and demands.can_drop(symbols[c])]
                 children = Counter(c for c in way.children if symbols[c].due or not demands.can_drop(symbols[c]))
                 moves = way.steps + sum(int(child.free_steps) for child in idle)
-                made.append(FlowWay(index, dict(resources.list_taken(way.need)), pays, children, moves))
+                made.append(FlowWay(index, takes, pays, children, moves))
         self.ways = tuple(made)
         self.ways_of: dict[int, list[int]] = {}
         for number, one in enumerate(self.ways):
@@ -180,7 +181,7 @@ class FlowRows:
         """The question of a state without an open stack; None where a lower bound is open that no way pays."""
         multisets = self.demands.multisets
         pending = {symbol.index: count for symbol, count, _ in multisets.list_items(state.pending)}
-        left = self.demands.resources.unpack_amounts(state.left)
+        left = self.demands.classes.amounts(state.left)
         needed = {shift: amount for shift, mask in self.dues.items() if (amount := state.needed >> shift & mask)}
         if not self._paid.issuperset(needed):
             return None
@@ -220,9 +221,9 @@ class FlowRows:
 
     @cached_property
     def _most_at_all(self) -> list[int]:
-        counters, resources = self.demands.counters, self.demands.resources
+        counters, classes = self.demands.counters, self.demands.classes
         needed = {shift: bound.least for bound, shift, _ in counters.lower if shift in self._paid}
-        return self.most_uses(resources.unpack_amounts(resources.resources_left(counters.remaining)), needed)
+        return self.most_uses(classes.amounts(classes.left_of(counters.remaining)), needed)
 
     def misses_sum(self, question: Question, effort: float) -> tuple[bool, float]:
         """Whether no uses of what may be read, whatever the order, add up to a sum bounded from both sides; the tries.
