@@ -225,8 +225,8 @@ class Lookahead(Drawable):
             found = self._plain.least_moves(now)
             how = SEARCH if found != UNKNOWN else TIME if self.work.is_over else BUDGET
         else:
-            (state, stack), remaining, needed = self._split_configuration(now)
-            found, how = search.decide(search.demands.for_configuration(state, stack), remaining, needed)
+            inner, remaining, needed = (now, 0, 0) if self._counted is None else now  # type: ignore[misc]
+            found, how = search.decide(search.demands.for_configuration(*inner), remaining, needed)
         if steps is None or found == INFINITE or (found != UNKNOWN and found <= steps):
             return Verdict.of(found, how)
         found, how = self._decide_within_steps(now, steps)
