@@ -1,6 +1,6 @@
 """Grammars, pushdown automata, limits and lookahead.
 
-The values know neither their notations nor their pictures; here both tables are filled.
+The values do not know their notations; here their table is filled.
 """
 
 from typing import TYPE_CHECKING
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from formal_llm.automata.models.written import Notation, register_notation
 from formal_llm.errors import GrammarError
 from formal_llm.exports import LazyFunction, export_lazily
-from formal_llm.pictures.drawable import graph_of, picture_of, register_graph, register_picture
 
 if TYPE_CHECKING:
     from formal_llm.automata.lookahead.lookahead import Lookahead
@@ -94,15 +93,6 @@ register_notation(_BEHAVIOUR, Notation(
     LazyFunction("formal_llm.automata.notation.behaviour:write_behaviour"),
     others={"sentences": LazyFunction("formal_llm.automata.notation.sentences:read_sentences")},
 ))  # fmt: skip
-
-register_picture(_CFG, LazyFunction("formal_llm.automata.drawing.cfg:cfg_picture"))
-register_picture(_PDA, LazyFunction("formal_llm.automata.drawing.pda:pda_picture"))
-register_picture(_FLOWCHART, LazyFunction("formal_llm.automata.drawing.flowchart:flowchart_picture"))
-register_picture("formal_llm.automata.lookahead.lookahead:Lookahead", lambda lookahead: picture_of(lookahead.source))
-register_picture(_BEHAVIOUR, lambda behaviour: picture_of(behaviour.whole))
-register_graph(_CFG, LazyFunction("formal_llm.automata.drawing.cfg:cfg_graph"))
-register_graph(_PDA, LazyFunction("formal_llm.automata.drawing.pda:pda_graph"))
-register_graph(_BEHAVIOUR, lambda behaviour: graph_of(behaviour.whole))
 
 __all__ = [
     "CFG", "EMPTY", "PDA", "Amount", "Automaton", "Behaviour", "BehaviourState", "Clock", "Configuration", "FlowEdge",

@@ -11,7 +11,14 @@ import typer
 
 from formal_llm.authored.files import read_text
 from formal_llm.authoring import (
-    AuthoredRules, Candidate, Draft, Example, StopReview, author, load_plan_examples, write_examples,
+    AuthoredRules,
+    Candidate,
+    Draft,
+    Example,
+    StopReview,
+    author,
+    load_plan_examples,
+    write_examples,
 )  # fmt: skip
 from formal_llm.authoring.drafts import ENDINGS
 from formal_llm.authoring.examples import ENDING

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from formal_llm import authored
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
@@ -27,6 +28,10 @@ from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.exports import LazyFunction
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
+
+if TYPE_CHECKING:
+    import networkx
 
 #: What may follow within limits is a question to the lookahead, which is built on these values.
 _terminals_after = LazyFunction("formal_llm.automata.languages.fronts:list_terminals_after")
@@ -176,6 +181,15 @@ class Behaviour(PickledByFields, Written, Drawable):
             return self.pda
         made = finite_pda(self.dfa, name=self.name, symbols=self.symbols, alphabet=self.states)
         return made.with_limits(self.limits.without_rules)
+
+    @property
+    def picture(self) -> Picture:
+        """The picture of its automaton."""
+        return self.whole.picture
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Return the graph of its automaton, see :meth:`PDA.to_networkx`."""
+        return self.whole.to_networkx()
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether a sequence of states is allowed and complete, and keeps the limits."""

@@ -43,6 +43,7 @@ from formal_llm.automata.models.tabulation import GrammarAutomaton, accepts_by_t
 from formal_llm.automata.models.written import Written, notation_of
 from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
 
 #: What a symbol's name may look like: no blanks, quotes, bars, commas, parentheses, equals or comment signs, no arrow.
 NAME = r'(?!%)(?:(?!->|→|::=)[^\s\x00-\x1f\x7f|"#(),=])+'
@@ -259,6 +260,13 @@ class CFG(PickledByFields, Written, Drawable):
     def with_order(self, order: Order) -> CFG:
         """The same grammar, its words read in this order."""
         return replace(self, order=order)
+
+    @property
+    def picture(self) -> Picture:
+        """The grammar as a picture: a box for each nonterminal, with its productions."""
+        from formal_llm.automata.drawing.cfg import cfg_picture
+
+        return cfg_picture(self)
 
     # -- membership ---------------------------------------------------------------------------------------------
 
