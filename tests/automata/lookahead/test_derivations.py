@@ -42,6 +42,7 @@ from tests.strategies import (
 #: The most runs, and the longest, that are listed.
 RUNS, MOVES = 1_500, 40
 OPENAGI = """
+%order prefix
 %limit 1
 %limit * image text
 plan -> text_plan | image_plan
