@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
 from typing import TYPE_CHECKING
 
-from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, make_fingerprint
+from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, make_fingerprint, make_tuple
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
 from formal_llm.automata.models.limits import Bound, Limits
@@ -388,7 +388,8 @@ class PDA(PickledByFields, Written, Drawable):
             stack = stack.rest
         for name in reversed(move.push):
             stack = Stack(name, stack)
-        return Configuration(move.target, stack)
+        after: Configuration = make_tuple(Configuration, (move.target, stack))
+        return after
 
     def accepting(self, configuration: Configuration) -> bool:
         """Whether the state is final."""

@@ -17,12 +17,16 @@ from hypothesis import strategies as st
 from formal_llm import CFG, PDA, Limits, Lookahead, Production, TaskPack, constraint
 from formal_llm.automata import Word
 from formal_llm.automata.languages.word_lists import words
+from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.derivations import Feature, derivations, derive
+from formal_llm.automata.lookahead.flow import FlowGrammar
+from formal_llm.automata.lookahead.limited import LimitedConfiguration
 from formal_llm.automata.lookahead.unambiguous import is_unambiguous, list_words
 from formal_llm.automata.lookahead.weighted import WeightedRules
+from formal_llm.automata.models.limits import Bound
 from formal_llm.errors import AutomatonError, InfiniteLanguage, Undecided
 from tests import oracles
-from tests.automata.lookahead.judging import Plain
+from tests.automata.lookahead.judging import Plain, search_of
 from tests.oracles import rules as rules_of
 from tests.strategies import (
     automata,
@@ -39,6 +43,7 @@ from tests.strategies import (
 #: The most runs, and the longest, that are listed.
 RUNS, MOVES = 1_500, 40
 OPENAGI = """
+%order prefix
 %limit 1
 %limit * image text
 plan -> text_plan | image_plan
@@ -611,8 +616,7 @@ def test_what_is_not_counted() -> None:
 
 
 def told_apart(lookahead: Lookahead, now: Any) -> bool:
-    assert lookahead._search is not None
-    return is_unambiguous(lookahead._search.grammar, *lookahead.uncounted(now))
+    return is_unambiguous(search_of(lookahead).demands.grammar, *lookahead.uncounted(now))
 
 
 @examples(150)
@@ -623,8 +627,10 @@ def test_where_words_are_told_apart_there_are_as_many_as_runs(source: CFG | PDA,
     if told_apart(lookahead, now):
         count = lookahead.count(now, max_length=4)
         assert count == lookahead.count(now, of="derivations", max_length=4)
-        grammar = lookahead._counted_grammars[4]
-        begin = lookahead._split_configuration(now)._replace(remaining=grammar.counters.remaining)
+        assert lookahead.pda is not None
+        four = Bound(dict.fromkeys(lookahead.pda.terminals, 1), 0, 4, "length <= 4")
+        grammar = FlowGrammar(lookahead.pda, Counters([four]))
+        begin = LimitedConfiguration(lookahead.uncounted(now), grammar.counters.remaining, 0)
         assert count == len(list_words(grammar, begin))
 
 
