@@ -46,11 +46,6 @@ class LazyFunction:
         return resolve_name(self.path)(*args, **options)
 
 
-def load_function(function: Callable[..., V]) -> Callable[..., V]:
-    """The function itself, imported if it is a :class:`LazyFunction`; warnings then point at the line that calls it."""
-    return resolve_name(function.path) if isinstance(function, LazyFunction) else function
-
-
 class ByClass(Generic[V]):
     """Values by class, also for classes that are not imported yet; subclasses have the value of their base."""
 

@@ -10,26 +10,23 @@ on top of a grammar, ``grammar & behaviour``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 from formal_llm import authored
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import Always, Formula, Next, Repeated, satisfied_by_one
-from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA, intersect_languages
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
-from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, unknown
-from formal_llm.exports import LazyFunction
 from formal_llm.pictures.drawable import Drawable
 
-#: What may follow within limits is a question to the lookahead, which is built on these values.
-_terminals_after = LazyFunction("formal_llm.automata.languages.fronts:list_terminals_after")
 #: The flag of a state whose text comes from the environment.
 ENV_INPUT = "env-input"
 
@@ -105,6 +102,12 @@ class Behaviour(PickledByFields, Written, Drawable):
         if not self.dfa.accepting:
             raise AutomatonError("no sequence of states satisfies the formula")
 
+    @staticmethod
+    def _notation() -> tuple[Callable[..., Any], Callable[[Any], str]]:
+        from formal_llm.automata.notation.behaviour import read_behaviour, write_behaviour
+
+        return read_behaviour, write_behaviour
+
     @classmethod
     def load(cls, name: str) -> Behaviour:
         """The behaviour that is meant: an ``.agent`` file by its path, or a shipped one by its name (``"react"``).
@@ -173,7 +176,9 @@ class Behaviour(PickledByFields, Written, Drawable):
         :meth:`accepts` distinguishes these.
         """
         if self.limits:
-            return tuple(_terminals_after(self.pda, prefix))
+            from formal_llm.automata.languages.fronts import list_terminals_after  # it is built on these values
+
+            return tuple(list_terminals_after(self.pda, prefix))
         state = self.dfa.run(prefix)
         return () if state is None else tuple(self.dfa.table[state])
 

@@ -13,12 +13,12 @@ the unambiguous right-linear productions that :attr:`CFG.expanded` adds. It may 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import is_finite
 from formal_llm.automata.models.repetition import (
@@ -40,9 +40,11 @@ from formal_llm.automata.models.symbols import (
     selection_members,
 )
 from formal_llm.automata.models.tabulation import GrammarAutomaton, accepts_by_tabulation
-from formal_llm.automata.models.written import Written, notation_of
 from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
+
+if TYPE_CHECKING:
+    from formal_llm.automata.notation.typed_tools import TypedTool
 
 #: What a symbol's name may look like: no blanks, quotes, bars, commas, parentheses, equals or comment signs, no arrow.
 NAME = r'(?!%)(?:(?!->|→|::=)[^\s\x00-\x1f\x7f|"#(),=])+'
@@ -98,6 +100,14 @@ class CFG(PickledByFields, Written, Drawable):
         object.__setattr__(self, "order", order)
         _check_wellformed(self)
 
+    notation_error = GrammarError
+
+    @staticmethod
+    def _notation() -> tuple[Callable[..., Any], Callable[[Any], str]]:
+        from formal_llm.automata.notation.cfg import read_grammar, write_grammar
+
+        return read_grammar, write_grammar
+
     @classmethod
     def from_letters(cls, text: str, start: str = "") -> CFG:
         """Read the compact notation of papers, ``T → BI|DT|EIT|FTT``: a letter, with digits or primes, is a symbol.
@@ -107,11 +117,13 @@ class CFG(PickledByFields, Written, Drawable):
         Raises:
             GrammarError: with line, column and a caret.
         """
-        return notation_of(cls).get_reader("letters")(text, start)
+        from formal_llm.automata.notation.letters import read_letters
+
+        return read_letters(text, start)
 
     @classmethod
     def from_tools(
-        cls, tools: Iterable[object], inputs: Mapping[str, object] | None = None, *, uses: int | None = 1
+        cls, tools: Iterable[TypedTool], inputs: Mapping[str, object] | None = None, *, uses: int | None = 1
     ) -> CFG:
         """The grammar of all plans in which the types of tools fit.
 
@@ -130,7 +142,9 @@ class CFG(PickledByFields, Written, Drawable):
         Raises:
             GrammarError: there is no tool, two have one name, or none can be applied to the inputs.
         """
-        return notation_of(cls).get_reader("tools")(tools, inputs, uses=uses)
+        from formal_llm.automata.notation.typed_tools import grammar_of_tools
+
+        return grammar_of_tools(tools, inputs, uses=uses)
 
     def __repr__(self) -> str:
         return (
