@@ -15,7 +15,6 @@ from formal_llm.automata.models.rules import automaton_of
 from formal_llm.errors import AutomatonError, GrammarError, NotationError
 from tests.automata.charts import RETURNS
 
-
 #: One of each kind, as it is printed.
 PRINTED = {
     CFG: "%start S\n%limit 1\n\nS -> a S | ε\n\na \"the a\" cost=2\n",
