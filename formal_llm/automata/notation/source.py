@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -18,6 +19,11 @@ class Place(NamedTuple):
 
     line: int
     column: int
+
+
+def normalize_name(name: str) -> str:
+    """Return a name in the one Unicode form (NFC) that all ways to write its characters have in common."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 @dataclass
