@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple, NoReturn, cast
+from typing import NoReturn, cast
 
 from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
@@ -28,7 +28,7 @@ from formal_llm.automata.models.symbols import (
     unquote_text,
 )
 from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader
-from formal_llm.automata.notation.source import Place, SourceText, normalize_name
+from formal_llm.automata.notation.source import Place, SourceText, Token, split_tokens
 from formal_llm.errors import GrammarError, did_you_mean, unknown
 
 #: How deep groups may be nested.
@@ -54,20 +54,6 @@ _SENTENCES = re.compile(r"(?:[^\s.]+\s+){3,}[^\s.]+\.(?:\s.*)?")
 _WRONG_ARROW = re.compile(r"=>|⇒|⟶|:=|(?<![-=<>:])[:=](?![=:])|<-|-(?=\s)|>")
 #: Names that are elsewhere words for the empty body.
 _MEAN_EMPTY = ("epsilon", "eps", "λ", "∅")
-
-
-class _Token(NamedTuple):
-    """A token, its place and the column after it; its kind is the name of its group above, or ``end``."""
-
-    kind: str
-    text: str
-    place: Place
-    end: int
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it stands for the empty body."""
-        return self.text in EMPTY_WORDS
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -146,28 +132,20 @@ def check_grammar_text(cfg: CFG, source: SourceText) -> None:
         source.warn_at(warning.message, source.places.get(warning.symbol), stacklevel=4)
 
 
-def _split_statements(text: str) -> Iterator[list[_Token]]:
+def _split_statements(text: str) -> Iterator[list[Token]]:
     """Yield the tokens of each statement, and its end."""
-    statement: list[_Token] = []
+    statement: list[Token] = []
     for number, line in enumerate(text.split("\n"), 1):
-        tokens = [
-            _Token(str(found.lastgroup), _normalize_token(found), Place(number, found.start() + 1), found.end() + 1)
-            for found in _TOKEN.finditer(line)
-            if found.lastgroup != "blank"
-        ]
+        tokens = split_tokens(_TOKEN, line, number)
         if not tokens:
             continue
         if statement and tokens[0].text != "|":
             yield statement
             statement = []
         end = tokens[-1].end
-        statement = [*statement[:-1], *tokens, _Token("end", "", Place(number, end), end)]
+        statement = [*statement[:-1], *tokens, Token("end", "", Place(number, end), end)]
     if statement:
         yield statement
-
-
-def _normalize_token(found: re.Match[str]) -> str:
-    return found[0] if found.lastgroup == "text" else normalize_name(found[0])
 
 
 class _GrammarReader:
@@ -177,34 +155,34 @@ class _GrammarReader:
         self.source = source
         self.productions: list[Production] = []
         self.groups: dict[str, list[tuple[str, ...]]] = {}
-        self.start: _Token | None = None
+        self.start: Token | None = None
         self.order: Order | None = None
         self.symbols: dict[str, Symbol] = {}
         self.limits = LimitsReader(source)
-        self._described: list[_Token] = []
+        self._described: list[Token] = []
         #: The selections read so far, each with the token of each of its terminals.
-        self._chosen: list[tuple[str, _Token]] = []
-        self._closing: list[_Token] = []
+        self._chosen: list[tuple[str, Token]] = []
+        self._closing: list[Token] = []
         #: The tokens of the statement that is being read, and how many of them have been.
-        self._tokens: Sequence[_Token] = ()
+        self._tokens: Sequence[Token] = ()
         self._at = 0
 
     # -- tokens -------------------------------------------------------------------------------------------------
 
     @property
-    def _next(self) -> _Token:
+    def _next(self) -> Token:
         return self._tokens[self._at]
 
-    def _take(self) -> _Token:
+    def _take(self) -> Token:
         self._at += 1
         return self._tokens[self._at - 1]
 
-    def _expect(self, kind: str, *expected: str) -> _Token:
+    def _expect(self, kind: str, *expected: str) -> Token:
         if self._next.kind != kind:
             self._refuse(*expected)
         return self._take()
 
-    def _fail(self, problem: str, token: _Token, suggestion: str | None = None) -> NoReturn:
+    def _fail(self, problem: str, token: Token, suggestion: str | None = None) -> NoReturn:
         self.source.fail_at(problem, token.place, suggestion=suggestion)
 
     def _refuse(self, *expected: str) -> NoReturn:
@@ -242,7 +220,7 @@ class _GrammarReader:
 
     # -- statements ---------------------------------------------------------------------------------------------
 
-    def read_statement(self, tokens: Sequence[_Token]) -> None:
+    def read_statement(self, tokens: Sequence[Token]) -> None:
         """Read one statement; its last token is its end."""
         self._tokens, self._at = tokens, 0
         first = tokens[0]
@@ -289,7 +267,7 @@ class _GrammarReader:
         counted = directive.text in ("%limit", "%require")
         self.limits.read_line(directive._replace(place=words[0].place) if counted else directive, words)
 
-    def _read_rule(self, head: _Token, texts: Sequence[str]) -> None:
+    def _read_rule(self, head: Token, texts: Sequence[str]) -> None:
         name = self._note(head)
         if parse_repetition(name) is not None:
             self._fail(f"{name} reads as a repetition, and can have no rule of its own", head,
@@ -307,7 +285,7 @@ class _GrammarReader:
         if last.kind == "name" and last.text.endswith(";"):
             self._closing.append(last)
 
-    def _describe(self, name: _Token, texts: Sequence[str]) -> None:
+    def _describe(self, name: Token, texts: Sequence[str]) -> None:
         self._described.append(name)
         label, description = (*texts, "")[:2]
         old = self.symbols.get(name.text, Symbol())
@@ -315,7 +293,7 @@ class _GrammarReader:
             self._fail(f"{name.text} has two labels: {old.label!r} and {label!r}", name)
         self.symbols[name.text] = Symbol(label, description, old.numbers)
 
-    def _read_numbers(self, name: _Token) -> None:
+    def _read_numbers(self, name: Token) -> None:
         self._described.append(name)
         old = self.symbols.get(name.text, Symbol())
         amounts = dict(old.numbers)
@@ -335,10 +313,10 @@ class _GrammarReader:
 
     # -- bodies -------------------------------------------------------------------------------------------------
 
-    def _note(self, token: _Token) -> str:
+    def _note(self, token: Token) -> str:
         """Return the name of a symbol, and note its place."""
         name = token.text
-        if token.is_empty:
+        if token.text in EMPTY_WORDS:
             self._fail(f"{name!r} cannot be the name of a symbol", token, "ε stands alone, as an empty body")
         self.source.places.setdefault(name, token.place)
         return name
@@ -353,7 +331,7 @@ class _GrammarReader:
 
     def _read_body(self, depth: int) -> tuple[list[str], str | None]:
         names: list[str] = []
-        if self._next.is_empty:
+        if self._next.text in EMPTY_WORDS:
             self._take()
         else:
             while self._next.kind == "name" or self._next.text == "(":
@@ -393,7 +371,7 @@ class _GrammarReader:
         again = parse_repetition(name + close[1:])
         return name if again is None else self._repeat(name, again, first)
 
-    def _repeat(self, of: str, again: Repetition, token: _Token) -> str:
+    def _repeat(self, of: str, again: Repetition, token: Token) -> str:
         """Return the one form of a repetition; ``X{0,}`` is ``X*``."""
         if parse_repetition(of) is not None:
             self._fail(f"{token.text} repeats a repetition", token,
@@ -457,7 +435,7 @@ class _GrammarReader:
         for symbol, token in self._chosen:
             if token.text in heads:
                 self._fail(f"{symbol} holds the nonterminal {token.text}; a selection is made of terminals", token)
-        for token in [*self._described, *cast("list[_Token]", self.limits.names)]:
+        for token in [*self._described, *cast("list[Token]", self.limits.names)]:
             again = parse_repetition(token.text)
             if again is not None and (again.of in heads or again.of in terminals):
                 problem = f"{token.text} reads as a repetition of {again.of}; labels and limits are of symbols"
