@@ -34,6 +34,7 @@ from formal_llm.errors import did_you_mean, unknown
 _WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,]+')
 #: The separators of the two times of a span.
 _DASH = re.compile(r"[-–—]")
+_DAY = 86_400
 _ARROWS = ("->", "→", "::=")
 #: An example of each line of a timetable.
 EXAMPLES: Mapping[str, str] = {
@@ -256,6 +257,7 @@ class LimitsReader:
         self.names: list[HasPlace] = []
         self._quantities: list[HasPlace] = []
         self._first_time: HasPlace | None = None
+        self._window_places: dict[tuple[str, str], Place] = {}
 
     def read_line(self, directive: HasPlace, words: Sequence[HasPlace]) -> None:
         """Read one line.
@@ -270,6 +272,7 @@ class LimitsReader:
             hint = error.suggestion and error.suggestion.replace(directive.text, f"{self._prefix}{directive.text}")
             self._source.fail_at(str(error), at.place, suggestion=hint)
         self.names += [words[at] for at in named.terminals]
+        self._window_places |= {(directive.text, words[at].text): words[at].place for at in named.terminals}
         self._quantities += [words[at] for at in named.quantities]
         if directive.text in EXAMPLES and self._first_time is None:
             self._first_time = directive
@@ -308,6 +311,7 @@ class LimitsReader:
         if self._first_time is not None and self._collected.times.clock is None:
             fail(f"{self._first_time.text} needs a clock", self.first_time,
                  suggestion=f"write: {self._prefix}{EXAMPLES['%clock']}")  # fmt: skip
+        self._check_windows()
         try:
             limits = self._collected.limits
             problem = limits.problem(terminals, symbols)
@@ -317,6 +321,32 @@ class LimitsReader:
             about = [word for word in self._quantities if problem.startswith(f"{word.text} ")] or self._quantities
             fail(problem, about[-1].place if about else None)
         return limits
+
+    def _check_windows(self) -> None:
+        """Raise for a window that lies outside of the clock, and warn of a span of one that was meant a day later.
+
+        Raises:
+            NotationError: no span of a window has a moment in common with the clock.
+        """
+        clock = self._collected.times.clock
+        for window in self._collected.times.windows if clock is not None else ():
+            assert clock is not None
+            outside = [span for span in window.spans if not span.overlaps(clock.span)]
+            begin, end = clock.span.edges
+            meant = [
+                clock_text(last + _DAY)
+                if span.begin is None
+                else f"{clock_text(first + _DAY)}-{clock_text(last + _DAY)}"
+                for span in outside
+                for first, last in [span.edges]
+                if first + _DAY <= end and begin <= last + _DAY
+            ]
+            hint = f"times of the next day go on from 24:00: write {' '.join(meant)}" if meant else None
+            place = self._window_places[str(window).split(" ")[0], window.terminal]
+            if len(outside) == len(window.spans):
+                self._source.fail_at(f"{window} lies outside of the clock, {clock.span}", place, suggestion=hint)
+            if hint:
+                self._source.warn_at(f"{outside[0]} lies outside of the clock, {clock.span}; {hint}", place)
 
 
 # -- timetables -------------------------------------------------------------------------------------------------------
