@@ -60,14 +60,14 @@ def count(
     input_: options.InputOption = None,
     goal: options.GoalOption = None,
     set_: options.SetOption = None,
-    constraint: options.ConstraintOption = None,
+    rule: options.RuleOption = None,
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="Distinct words, or derivations.")] = Of.words,
     as_json: options.JsonOption = False,
 ) -> None:
     """Count the valid plans."""
-    loaded = load(source, set_, constraint)
+    loaded = load(source, set_, rule)
     cfg, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     number = Lookahead(cfg, limits, max_states=max_states).count(of=of.value, max_length=max_length)
     print_text(json.dumps({"count": number, "of": of.value, "max_length": max_length}) if as_json else str(number))
@@ -84,14 +84,14 @@ def sample(
     input_: options.InputOption = None,
     goal: options.GoalOption = None,
     set_: options.SetOption = None,
-    constraint: options.ConstraintOption = None,
+    rule: options.RuleOption = None,
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="What is equally likely: words, or derivations.")] = Of.words,
     as_json: options.JsonOption = False,
 ) -> None:
     """Draw valid plans at random."""
-    loaded = load(source, set_, constraint)
+    loaded = load(source, set_, rule)
     cfg, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     lookahead = Lookahead(cfg, limits, max_states=max_states)
     rng = random.Random(seed)

@@ -41,6 +41,7 @@ from formal_llm.tools.toolkit import PLUGINS as TOOLKITS
 
 _KINDS = {
     ".cfg": "grammar", ".pda": "automaton", ".mmd": "flowchart", ".mermaid": "flowchart", ".agent": "behaviour",
+    ".rules": "sentences",
 }  # fmt: skip
 #: The title of a file of rules, or the first sentence of its first comment.
 _TITLE = re.compile(r"^(?:title: *(.+)|(?:#|<!--) *(.+?)(?:\.(?= |$)|$))", re.MULTILINE)

@@ -43,7 +43,7 @@ SourceArgument = Annotated[
     str,
     typer.Argument(
         help="A task pack, or rules: name or path. Rules are a grammar (.cfg), a flowchart in Mermaid (.mmd), "
-        "an automaton (.pda) or a behaviour (.agent).",
+        "an automaton (.pda), sentences (.rules) or a behaviour (.agent).",
         autocompletion=_complete_sources,
     ),
 ]
@@ -76,9 +76,13 @@ SetOption = Annotated[
         help="What stands for a {NAME} in texts; or a TOML file with several of them. Repeatable.",
     ),
 ]
-ConstraintOption = Annotated[
+RuleOption = Annotated[
     list[str] | None,
-    typer.Option("--constraint", metavar="FORMULA", help="A formula that every plan must satisfy. Repeatable."),
+    typer.Option(
+        "--rule",
+        metavar="RULE",
+        help='A rule that every plan keeps: "backup before migrate", or a formula. Repeatable.',
+    ),
 ]
 OrderOption = Annotated[
     OrderName | None,

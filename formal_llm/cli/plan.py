@@ -120,7 +120,7 @@ def plan(
     input_: options.InputOption = None,
     goal: options.GoalOption = None,
     set_: options.SetOption = None,
-    constraint: options.ConstraintOption = None,
+    rule: options.RuleOption = None,
     lookahead: LookaheadOption = LookaheadMode.on,
     search: Annotated[
         Search | None,
@@ -204,7 +204,7 @@ def plan(
     if tasks is None and (concurrency is not None or retry_failed or in_batches):
         raise FormalLLMError("--concurrency, --retry-failed and --batch are for many tasks: --tasks FILE")
     check_writable(out_, cache, record)
-    loaded = load(source, set_, constraint, None if order is None else order.value)
+    loaded = load(source, set_, rule, None if order is None else order.value)
     for warning in loaded.warnings:
         err().print(f"warning: {warning}")
     planner = Planner(

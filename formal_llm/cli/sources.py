@@ -19,7 +19,6 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.quantities import Number, read_amount
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import ENDINGS, read_rules
-from formal_llm.automata.notation.formula import constraint
 from formal_llm.cli.options import SHIPPED
 from formal_llm.errors import FormalLLMError, InputError, NotationError, ResourceNotFound
 from formal_llm.llms import LLM, CachedLLM, RecordingLLM
@@ -38,7 +37,6 @@ class LoadedRules:
         source: what a planner walks.
         pack: the task pack.
         warnings: what is probably not meant.
-        more: constraints besides those of the pack.
         order: the order of plans, where it is not that of the rules or the pack.
         file: the file that they were read from; None for those of a pack.
     """
@@ -47,7 +45,6 @@ class LoadedRules:
     source: CFG | PDA
     pack: TaskPack | None = None
     warnings: tuple[str, ...] = ()
-    more: tuple[PDA, ...] = ()
     order: Order | None = None
     file: Path | None = None
 
@@ -74,8 +71,8 @@ class LoadedRules:
 
     @property
     def constraints(self) -> tuple[PDA, ...]:
-        """The constraints: those of the pack, and more."""
-        return (*(self.pack.constraints if self.pack is not None else ()), *self.more)
+        """The constraints of the pack."""
+        return tuple(self.pack.constraints) if self.pack is not None else ()
 
     def task(self, which: str, *, inputs: Sequence[str] = (), goal: str | None = None) -> Task:
         """The task that the command line names."""
@@ -131,7 +128,7 @@ class LoadedRules:
 def load(
     name: str,
     facts: Sequence[str] | None = None,
-    constraints: Sequence[str] | None = None,
+    rules: Sequence[str] | None = None,
     order: Order | None = None,
 ) -> LoadedRules:
     """The pack or the rules of that name or path, with the warnings about them.
@@ -139,7 +136,7 @@ def load(
     Args:
         name: the name or path.
         facts: what stands for placeholders, each as ``NAME=VALUE``.
-        constraints: formulas.
+        rules: rules about order, each a sentence or a formula.
         order: the order of plans, where it is not that of the rules or the pack.
 
     Raises:
@@ -148,10 +145,13 @@ def load(
     """
     with catch_warnings(record=True, action="always") as caught:
         found = _load_rules(name, read_facts(facts or ()))
-        with naming_place("--constraint"):
-            more = tuple(constraint(text, found.source) for text in constraints or ())
+        source = found.source
+        if rules and order is not None and isinstance(source, CFG):
+            source = source.with_order(order)
+        with naming_place("--rule"):
+            source = source.with_rules(*rules) if rules else source
     messages = dict.fromkeys(str(one.message) for one in caught)
-    return replace(found, more=more, warnings=tuple(messages), order=order)
+    return replace(found, source=source, warnings=tuple(messages), order=order)
 
 
 def _load_rules(name: str, known: dict[str, str]) -> LoadedRules:

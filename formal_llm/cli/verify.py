@@ -48,14 +48,14 @@ def verify(
     input_: options.InputOption = None,
     goal: options.GoalOption = None,
     set_: options.SetOption = None,
-    constraint: options.ConstraintOption = None,
+    rule: options.RuleOption = None,
     max_states: options.MaxStatesOption = 50_000,
     order: options.OrderOption = None,
     strict: options.StrictOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Verify a plan."""
-    loaded = load(source, set_, constraint, None if order is None else order.value)
+    loaded = load(source, set_, rule, None if order is None else order.value)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     own = (
         loaded.rules if isinstance(loaded.rules, Behaviour) and rules is loaded.source else rules

@@ -177,7 +177,7 @@ RULES = f'S -> go S "Go {BAD}" | stop "Stop"\ngo "Go {BAD}"\nstop "Stop"\n%limit
         ("draw", "r.cfg"),
         ("verify", "r.cfg", "plan.txt"),
         ("sample", "r.cfg"),
-        ("count", "r.cfg", "--constraint", f"(next {BAD} b)"),
+        ("count", "r.cfg", "--rule", f"(next {BAD} b)"),
         ("check", "p"),
         ("list", "p"),
     ],

@@ -62,9 +62,9 @@ def test_the_language_of_a_task_and_the_whole_one(rules: str) -> None:
         mine.language("", inputs=["image"])
 
 
-def test_constraints_hold_in_both(rules: str) -> None:
-    mine = load(rules, constraints=["(not (eventually dance))"])
-    assert len(mine.constraints) == 1
+@pytest.mark.parametrize("rule", ["(not (eventually dance))", "never dance"])
+def test_rules_of_options_hold_in_both(rules: str, rule: str) -> None:
+    mine = load(rules, rules=[rule], order="forward")
     assert Lookahead(mine.whole).count() == Lookahead(mine.language("")[0]).count() == 2
 
 

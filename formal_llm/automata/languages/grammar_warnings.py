@@ -38,7 +38,7 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
             f"the language is empty: no word can be derived from {_list_some_names(stuck)}",
             "every rule of such a symbol leads back to one; give it a rule that ends",
         )
-    if not cfg.limits or (not cfg.limits.times and _cheapest_word_keeps_limits(cfg)):
+    if not cfg.limits or (not cfg.limits.times and not cfg.limits.rules and _cheapest_word_keeps_limits(cfg)):
         return None
     why = why_no_plan(cfg)
     if why is None:

@@ -37,7 +37,9 @@ def runs_backward(pda: PDA) -> bool:
         AutomatonError: it is that of a grammar that does not declare its order.
     """
     if pda.order is None and pda.cfg is not None:
-        raise AutomatonError("a clock needs to know which way plans run; write %order forward, or %order backward")
+        raise AutomatonError(
+            "clocks and rules about order need to know which way plans run; write %order forward, or %order backward"
+        )
     return pda.order == "backward"
 
 

@@ -86,5 +86,15 @@ class Written:
         made: Self = cls._notation()[0](read_text(path, cls.notation_error), str(path))
         return made
 
+    def with_rules(self, *texts: str) -> Self:
+        """The same rules under more rules about order: sentences (``"backup before migrate"``) or formulas.
+
+        Raises:
+            NotationError: a text is neither, or names what is no step.
+        """
+        from formal_llm.automata.notation.formula import add_rules
+
+        return add_rules(self, *texts)  # type: ignore[type-var]
+
     def __str__(self) -> str:
         return self._notation()[1](self)

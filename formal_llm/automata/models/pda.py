@@ -231,6 +231,11 @@ class PDA(PickledByFields, Written, Drawable):
         return FrozenDict(dict.fromkeys((*self.alphabet, *read)))
 
     @cached_property
+    def answers(self) -> frozenset[str]:
+        """The terminals that are answers to decisions, and no steps of a plan."""
+        return frozenset(t.read for t in self.transitions if t.decision and t.read is not None)
+
+    @cached_property
     def stack_symbols(self) -> Mapping[str, None]:
         """Γ, in order of appearance (an ordered set)."""
         pushed = [*self.start_stack, *(name for t in self.transitions for name in t.push)]
@@ -388,11 +393,18 @@ class PDA(PickledByFields, Written, Drawable):
         """Whether a word keeps all the limits, the timetable included; its language is not looked at."""
         if not all(bound.holds(word) for bound in self.bounds):
             return False
-        if not self.limits.times:
+        if not self.limits.times and not self.limits.rules:
             return True
         backward = self.order == "backward" or (self.order is None and self.cfg is not None)
         numbers = {name: symbol.numbers for name, symbol in self.symbols.items()}
-        return self.limits.times.holds(word[::-1] if backward else word, numbers)
+        word = word[::-1] if backward else word
+        if self.limits.times and not self.limits.times.holds(word, numbers):
+            return False
+        ignored = [self.answers - {*rule.names} for rule in self.limits.rules]
+        return all(
+            rule.accepts(name for name in word if name not in others)
+            for rule, others in zip(self.limits.rules, ignored, strict=True)
+        )
 
     # -- what options are made of -------------------------------------------------------------------------------
 

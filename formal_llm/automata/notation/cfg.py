@@ -27,7 +27,7 @@ from formal_llm.automata.models.symbols import (
     selection_members,
     unquote_text,
 )
-from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader
+from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader, split_rule_line
 from formal_llm.automata.notation.source import Place, SourceText, Token, split_tokens
 from formal_llm.errors import GrammarError, did_you_mean, unknown
 
@@ -36,7 +36,7 @@ MOST_DEEP = 20
 #: The arrow of a rule, in each spelling.
 ARROW = re.compile(r"->|→|::=")
 #: The directives that a line may begin with.
-DIRECTIVES = ("%start", "%order", "%limit", "%require", *EXAMPLES)
+DIRECTIVES = ("%start", "%order", "%limit", "%require", "%rule", *EXAMPLES)
 _CHARACTER = r'(?:[^\s\x00-\x1f\x7f|"#(),=→<>:-]|-(?!>)|:(?!:=)|[<>](?!=))'
 _TOKEN = re.compile(
     rf"""
@@ -136,7 +136,7 @@ def _split_statements(text: str) -> Iterator[list[Token]]:
     """Yield the tokens of each statement, and its end."""
     statement: list[Token] = []
     for number, line in enumerate(text.split("\n"), 1):
-        tokens = split_tokens(_TOKEN, line, number)
+        tokens = split_rule_line(line, number) or split_tokens(_TOKEN, line, number)
         if not tokens:
             continue
         if statement and tokens[0].text != "|":
@@ -256,6 +256,9 @@ class _GrammarReader:
                 self._fail(unknown("order", name.text, ORDERS), name, "write %order backward, or %order forward")
             else:
                 self.order = name.text
+            return
+        if self._next.kind == "rule":
+            self.limits.read_rule(self._next.text, self._next.place)
             return
         words = self._tokens[1:-1]
         while self._next.kind != "end":
@@ -423,8 +426,10 @@ class _GrammarReader:
             self._fail(unknown("start symbol", self.start.text, heads), self.start, "it needs a rule")
         self._check_names(heads, terminals)
         limits = self.limits.build_limits(terminals, self.symbols, called="symbol")
-        if limits.times and self.order is None:
-            self.source.fail_at("a clock needs to know which way plans run", self.limits.first_time,
+        if (limits.times or limits.rules) and self.order is None:
+            what = "a clock needs" if limits.times else "rules about order need"
+            at = self.limits.first_time or self.limits.first_rule
+            self.source.fail_at(f"{what} to know which way plans run", at,
                                 suggestion="write %order forward, or %order backward")  # fmt: skip
         try:
             return CFG(productions, self.start.text if self.start else "", self.symbols, limits, self.order)

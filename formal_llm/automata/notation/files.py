@@ -5,6 +5,7 @@
 ``.pda``              a pushdown automaton (:class:`PDA`)
 ``.mmd, .mermaid``    a flowchart (:class:`Flowchart`)
 ``.agent``            a behaviour (:class:`Behaviour`)
+``.rules``            sentences about steps (a :class:`Behaviour`)
 ====================  =================================================
 
 Other packages can provide readers for additional endings.
@@ -22,14 +23,17 @@ from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Rules
+from formal_llm.automata.notation.sentences import read_sentences
 from formal_llm.errors import GrammarError, NotationError
 
 #: The class of rules by the ending of the file.
 _KINDS: dict[str, type[Rules]] = {
     ".cfg": CFG, ".pda": PDA, ".mmd": Flowchart, ".mermaid": Flowchart, ".agent": Behaviour,
 }  # fmt: skip
+#: The ending of files of sentences.
+SENTENCES = ".rules"
 #: The endings of files with rules.
-ENDINGS = tuple(_KINDS)
+ENDINGS = (*_KINDS, SENTENCES)
 
 
 class RulesReader(Protocol):
@@ -64,6 +68,8 @@ def read_rules_text(text: str, path: str | Path) -> Rules:
         PluginError: another package reads this ending, and cannot be used.
     """
     path = Path(path)
+    if path.suffix == SENTENCES:
+        return read_sentences(text, str(path))
     kind = _KINDS.get(path.suffix)
     if kind is not None:
         return kind.from_string(text, file=str(path))
@@ -85,7 +91,7 @@ def read_rules(path: str | Path) -> Rules:
     path = Path(path)
     if path.suffix in _KINDS:
         return _KINDS[path.suffix].from_file(path)
-    if PLUGINS.find(path.suffix[1:]) is not None:
+    if path.suffix == SENTENCES or PLUGINS.find(path.suffix[1:]) is not None:
         return read_rules_text(read_text(path, GrammarError), path)
     if path.suffix and not path.is_file():
         raise NotationError(

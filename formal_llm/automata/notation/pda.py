@@ -22,7 +22,7 @@ from formal_llm.automata.models.quantities import format_amount, read_amount
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, quote_text
 from formal_llm.automata.models.tabulation import some_run_accepts
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, suggest_name
-from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader
+from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader, split_rule_line
 from formal_llm.automata.notation.source import Place, SourceText, Token, split_tokens
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
@@ -138,7 +138,7 @@ def read_pda(text: str, file: str | None = None) -> PDA:
 
 def _split_line(source: SourceText, line: str, number: int) -> list[Token]:
     """Return the tokens of a line, and its end; the text of a quoted name is its content."""
-    tokens = split_tokens(_TOKEN, line, number)
+    tokens = split_rule_line(line, number) or split_tokens(_TOKEN, line, number)
     if tokens and tokens[-1].kind == "wrong":
         _refuse_text(source, line, tokens[-1].place)
     for at, token in enumerate(tokens):
@@ -502,6 +502,9 @@ class _PdaReader:
                 self.fail_at(f"unexpected {token.text!r}", token, expected=("a name",))
         self.limits.read_line(directive, [token for token in tokens if token.kind != "comma"])
 
+    def _read_order_rule(self, _: Token, tokens: Sequence[Token]) -> None:
+        self.limits.read_rule(tokens[0].text, tokens[0].place)
+
     #: How each directive is read.
     _READERS: ClassVar[Mapping[str, Callable[[_PdaReader, Token, Sequence[Token]], None]]] = {
         "%start": _read_start,
@@ -509,6 +512,7 @@ class _PdaReader:
         "%accept": _read_accepting,
         "%stack": _read_stack,
         "%name": _read_name,
+        "%rule": _read_order_rule,
         **dict.fromkeys(("%ask", "%decide"), _read_question),
         **dict.fromkeys(("%limit", "%require", *EXAMPLES), _read_limit),
     }
