@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import NoReturn, cast
+from typing import NoReturn
 
 from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
@@ -440,11 +440,11 @@ class _GrammarReader:
         for symbol, token in self._chosen:
             if token.text in heads:
                 self._fail(f"{symbol} holds the nonterminal {token.text}; a selection is made of terminals", token)
-        for token in [*self._described, *cast("list[Token]", self.limits.names)]:
-            again = parse_repetition(token.text)
+        for named in (*self._described, *self.limits.names):
+            again = parse_repetition(named.text)
             if again is not None and (again.of in heads or again.of in terminals):
-                problem = f"{token.text} reads as a repetition of {again.of}; labels and limits are of symbols"
-                self.source.fail_at(problem, token.place)
+                problem = f"{named.text} reads as a repetition of {again.of}; labels and limits are of symbols"
+                self.source.fail_at(problem, named.place)
         for token in self._described:
             name = token.text
             if name not in heads | terminals:

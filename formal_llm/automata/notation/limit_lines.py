@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from functools import reduce
 from operator import and_
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.quantities import (
@@ -232,18 +232,6 @@ class PlacedWord(NamedTuple):
     place: Place
 
 
-class HasPlace(Protocol):
-    """A word of a text with its place, like the tokens of a notation."""
-
-    @property
-    def text(self) -> str:
-        """The word."""
-
-    @property
-    def place(self) -> Place:
-        """The place of the word."""
-
-
 #: A line with a rule about order: what stands behind the directive is read as a whole.
 _RULE = re.compile(r"""[ \t\f]*(%rule)(?!\w)((?:"(?:[^"\\]|\\.)*"|[^"\#])*)(?:\#.*)?""")
 
@@ -273,13 +261,13 @@ class LimitsReader:
         self._source = source
         self._prefix = prefix
         self._collected = CollectedLimits()
-        self.names: list[HasPlace] = []
-        self._quantities: list[HasPlace] = []
-        self._rules: list[HasPlace] = []
-        self._first_time: HasPlace | None = None
+        self.names: list[PlacedWord | Token] = []
+        self._quantities: list[PlacedWord | Token] = []
+        self._rules: list[PlacedWord | Token] = []
+        self._first_time: PlacedWord | Token | None = None
         self._window_places: dict[tuple[str, str], Place] = {}
 
-    def read_line(self, directive: HasPlace, words: Sequence[HasPlace]) -> None:
+    def read_line(self, directive: PlacedWord | Token, words: Sequence[PlacedWord | Token]) -> None:
         """Read one line.
 
         Raises:

@@ -381,3 +381,11 @@ def test_a_long_automaton_is_read_fast() -> None:
     begin = time.process_time()
     assert len(PDA.from_string("%accept q5000\nq{t}, a{t}, ε -> q{t+1}, ε for t in 0..4999").transitions) == 5_000
     assert time.process_time() - begin < 2
+
+
+def test_a_name_in_two_unicode_forms_is_one_name() -> None:
+    pda = PDA.from_string(
+        "%accept q\np, caf\u00e9, ε -> q, ε\nq, 'cafe\u0301', ε -> q, ε\ncafe\u0301 cost=1\n%limit 2 caf\u00e9"
+    )
+    assert list(pda.terminals) == ["caf\u00e9"]
+    assert pda.limits.at_most == {"caf\u00e9": 2}
