@@ -142,9 +142,9 @@ def draft_rules(
     drafting: _Drafting | None = None
     if by_model:
         drafting = _Drafting(words, ending, attempts, max_tokens, tuple(examples), on_draft)
-        candidates = []
-        for _ in range(drafts):
-            candidates.append((yield from drafting.draft_cleanly()))
+        candidates = [(yield from drafting.draft_cleanly())]
+        while len(candidates) < drafts:
+            candidates += [(yield from drafting.draft_cleanly())]
     else:
         candidates = [_read_sentences(words, ending)]
     review = _Review(reviewer, list(examples), max_plans)

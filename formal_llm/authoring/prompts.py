@@ -10,7 +10,8 @@ from formal_llm.llms.question import Message
 
 #: A short description of each notation, with an example.
 NOTATIONS: dict[str, str] = {
-    ".rules": """Sentences (rules), one on each line, of these forms and no others. A, B, C are steps, or several with "or".
+    ".rules": """Sentences (rules), one on each line, of these forms and no others. A, B and C are steps, or several
+with "or".
 ```rules
 steps: find order, ask manager, pay back, close
 find order before pay back
@@ -21,8 +22,8 @@ last close
 The first line lists all steps. The forms: `first A`; `last A`; `never A`; `at most N A`, `at least N A`, `exactly N A`;
 `A before B`; `A before each B` (one since the last B); `A after each B`; `A directly after each B`; `A if B` (where B
 happens, A does, too); `never A after B`; `never A directly after B`; `only A after B`; `never A between B and C`;
-`A only between B and C`; `at most one of A, B, C`, `at least one of ...`, `exactly one of ...`; `in this order: A, B, C`;
-`at most N steps`.""",
+`A only between B and C`; `at most one of A, B, C`, `at least one of ...`, `exactly one of ...`;
+`in this order: A, B, C`; `at most N steps`.""",
     ".cfg": """A grammar (cfg): what is made of what. A symbol with a rule is a nonterminal, every other one is a step.
 ```cfg
 %order forward

@@ -11,7 +11,14 @@ import typer
 
 from formal_llm.authored.files import read_text
 from formal_llm.authoring import (
-    AuthoredRules, Candidate, Draft, Example, StopReview, author, load_plan_examples, write_examples,
+    AuthoredRules,
+    Candidate,
+    Draft,
+    Example,
+    StopReview,
+    author,
+    load_plan_examples,
+    write_examples,
 )  # fmt: skip
 from formal_llm.authoring.drafts import ENDINGS
 from formal_llm.authoring.examples import ENDING
@@ -42,7 +49,9 @@ def author_(
     rules: Annotated[str, typer.Argument(metavar="RULES", help="The rules in words; @FILE, or - for standard input.")],
     out: Annotated[
         Path,
-        typer.Option(help="The file that is written: .rules, .cfg, .mmd, .pda, .agent; without an ending the model picks."),
+        typer.Option(
+            help="The file that is written: .rules, .cfg, .mmd, .pda, .agent; without an ending the model picks."
+        ),
     ],
     llm: Annotated[
         str | None, typer.Option("--llm", help="Who drafts; without it the words are rules in sentences.")

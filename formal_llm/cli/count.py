@@ -13,10 +13,10 @@ import typer
 from formal_llm.automata import Lookahead
 from formal_llm.automata.languages.comparison import Differences, differences
 from formal_llm.cli import options
-from formal_llm.cli.console import command, counted, print_text
+from formal_llm.cli.console import command, counted, err, print_text
 from formal_llm.cli.sources import load
 from formal_llm.errors import NoValidPlan
-from formal_llm.planning.plans.vocabulary import write_word
+from formal_llm.planning.plans.vocabulary import PREFIX_NOTE, write_word
 
 
 class Of(StrEnum):
@@ -103,6 +103,8 @@ def sample(
         print_text(json.dumps(words))
     else:
         print_text("\n".join(write_word(word) if word else "ε" for word in words))
+        if loaded.source.order == "prefix":
+            err().print(PREFIX_NOTE)
 
 
 DIFF_HELP = """Compare rules: do two sources describe the same plans?
@@ -133,6 +135,8 @@ def diff(
         print_text(json.dumps(_comparison_data(found), indent=2, ensure_ascii=False))
     else:
         print_text("\n".join(_comparison_lines(found, one, other)))
+        if not found.equal and "prefix" in (a.order, b.order):
+            err().print(PREFIX_NOTE)
     if not found.equal:
         raise typer.Exit(1)
 

@@ -21,7 +21,7 @@ USUAL = {
 }
 #: The panels of ``--help-all``, by subject. What is in none of them is listed first.
 PANELS = {
-    "Rules": "limit require rule input goal set order",
+    "Rules": "limit require rule input goal set",
     "How it is planned": "lookahead search length-penalty seed conversation wording page-size tries "
     "method methods temperature",
     "Bounds": "max-questions max-steps max-backtracks max-states search-time max-requests max-tokens max-cost prices "

@@ -48,7 +48,9 @@ def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the folder and its files, or a path.")],
     sentences: Annotated[str, typer.Argument(help="Rules in sentences, as `author` takes them.")] = "",
     like: Annotated[TemplateName, typer.Option(help="The template.")] = TemplateName.order,
-    llm: Annotated[str | None, typer.Option("--llm", help="Who drafts them of free words; see: formal-llm list llms.")] = None,
+    llm: Annotated[
+        str | None, typer.Option("--llm", help="Who drafts them of free words: formal-llm list llms.")
+    ] = None,
 ) -> None:
     """Make a folder to start from."""
     folder = Path(name)

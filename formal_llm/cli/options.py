@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from enum import StrEnum
 from typing import Annotated, ParamSpec, TypeVar
 
 import typer
@@ -16,13 +15,6 @@ from formal_llm.llms.llm import provider_forms
 
 #: Where rules are that are shipped by name, besides those of task packs.
 SHIPPED = ("grammars", "agents", "gallery")
-
-
-class OrderName(StrEnum):
-    """Which way the word of a plan runs."""
-
-    forward = "forward"
-    backward = "backward"
 
 
 def _complete_sources(begun: str) -> list[str]:
@@ -82,14 +74,6 @@ RuleOption = Annotated[
         "--rule",
         metavar="RULE",
         help='A rule that every plan keeps: "backup before migrate", or a formula. Repeatable.',
-    ),
-]
-OrderOption = Annotated[
-    OrderName | None,
-    typer.Option(
-        "--order",
-        help="Whether the first symbol of a rule is the first step (forward) or the last (backward), "
-        "where the rules do not say it with %order.",
     ),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Read only what `plan` prints, to the letter.")]

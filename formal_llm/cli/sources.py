@@ -23,7 +23,6 @@ from formal_llm.cli.options import SHIPPED
 from formal_llm.errors import FormalLLMError, InputError, NotationError, ResourceNotFound
 from formal_llm.llms import LLM, CachedLLM, RecordingLLM
 from formal_llm.planning import Task, TaskPack, Wording
-from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.reading.reader import read_plan_text
 from formal_llm.planning.walks.wording import NAMED, shortened
 
@@ -37,7 +36,6 @@ class LoadedRules:
         source: what a planner walks.
         pack: the task pack.
         warnings: what is probably not meant.
-        order: the order of plans, where it is not that of the rules or the pack.
         file: the file that they were read from; None for those of a pack.
     """
 
@@ -45,17 +43,12 @@ class LoadedRules:
     source: CFG | PDA
     pack: TaskPack | None = None
     warnings: tuple[str, ...] = ()
-    order: Order | None = None
     file: Path | None = None
 
     @property
     def wording(self) -> Wording:
         """The wording of the pack, or the default one."""
-        return self.worded(self.pack.wording if self.pack is not None else Wording())
-
-    def worded(self, wording: Wording) -> Wording:
-        """A wording with the order of these rules, where it has none of its own."""
-        return (replace(wording, order=self.order) if self.order is not None else wording).settled(self.source)
+        return self.pack.wording if self.pack is not None else Wording()
 
     def wording_of(self, name: Path | None) -> Wording:
         """The wording of a file; the own one, in short words where the name is that of such a wording.
@@ -67,7 +60,7 @@ class LoadedRules:
             return self.wording
         if str(name) in NAMED and not name.exists():
             return shortened(self.wording, str(name))
-        return self.worded(Wording.from_file(name))
+        return Wording.from_file(name)
 
     @property
     def constraints(self) -> tuple[PDA, ...]:
@@ -129,7 +122,6 @@ def load(
     name: str,
     facts: Sequence[str] | None = None,
     rules: Sequence[str] | None = None,
-    order: Order | None = None,
 ) -> LoadedRules:
     """The pack or the rules of that name or path, with the warnings about them.
 
@@ -137,7 +129,6 @@ def load(
         name: the name or path.
         facts: what stands for placeholders, each as ``NAME=VALUE``.
         rules: rules about order, each a sentence or a formula.
-        order: the order of plans, where it is not that of the rules or the pack.
 
     Raises:
         ResourceNotFound: there is nothing of that name.
@@ -146,12 +137,10 @@ def load(
     with catch_warnings(record=True, action="always") as caught:
         found = _load_rules(name, read_facts(facts or ()))
         source = found.source
-        if rules and order is not None and isinstance(source, CFG):
-            source = source.with_order(order)
         with naming_place("--rule"):
             source = source.with_rules(*rules) if rules else source
     messages = dict.fromkeys(str(one.message) for one in caught)
-    return replace(found, source=source, warnings=tuple(messages), order=order)
+    return replace(found, source=source, warnings=tuple(messages))
 
 
 def _load_rules(name: str, known: dict[str, str]) -> LoadedRules:
@@ -260,14 +249,14 @@ def read_words(text: str) -> str:
     return plan_text(text.removeprefix("@")) if text == "-" or text.startswith("@") else text
 
 
-def read_plan(name: str, loaded: LoadedRules, rules: CFG | PDA) -> Word:
+def read_plan(name: str, rules: CFG | PDA) -> Word:
     """The plan in a file, or on standard input for ``-``, as the rules spell it.
 
     Raises:
         NotationError: it cannot be read.
     """
     with naming_place(name):
-        return read_plan_text(plan_text(name), rules, order=loaded.wording.order)
+        return read_plan_text(plan_text(name), rules)
 
 
 @contextmanager

@@ -312,7 +312,7 @@ class TaskPack:
         except ValueError as error:
             raise NotationError(str(error), file=file.name) from None
         wording = folder / "wording.toml"
-        words = Wording.from_file(wording) if wording.is_file() else Wording.default(source)
+        words = Wording.from_file(wording) if wording.is_file() else Wording()
         return cls(folder.name, data["title"], rules, source, constraints, words, folder, data, known)
 
     @property

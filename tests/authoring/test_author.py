@@ -34,7 +34,10 @@ ERRORS = {
     ),
     "an empty language": ("```cfg\nS -> wash S\n```", "the language is empty"),
     "limits that clash": ("```cfg\nS -> wash S | dry\n%require 2 dry\n```", "no word keeps"),
-    "an unknown state": ("```agent\n(define w (:states wash dry) (:behavior (next wash drie)))\n```", "there are: wash, dry"),
+    "an unknown state": (
+        "```agent\n(define w (:states wash dry) (:behavior (next wash drie)))\n```",
+        "there are: wash, dry",
+    ),
     "a chart that goes nowhere": ("```mermaid\nflowchart TD\n a[Wash] --> b[Dry]\n b --> a\n```", "end"),
     "nothing": ("", "there are no rules in the answer"),
     "a sentence of no form": ("```rules\nsteps: wash, dry\nwash shortly before dry\n```", "unknown step: wash shortly"),

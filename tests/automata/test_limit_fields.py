@@ -123,7 +123,7 @@ def test_of_notations_and_changed_rules(field: str) -> None:
         assert isinstance(cfg, CFG)
         assert isinstance(pda, PDA)
         assert isinstance(chart, Flowchart)
-        changed = [*rules, cfg.with_start("S"), cfg.with_labels({"a": "A"}), cfg.with_order("backward")]
+        changed = [*rules, cfg.with_start("S"), cfg.with_labels({"a": "A"}), cfg.with_order("prefix")]
         changed += [chart.fill({}), chart.pda(), PDA.from_cfg(cfg).with_limits(cfg.limits), pda.with_limits(pda.limits)]
         any_word = constraint("(always any)", cfg)
         changed += [cfg & any_word, any_word & cfg, any_word & behaviour, any_word & pda]

@@ -81,8 +81,8 @@ NOTATIONS = {
     ".agent": '(define all (:states a b c) (:limits "%rule {rule}") (:behavior (until any empty)))',
 }
 PREFIX = {
-    ".cfg": NOTATIONS[".cfg"].replace("forward", "backward"),
-    ".pda": "%order backward\n" + NOTATIONS[".pda"],
+    ".cfg": NOTATIONS[".cfg"].replace("forward", "prefix"),
+    ".pda": "%order prefix\n" + NOTATIONS[".pda"],
 }
 ALL = [*((ending, text, 1) for ending, text in NOTATIONS.items()), *((one, text, -1) for one, text in PREFIX.items())]
 

@@ -100,11 +100,11 @@ def test_facts_of_options(tmp_path: Path) -> None:
 def test_plans_of_files_and_of_standard_input(rules: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = load(rules)
     (tmp_path / "plan.txt").write_text("eat sleep")
-    assert read_plan(str(tmp_path / "plan.txt"), mine, mine.whole) == ("eat", "sleep")
+    assert read_plan(str(tmp_path / "plan.txt"), mine.whole) == ("eat", "sleep")
     monkeypatch.setattr("sys.stdin", io.StringIO("skip dance"))
-    assert read_plan("-", mine, mine.whole) == ("skip", "dance")
+    assert read_plan("-", mine.whole) == ("skip", "dance")
     with pytest.raises(NotationError, match="there is no such file"):
-        read_plan("none.txt", mine, mine.whole)
+        read_plan("none.txt", mine.whole)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.models.automaton import Automaton, Configuration, M, make_fingerprint
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.clockwork import apply_timetable, count_moments, runs_backward
+from formal_llm.automata.models.clockwork import apply_timetable, count_moments
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
@@ -192,11 +192,10 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
                 raise AutomatonError(problem)
     both = own & limits if limits else own
     if isinstance(automaton, PDA):
-        backward = bool(both.rules) and runs_backward(automaton)
         if both.times:
             automaton, both = apply_timetable(automaton.without_limits, both.times), both.without_times
         if both.rules:
-            automaton = apply_rules(automaton.without_limits, both.rules, backward=backward)
+            automaton = apply_rules(automaton.without_limits, both.rules)
             both = both.without_rules
         return automaton.with_limits(both)
     if both.times or both.rules:

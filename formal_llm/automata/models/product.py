@@ -123,17 +123,17 @@ _MOST_TRANSITIONS = 1_000_000
 
 
 @lru_cache(maxsize=32)
-def apply_rules(pda: PDA, rules: tuple[Sentence, ...], *, backward: bool) -> PDA:
+def apply_rules(pda: PDA, rules: tuple[Sentence, ...]) -> PDA:
     """The words of an automaton that keep rules about order: a product with one constraint for each, named by its text.
 
-    Rules speak of the steps as they are carried out: where words run ``backward``, their formulas are reversed. An
+    Rules speak of the steps as they are carried out: over prefix grammars their formulas are reversed. An
     answer to a decision is no step; only a rule that names it reads it.
 
     Raises:
         Undecided: a rule, or all of them together, need too large an automaton.
     """
     for rule in rules:
-        formula = reverse(rule.formula()) if backward else rule.formula()
+        formula = reverse(rule.formula()) if pda.order == "prefix" else rule.formula()
         ignored = pda.answers - {*rule.names}
         try:
             dfa = minimal_dfa(formula, [name for name in pda.terminals if name not in ignored])

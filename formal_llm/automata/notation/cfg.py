@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NoReturn
 
-from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason
+from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason, nested_calls_warning
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
 from formal_llm.automata.models.quantities import format_amount, read_amount
 from formal_llm.automata.models.repetition import Repetition, parse_repetition, spell_out, write_group
@@ -25,6 +25,7 @@ from formal_llm.automata.models.symbols import (
     quote_text,
     selection,
     selection_members,
+    suggest_order,
     unquote_text,
 )
 from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader, split_rule_line
@@ -61,7 +62,9 @@ _MEAN_EMPTY = ("epsilon", "eps", "λ", "∅")
 
 def write_grammar(cfg: CFG) -> str:
     """Write a grammar in its notation; reading it back gives an equal grammar."""
-    lines = [f"%start {cfg.start}", *([f"%order {cfg.order}"] if cfg.order is not None else [])]
+    # The order that is there without the line is left out, unless reading the grammar back would then warn.
+    declared = cfg.order == "prefix" or nested_calls_warning(cfg) is not None
+    lines = [f"%start {cfg.start}", *([f"%order {cfg.order}"] if declared else [])]
     described = list(_write_terminals(cfg))
     lines += [*cfg.limits.lines(), "", *_write_rules(cfg), *([""] if described else []), *described]
     return "\n".join(lines) + "\n"
@@ -116,6 +119,9 @@ def read_grammar(text: str, file: str | None = None) -> CFG:
     check_grammar_text(cfg, source)
     for message, place in reader.list_warnings(cfg):
         source.warn_at(message, place, stacklevel=3)
+    looks = nested_calls_warning(cfg) if reader.order is None else None
+    if looks is not None:
+        source.warn_at(looks.message, source.places.get(looks.symbol), stacklevel=3)
     return cfg
 
 
@@ -253,7 +259,7 @@ class _GrammarReader:
             if directive.text == "%start":
                 self.start = name
             elif name.text not in ORDERS:
-                self._fail(unknown("order", name.text, ORDERS), name, "write %order backward, or %order forward")
+                self._fail(unknown("order", name.text, ORDERS), name, suggest_order(name.text))
             else:
                 self.order = name.text
             return
@@ -426,13 +432,9 @@ class _GrammarReader:
             self._fail(unknown("start symbol", self.start.text, heads), self.start, "it needs a rule")
         self._check_names(heads, terminals)
         limits = self.limits.build_limits(terminals, self.symbols, called="symbol")
-        if (limits.times or limits.rules) and self.order is None:
-            what = "a clock needs" if limits.times else "rules about order need"
-            at = self.limits.first_time or self.limits.first_rule
-            self.source.fail_at(f"{what} to know which way plans run", at,
-                                suggestion="write %order forward, or %order backward")  # fmt: skip
+        start = self.start.text if self.start else ""
         try:
-            return CFG(productions, self.start.text if self.start else "", self.symbols, limits, self.order)
+            return CFG(productions, start, self.symbols, limits, self.order or "forward")
         except GrammarError as error:
             self.source.fail_at(error.problem, None, suggestion=error.suggestion)
 

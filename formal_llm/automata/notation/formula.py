@@ -128,7 +128,7 @@ def constraint(
     """Return the constraint of a sentence or a formula: the smallest finite automaton for it.
 
     A formula is about words. A sentence is about steps in the order of carrying out, so it is reversed where the words
-    of the alphabet's grammar run backward.
+    of the alphabet's grammar are in prefix order.
 
     Args:
         text: a sentence (``"backup before migrate"``), a formula in its notation, or a formula as a value.
@@ -145,7 +145,7 @@ def constraint(
     if isinstance(text, str) and not is_formula(text):
         name = name or " ".join(text.split())
         text = read_sentence(text, _list_labels(alphabet)).formula()
-        text = reverse(text) if getattr(alphabet, "order", None) == "backward" else text
+        text = reverse(text) if getattr(alphabet, "order", None) == "prefix" else text
     # An invalid value is read again from its text, which raises an error with the place.
     if isinstance(text, Formula) and not _warn_about_formula(text, terminals):
         formula, place = text, Place(1, 1)

@@ -290,16 +290,6 @@ class LimitsReader:
         blanks = len(text) - len(text.lstrip())
         self._rules.append(PlacedWord(text.strip(), Place(place.line, place.column + blanks)))
 
-    @property
-    def first_rule(self) -> Place | None:
-        """The place of the first rule about order."""
-        return self._rules[0].place if self._rules else None
-
-    @property
-    def first_time(self) -> Place | None:
-        """The place of the first line of a timetable."""
-        return None if self._first_time is None else self._first_time.place
-
     def build_limits(
         self,
         terminals: Collection[str],
@@ -327,7 +317,7 @@ class LimitsReader:
             if quantity.text not in carried:
                 fail(unknown("quantity", quantity.text, carried), quantity.place, suggestion="no terminal carries it")
         if self._first_time is not None and self._collected.times.clock is None:
-            fail(f"{self._first_time.text} needs a clock", self.first_time,
+            fail(f"{self._first_time.text} needs a clock", self._first_time.place,
                  suggestion=f"write: {self._prefix}{EXAMPLES['%clock']}")  # fmt: skip
         self._check_windows()
         labels = {name: symbols[name].label if name in symbols else "" for name in terminals}

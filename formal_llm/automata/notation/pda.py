@@ -19,7 +19,7 @@ from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import format_amount, read_amount
-from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, quote_text
+from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, quote_text, suggest_order
 from formal_llm.automata.models.tabulation import some_run_accepts
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, suggest_name
 from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader, split_rule_line
@@ -70,7 +70,7 @@ def write_pda(pda: PDA) -> str:
     """
     states = _state_names(pda.states)
     lines = [f"%name {_write_text(pda.name)}"] if pda.name else []
-    lines += [f"%order {pda.order}"] if pda.order is not None else []
+    lines += ["%order prefix"] if pda.order == "prefix" else []
     lines.append(f"%start {states[pda.start_state]}")
     lines.append(f"%accept {' '.join(name for state, name in states.items() if state in pda.accepting_states)}")
     lines += [f"%stack {' '.join(map(_write_name, pda.start_stack))}"] if pda.start_stack else []
@@ -480,11 +480,12 @@ class _PdaReader:
         self.name = _unescape_text(tokens[0].text[1:-1])
 
     def _read_order(self, directive: Token, tokens: Sequence[Token]) -> None:
-        names = self._read_names(directive, tokens, "backward")
+        names = self._read_names(directive, tokens, "forward")
         if self.order is not None or len(names) > 1:
             self.fail_at("a second order; there is one", names[-1])
         if names[0].text not in ORDERS:
-            self.fail_at(unknown("order", names[0].text, ORDERS), names[0])
+            order = names[0].text
+            self.fail_at(unknown("order", order, ORDERS), names[0], suggestion=suggest_order(order))
         self.order = names[0].text
 
     def _read_question(self, directive: Token, tokens: Sequence[Token]) -> None:
@@ -534,7 +535,7 @@ class _PdaReader:
             stack=self.stack,
             symbols=self.symbols,
             name=self.name,
-            order=self.order,
+            order=self.order or "forward",
             check=False,
         )
         self._check_names(pda)
