@@ -143,9 +143,9 @@ def __getattr__(name: str) -> object:
 __all__ = [
     "CFG", "LLM", "PDA", "Answer", "AsyncFunctionLLM", "AsyncLLM", "AuthoredRules", "Automaton", "BatchLLM",
     "Behaviour", "BehaviourState", "Budget", "CachedLLM", "Call", "Edit", "EditWeights", "Executor", "FlowEdge",
-    "FlowNode", "Flowchart", "Formula", "FunctionLLM", "Limits", "Lookahead", "Option", "Outlook", "Plan", "Planner", "Prices",
-    "Production", "Question", "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM", "Solution", "Source", "Step",
-    "SumLimit", "Symbol", "Task", "TaskPack", "TextVerification", "Toolkit", "Transition", "Usage", "Verdict",
-    "Verification", "Verifier", "Walk", "WeightedLLM", "WeightedRules", "Wording", "aauthor", "author", "constraint",
-    "read_plan_text", "selection", "tool", "verify", "verify_text",
+    "FlowNode", "Flowchart", "Formula", "FunctionLLM", "Limits", "Lookahead", "Option", "Outlook", "Plan",
+    "Planner", "Prices", "Production", "Question", "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM",
+    "Solution", "Source", "Step", "SumLimit", "Symbol", "Task", "TaskPack", "TextVerification", "Toolkit",
+    "Transition", "Usage", "Verdict", "Verification", "Verifier", "Walk", "WeightedLLM", "WeightedRules", "Wording",
+    "aauthor", "author", "constraint", "read_plan_text", "selection", "tool", "verify", "verify_text",
 ]  # fmt: skip

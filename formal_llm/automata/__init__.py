@@ -1,12 +1,8 @@
-"""Grammars, pushdown automata, limits and lookahead.
-
-The values do not know their pictures; here their table is filled.
-"""
+"""Grammars, pushdown automata, limits and lookahead."""
 
 from typing import TYPE_CHECKING
 
-from formal_llm.exports import LazyFunction, export_lazily
-from formal_llm.pictures.drawable import graph_of, picture_of, register_graph, register_picture
+from formal_llm.exports import export_lazily
 
 if TYPE_CHECKING:
     from formal_llm.automata.lookahead.lookahead import Lookahead
@@ -65,19 +61,6 @@ _HOMES = {
 }
 
 __getattr__ = export_lazily(__name__, _HOMES)
-
-_CFG, _PDA = "formal_llm.automata.models.cfg:CFG", "formal_llm.automata.models.pda:PDA"
-_FLOWCHART = "formal_llm.automata.models.flowchart:Flowchart"
-_BEHAVIOUR = "formal_llm.automata.models.behaviour:Behaviour"
-
-register_picture(_CFG, LazyFunction("formal_llm.automata.drawing.cfg:cfg_picture"))
-register_picture(_PDA, LazyFunction("formal_llm.automata.drawing.pda:pda_picture"))
-register_picture(_FLOWCHART, LazyFunction("formal_llm.automata.drawing.flowchart:flowchart_picture"))
-register_picture("formal_llm.automata.lookahead.lookahead:Lookahead", lambda lookahead: picture_of(lookahead.source))
-register_picture(_BEHAVIOUR, lambda behaviour: picture_of(behaviour.whole))
-register_graph(_CFG, LazyFunction("formal_llm.automata.drawing.cfg:cfg_graph"))
-register_graph(_PDA, LazyFunction("formal_llm.automata.drawing.pda:pda_graph"))
-register_graph(_BEHAVIOUR, lambda behaviour: graph_of(behaviour.whole))
 
 __all__ = [
     "CFG", "EMPTY", "PDA", "Amount", "Automaton", "Behaviour", "BehaviourState", "Clock", "Configuration", "FlowEdge",

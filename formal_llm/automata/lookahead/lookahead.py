@@ -41,6 +41,7 @@ from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError, Undecided
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
 
 if TYPE_CHECKING:
     from formal_llm.automata.lookahead.derivations import DerivationStates
@@ -193,6 +194,11 @@ class Lookahead(Drawable):
 
     def __reduce__(self) -> tuple[Callable[[Source], Lookahead], tuple[Source]]:
         return partial(Lookahead, max_states=self.max_states, solver=self.solver), (self.source,)
+
+    @property
+    def picture(self) -> Picture:
+        """The picture of its source, if that has one."""
+        return self.source.picture if isinstance(self.source, Drawable) else super().picture
 
     @property
     def lacks_solver(self) -> bool:

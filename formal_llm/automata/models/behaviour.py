@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formal_llm import authored
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
@@ -26,6 +26,10 @@ from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
+
+if TYPE_CHECKING:
+    import networkx
 
 #: The flag of a state whose text comes from the environment.
 ENV_INPUT = "env-input"
@@ -179,6 +183,15 @@ class Behaviour(PickledByFields, Written, Drawable):
             return self.pda
         made = finite_pda(self.dfa, name=self.name, symbols=self.symbols, alphabet=self.states)
         return made.with_limits(self.limits.without_rules)
+
+    @property
+    def picture(self) -> Picture:
+        """The picture of its automaton."""
+        return self.whole.picture
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Return the graph of its automaton, see :meth:`PDA.to_networkx`."""
+        return self.whole.to_networkx()
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether a sequence of states is allowed and complete, and keeps the limits."""

@@ -35,6 +35,7 @@ from formal_llm.automata.models.symbols import (
 from formal_llm.automata.models.tabulation import GrammarAutomaton, accepts_by_tabulation
 from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
 
 if TYPE_CHECKING:
     from formal_llm.automata.notation.typed_tools import TypedTool
@@ -267,6 +268,13 @@ class CFG(PickledByFields, Written, Drawable):
     def with_order(self, order: Order) -> CFG:
         """The same grammar, its words read in this order."""
         return replace(self, order=order)
+
+    @property
+    def picture(self) -> Picture:
+        """The grammar as a picture: a box for each nonterminal, with its productions."""
+        from formal_llm.automata.drawing.cfg import cfg_picture
+
+        return cfg_picture(self)
 
     # -- membership ---------------------------------------------------------------------------------------------
 

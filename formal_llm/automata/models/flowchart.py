@@ -41,7 +41,7 @@ from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Symbol, find_reachable
 from formal_llm.errors import AutomatonError, did_you_mean, unknown
 from formal_llm.pictures.drawable import Drawable
-from formal_llm.pictures.picture import printable
+from formal_llm.pictures.picture import Picture, printable
 
 
 class ChartProblem(NamedTuple):
@@ -206,6 +206,13 @@ class Flowchart(FlowGraph, Written, Drawable):
     def from_mermaid(cls, text: str, *, file: str | None = None) -> Flowchart:
         """Read a Mermaid flowchart; the same as :meth:`from_string`."""
         return cls.from_string(text, file=file)
+
+    @property
+    def picture(self) -> Picture:
+        """The chart as it is written, its texts wrapped."""
+        from formal_llm.automata.drawing.flowchart import flowchart_picture
+
+        return flowchart_picture(self)
 
     def to_mermaid(self) -> str:
         """The flowchart in Mermaid; :meth:`from_mermaid` reads an equal one from it."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, make_fingerprint
 from formal_llm.automata.models.cfg import CFG
@@ -24,6 +24,10 @@ from formal_llm.automata.models.tabulation import accepts_by_tabulation
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
+
+if TYPE_CHECKING:
+    import networkx
 
 #: How many sets are kept: a few automata have as many as 2 to the number of their states.
 _KEPT = 10_000
@@ -350,6 +354,23 @@ class PDA(PickledByFields, Written, Drawable):
 
     def __rand__(self, other: object) -> PDA:
         return intersect_languages(other, self)
+
+    @property
+    def picture(self) -> Picture:
+        """The automaton as a picture: its states, and what is read and pushed between them."""
+        from formal_llm.automata.drawing.pda import pda_picture
+
+        return pda_picture(self)
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Return a graph with a node for each state and an edge for each transition.
+
+        Nodes have ``start`` and ``accepting``; edges have ``read``, ``pop`` (None for ε), ``push`` (a tuple, its first
+        symbol on top), ``text``, and ``label`` in the notation of the picture.
+        """
+        from formal_llm.automata.drawing.pda import pda_graph
+
+        return pda_graph(self)
 
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 
