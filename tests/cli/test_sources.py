@@ -64,7 +64,7 @@ def test_the_language_of_a_task_and_the_whole_one(rules: str) -> None:
 
 @pytest.mark.parametrize("rule", ["(not (eventually dance))", "never dance"])
 def test_rules_of_options_hold_in_both(rules: str, rule: str) -> None:
-    mine = load(rules, rules=[rule], order="forward")
+    mine = load(rules, rules=[rule])
     assert Lookahead(mine.whole).count() == Lookahead(mine.language("")[0]).count() == 2
 
 
