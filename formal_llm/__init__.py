@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         constraint,
         selection,
     )
-    from formal_llm.automata.languages.edits import Edit, EditWeights
+    from formal_llm.automata.languages.nearest_words import Edit, EditWeights
     from formal_llm.llms import (
         LLM,
         Answer,
@@ -79,8 +79,8 @@ _HOMES = {
     "Budget": "planning",
     "CachedLLM": "llms",
     "Call": "planning",
-    "Edit": "automata.languages.edits",
-    "EditWeights": "automata.languages.edits",
+    "Edit": "automata.languages.nearest_words",
+    "EditWeights": "automata.languages.nearest_words",
     "Executor": "tools.executor",
     "FlowEdge": "automata",
     "FlowNode": "automata",

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, cast
 
 if TYPE_CHECKING:  # rules in words need none of these, and a hook of a guard starts often
-    from formal_llm.automata.languages.fronts import ConfigurationSet
+    from formal_llm.automata.languages.prefixes import ConfigurationSet
     from formal_llm.automata.models.pda import PDA
 
 Letters = frozenset[str]

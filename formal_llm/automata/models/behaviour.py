@@ -206,7 +206,7 @@ class Behaviour(PickledByFields, Written, Drawable):
         :meth:`accepts` distinguishes these.
         """
         if self.limits.without_rules:
-            from formal_llm.automata.languages.fronts import list_terminals_after  # it is built on these values
+            from formal_llm.automata.languages.prefixes import list_terminals_after  # it is built on these values
 
             return tuple(list_terminals_after(self.pda, prefix))
         state = self.dfa.run(prefix)

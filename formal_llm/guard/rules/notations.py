@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Limits, Lookahead
-from formal_llm.automata.languages.fronts import ConfigurationSets
+from formal_llm.automata.languages.prefixes import ConfigurationSets
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.dfa import minimal_dfa
 from formal_llm.automata.models.formula import Atom, Formula, quote_name
@@ -143,4 +143,5 @@ def _compile_notation(body: NotationBody, rules: GuardRuleSet) -> ConfigurationM
     if fronts.start.is_viable is False:
         raise NotationError("nothing keeps it")
     order = [letter.name for letter in rules.letters if letter.name in set(fronts.terminals)]
-    return ConfigurationMachine(tuple(order), fronts.start, None if fronts.limited else fronts.lookahead.pda)
+    counted = fronts.lookahead.pda is not None and not fronts.lookahead.bounds
+    return ConfigurationMachine(tuple(order), fronts.start, fronts.lookahead.pda if counted else None)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, constraint
-from formal_llm.automata.languages.fronts import ViablePrefixes
+from formal_llm.automata.languages.prefixes import ConfigurationSets
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, AcceptBelowTarget, FlowGrammar
@@ -363,7 +363,7 @@ class TestManyStates:
         words = [word for word in language(cfg, 5) if pda.accepts(word) and all(word.count(a) < 3 for a in LETTERS)]
         lookahead = Lookahead(pda, limits)
         for cut in {word[:n] for word in words for n in range(len(word) + 1)}:
-            assert ViablePrefixes(lookahead).is_viable(cut) is not False
+            assert ConfigurationSets(lookahead).is_viable(cut) is not False
         if words:
             assert lookahead.shortest() == min(map(len, words))
         assert lookahead.completable().value != "no" or not words
