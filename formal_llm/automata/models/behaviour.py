@@ -10,31 +10,27 @@ on top of a grammar, ``grammar & behaviour``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from formal_llm import authored
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import Always, Formula, Next, Repeated, and_, satisfied_by_one
-from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA, intersect_languages
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
-from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, unknown
-from formal_llm.exports import LazyFunction
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Picture
 
 if TYPE_CHECKING:
     import networkx
 
-#: What may follow within limits is a question to the lookahead, which is built on these values.
-_terminals_after = LazyFunction("formal_llm.automata.languages.prefixes:list_terminals_after")
 #: The flag of a state whose text comes from the environment.
 ENV_INPUT = "env-input"
 
@@ -109,6 +105,12 @@ class Behaviour(PickledByFields, Written, Drawable):
             raise AutomatonError(problem)
         if not self._formula_dfa.accepting:
             raise AutomatonError("no sequence of states satisfies the formula")
+
+    @staticmethod
+    def _notation() -> tuple[Callable[..., Any], Callable[[Any], str]]:
+        from formal_llm.automata.notation.behaviour import read_behaviour, write_behaviour
+
+        return read_behaviour, write_behaviour
 
     @classmethod
     def load(cls, name: str) -> Behaviour:
@@ -204,7 +206,9 @@ class Behaviour(PickledByFields, Written, Drawable):
         :meth:`accepts` distinguishes these.
         """
         if self.limits.without_rules:
-            return tuple(_terminals_after(self.pda, prefix))
+            from formal_llm.automata.languages.prefixes import list_terminals_after  # it is built on these values
+
+            return tuple(list_terminals_after(self.pda, prefix))
         state = self.dfa.run(prefix)
         return () if state is None else tuple(self.dfa.table[state])
 

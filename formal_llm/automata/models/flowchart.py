@@ -17,10 +17,10 @@ A flowchart is a finite automaton, and :meth:`Flowchart.pda` shows it as one: it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from formal_llm.automata.models.flowgraph import (
     END,
@@ -34,12 +34,11 @@ from formal_llm.automata.models.flowgraph import (
     find_splits,
     one_line,
 )
-from formal_llm.automata.models.frozen import FrozenDict
+from formal_llm.automata.models.frozen import FrozenDict, Written
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Symbol, find_reachable
-from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, did_you_mean, unknown
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Picture, printable
@@ -196,6 +195,12 @@ class Flowchart(FlowGraph, Written, Drawable):
         problem = self.limits.problem(self.terminals, carried)
         if problem is not None:
             raise AutomatonError(problem)
+
+    @staticmethod
+    def _notation() -> tuple[Callable[..., Any], Callable[[Any], str]]:
+        from formal_llm.automata.notation.flowchart import read_flowchart, write_flowchart
+
+        return read_flowchart, write_flowchart
 
     @classmethod
     def from_mermaid(cls, text: str, *, file: str | None = None) -> Flowchart:

@@ -10,19 +10,18 @@ and matches a terminal with the input. A PDA written by hand is used in just the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, make_fingerprint, make_tuple
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, find_reachable, selection_members
 from formal_llm.automata.models.tabulation import accepts_by_tabulation
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
-from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Picture
@@ -179,6 +178,12 @@ class PDA(PickledByFields, Written, Drawable):
             problem = find_problem(self.transitions, start, self.accepting_states, self.stack_symbols)
             if problem is not None:
                 raise AutomatonError(problem.message)
+
+    @staticmethod
+    def _notation() -> tuple[Callable[..., Any], Callable[[Any], str]]:
+        from formal_llm.automata.notation.pda import read_pda, write_pda
+
+        return read_pda, write_pda
 
     @classmethod
     def from_cfg(cls, cfg: CFG) -> PDA:

@@ -291,3 +291,21 @@ def test_an_exact_sum_of_many_amounts() -> None:
         symbols = {name: Symbol(numbers={"weight": weight}) for name, weight in weights.items()}
         limits = Limits(sums=(SumLimit("weight", at_most=wanted, at_least=wanted),))
         assert Lookahead(CFG(rules, "Pack", symbols, limits)).completable().value == value
+
+
+@pytest.mark.parametrize("solver", [True, False])
+def test_a_sum_beyond_64_bits_is_decided(solver: bool) -> None:
+    """Ten ether in wei, and the gas; then twelve amounts of which six are the exact sum."""
+    rules = CFG.from_string(
+        "%limit cost = 10000000000000000001\nJob -> swap gas | swap swap | swap half\n"
+        "swap cost=10000000000000000000\ngas cost=1\nhalf cost=0.5"
+    )
+    assert Lookahead(rules, solver=solver).count() == 1
+    assert Lookahead(rules, solver=solver).shortest_word() in {("swap", "gas"), ("gas", "swap")}
+    amounts = [10**19 + n * n for n in range(12)]
+    lines = [f"t{n} cost={amount}" for n, amount in enumerate(amounts)]
+    text = "\n".join(["%limit 1", "S -> T S | T", f"T -> {' | '.join(f't{n}' for n in range(12))}", *lines])
+    for total, verdict in ((sum(amounts[::2]), "yes"), (sum(amounts[::2]) + 10**19 // 2, "no")):
+        limits = CFG.from_string(text).limits & Limits(sums=(SumLimit("cost", total, total),))
+        found = Lookahead(CFG.from_string(text).with_limits(limits), solver=solver).completable()
+        assert found.value == verdict

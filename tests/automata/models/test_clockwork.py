@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,10 @@ def test_what_makes_no_sense() -> None:
         Span("8:00", "2:00")
     with pytest.raises(ValueError, match="a gap is a time"):
         Gap("30", ("a",), ("b",))
+    with pytest.raises(ValueError, match="a gap is a time from 0"):
+        Gap(timedelta(minutes=-30), ("a",), ("b",))
+    with pytest.raises(ValueError, match="without a time zone"):
+        Span(time(9, tzinfo=UTC), "12:00")
     early, late = (Timetable(Clock("time", Span(hour, "20:00"))) for hour in ("8:00", "9:00"))
     with pytest.raises(ValueError, match="must start together"):
         _ = early & late
@@ -194,12 +199,12 @@ def test_moments_are_no_more_than_counted(case: Case) -> None:
 
 
 def test_a_text_whose_clock_has_very_many_moments_is_read_and_its_start_decides() -> None:
-    text = "%order forward\nS -> a S b | a\n%clock time 8:00-20:00\n%window a 7:00-7:30\na time=4s\nb time=4s"
+    text = "%order forward\nS -> a S b | a\n%clock time 8:00-20:00\n%window a 7:00-8:00\na time=4s\nb time=4s"
     cfg = CFG.from_string(text)
     assert count_clock_states(cfg) == 10_801
     assert count_clock_states(CFG.from_string("S -> a S b | a")) == 0
     assert Lookahead(cfg).completable().value == "no"
-    with pytest.raises(GrammarError, match="%window a 7:00-7:30"):
+    with pytest.raises(GrammarError, match="%window a 7:00-8:00"):
         CFG.from_string(text.replace("4s", "2min"))
 
 
