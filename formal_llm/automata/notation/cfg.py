@@ -53,8 +53,6 @@ _TOKEN = re.compile(
 )
 _SENTENCES = re.compile(r"(?:[^\s.]+\s+){3,}[^\s.]+\.(?:\s.*)?")
 _WRONG_ARROW = re.compile(r"=>|⇒|⟶|:=|(?<![-=<>:])[:=](?![=:])|<-|-(?=\s)|>")
-#: Names that are elsewhere words for the empty body.
-_MEAN_EMPTY = ("epsilon", "eps", "λ", "∅")
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -473,9 +471,6 @@ class _GrammarReader:
         for token in self._closing:
             if token.text not in cfg.symbols:
                 yield (f"{token.text} is the name of a symbol; a rule ends with its line, without a sign", token.place)
-        for name in _MEAN_EMPTY:
-            if name in cfg.terminals and name not in cfg.symbols:
-                yield f"{name} is the name of a terminal; the empty body is written: ε", self.source.places.get(name)
 
 
 def _guess_mistake(line: str) -> str | None:
