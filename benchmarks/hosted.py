@@ -27,11 +27,11 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import NamedTuple
 
+from formal_llm.llms.hosted.openai import OpenAILLM
 from rich.console import Console
 from rich.table import Table
 
 from formal_llm import Planner, Question, TaskPack
-from formal_llm.llms.hosted.openai import OpenAILLM
 from tests.slow_server import read_counts, slow_server
 
 LATENCY = 0.05

@@ -16,6 +16,8 @@ from formal_llm.errors import MissingDependency, MissingKey, ProviderError, Unkn
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
+    from formal_llm.llms.hosted.wire import BoundedClient
+
 
 class Preset(NamedTuple):
     """A provider whose address and key we know.
@@ -75,7 +77,7 @@ PRESETS = {
 _FOR_OPENAI = ("OpenAI-Organization", "OpenAI-Project")
 
 
-def make_model(name: str, base_url: str | None, api_key: str | None, seconds: float, most_bytes: int | None) -> Model:
+def make_model(name: str, base_url: str | None, api_key: str | None, client: BoundedClient) -> Model:
     """Return pydantic-ai's model for ``PROVIDER:MODEL``.
 
     Raises:
@@ -84,20 +86,17 @@ def make_model(name: str, base_url: str | None, api_key: str | None, seconds: fl
         MissingDependency: the provider needs a library that is not installed.
         ProviderError: the address is not valid.
     """
-    from formal_llm.llms.hosted.wire import MOST_BYTES, BoundedClient
-
     provider, _, model = name.partition(":")
     preset = PRESETS.get(provider)
     if preset is None:
-        client = BoundedClient(seconds, most_bytes or MOST_BYTES)
         return _infer_model(name, {"base_url": base_url, "api_key": api_key, "http_client": client})
     key = api_key or read_variable(preset.key_variable)
     if preset.url is None and not key:
         raise MissingKey(name, preset.key_variable)
     url = base_url or read_variable(preset.url_variable) or preset.url
     url = None if url is None else check_address(name, url, preset.url_variable)
-    left_out = () if provider == "openai" else (*_FOR_OPENAI, *(() if key else ("Authorization",)))
-    client = BoundedClient(seconds, most_bytes or MOST_BYTES, left_out)
+    if provider != "openai":
+        client.left_out = (*_FOR_OPENAI, *(() if key else ("Authorization",)))
     if provider == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
@@ -107,7 +106,7 @@ def make_model(name: str, base_url: str | None, api_key: str | None, seconds: fl
     return _make_chat_model(provider, model, url, key, client)
 
 
-def _make_chat_model(provider: str, model: str, url: str | None, key: str | None, client: Any) -> Model:
+def _make_chat_model(provider: str, model: str, url: str | None, key: str | None, client: BoundedClient) -> Model:
     from pydantic_ai.models.ollama import OllamaModel
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.profiles import ModelProfile

@@ -7,6 +7,7 @@ checked here, whatever the provider promises.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import json
 import math
 import os
@@ -15,9 +16,10 @@ import random
 import re
 import threading
 import warnings
+import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from functools import partial
 from time import monotonic
 from typing import Any, Self, TypeVar, Unpack
@@ -53,6 +55,7 @@ from formal_llm.llms.hosted.connecting import DEFAULTS, PRESETS, make_model, pla
 from formal_llm.llms.hosted.failures import describe_failure, find_status, find_wait, find_words, may_pass
 from formal_llm.llms.hosted.pace import Pace
 from formal_llm.llms.hosted.probabilities import MOST_ALTERNATIVES
+from formal_llm.llms.hosted.wire import BoundedClient
 from formal_llm.llms.question import Answer, CallRequest, Question
 from formal_llm.llms.stops import Cutter, first_stop
 from formal_llm.llms.texts import AsyncChatTexts, AsyncTexts, ChatTexts, Texts
@@ -76,6 +79,8 @@ _THOUGHTS = re.compile(r"\A.*</think>\s*", re.DOTALL)
 
 _LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
 _STARTING = threading.Lock()
+os.register_at_fork(before=_STARTING.acquire, after_in_parent=_STARTING.release, after_in_child=_STARTING.release)
+_CLIENTS: weakref.WeakSet[BoundedClient] = weakref.WeakSet()
 
 
 def background_loop() -> asyncio.AbstractEventLoop:
@@ -85,7 +90,30 @@ def background_loop() -> asyncio.AbstractEventLoop:
         if loop is None:
             loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
             threading.Thread(target=loop.run_forever, name="formal-llm", daemon=True).start()
+            atexit.register(_end_loop, os.getpid())
         return loop
+
+
+def _end_loop(process: int) -> None:
+    """End what is under way and close all connections, at the end of a process."""
+    if process != os.getpid():
+        return
+
+    async def close_all() -> None:
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        await asyncio.gather(*(client.aclose() for client in list(_CLIENTS)), return_exceptions=True)
+
+    loop = _LOOPS[process]
+    with suppress(TimeoutError):
+        asyncio.run_coroutine_threadsafe(close_all(), loop).result(timeout=1)
+    loop.call_soon_threadsafe(loop.stop)
+
+
+def _close_client(client: BoundedClient, process: int) -> None:
+    """Close the connections of a model that nobody has any more; those of a parent process are left alone."""
+    if process == os.getpid() and (loop := _LOOPS.get(process)) is not None and loop.is_running():
+        asyncio.run_coroutine_threadsafe(client.aclose(), loop)
 
 
 def submit(work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -136,7 +164,7 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
         """Create a model that also continues texts where its provider does."""
         preset = PRESETS.get(model.partition(":")[0]) if isinstance(model, str) else None
         continues = cls is HostedLLM and preset is not None and preset.continues
-        return super().__new__(ContinuingHostedLLM if continues else cls)  # type: ignore[type-var, return-value]
+        return super().__new__(ContinuingHostedLLM if continues else cls)  # type: ignore[return-value]
 
     def __init__(
         self,
@@ -196,7 +224,10 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
         if made is None:
             model = self._given[0]
             if isinstance(model, str):
-                model = make_model(model, *self._given[1:3], self.deadline, self._given[3])
+                client = BoundedClient(self.deadline, self._given[3])
+                model = make_model(model, *self._given[1:3], client)
+                _CLIENTS.add(client)
+                weakref.finalize(self, _close_client, client, os.getpid())
             made = self._made[os.getpid()] = model, _PACES.setdefault((os.getpid(), model.base_url), Pace())
         return made
 
@@ -316,7 +347,7 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
             settings["max_tokens"] = question.max_tokens
             if self._takes_sampling(settings):
                 settings["temperature"] = question.temperature
-            if question.stop:
+            if question.stop and "stop_sequences" not in self.model.unsupported_settings:
                 settings["stop_sequences"] = list(question.stop)
             if question.grammar is not None:
                 settings["extra_body"] = {**settings.get("extra_body", {}), **self._hold_to(question.grammar)}
@@ -346,7 +377,9 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
         return settings, ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
 
     def _takes_sampling(self, settings: Mapping[str, Any]) -> bool:
-        """Whether the model takes a temperature, and gives token probabilities: models of OpenAI that think do not."""
+        """Whether the model takes a temperature: models of Anthropic, and those of OpenAI that think, do not."""
+        if self.model.system == "anthropic":
+            return False
         profile: Mapping[str, Any] = self.model.profile
         thinks = settings.get("thinking", settings.get("openai_reasoning_effort"))
         return not profile.get("openai_supports_reasoning") or (
@@ -542,9 +575,9 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
             InvalidAnswer: it is no answer to the question.
             UnreadableResponse: the provider broke off with an error.
         """
-        if response.finish_reason == "error":
-            raise UnreadableResponse(f"{self.name}: the provider broke off with an error")
         details = response.provider_details or {}
+        if "error" in (response.finish_reason, details.get("finish_reason")):
+            raise UnreadableResponse(f"{self.name}: the provider broke off with an error")
         refusal = str(details.get("refusal") or "")
         stopped = _STOPPED.get(response.finish_reason or "", "")
         if refusal or details.get("finish_reason") == "refusal":

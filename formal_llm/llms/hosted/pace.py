@@ -54,6 +54,6 @@ class Pace:
             self._slowed = now
             self._interval /= _BELOW**2
             self._refusals += 1
-            self._next = max(self._next, now + min(_FIRST * 2 ** (self._refusals - 1), _LONGEST))
-        if wait is not None:
-            self._next = max(self._next, now + wait)
+            if wait is None:
+                wait = min(_FIRST * 2 ** (self._refusals - 1), _LONGEST)
+        self._next = max(self._next, now + (wait or 0))

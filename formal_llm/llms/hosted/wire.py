@@ -39,19 +39,22 @@ class BoundedClient(httpx2.AsyncClient):
 
     Args:
         seconds: for which a server may be silent.
-        most_bytes: the most bytes of a response after decompression.
+        most_bytes: the most bytes of a response after decompression; None for :data:`MOST_BYTES`.
+
+    Attributes:
         left_out: names of headers that are not sent.
     """
 
-    def __init__(self, seconds: float, most_bytes: int = MOST_BYTES, left_out: Sequence[str] = ()) -> None:
+    def __init__(self, seconds: float, most_bytes: int | None = None) -> None:
         limits = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100)
-        super().__init__(timeout=httpx2.Timeout(seconds, pool=None), limits=limits, follow_redirects=True)
-        self.most_bytes = most_bytes
-        self._left_out = tuple(left_out)
+        timeout = httpx2.Timeout(seconds, connect=min(seconds, 20), pool=None)
+        super().__init__(timeout=timeout, limits=limits, follow_redirects=True)
+        self.most_bytes = MOST_BYTES if most_bytes is None else most_bytes
+        self.left_out: Sequence[str] = ()
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **how: Any) -> httpx2.Response:
         """Send a request; the response is read, unless it is a stream of events."""
-        for name in self._left_out:
+        for name in self.left_out:
             request.headers.pop(name, None)
         response = await super().send(request, stream=True, **how)
         headers = [(name, value) for name, value in response.headers.multi_items() if name not in _OF_TRANSPORT]
@@ -125,7 +128,8 @@ def _mend_body(status: int, content: bytes) -> tuple[int, bytes]:
     for name, default in (("id", ""), ("model", ""), ("object", "chat.completion"), ("created", 0)):
         data[name] = data.get(name) or default
     if isinstance(data.get("usage"), dict):
-        data["usage"] = {name: _mend_count(count) for name, count in data["usage"].items()}
+        counts = {name: _mend_count(count) for name, count in data["usage"].items()}
+        data["usage"] = dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), 0) | counts
     for choice in choices:
         if isinstance(choice, dict) and "message" in choice:
             logprobs = choice.get("logprobs")
