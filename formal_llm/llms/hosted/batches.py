@@ -10,14 +10,20 @@ from datetime import timedelta
 from threading import Event
 
 from pydantic_ai.direct import model_request_batch
+from pydantic_ai.models import Model
 from pydantic_ai.models.batch import BatchRequest
 from pydantic_ai.models.decision import DecisionModel
 
 from formal_llm.errors import LLMError, RunStopped
 from formal_llm.llms.hosted.chat import convert_chat
 from formal_llm.llms.hosted.models import HostedLLM, read_usage, submit
+from formal_llm.llms.llm import resolve
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.texts import Texts
+
+
+def _has_batches(model: Model) -> bool:
+    return not isinstance(model, DecisionModel) and model.batch_max_requests is not None
 
 
 class BatchedLLM(Texts):
@@ -43,11 +49,12 @@ class BatchedLLM(Texts):
         super().__init__(self.choose)
         self.name = llm if isinstance(llm, str) else llm.name
         provider, _, model = self.name.partition(":")
-        if not isinstance(llm, HostedLLM):
-            # OpenAI's batches are asked by the newer of its two protocols.
-            llm = HostedLLM(f"openai-responses:{model}" if provider == "openai" else llm)
-        if isinstance(llm.model, DecisionModel) or llm.model.batch_max_requests is None:
+        # OpenAI's batches are asked by the newer of its two protocols.
+        name = f"openai-responses:{model}" if provider == "openai" else self.name
+        made = resolve(name) if isinstance(llm, str) else llm
+        if not isinstance(made, HostedLLM) or not _has_batches(made.model):
             raise LLMError(f"{self.name} is not asked in batches: openai:MODEL and anthropic:MODEL are")
+        llm = made
         self._llm = llm
         self._stop = stop or Event()
         self._look = timedelta(seconds=look)

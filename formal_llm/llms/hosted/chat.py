@@ -9,6 +9,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from formal_llm.llms.generation import ToolOffer
 from formal_llm.llms.question import Message
+from formal_llm.llms.schemas import is_portable
 
 
 def convert_chat(messages: Sequence[Message]) -> list[m.ModelMessage]:
@@ -39,6 +40,8 @@ def convert_chat(messages: Sequence[Message]) -> list[m.ModelMessage]:
 
 def convert_tool(tool: ToolOffer) -> ToolDefinition:
     """Return a tool in pydantic-ai's form; it is strict where its schema permits that."""
+    schema = dict(tool.parameters)
+    strict = True if is_portable(schema) else None
     return ToolDefinition(
-        name=tool.name, description=tool.description or None, parameters_json_schema=dict(tool.parameters)
+        name=tool.name, description=tool.description or None, parameters_json_schema=schema, strict=strict
     )

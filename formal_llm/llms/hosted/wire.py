@@ -92,11 +92,14 @@ class _Events(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         rest, whole = b"", False
-        async for piece in _read_bounded(self._response, self._most):
-            *lines, rest = (rest + piece).split(b"\n")
-            for line in lines:
-                whole = whole or bool(_LAST.search(line))
-                yield self._calls.mend_line(line) + b"\n"
+        try:
+            async for piece in _read_bounded(self._response, self._most):
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    whole = whole or bool(_LAST.search(line))
+                    yield self._calls.mend_line(line) + b"\n"
+        except httpx2.TransportError as error:
+            raise StreamCut("the stream broke off") from error
         if rest:
             yield self._calls.mend_line(rest)
         if not (whole or _LAST.search(rest)):

@@ -92,7 +92,7 @@ def test_a_choice(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_several(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(form, monkeypatch, form.reply('{"choices": [1, 3]}')) as server:
+    with serving(form, monkeypatch, form.reply('{"choices": [1, 3]}')):
         assert form.make().choose(SEVERAL).numbers == (1, 3)
 
 
@@ -100,7 +100,7 @@ def test_several(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_answer_that_is_not_whole(
     form: Form, stop: str, problem: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with serving(form, monkeypatch, form.reply('{"choi', (), stop)) as server:
+    with serving(form, monkeypatch, form.reply('{"choi', (), stop)):
         llm = form.make()
         with pytest.raises(InvalidAnswer) as caught:
             llm.choose(QUESTION)
@@ -114,7 +114,7 @@ def test_a_text_whole_and_streamed(form: Form, monkeypatch: pytest.MonkeyPatch) 
     async def astream(llm: HostedLLM) -> list[Any]:
         return [part async for part in astreamed_by(Writing("Say.", stop=["END"]), llm)]
 
-    with serving(form, monkeypatch, form.reply("Hello. END rest")) as server:
+    with serving(form, monkeypatch, form.reply("Hello. END rest")):
         llm = form.make()
         assert llm.generate("Say.") == Generated("Hello. END rest", SPENT, "")
         assert llm.generate("Say.", stop=["END"]) == Generated("Hello. ", SPENT, "END")
@@ -190,7 +190,7 @@ HOSTILE: dict[str, Reply] = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_server_that_misbehaves(form: Form, name: str, awaited: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever comes, the error is ours, comes in time, and has no key."""
-    with serving(form, monkeypatch, HOSTILE[name]) as server:
+    with serving(form, monkeypatch, HOSTILE[name]):
         llm = form.make(deadline=0.5, max_bytes=200_000)
         begun = asyncio.new_event_loop()
         try:
