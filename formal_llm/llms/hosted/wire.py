@@ -75,7 +75,7 @@ _OF_TRANSPORT = frozenset({"content-encoding", "content-length", "transfer-encod
 
 async def _read_bounded(response: httpx2.Response, most: int) -> AsyncIterator[bytes]:
     size = 0
-    async for piece in response.aiter_bytes(65_536):
+    async for piece in response.aiter_bytes():
         size += len(piece)
         if size > most:
             raise TooLarge(f"the response is larger than {most:,} bytes")
