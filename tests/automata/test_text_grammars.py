@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from formal_llm import CFG
-from formal_llm.automata.models.rules import Production
+from formal_llm.automata.models.symbols import Production
 from formal_llm.automata.notation.text_grammars import cfg_to_gbnf, cfg_to_lark
 from formal_llm.errors import GrammarError
 from tests import oracles, strategies
