@@ -12,7 +12,7 @@ question offers only the choices from which a valid plan can still be finished.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from formal_llm.authoring.author import Authored, aauthor, author
+    from formal_llm.authoring.author import AuthoredRules, aauthor, author
     from formal_llm.automata import (
         CFG,
         PDA,
@@ -71,7 +71,7 @@ _HOMES = {
     "Answer": "llms",
     "AsyncFunctionLLM": "llms",
     "AsyncLLM": "llms",
-    "Authored": "authoring.author",
+    "AuthoredRules": "authoring.author",
     "Automaton": "automata",
     "BatchLLM": "llms",
     "Behaviour": "automata",
@@ -141,9 +141,9 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "CFG", "LLM", "PDA", "Answer", "AsyncFunctionLLM", "AsyncLLM", "Authored", "Automaton", "BatchLLM", "Behaviour",
-    "BehaviourState", "Budget", "CachedLLM", "Call", "Edit", "EditWeights", "Executor", "FlowEdge", "FlowNode",
-    "Flowchart", "Formula", "FunctionLLM", "Limits", "Lookahead", "Option", "Outlook", "Plan", "Planner", "Prices",
+    "CFG", "LLM", "PDA", "Answer", "AsyncFunctionLLM", "AsyncLLM", "AuthoredRules", "Automaton", "BatchLLM",
+    "Behaviour", "BehaviourState", "Budget", "CachedLLM", "Call", "Edit", "EditWeights", "Executor", "FlowEdge",
+    "FlowNode", "Flowchart", "Formula", "FunctionLLM", "Limits", "Lookahead", "Option", "Outlook", "Plan", "Planner", "Prices",
     "Production", "Question", "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM", "Solution", "Source", "Step",
     "SumLimit", "Symbol", "Task", "TaskPack", "TextVerification", "Toolkit", "Transition", "Usage", "Verdict",
     "Verification", "Verifier", "Walk", "WeightedLLM", "WeightedRules", "Wording", "aauthor", "author", "constraint",

@@ -87,7 +87,7 @@ def limited_grammars(draw: st.DrawFn, *, selections: bool = True) -> CFG:
     priced = draw(st.dictionaries(st.sampled_from(LETTERS), amounts, max_size=2))
     symbols = {name: Symbol(numbers={"cost": n}) for name, n in priced.items() if name in plain.terminals}
     bounds = draw(limits(tuple(plain.terminals), ("cost",) if symbols else ()))
-    order = draw(st.sampled_from((None, "backward", "forward")))
+    order = draw(st.sampled_from(("forward", "prefix")))
     return CFG(plain.productions, plain.start, symbols, bounds, order)  # type: ignore[arg-type]
 
 
@@ -112,7 +112,7 @@ def tool_grammars(draw: st.DrawFn) -> CFG:
         default=1,
         sums=(SumLimit("cost", draw(st.integers(0, 2))),) if symbols else (),
     )
-    order = draw(st.sampled_from((None, "backward", "forward")))
+    order = draw(st.sampled_from(("forward", "prefix")))
     return CFG(plain.productions, plain.start, symbols, bounds, order)  # type: ignore[arg-type]
 
 
@@ -136,7 +136,7 @@ def written_grammars(draw: st.DrawFn) -> CFG:
         symbols[name] = Symbol(draw(texts), draw(texts), numbers)
         quantities |= set(numbers)
     bounds = draw(limits(tuple(plain.terminals), tuple(sorted(quantities))))
-    order = draw(st.sampled_from((None, "backward", "forward")))
+    order = draw(st.sampled_from(("forward", "prefix")))
     return CFG(plain.productions, plain.start, symbols, bounds, order)  # type: ignore[arg-type]
 
 

@@ -92,16 +92,17 @@ register_notation(_FLOWCHART, Notation(
 register_notation(_BEHAVIOUR, Notation(
     LazyFunction("formal_llm.automata.notation.behaviour:read_behaviour"),
     LazyFunction("formal_llm.automata.notation.behaviour:write_behaviour"),
+    others={"sentences": LazyFunction("formal_llm.automata.notation.sentences:read_sentences")},
 ))  # fmt: skip
 
 register_picture(_CFG, LazyFunction("formal_llm.automata.drawing.cfg:cfg_picture"))
 register_picture(_PDA, LazyFunction("formal_llm.automata.drawing.pda:pda_picture"))
 register_picture(_FLOWCHART, LazyFunction("formal_llm.automata.drawing.flowchart:flowchart_picture"))
 register_picture("formal_llm.automata.lookahead.lookahead:Lookahead", lambda lookahead: picture_of(lookahead.source))
-register_picture(_BEHAVIOUR, lambda behaviour: picture_of(behaviour.pda))
+register_picture(_BEHAVIOUR, lambda behaviour: picture_of(behaviour.whole))
 register_graph(_CFG, LazyFunction("formal_llm.automata.drawing.cfg:cfg_graph"))
 register_graph(_PDA, LazyFunction("formal_llm.automata.drawing.pda:pda_graph"))
-register_graph(_BEHAVIOUR, lambda behaviour: graph_of(behaviour.pda))
+register_graph(_BEHAVIOUR, lambda behaviour: graph_of(behaviour.whole))
 
 __all__ = [
     "CFG", "EMPTY", "PDA", "Amount", "Automaton", "Behaviour", "BehaviourState", "Clock", "Configuration", "FlowEdge",

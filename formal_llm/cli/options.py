@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from enum import StrEnum
 from typing import Annotated, ParamSpec, TypeVar
 
 import typer
@@ -16,13 +15,6 @@ from formal_llm.llms.llm import provider_forms
 
 #: Where rules are that are shipped by name, besides those of task packs.
 SHIPPED = ("grammars", "agents", "gallery")
-
-
-class OrderName(StrEnum):
-    """Which way the word of a plan runs."""
-
-    forward = "forward"
-    backward = "backward"
 
 
 def _complete_sources(begun: str) -> list[str]:
@@ -43,7 +35,7 @@ SourceArgument = Annotated[
     str,
     typer.Argument(
         help="A task pack, or rules: name or path. Rules are a grammar (.cfg), a flowchart in Mermaid (.mmd), "
-        "an automaton (.pda) or a behaviour (.agent).",
+        "an automaton (.pda), sentences (.rules) or a behaviour (.agent).",
         autocompletion=_complete_sources,
     ),
 ]
@@ -72,16 +64,12 @@ SetOption = Annotated[
         help="What stands for a {NAME} in texts; or a TOML file with several of them. Repeatable.",
     ),
 ]
-ConstraintOption = Annotated[
+RuleOption = Annotated[
     list[str] | None,
-    typer.Option("--constraint", metavar="FORMULA", help="A formula that every plan must satisfy. Repeatable."),
-]
-OrderOption = Annotated[
-    OrderName | None,
     typer.Option(
-        "--order",
-        help="Whether the first symbol of a rule is the first step (forward) or the last (backward), "
-        "where the rules do not say it with %order.",
+        "--rule",
+        metavar="RULE",
+        help='A rule that every plan keeps: "backup before migrate", or a formula. Repeatable.',
     ),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Read only what `plan` prints, to the letter.")]

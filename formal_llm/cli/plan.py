@@ -118,7 +118,7 @@ def plan(
     input_: options.InputOption = None,
     goal: options.GoalOption = None,
     set_: options.SetOption = None,
-    constraint: options.ConstraintOption = None,
+    rule: options.RuleOption = None,
     lookahead: LookaheadOption = LookaheadMode.on,
     search: Annotated[
         Search | None,
@@ -131,7 +131,6 @@ def plan(
         float, typer.Option(min=0, help="For --search best-first: above 0, longer plans are favoured; 1 is the mean.")
     ] = 0.0,
     seed: Annotated[int, typer.Option(help="For --search sample.")] = 0,
-    order: options.OrderOption = None,
     show: Annotated[list[Show] | None, typer.Option(help="How to print the plan. Repeatable.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show on stderr what is asked and answered.")] = False,
     wording: Annotated[Path | None, typer.Option(help="A TOML file with prompt templates; terse, unlisted.")] = None,
@@ -202,7 +201,7 @@ def plan(
     if tasks is None and (concurrency is not None or retry_failed or in_batches):
         raise FormalLLMError("--concurrency, --retry-failed and --batch are for many tasks: --tasks FILE")
     check_writable(out_, cache, record)
-    loaded = load(source, set_, constraint, None if order is None else order.value)
+    loaded = load(source, set_, rule)
     for warning in loaded.warnings:
         err().print(f"warning: {warning}")
     planner = Planner(

@@ -62,9 +62,9 @@ def test_the_language_of_a_task_and_the_whole_one(rules: str) -> None:
         mine.language("", inputs=["image"])
 
 
-def test_constraints_hold_in_both(rules: str) -> None:
-    mine = load(rules, constraints=["(not (eventually dance))"])
-    assert len(mine.constraints) == 1
+@pytest.mark.parametrize("rule", ["(not (eventually dance))", "never dance"])
+def test_rules_of_options_hold_in_both(rules: str, rule: str) -> None:
+    mine = load(rules, rules=[rule], order="forward")
     assert Lookahead(mine.whole).count() == Lookahead(mine.language("")[0]).count() == 2
 
 
@@ -95,11 +95,11 @@ def test_facts_of_options(tmp_path: Path) -> None:
 def test_plans_of_files_and_of_standard_input(rules: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = load(rules)
     (tmp_path / "plan.txt").write_text("eat sleep")
-    assert read_plan(str(tmp_path / "plan.txt"), mine, mine.whole) == ("eat", "sleep")
+    assert read_plan(str(tmp_path / "plan.txt"), mine.whole) == ("eat", "sleep")
     monkeypatch.setattr("sys.stdin", io.StringIO("skip dance"))
-    assert read_plan("-", mine, mine.whole) == ("skip", "dance")
+    assert read_plan("-", mine.whole) == ("skip", "dance")
     with pytest.raises(NotationError, match="there is no such file"):
-        read_plan("none.txt", mine, mine.whole)
+        read_plan("none.txt", mine.whole)
 
 
 @pytest.mark.parametrize(

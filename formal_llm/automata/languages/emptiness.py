@@ -31,8 +31,8 @@ class WhyEmpty(NamedTuple):
 
     Attributes:
         symbols: the grammar symbols that cannot be completed, if the grammar itself has no word.
-        limits: the limits of a clash, as lines of the grammar notation.
-        constraints: the constraints of the same clash, by name.
+        limits: the limits of a clash, as lines of the grammar notation or the sentences that they were written as.
+        constraints: the constraints of the same clash, by name; a rule about order by its text.
         remedy: a smallest set of limits and constraints without which there is a word.
         decided: whether the search time sufficed. If not, some of the named rules may
             have no part in a clash, and the remedy may be larger than needed, or missing.
@@ -182,7 +182,7 @@ class RuleSet(Generic[A]):
             self.bounds = whole.counters.bounds
         else:
             base = whole
-        self._names += [bound.line for bound in self.bounds]
+        self._names += [self._limits.wordings.get(bound.line, bound.line) for bound in self.bounds]
         self.base = cast("A", base)
         self._max_states = max_states
         self._left, self.out_of_time = search_time, False
@@ -196,8 +196,10 @@ class RuleSet(Generic[A]):
 
     def describe_rule(self, rule: int) -> str:
         """Return a rule as part of a sentence; a name chosen by an author is quoted to set it apart."""
-        named = not self.is_limit(rule) and self.constraints[rule].name
-        return f"constraint {named!r}" if named else self._names[rule]
+        name = self._names[rule]
+        if self.is_limit(rule):
+            return name if name.startswith("%") else f"limit {name!r}"
+        return f"constraint {name!r}" if self.constraints[rule].name else name
 
     def is_limit(self, rule: int) -> bool:
         """Return whether a rule is a limit rather than a constraint."""
@@ -227,7 +229,7 @@ class RuleSet(Generic[A]):
         limits = self._limits
         for rule in dropped:
             if self.is_limit(rule):
-                limits = limits.without(self._names[rule])
+                limits = limits.without(self.bounds[rule - len(self.constraints)].line)
         if not isinstance(self.base, PDA):
             return cast("A", as_automaton(self.base, limits))
         kept = frozenset(range(len(self.constraints))) - dropped

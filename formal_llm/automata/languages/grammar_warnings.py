@@ -1,8 +1,7 @@
 """Errors and likely mistakes in a grammar that can be read.
 
 An empty language is an error. The others are warnings: unproductive and unreachable symbols, terminals that look like a
-misspelled nonterminal, and rules that look as if plans ran from the first step to the last although the
-grammar does not declare it.
+misspelled nonterminal, and rules that look like nested calls in a grammar that does not declare its order.
 """
 
 from __future__ import annotations
@@ -20,12 +19,20 @@ from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.repetition import is_sugar
-from formal_llm.automata.models.symbols import Diagnostic, Production, find_derivable_heads, selection_members
+from formal_llm.automata.models.symbols import (
+    Diagnostic,
+    Production,
+    find_derivable_heads,
+    find_reachable,
+    selection_members,
+)
 
 #: The minimum similarity (difflib's ratio) of two names if one is a misspelling of the other.
 _NEAR = 0.85
 #: The maximum number of pairs of names to compare; a grammar with more candidates is not searched further.
 _COMPARISONS = 50_000
+#: How many rules with two inputs or more are looked at, to tell whether a grammar is one of nested calls.
+_CALLS = 100
 
 
 def empty_reason(cfg: CFG) -> Diagnostic | None:
@@ -38,7 +45,7 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
             f"the language is empty: no word can be derived from {_list_some_names(stuck)}",
             "every rule of such a symbol leads back to one; give it a rule that ends",
         )
-    if not cfg.limits or (not cfg.limits.times and _cheapest_word_keeps_limits(cfg)):
+    if not cfg.limits or (not cfg.limits.times and not cfg.limits.rules and _cheapest_word_keeps_limits(cfg)):
         return None
     why = why_no_plan(cfg)
     if why is None:
@@ -84,7 +91,32 @@ def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
             found.append(Diagnostic("unproductive", name, f"no word can be derived from {name}; its rules never end"))
         if name not in cfg.reachable:
             found.append(Diagnostic("unreachable", name, f"{name} cannot be reached from the start symbol {cfg.start}"))
-    return (*found, *_find_missing_order(cfg), *_find_misspelled_names(cfg), *_find_foreign_notation(cfg))
+    return (*found, *_find_misspelled_names(cfg), *_find_foreign_notation(cfg))
+
+
+def nested_calls_warning(cfg: CFG) -> Diagnostic | None:
+    """Return the warning of a grammar without ``%order`` that looks like nested calls, a tool before its inputs.
+
+    It looks so if every body of two symbols or more begins with a terminal, or a choice of one, and one of them is a
+    call that needs a stack: behind its tool are only nonterminals, and one before the last derives the rule's head
+    again, as in ``T -> F T T``. Steps in their order do not look so: ``Day -> wake Breakfast work``, ``S -> a S | b``,
+    ``S -> open S close | ε``.
+    """
+    tools = cfg.classes | cfg.terminals.keys()
+    bodies = [(p.head, p.body) for p in cfg.expanded if len(p.body) > 1 and p.head in cfg.reachable]
+    if any(body[0] not in tools for _, body in bodies):
+        return None
+    calls = [rule for rule in bodies if len(rule[1]) > 2 and all(name in cfg.nonterminals for name in rule[1][1:])]
+    for head, body in calls[:_CALLS]:
+        below = find_reachable(body[1:-1], lambda name: (one for p in cfg.by_head.get(name, ()) for one in p.body))
+        if head in below:
+            message = (
+                f"the rule {head} -> {' '.join(body)} looks like nested calls, {body[0]} before its inputs; "
+                f"but words are the order in which steps are carried out. Write %order prefix if inputs come first, "
+                f"%order forward if {body[0]} comes first"
+            )
+            return Diagnostic("order", head, message)
+    return None
 
 
 #: Notations of other grammar formats, which here are parts of names; and their equivalents.
@@ -107,32 +139,6 @@ def _find_foreign_notation(cfg: CFG) -> list[Diagnostic]:
                 means, write = meaning.format(match[1]), written.format(match[1])
                 found.append(Diagnostic("typo", name, f"{name} is the name of a terminal; {means} is written: {write}"))
     return found
-
-
-def _find_missing_order(cfg: CFG) -> list[Diagnostic]:
-    """Warn of a grammar without a declared order, with a rule that cannot be a tool and its inputs.
-
-    Grammars without labels and texts are skipped: many are written for their language alone. So are productions with a
-    text: such a production is a step itself, and begins with the inputs of the step.
-    """
-    if cfg.order is not None or not (cfg.symbols or any(production.text for production in cfg.productions)):
-        return []
-    for production in cfg.productions:
-        first, *more = production.body or ("",)
-        if (
-            production.text is None
-            and more
-            and first in cfg.nonterminals
-            and first not in cfg.classes
-            and production.head in cfg.reachable
-        ):
-            message = (
-                f"the rule {production} begins with the nonterminal {first}, so it looks like steps in the order in "
-                f"which they happen; but plans are read from the last step to the first. Write %order forward if "
-                f"{first} comes first, %order backward if it comes last"
-            )
-            return [Diagnostic("order", production.head, message)]
-    return []
 
 
 def _find_misspelled_names(cfg: CFG) -> list[Diagnostic]:

@@ -18,6 +18,7 @@ from formal_llm.automata.models.clockwork import apply_timetable, count_moments
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.product import apply_rules
 from formal_llm.automata.models.rules import Source, automaton_of
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.errors import AutomatonError
@@ -193,9 +194,13 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
     if isinstance(automaton, PDA):
         if both.times:
             automaton, both = apply_timetable(automaton.without_limits, both.times), both.without_times
+        if both.rules:
+            automaton = apply_rules(automaton.without_limits, both.rules)
+            both = both.without_rules
         return automaton.with_limits(both)
-    if both.times:
-        raise AutomatonError("a timetable needs a grammar, a flowchart, a behaviour or a PDA")
+    if both.times or both.rules:
+        what = "a timetable needs" if both.times else "rules about order need"
+        raise AutomatonError(f"{what} a grammar, a flowchart, a behaviour or a PDA")
     return LimitedAutomaton(automaton, both) if both else automaton
 
 

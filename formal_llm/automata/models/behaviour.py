@@ -17,7 +17,7 @@ from itertools import combinations
 
 from formal_llm import authored
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
-from formal_llm.automata.models.formula import Always, Formula, Next, Repeated, satisfied_by_one
+from formal_llm.automata.models.formula import Always, Formula, Next, Repeated, and_, satisfied_by_one
 from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA, intersect_languages
@@ -102,7 +102,7 @@ class Behaviour(PickledByFields, Written, Drawable):
         problem = self.limits.problem(by_name, self.symbols)
         if problem is not None:
             raise AutomatonError(problem)
-        if not self.dfa.accepting:
+        if not self._formula_dfa.accepting:
             raise AutomatonError("no sequence of states satisfies the formula")
 
     @classmethod
@@ -140,7 +140,13 @@ class Behaviour(PickledByFields, Written, Drawable):
 
     @cached_property
     def dfa(self) -> DFA:
-        """The smallest automaton for the allowed sequences, as plain data."""
+        """The smallest automaton for the sequences that the formula and the rules about order allow, as plain data."""
+        if not self.limits.rules:
+            return self._formula_dfa
+        return minimal_dfa(and_(self.formula, *(rule.formula() for rule in self.limits.rules)), self.states)
+
+    @cached_property
+    def _formula_dfa(self) -> DFA:
         return minimal_dfa(self.formula, self.states)
 
     @cached_property
@@ -156,13 +162,24 @@ class Behaviour(PickledByFields, Written, Drawable):
 
     @cached_property
     def pda(self) -> PDA:
-        """The smallest automaton for the allowed sequences; its stack stays empty, its terminals are the states."""
-        made = finite_pda(self.dfa, name=self.name, symbols=self.symbols, alphabet=self.states)
+        """The smallest automaton for the formula, under the limits; its terminals are the states, its stack is empty.
+
+        Its rules about order stay rules, which messages can name; :attr:`dfa` has them worked in.
+        """
+        made = finite_pda(self._formula_dfa, name=self.name, symbols=self.symbols, alphabet=self.states)
         return made.with_limits(self.limits)
+
+    @property
+    def whole(self) -> PDA:
+        """The automaton with its rules about order worked in, as pictures show it."""
+        if not self.limits.rules:
+            return self.pda
+        made = finite_pda(self.dfa, name=self.name, symbols=self.symbols, alphabet=self.states)
+        return made.with_limits(self.limits.without_rules)
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether a sequence of states is allowed and complete, and keeps the limits."""
-        return self.pda.accepts(word) if self.limits else self.dfa.accepts(word)
+        return self.pda.accepts(word) if self.limits.without_rules else self.dfa.accepts(word)
 
     def next_states(self, prefix: Iterable[str] = ()) -> tuple[str, ...]:
         """The states that can follow, so that the sequence can still be completed within the limits.
@@ -172,7 +189,7 @@ class Behaviour(PickledByFields, Written, Drawable):
         None for a prefix that no allowed sequence begins with, and for one that is complete and cannot continue;
         :meth:`accepts` distinguishes these.
         """
-        if self.limits:
+        if self.limits.without_rules:
             return tuple(_terminals_after(self.pda, prefix))
         state = self.dfa.run(prefix)
         return () if state is None else tuple(self.dfa.table[state])

@@ -60,8 +60,8 @@ class CFG(PickledByFields, Written, Drawable):
         start: the start symbol; the head of the first production where left out.
         symbols: labels, descriptions and numbers of symbols.
         limits: bounds that every plan must keep.
-        order: whether a plan's word runs from its last step to its first (``"backward"``), as where each production is
-            a tool and what it is applied to, or from the first to the last; None where the grammar does not declare it.
+        order: ``"forward"`` if a word is the order in which its steps are carried out; ``"prefix"`` if productions are
+            nested calls, a tool before its inputs, so that a word is read from last to first.
 
     Raises:
         GrammarError: a name that the notation cannot write, no production at all, an unknown start symbol, a limit or
@@ -74,7 +74,7 @@ class CFG(PickledByFields, Written, Drawable):
     start: str = ""
     symbols: Mapping[str, Symbol] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
-    order: Order | None = None
+    order: Order = "forward"
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class CFG(PickledByFields, Written, Drawable):
         start: str = "",
         symbols: Mapping[str, Symbol] | None = None,
         limits: Limits | None = None,
-        order: Order | None = None,
+        order: Order = "forward",
     ) -> None:
         made = tuple(
             dict.fromkeys(p if isinstance(p, Production) else Production(p[0], tuple(p[1])) for p in productions)
@@ -256,8 +256,8 @@ class CFG(PickledByFields, Written, Drawable):
             symbols[name] = replace(symbols.get(name, Symbol()), label=label)
         return replace(self, symbols=symbols)
 
-    def with_order(self, order: Order | None) -> CFG:
-        """The same grammar with its plans in this order."""
+    def with_order(self, order: Order) -> CFG:
+        """The same grammar, its words read in this order."""
         return replace(self, order=order)
 
     # -- membership ---------------------------------------------------------------------------------------------
@@ -292,8 +292,8 @@ def _check_wellformed(cfg: CFG) -> None:
         GrammarError: a name that the notation cannot write, a selection that is none, an unknown start symbol, a label,
             number or limit of what there is not.
     """
-    if cfg.order not in (None, *ORDERS):
-        raise GrammarError(f"the order is 'backward' or 'forward', not {cfg.order!r}")
+    if cfg.order not in ORDERS:
+        raise GrammarError(f"the order is 'forward' or 'prefix', not {cfg.order!r}")
     _check_symbols(cfg)
     _check_selections(cfg)
     _check_repeated(cfg)

@@ -279,7 +279,8 @@ class Flowchart(FlowGraph, Written, Drawable):
             never = frozenset(name for name, most in limits.at_most.items() if most == 0 and "=" in name)
             most = {name: count for name, count in limits.at_most.items() if name not in never}
             limits = replace(limits, at_most=most) if never else limits
-            named = (*most, *limits.at_least, *limits.times.names)
+            ruled = (name for rule in limits.rules for name in rule.names)
+            named = (*most, *limits.at_least, *limits.times.names, *ruled)
             if counted := [name for name in named if "=" in name]:
                 raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
         moves = FlowchartTransitions(self, decisions=decisions, drawn=self.order == "drawn", never=never)

@@ -115,8 +115,8 @@ class PDA(PickledByFields, Written, Drawable):
         name: what messages call it, for instance where a constraint is to blame.
         factors: for a product, its factors: the base first, then the constraints.
         limits: the bounds that belong to it, as those of a grammar do: planning and lookahead keep them.
-        order: whether a plan's word runs from its last step to its first (``"backward"``) or from the first to the
-            last; None where that is not declared. That of a grammar is the grammar's.
+        order: ``"forward"`` if a word is the order in which its steps are carried out, ``"prefix"`` if it is read from
+            last to first; that of a grammar is the grammar's (:attr:`CFG.order`).
         alphabet: terminals that it knows, besides those that its transitions read.
         check: whether to raise for what contradicts itself; automata that are made by a construction are not checked.
 
@@ -136,7 +136,7 @@ class PDA(PickledByFields, Written, Drawable):
     factors: tuple[PDA, ...] = ()
     limits: Limits = field(default_factory=Limits)
     alphabet: tuple[str, ...] = ()
-    order: Order | None = None
+    order: Order = "forward"
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class PDA(PickledByFields, Written, Drawable):
         factors: Iterable[PDA] = (),
         limits: Limits | None = None,
         alphabet: Iterable[str] = (),
-        order: Order | None = None,
+        order: Order = "forward",
         check: bool = True,
     ) -> None:
         made = tuple(dict.fromkeys(t if isinstance(t, Transition) else transition_of(t) for t in transitions))
@@ -168,8 +168,8 @@ class PDA(PickledByFields, Written, Drawable):
         object.__setattr__(self, "limits", limits or Limits())
         object.__setattr__(self, "alphabet", tuple(alphabet))
         object.__setattr__(self, "order", order)
-        if order not in (None, *ORDERS):
-            raise AutomatonError(f"the order is 'backward' or 'forward', not {order!r}")
+        if order not in ORDERS:
+            raise AutomatonError(f"the order is 'forward' or 'prefix', not {order!r}")
         if check:
             problem = find_problem(self.transitions, start, self.accepting_states, self.stack_symbols)
             if problem is not None:
@@ -223,6 +223,11 @@ class PDA(PickledByFields, Written, Drawable):
         """
         read = (t.read for t in self.transitions if t.read is not None)
         return FrozenDict(dict.fromkeys((*self.alphabet, *read)))
+
+    @cached_property
+    def answers(self) -> frozenset[str]:
+        """The terminals that are answers to decisions, and no steps of a plan."""
+        return frozenset(t.read for t in self.transitions if t.decision and t.read is not None)
 
     @cached_property
     def stack_symbols(self) -> Mapping[str, None]:
@@ -382,11 +387,17 @@ class PDA(PickledByFields, Written, Drawable):
         """Whether a word keeps all the limits, the timetable included; its language is not looked at."""
         if not all(bound.holds(word) for bound in self.bounds):
             return False
-        if not self.limits.times:
+        if not self.limits.times and not self.limits.rules:
             return True
-        backward = self.order == "backward" or (self.order is None and self.cfg is not None)
         numbers = {name: symbol.numbers for name, symbol in self.symbols.items()}
-        return self.limits.times.holds(word[::-1] if backward else word, numbers)
+        word = word[::-1] if self.order == "prefix" else word
+        if self.limits.times and not self.limits.times.holds(word, numbers):
+            return False
+        ignored = [self.answers - {*rule.names} for rule in self.limits.rules]
+        return all(
+            rule.accepts(name for name in word if name not in others)
+            for rule, others in zip(self.limits.rules, ignored, strict=True)
+        )
 
     # -- what options are made of -------------------------------------------------------------------------------
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 from formal_llm.authored.files import read_text
 from formal_llm.errors import NotationError
-from formal_llm.exports import ByClass, load_function
+from formal_llm.exports import ByClass, LazyFunction, load_function
 
 T = TypeVar("T")
 W = TypeVar("W", bound="Written")
@@ -40,6 +40,7 @@ class Notation(Generic[T]):
         return load_function(self.others.get(name, self.read))
 
 
+_add_rules = LazyFunction("formal_llm.automata.notation.formula:add_rules")
 _NOTATIONS = ByClass[Notation[Any]]()
 
 
@@ -86,6 +87,14 @@ class Written:
         """Read a file (UTF-8, with or without a byte order mark); see :meth:`from_string`."""
         notation = notation_of(cls)
         return notation.get_reader()(read_text(path, notation.error), str(path))
+
+    def with_rules(self, *texts: str) -> Self:
+        """The same rules under more rules about order: sentences (``"backup before migrate"``) or formulas.
+
+        Raises:
+            NotationError: a text is neither, or names what is no step.
+        """
+        return cast("Self", _add_rules(self, *texts))
 
     def __str__(self) -> str:
         return notation_of(type(self)).write(self)

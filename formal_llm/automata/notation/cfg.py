@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, NoReturn, cast
 
-from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason
+from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason, nested_calls_warning
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
 from formal_llm.automata.models.quantities import format_amount, read_amount
 from formal_llm.automata.models.repetition import MOST_DEEP, expand_all_sugar, parse_repetition, problem_of, write_group
@@ -24,6 +24,7 @@ from formal_llm.automata.models.symbols import (
     quote_text,
     selection,
     selection_members,
+    suggest_order,
     unquote_text,
 )
 from formal_llm.automata.notation.cfg_syntax import PlainRule, read_statements
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
 
 def write_grammar(cfg: CFG) -> str:
     """Write a grammar in its notation; reading it back gives an equal grammar."""
-    lines = [f"%start {cfg.start}", *([f"%order {cfg.order}"] if cfg.order is not None else [])]
+    # The order that is there without the line is left out, unless reading the grammar back would then warn.
+    declared = cfg.order == "prefix" or nested_calls_warning(cfg) is not None
+    lines = [f"%start {cfg.start}", *([f"%order {cfg.order}"] if declared else [])]
     described = list(_write_terminals(cfg))
     lines += [*cfg.limits.lines(), "", *_write_rules(cfg), *([""] if described else []), *described]
     return "\n".join(lines) + "\n"
@@ -182,6 +185,9 @@ def read_grammar(text: str, file: str | None = None) -> CFG:
         reader.read_statement(statement)
     cfg = reader.build_grammar()
     check_grammar_text(cfg, source)
+    looks = nested_calls_warning(cfg) if reader.order is None else None
+    if looks is not None:
+        source.warn_at(looks.message, source.places.get(looks.symbol), stacklevel=3)
     return cfg
 
 
@@ -231,7 +237,7 @@ class _GrammarReader:
         if self.order is not None:
             self.fail_at(f"a second order; the first was {self.order}", name)
         if name not in ORDERS:
-            self.fail_at(unknown("order", name, ORDERS), name, suggestion="write %order backward, or %order forward")
+            self.fail_at(unknown("order", name, ORDERS), name, suggestion=suggest_order(str(name)))
         self.order = cast("Order", str(name))
 
     def _read_rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
@@ -294,6 +300,10 @@ class _GrammarReader:
     def _read_timetable(self, directive: Token, *words: Token) -> None:
         self._limit_line(str(directive), words, directive)
 
+    def _read_order_rule(self, line: Token) -> None:
+        place = _place_of(line)
+        self.limits.read_rule(line.removeprefix("%rule"), Place(place.line, place.column + len("%rule")))
+
     #: How each kind of statement in ``cfg.lark`` is read.
     _READERS: ClassVar[Mapping[str, Callable[..., None]]] = {
         "start_symbol": _start_symbol,
@@ -305,6 +315,7 @@ class _GrammarReader:
         "sum_limit": _read_limit,
         "require": _read_requirement,
         "times": _read_timetable,
+        "order_rule": _read_order_rule,
     }
 
     def _limit_line(self, directive: str, words: Sequence[Token], first: Token) -> None:
@@ -344,11 +355,8 @@ class _GrammarReader:
             if limited.text in heads:
                 self.source.fail_at(f"{limited.text} is a nonterminal; limits count terminals", limited.place)
         limits = self.limits.build_limits(terminals, self.symbols, called="symbol")
-        if limits.times and self.order is None:
-            self.source.fail_at("a clock needs to know which way plans run", self.limits.first_time,
-                             suggestion="write %order forward, or %order backward")  # fmt: skip
         try:
-            return CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
+            return CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order or "forward")
         except GrammarError as error:
             self.source.fail_at(error.problem, None, suggestion=error.suggestion)
 

@@ -32,7 +32,7 @@ class PlacedName(NamedTuple):
 ARROW = re.compile(r"->|→|::=")
 _DECIMAL_COMMA = re.compile(r"=\s*(\d+,\d+)")
 #: The directives that a line may begin with.
-DIRECTIVES = ("%start", "%order", "%limit", "%require", *EXAMPLES)
+DIRECTIVES = ("%start", "%order", "%limit", "%require", "%rule", *EXAMPLES)
 #: A plain name: a symbol as in ``cfg.lark``, except those with a percent sign, an ε, or a sign
 #: of repetitions.
 _NAME = r"""(?:[^\s\x00-\x1f\x7f|"#(),=%ε<>:→*+?{}-]|-(?!>)|:(?!:=)|[<>](?!=))+"""
@@ -60,6 +60,7 @@ _TOKEN_NAMES = {
     "_ORDER": "%order",
     "_LIMIT": "%limit",
     "_REQUIRE": "%require",
+    "RULE": "%rule",
     "TIMES": "%clock, %window, %deadline, %gap",
 }
 

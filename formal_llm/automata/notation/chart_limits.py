@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, NoReturn
 
 from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.flowgraph import one_line
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, format_amount, read_amount
 from formal_llm.automata.models.symbols import Symbol
@@ -29,7 +30,7 @@ _NUMBER_FIRST = re.compile(r"[ \t]*(limit|require)[ \t]+([0-9]+|\*)(?P<names>(?:
 _NUMBER_LAST = re.compile(r"[ \t]*(limit|require)(?P<names>(?:[ \t,]+[^\s,]+)+?)[ \t]+([0-9]+)[ \t]*$")
 _BUDGET = re.compile(r"[ \t]*(budget)[ \t]+([^\s,]+)[ \t]+([0-9]\S*)[ \t]*$")
 _WORD = re.compile(r"[^\s,]+")
-_KNOWN = (*DIRECTIVES, "%numbers", "%parallel")
+_KNOWN = (*DIRECTIVES, "%rule", "%numbers", "%parallel")
 
 
 class LimitLine(NamedTuple):
@@ -55,7 +56,9 @@ def lines_in(source: SourceText, begin: int, end: int) -> Iterator[LimitLine]:
     for comment in COMMENT.finditer(text, begin, end):
         start, stop = comment.span(1)
         if found := _DIRECTIVE.match(text, start, stop):
-            yield LimitLine(_place_directive(source, found), tuple(find_words(found.end(), stop)))
+            rest = PlacedWord(text[found.end() : stop], source.place_of(found.end()))
+            words = (rest,) if found[1] == "rule" else tuple(find_words(found.end(), stop))
+            yield LimitLine(_place_directive(source, found), words)
         elif found := _BUDGET.match(text, start, stop):
             (quantity,), (most,) = find_words(*found.span(2)), find_words(*found.span(3))
             yield LimitLine(_place_directive(source, found, "%limit"), (quantity, PlacedWord("<=", most.place), most))
@@ -100,6 +103,8 @@ def read_limits(
             continue
         if directive == "%numbers":
             _read_numbers(line, known, numbers, source)
+        elif directive == "%rule":
+            reader.read_rule(*line.words[0])
         elif directive in DIRECTIVES:
             reader.read_line(line.directive, line.words)
         else:
@@ -111,7 +116,8 @@ def read_limits(
             answers = chart.answers(name.text) if chart.is_decision(name.text) else {}
             way_out = f"it is a decision; count its answers: {', '.join(answers)}" if answers else None
             source.fail_at(unknown("step or answer in a limit", name.text, known), name.place, suggestion=way_out)
-    symbols = {name: Symbol(numbers=amounts) for name, amounts in numbers.items()}
+    texts = {node.id: one_line(node.text) for node in chart.nodes}
+    symbols = {name: Symbol(texts.get(name, ""), numbers=numbers.get(name, {})) for name in known}
     return reader.build_limits(known, symbols, called="step or answer"), numbers
 
 

@@ -5,6 +5,7 @@
 ``.pda``              a pushdown automaton (:class:`PDA`)
 ``.mmd, .mermaid``    a flowchart (:class:`Flowchart`)
 ``.agent``            a behaviour (:class:`Behaviour`)
+``.rules``            sentences about steps (a :class:`Behaviour`)
 ====================  =================================================
 
 Other packages can provide readers for additional endings.
@@ -29,8 +30,10 @@ from formal_llm.errors import NotationError
 _KINDS: dict[str, type[Rules]] = {
     ".cfg": CFG, ".pda": PDA, ".mmd": Flowchart, ".mermaid": Flowchart, ".agent": Behaviour,
 }  # fmt: skip
+#: The ending of files of sentences.
+SENTENCES = ".rules"
 #: The endings of files with rules.
-ENDINGS = tuple(_KINDS)
+ENDINGS = (*_KINDS, SENTENCES)
 
 
 class RulesReader(Protocol):
@@ -65,6 +68,8 @@ def read_rules_text(text: str, path: str | Path) -> Rules:
         PluginError: another package reads this ending, and cannot be used.
     """
     path = Path(path)
+    if path.suffix == SENTENCES:
+        return notation_of(Behaviour).get_reader("sentences")(text, str(path))
     kind = _KINDS.get(path.suffix)
     if kind is not None:
         return notation_of(kind).get_reader()(text, str(path))
@@ -84,7 +89,7 @@ def read_rules(path: str | Path) -> Rules:
         PluginError: another package reads this ending, and cannot be used.
     """
     path = Path(path)
-    if path.suffix in _KINDS or PLUGINS.find(path.suffix[1:]) is not None:
+    if path.suffix in ENDINGS or PLUGINS.find(path.suffix[1:]) is not None:
         return read_rules_text(read_text(path, notation_of(_KINDS.get(path.suffix, CFG)).error), path)
     if path.suffix and not path.is_file():
         raise NotationError(

@@ -37,7 +37,7 @@ def read_letters(text: str, start: str = "") -> CFG:
             at += len(alternative) + 1
     if not productions:
         source.fail_at("the grammar is empty", None, suggestion="write at least one rule, such as: S → aS | b")
-    cfg = CFG(productions, start)
+    cfg = CFG(productions, start, order="prefix")
     check_grammar_text(cfg, source)
     return cfg
 

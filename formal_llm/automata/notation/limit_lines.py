@@ -2,7 +2,8 @@
 
 ``%limit 2 fetch`` and ``%require 1 fetch`` bound how often a terminal is used; the number may also come last.
 ``%limit cost <= 12.50``, ``%limit 8h <= work <= 10h`` and ``%limit cost = 100`` bound a sum. ``%clock``, ``%window``,
-``%deadline`` and ``%gap`` are the lines of a timetable (:mod:`formal_llm.automata.models.timetable`).
+``%deadline`` and ``%gap`` are the lines of a timetable (:mod:`formal_llm.automata.models.timetable`). What stands
+behind ``%rule`` is a sentence or a formula (:mod:`formal_llm.automata.notation.sentences`).
 
 A notation passes the words of each line, with their places, to a :class:`LimitsReader`. :func:`read_line` reads a
 line that is a complete text.
@@ -13,6 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
+from functools import reduce
+from operator import and_
 from typing import NamedTuple, Protocol
 
 from formal_llm.automata.models.limits import Limits, SumLimit
@@ -27,6 +30,7 @@ from formal_llm.automata.models.quantities import (
 )
 from formal_llm.automata.models.symbols import Symbol, unquote_text
 from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
+from formal_llm.automata.notation.formula import read_rule
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean, unknown
 
@@ -255,6 +259,7 @@ class LimitsReader:
         self._collected = CollectedLimits()
         self.names: list[HasPlace] = []
         self._quantities: list[HasPlace] = []
+        self._rules: list[HasPlace] = []
         self._first_time: HasPlace | None = None
 
     def read_line(self, directive: HasPlace, words: Sequence[HasPlace]) -> None:
@@ -273,6 +278,16 @@ class LimitsReader:
         self._quantities += [words[at] for at in named.quantities]
         if directive.text in EXAMPLES and self._first_time is None:
             self._first_time = directive
+
+    def read_rule(self, text: str, place: Place) -> None:
+        """Read what stands behind ``%rule`` on a line; its steps are looked up by :meth:`build_limits`."""
+        blanks = len(text) - len(text.lstrip())
+        self._rules.append(PlacedWord(text.strip(), Place(place.line, place.column + blanks)))
+
+    @property
+    def first_rule(self) -> Place | None:
+        """The place of the first rule about order."""
+        return self._rules[0].place if self._rules else None
 
     @property
     def first_time(self) -> Place | None:
@@ -308,8 +323,10 @@ class LimitsReader:
         if self._first_time is not None and self._collected.times.clock is None:
             fail(f"{self._first_time.text} needs a clock", self.first_time,
                  suggestion=f"write: {self._prefix}{EXAMPLES['%clock']}")  # fmt: skip
+        labels = {name: symbols[name].label if name in symbols else "" for name in terminals}
+        rules = [read_rule(rule.text, labels, self._source, rule.place) for rule in self._rules]
         try:
-            limits = self._collected.limits
+            limits = reduce(and_, map(Limits.from_sentence, rules), self._collected.limits)
             problem = limits.problem(terminals, symbols)
         except ValueError as error:  # two bounds of one quantity have two units
             problem = str(error)

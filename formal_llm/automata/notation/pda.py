@@ -14,7 +14,7 @@ from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import format_amount
-from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
+from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, suggest_order
 from formal_llm.automata.models.tabulation import some_run_accepts
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, suggest_name
 from formal_llm.automata.notation import pda_lines
@@ -41,7 +41,7 @@ def write_pda(pda: PDA) -> str:
     """
     states = _state_names(pda.states)
     lines = [f"%name {quoted_text(pda.name)}"] if pda.name else []
-    lines += [f"%order {pda.order}"] if pda.order is not None else []
+    lines += ["%order prefix"] if pda.order == "prefix" else []
     lines.append(f"%start {states[pda.start_state]}")
     lines.append(f"%accept {' '.join(name for state, name in states.items() if state in pda.accepting_states)}")
     lines += [f"%stack {' '.join(map(quoted_name, pda.start_stack))}"] if pda.start_stack else []
@@ -245,11 +245,12 @@ class _PdaReader:
         self.name = unquoted(tokens[0])
 
     def _read_order(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
-        names = self._read_names(directive, tokens, "backward")
+        names = self._read_names(directive, tokens, "forward")
         if self.order is not None or len(names) > 1:
             self.fail_at("a second order; there is one", names[-1])
         if names[0].text not in ORDERS:
-            self.fail_at(unknown("order", names[0].text, ORDERS), names[0])
+            order = names[0].text
+            self.fail_at(unknown("order", order, ORDERS), names[0], suggestion=suggest_order(order))
         self.order = names[0].text
 
     def _read_question(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
@@ -267,6 +268,9 @@ class _PdaReader:
                 self.fail_at(f"unexpected {token.text!r}", token, expected=("a name",))
         self.limits.read_line(directive, [token for token in tokens if token.kind != "comma"])
 
+    def _read_order_rule(self, _: PdaToken, tokens: Sequence[PdaToken]) -> None:
+        self.limits.read_rule(tokens[0].text, tokens[0].place)
+
     #: How each directive is read.
     _READERS: ClassVar[Mapping[str, Callable[[_PdaReader, PdaToken, Sequence[PdaToken]], None]]] = {
         "%start": _read_start,
@@ -274,6 +278,7 @@ class _PdaReader:
         "%accept": _read_accepting,
         "%stack": _read_stack,
         "%name": _read_name,
+        "%rule": _read_order_rule,
         **dict.fromkeys(("%ask", "%decide"), _read_question),
         **dict.fromkeys(("%limit", "%require", *EXAMPLES), _read_limit),
     }
@@ -295,7 +300,7 @@ class _PdaReader:
             stack=self.stack,
             symbols=self.symbols,
             name=self.name,
-            order=self.order,
+            order=self.order or "forward",
             check=False,
         )
         self._check_names(pda)

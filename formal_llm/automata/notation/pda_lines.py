@@ -165,7 +165,7 @@ def _apply_operator(operator: Callable[[int, int], int], one: Value, other: Valu
 
 #: In a transition, any symbol of the stack.
 ANY = "\0any"  # no text contains a zero byte
-DIRECTIVES = ("%start", "%order", "%accept", "%stack", "%name", "%ask", "%decide", "%limit", "%require",
+DIRECTIVES = ("%start", "%order", "%accept", "%stack", "%name", "%ask", "%decide", "%limit", "%require", "%rule",
               *EXAMPLES)  # fmt: skip
 #: The notation of a terminal's number.
 NUMBER = re.compile(r"([^\s=]+)=(\S+)")
@@ -191,6 +191,7 @@ _PLAIN = re.compile(
     rf"[ \t\f]*{_PLAIN_NAME}[ \t\f]*,[ \t\f]*{_PLAIN_NAME}[ \t\f]*,[ \t\f]*{_PLAIN_NAME}[ \t\f]*(?:->|→)[ \t\f]*"
     rf"{_PLAIN_NAME}[ \t\f]*,[ \t\f]*({_PLAIN_NAME}(?:[ \t\f]+{_PLAIN_NAME})*)[ \t\f]*"
 )
+_RULE = re.compile(r"""[ \t\f]*(%rule)(?!\w)((?:"(?:[^"\\\n]|\\.)*"|[^"\#\n])*)(?:\#.*)?""")
 _BARE = re.compile(r"""(?:(?!->|→)[^\s\x00-\x1f\x7f,"'#{}%()<>*])+""")
 _WRONG_ARROW = re.compile(r"=>|⇒|⟶|:=|[—–―]>?|<-|>")
 _BRACES = re.compile(r"\{([^{}]*)\}")
@@ -244,6 +245,11 @@ def statements(source: SourceText) -> Iterator[PdaLine | PlainTransition]:
         plain = _read_plain_line(text, number)
         if plain is not None:
             yield plain
+            continue
+        if rule := _RULE.fullmatch(text):
+            directive = PdaToken("directive", rule[1], Place(number, rule.start(1) + 1))
+            sentence = PdaToken("string", rule[2], Place(number, rule.start(2) + 1))
+            yield PdaLine((directive, sentence), sentence)
             continue
         tokens, end = _tokenize_line(source, text, number)
         if not tokens:

@@ -62,7 +62,7 @@ class Reasons:
         if fork.several:
             texts: Sequence[str] = [self._pda.label(choice.reads[0]) for choice in fork.choices]
         else:
-            texts = walk.wording.options(fork.choices, self._rules.base.label)
+            texts = walk.wording.options(fork.choices, self._rules.base.label, walk.table.vocabulary.order)
         missing = self._find_missing(walk, fork)
         return [
             LeftOut(texts[n], self._explain_choice(walk.word, here, fork.choices[n], fork.several)) for n in missing

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import cast
 
-from formal_llm.automata import Limits, Lookahead, Source, Word
+from formal_llm.automata import PDA, Limits, Lookahead, Source, Word
 from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights
 from formal_llm.automata.languages.emptiness import RuleSet, why_empty
 from formal_llm.automata.languages.fronts import ViablePrefixes
 from formal_llm.automata.languages.nearest_words import Nearest, nearest
 from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.product import split_conjunction
@@ -41,8 +43,10 @@ class Verification:
             None for a valid word, and where it was not decided.
         allowed: the terminals that were possible at ``position``, in the order of the alphabet.
         may_stop: whether the word could have ended at ``position``.
-        limits: the limits to blame, as lines of the grammar notation; empty where the word breaks the grammar itself.
-        constraints: the constraints of a product to blame, by name (``"constraint 2"``, by its place, for one without).
+        limits: the limits to blame, as lines of the grammar notation or the sentences that they were written as; empty
+            where the word breaks the grammar itself.
+        constraints: the constraints to blame, by name (``"constraint 2"``, by its place, for one without); a rule about
+            order by its text.
             The limits and constraints to blame are those that the word breaks at ``position``, each by itself; where it
             breaks none there, they are a smallest set that together leave no way on: without any one there is one.
         decided: False where the budget of states ran out before ``position`` and all of ``allowed`` were known; what
@@ -120,7 +124,10 @@ class Verifier:
         self._prefixes = ViablePrefixes(self.lookahead, search_time=search_time)
         self._pda = self._prefixes.pda
         self._decisions = {t.read: f"{t.question} {t.text}" for t in self._pda.transitions if t.decision and t.text}
-        self.rules = RuleSet(split_conjunction(source) if isinstance(source, Behaviour) else self._pda, max_states)
+        parts = self._pda
+        if isinstance(source, Behaviour):
+            parts = cast("PDA", as_automaton(split_conjunction(source), limits))
+        self.rules = RuleSet(parts, max_states)
         self._under: dict[frozenset[int], ViablePrefixes] = {frozenset(): self._prefixes}
         self._alone: dict[int, ViablePrefixes] = {}
 

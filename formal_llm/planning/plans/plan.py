@@ -33,8 +33,8 @@ class Plan(Drawable):
     Args:
         task: the description of the task.
         tree: the derivation tree, or a function that builds it.
-        order: whether the word is written from the last step to the first (``backward``, as the nested calls of a
-            prefix grammar are) or from the first to the last.
+        order: ``forward`` if the word is the order in which the steps are carried out, ``prefix`` if it is read from
+            last to first, as nested calls are.
         usage: what was used to make it.
         complete: False for the partial plan of an unfinished walk.
         log_probability: see the attribute.
@@ -52,7 +52,7 @@ class Plan(Drawable):
         task: str,
         tree: Node | Callable[[], Node],
         *,
-        order: Order = "backward",
+        order: Order = "forward",
         usage: Usage | None = None,
         complete: bool = True,
         log_probability: float | None = None,
@@ -80,13 +80,13 @@ class Plan(Drawable):
 
     @cached_property
     def word(self) -> Word:
-        """The terminals, in the order of the language."""
+        """The terminals as the rules write them; where :attr:`order` is ``prefix``, the last one comes first."""
         return tuple(leaf.symbol for leaf in self.tree.leaves)
 
     @cached_property
     def call(self) -> Call | None:
-        """The nested calls of a backward plan of a prefix grammar (each production a tool, then its arguments)."""
-        return read_call(self.tree) if self.complete and self.order == "backward" else None
+        """The nested calls of a plan of a prefix grammar (each production a tool, then its arguments)."""
+        return read_call(self.tree) if self.complete and self.order == "prefix" else None
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -215,7 +215,7 @@ class Plan(Drawable):
         """
         from formal_llm.planning.plans.overlay import Overlay
 
-        return Overlay(self.word, rules, order=self.order)
+        return Overlay(self.word, rules)
 
     def __rich__(self) -> RenderableType:
         from formal_llm.planning.plans.drawing import plan_rich

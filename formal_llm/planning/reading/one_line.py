@@ -68,7 +68,7 @@ class PlanLine:
         if self._base is None or self._base.cfg is not None:
             self._base = None
             return
-        self._backward = order_of(rules) == "backward"
+        self._prefix = order_of(rules) == "prefix"
         self._moves = MovePhrases(self._base)
         self._phrases = self._moves.collect_phrases()
         self._labels = {name: self._base.label(name) for name in self._base.terminals}
@@ -98,7 +98,7 @@ class PlanLine:
             elif label != self._labels.get(behind) or behind in self._questions:
                 colon = "" if question[-1:] in ("", "?", ":") else ":"
                 parts.append((name, f"{question}{colon} {label}".strip()))
-        parts = parts[::-1] if self._backward else parts
+        parts = parts[::-1] if self._prefix else parts
         line = _SLASH.join(text for _, text in parts)
         return line if self._is_read_back(line, parts) else write_word(word)
 

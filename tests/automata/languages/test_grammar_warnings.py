@@ -9,6 +9,7 @@ from formal_llm.automata.languages.grammar_warnings import (
     find_unused_terminals,
     without_left_recursion,
 )
+from formal_llm.automata.models.symbols import ORDERS
 from formal_llm.errors import GrammarError, GrammarWarning
 from tests.oracles import Reference, language, rules
 from tests.strategies import examples, grammars, limited_grammars
@@ -51,21 +52,33 @@ class TestWarnings:
         assert words in message
         assert str(cfg_warnings(cfg)[0]) == cfg_warnings(cfg)[0].message
 
-    FORWARD = 'Trip "trip" -> Way Stay\nWay -> train "Take the train" | bus\nStay -> hotel "Sleep" | tent'
+    CALLS = "plan -> F T\nT -> B I | D T | F T T\nI -> A I | photo\nA -> a | b\nB -> c\nD -> d\nF -> f"
 
-    def test_rules_that_look_forward_where_the_order_is_not_said(self):
-        with pytest.warns(GrammarWarning, match=r"^x.cfg:1:1: the rule Trip -> Way Stay .* %order forward if Way"):
-            cfg = CFG.from_string(self.FORWARD, file="x.cfg")
-        assert [(found.kind, found.symbol) for found in cfg_warnings(cfg)] == [("order", "Trip")]
-        # Each of these is read without a warning.
-        CFG.from_string(f"%order forward\n{self.FORWARD}")
-        CFG.from_string(f"%order backward\n{self.FORWARD}")
-        # What the head of a rule is chosen from is a tool, and a rule of one symbol is a renaming.
-        CFG.from_string('S "shirt" -> Tool S | T\nT -> dirty_shirt\nTool -> wash | iron')
-        # A production with a text is a step itself, applied to what it begins with.
-        CFG.from_string('S -> Cut tub "Wash"\nCut -> knife "Cut" | scissors "Snip"')
-        # Nobody reads steps in a grammar without texts and labels.
-        CFG.from_string("S -> S a | b")
+    def test_rules_that_look_like_nested_calls_where_the_order_is_not_said(self):
+        says = (
+            r"^x.cfg:2:1: the rule T -> F T T looks like nested calls, .* Write %order prefix if .* %order forward if F"
+        )
+        with pytest.warns(GrammarWarning, match=says):
+            cfg = CFG.from_string(self.CALLS, file="x.cfg")
+        assert cfg.order == "forward"
+        for order in ORDERS:  # said, also where it is read again from what was written
+            assert CFG.from_string(str(CFG.from_string(f"%order {order}\n{self.CALLS}"))).order == order
+        assert CFG.from_letters("T -> BI|FTT\nI -> AI|i").order == "prefix"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Day -> wake Breakfast work\nBreakfast -> tea Toast | coffee Toast\nToast -> bread | toast",
+            "Day -> wake Morning Evening\nMorning -> jog Morning | rest\nEvening -> read Evening | sleep",
+            "S -> a S | b",
+            "Plan -> setup Loop\nLoop -> try Check Loop | done\nCheck -> test Result\nResult -> pass | fail",
+            "S -> open S S close | x",
+            "S -> a S S | x y | S z",
+            "Trip -> Way Stay\nWay -> train | bus\nStay -> hotel | tent",
+        ],
+    )
+    def test_rules_of_steps_in_their_order_are_read_without_a_warning(self, text):
+        assert CFG.from_string(text).order == "forward"
 
     def test_the_warning_points_at_the_line_that_read_the_grammar(self):
         with pytest.warns(GrammarWarning) as caught:

@@ -192,7 +192,7 @@ class TestValue:
         assert CFG([("S", ("a",)), ("S", ("b",))]) != CFG([("S", ("b",)), ("S", ("a",))])
 
     def test_changed_copies_leave_the_rest_alone(self):
-        cfg = CFG.from_string('%order backward\n%limit 1 a\nS -> A a\nA -> a "step" | ε\na "An a" cost=2')
+        cfg = CFG.from_string('%order prefix\n%limit 1 a\nS -> A a\nA -> a "step" | ε\na "An a" cost=2')
         assert cfg.with_start("A").start == "A"
         assert cfg.with_start("A").with_start("S") == cfg
         assert cfg.with_limits(Limits(default=2)).limits == Limits(default=2)

@@ -182,8 +182,9 @@ ERRORS = [
     ("%start X\nSentence -> a", 1, 8, "X", "unknown start symbol: X", "it needs a rule"),
     ("%start Sentense\nSentence -> a", 1, 8, "Sentense", "did you mean Sentence?", "it needs a rule"),
     ("%start S\n%start T\nS -> T\nT -> a", 2, 8, "T", "a second start symbol; the first was S", None),
-    ("%order forwards\nS -> a", 1, 8, "forwards", "(did you mean forward?)", "write %order backward, or"),
-    ("%order backward\n%order forward\nS -> a", 2, 8, "forward", "a second order; the first was backward", None),
+    ("%order forwards\nS -> a", 1, 8, "forwards", "(did you mean forward?)", "write %order forward, or"),
+    ("%order backward\nS -> a", 1, 8, "backward", "unknown order: backward", "write %order prefix"),
+    ("%order prefix\n%order forward\nS -> a", 2, 8, "forward", "a second order; the first was prefix", None),
     ("%limit 1 colour\nS -> color", 1, 10, "colour", "unknown symbol in a limit: colour (did you mean color?)", None),
     ("%require 1 zzz\nS -> a", 1, 12, "zzz", "unknown symbol in a limit: zzz", None),
     ("%limit 1 a A\nS -> a A\nA -> b", 1, 12, "A", "A is a nonterminal; limits count terminals", None),
@@ -290,7 +291,7 @@ class TestGarbage:
 
 
 def test_repetitions_and_groups_are_written_as_they_were_read() -> None:
-    text = '%start S\n%order forward\n\nS -> a* (b | c d){1,3} E? | ε\nE -> (a b)+ "text"\n\na "label" minutes=5\n'
+    text = '%start S\n%order prefix\n\nS -> a* (b | c d){1,3} E? | ε\nE -> (a b)+ "text"\n\na "label" minutes=5\n'
     assert str(CFG.from_string(text)) == text
 
 
@@ -563,7 +564,7 @@ def test_the_shipped_grammar_of_openagi_is_what_its_signatures_say() -> None:
     found = differences(made, shipped, 4)
     assert found.equal
     assert found.counts[-1] == (4, 420, 420)
-    assert made.order == "backward"
+    assert made.order == "prefix"
     assert not cfg_warnings(made)
     assert CFG.from_string(str(made)) == made
     # The toolkit agrees with the grammar that was made of it.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Budget, Limits, Planner, ScriptedLLM, SumLimit, Symbol, Transition, Wording
+from formal_llm import CFG, PDA, Budget, Limits, Planner, ScriptedLLM, SumLimit, Symbol, Transition
 from formal_llm.automata.models.product import product
 from formal_llm.automata.notation import pda_lines
 from formal_llm.automata.notation.pda_lines import (
@@ -47,7 +47,7 @@ class TestReading:
     def test_limits_are_kept_by_plans(self):
         llm = ScriptedLLM([2, 3])
         pda = PDA.from_string(PACKING)
-        plan = Planner(pda, llm, wording=Wording(order="forward")).plan(
+        plan = Planner(pda, llm).plan(
             "Pack",
         )
         # That we travel is not asked: who stays at home packs nothing.
@@ -238,7 +238,7 @@ def written_automata(draw):
         sums=(SumLimit("kg", draw(amounts)),) if any("kg" in s.numbers for s in symbols.values()) else (),
     )
     return PDA(made, start=states[0], accepting=states, stack=stack, symbols=symbols, limits=limits, name=draw(texts),
-               order=draw(st.sampled_from([None, "backward", "forward"])))  # fmt: skip
+               order=draw(st.sampled_from(["prefix", "forward"])))  # fmt: skip
 
 
 class TestWriting:
@@ -251,7 +251,7 @@ class TestWriting:
 
     def test_by_hand(self):
         text = """%name "trip"
-%order backward
+%order prefix
 %start p
 %accept f
 %stack Z
