@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
@@ -99,7 +99,7 @@ def with_request_options(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = {one.name: kwargs.pop(one.name, None) for one in _OPTIONS}
+        given: dict[str, Any] = {one.name: kwargs.pop(one.name, None) for one in _OPTIONS}
         if all(value is None for value in given.values()):
             return function(*args, **kwargs)
         from formal_llm.llms.hosted.connecting import set_request_defaults
