@@ -28,7 +28,7 @@ from formal_llm.agents.pausing import InnerRun
 from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Segment
 from formal_llm.automata import PDA, Behaviour, Limits, Source
-from formal_llm.automata.languages.fronts import Allowed, ConfigurationSet
+from formal_llm.automata.languages.prefixes import Allowed, ConfigurationSet
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.dfa import DFA, finite_pda, project
 from formal_llm.automata.models.formula import Formula

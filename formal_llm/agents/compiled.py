@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from formal_llm.automata import PDA, Behaviour, Limits, Lookahead, Source, Symbol
-from formal_llm.automata.languages.fronts import Allowed, ConfigurationSet, ConfigurationSets
+from formal_llm.automata.languages.prefixes import Allowed, ConfigurationSet, ConfigurationSets
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.automata.models.quantities import amounts_by_quantity

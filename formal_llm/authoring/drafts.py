@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from warnings import catch_warnings
 
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
-from formal_llm.automata.languages.emptiness import why_empty
-from formal_llm.automata.languages.grammar_warnings import find_unused_terminals
-from formal_llm.automata.languages.spelling import spelling_warnings
+from formal_llm.automata.languages.emptiness import find_unused_terminals, why_empty
+from formal_llm.automata.languages.grammar_warnings import warn_of_similar_steps
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import read_rules_text
 from formal_llm.errors import AutomatonError, FormalLLMError, NotationError, Undecided
@@ -78,7 +77,7 @@ def check_draft(text: str, ending: str, *, max_states: int = 20_000) -> Draft:
         never = []
     if isinstance(draft.rules, Behaviour):  # its automaton has only the reachable states
         never += [name for name in draft.rules.states if name not in source.terminals]
-    warnings += spelling_warnings(source.terminals, source.label)
+    warnings += warn_of_similar_steps(source.terminals, source.label)
     if never:
         warnings.append(f"no plan uses {', '.join(never)}")
     return Draft(text, ending, draft.rules, (), tuple(dict.fromkeys(warnings)))

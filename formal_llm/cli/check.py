@@ -15,9 +15,8 @@ import typer
 
 from formal_llm.authoring import load_plan_examples
 from formal_llm.automata import CFG, PDA, Lookahead, Word
-from formal_llm.automata.languages.emptiness import why_empty
-from formal_llm.automata.languages.grammar_warnings import find_unused_terminals
-from formal_llm.automata.languages.spelling import spelling_warnings
+from formal_llm.automata.languages.emptiness import explain_unused, find_unused_terminals, why_empty
+from formal_llm.automata.languages.grammar_warnings import warn_of_similar_steps
 from formal_llm.automata.languages.word_lists import count_plans
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
@@ -102,7 +101,7 @@ def show(
     else:
         described["forecast"] = _forecast_cost(lookahead)
         never, open_ = find_unused_terminals(lookahead, max_states, used={name for word in words for name in word})
-        described |= {"in no plan": ", ".join(never)} if never else {}
+        described |= {"in no plan": _explain_unused(lookahead, never, max_states)} if never else {}
         described |= {"maybe in none": f"{', '.join(open_)}: not decided in one second"} if open_ else {}
     found |= described
     found |= dict(_list_uncounted(loaded.whole))
@@ -115,10 +114,19 @@ def show(
         found["examples"] = plans
     if broken:
         found["not kept"] = broken
-    warnings += spelling_warnings(lookahead.automaton.terminals, lookahead.automaton.label)
+    warnings += warn_of_similar_steps(lookahead.automaton.terminals, lookahead.automaton.label)
     _tell(found, warnings, as_json)
     if broken or (strict and warnings):
         raise typer.Exit(1)
+
+
+def _explain_unused(lookahead: Lookahead, names: Sequence[str], max_states: int) -> str:
+    """Name terminals that no plan uses, each with the rules that leave no place for it."""
+    shown = []
+    for name in names:
+        rules = explain_unused(lookahead, name, max_states, START * SEARCH_TIME / len(names))
+        shown.append(f"{name} ({'; '.join(line.lstrip('%') for line in rules)})" if rules else name)
+    return ", ".join(shown)
 
 
 def _show_rules_of_calls(source: str, strict: bool, as_json: bool) -> None:

@@ -48,9 +48,13 @@ InputOption = Annotated[
     typer.Option("--input", metavar="NAME", help="An input that is given (else read from the task). Repeatable."),
 ]
 GoalOption = Annotated[str | None, typer.Option(help="What is wanted (else read from the task).")]
-LimitOption = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at most N times. Repeatable.")]
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=N", help="Use NAME at most N times; of a quantity, at most N in sum. Repeatable."),
+]
 RequireOption = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at least N times. Repeatable.")
+    list[str] | None,
+    typer.Option(metavar="NAME=N", help="Use NAME at least N times; of a quantity, at least N in sum. Repeatable."),
 ]
 MaxStatesOption = Annotated[int, typer.Option(min=1, help="How many states one query of the lookahead may visit.")]
 SearchTimeOption = Annotated[

@@ -208,7 +208,7 @@ def plan(
         loaded.source,
         RandomTextLLM(),  # never asked: wrong arguments are reported before a model is loaded
         constraints=loaded.constraints,
-        limits=read_limits(limit, require),
+        limits=read_limits(limit, require, loaded.source),
         lookahead=lookahead.value,
         search=search.value if search is not None else None,
         length_penalty=length_penalty,

@@ -13,9 +13,10 @@ from formal_llm import authored
 from formal_llm.authored.files import read_text
 from formal_llm.authored.places import PACKS
 from formal_llm.authored.tables import SCALAR, NamedEntries, read_toml
-from formal_llm.automata import CFG, PDA, Limits
+from formal_llm.automata import CFG, PDA, Limits, SumLimit
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.quantities import Number, read_amount
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.cli.options import SHIPPED
@@ -109,7 +110,7 @@ class LoadedRules:
         source = self.source
         if isinstance(source, CFG) and task.goal is not None:
             source = source.with_start(task.goal)
-        return self._add_constraints(source), task.limits & read_limits(limit, require)
+        return self._add_constraints(source), task.limits & read_limits(limit, require, source)
 
     def _add_constraints(self, source: CFG | PDA) -> CFG | PDA:
         for one in self.constraints:
@@ -198,23 +199,44 @@ def read_facts(pairs: Sequence[str]) -> dict[str, str]:
     return facts
 
 
-def read_limits(limit: Sequence[str] | None, require: Sequence[str] | None) -> Limits:
+def read_limits(limit: Sequence[str] | None, require: Sequence[str] | None, rules: CFG | PDA | None = None) -> Limits:
     """The limits that ``--limit NAME=N`` and ``--require NAME=N`` set.
+
+    Args:
+        limit: names of terminals with their most uses; names of quantities with the most of their sum.
+        require: the least, likewise.
+        rules: what has the terminals, and the quantities that they carry.
 
     Raises:
         FormalLLMError: one is not of that form.
     """
-    return Limits(at_most=_read_counts("--limit", limit or ()), at_least=_read_counts("--require", require or ()))
+    most, most_sums = _read_bounds("--limit", limit or (), rules)
+    least, least_sums = _read_bounds("--require", require or (), rules)
+    sums = [SumLimit(name, at_most=amount) for name, amount in most_sums.items()]
+    sums += [SumLimit(name, at_least=amount) for name, amount in least_sums.items()]
+    return Limits(most, least, sums=tuple(sums))
 
 
-def _read_counts(option: str, pairs: Sequence[str]) -> dict[str, int]:
-    counts = {}
+def _read_bounds(
+    option: str, pairs: Sequence[str], rules: CFG | PDA | None
+) -> tuple[dict[str, int], dict[str, Number]]:
+    """Read the bounds of an option: those on uses of terminals, and those on sums of quantities."""
+    symbols = rules.symbols.values() if rules is not None else ()
+    quantities = {quantity for symbol in symbols for quantity in symbol.numbers}
+    counts: dict[str, int] = {}
+    sums: dict[str, Number] = {}
     for pair in pairs:
-        name, equals, count = pair.rpartition("=")
-        if not equals or not count.isdecimal():
+        name, equals, value = (part.strip() for part in pair.rpartition("="))
+        if equals and rules is not None and name in quantities and name not in rules.terminals:
+            try:
+                sums[name] = read_amount(value)
+            except ValueError as error:
+                raise FormalLLMError(f"{option} {pair}: {error}") from None
+        elif equals and value.isdecimal():
+            counts[name] = int(value)
+        else:
             raise FormalLLMError(f"{option} takes NAME=N, as in {option} colorization=2; not {pair!r}")
-        counts[name.strip()] = int(count)
-    return counts
+    return counts, sums
 
 
 def plan_text(name: str) -> str:

@@ -65,7 +65,7 @@ def try_(
         loaded.source,
         "test:first",  # never asked: the person at the terminal answers
         constraints=loaded.constraints,
-        limits=read_limits(limit, require),
+        limits=read_limits(limit, require, loaded.source),
         lookahead=lookahead.value,
         wording=loaded.wording,
         max_states=max_states,

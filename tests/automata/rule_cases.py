@@ -86,7 +86,7 @@ def rule_cases(draw: st.DrawFn, kind: str) -> RuleCase:
     pda = draw(automata() | automata(finite=True) | direct_automata())
     assume(pda.terminals)
     numbers, bounds = _limited(draw, tuple(pda.terminals), pda.terminals)
-    order = draw(st.sampled_from((None, "forward", "prefix")))
+    order = draw(st.sampled_from(("forward", "prefix")))
     made = PDA(
         pda.transitions, start=pda.start_state, accepting=pda.accepting_states, stack=pda.start_stack,
         symbols=_symbols(numbers), limits=bounds, order=order,

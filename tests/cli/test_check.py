@@ -83,7 +83,7 @@ def test_terminals_in_plans_that_were_drawn_are_not_searched_for(
     assert len(drawn) > 5
     assert not drawn & {name for name, _ in asked}
     assert not any(solver for _, solver in asked)  # none is hard: nothing is loaded for them
-    assert "in no plan     blur\n" in said
+    assert "in no plan     blur (limit 1 generate; limit 1 image)\n" in said
 
 
 def test_check_counts_and_measures_the_language(tmp_path: Path) -> None:

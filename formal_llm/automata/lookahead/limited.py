@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol, cast, runtime_checkable
 
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.models.automaton import Automaton, Configuration, M, make_fingerprint
+from formal_llm.automata.models.automaton import Automaton, M, make_fingerprint, make_tuple
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.clockwork import apply_timetable, count_moments
@@ -71,12 +71,6 @@ class LimitedConfiguration(NamedTuple):
     inner: Any
     remaining: int
     needed: int
-
-
-def stack_depth(configuration: Hashable) -> int:
-    """How deep the stack is, with or without counters; 1 for a configuration of no pushdown automaton."""
-    inner = configuration.inner if isinstance(configuration, LimitedConfiguration) else configuration
-    return inner.stack.depth if isinstance(inner, Configuration) else 1
 
 
 class LimitedAutomaton(Generic[M]):
@@ -159,7 +153,10 @@ class LimitedAutomaton(Generic[M]):
             remaining -= self.counters.need.get(read, 0)
             if needed:
                 needed = self.counters.pay_for(read, needed)
-        return LimitedConfiguration(self.automaton.step(inner, move), remaining, needed)
+        after: LimitedConfiguration = make_tuple(
+            LimitedConfiguration, (self.automaton.step(inner, move), remaining, needed)
+        )
+        return after
 
     def accepting(self, configuration: LimitedConfiguration) -> bool:
         """Whether the automaton inside accepts and no lower bound is open."""

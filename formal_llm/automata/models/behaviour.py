@@ -10,26 +10,27 @@ on top of a grammar, ``grammar & behaviour``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 from formal_llm import authored
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import Always, Formula, Next, Repeated, and_, satisfied_by_one
-from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA, intersect_languages
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
-from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, unknown
-from formal_llm.exports import LazyFunction
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
 
-#: What may follow within limits is a question to the lookahead, which is built on these values.
-_terminals_after = LazyFunction("formal_llm.automata.languages.fronts:list_terminals_after")
+if TYPE_CHECKING:
+    import networkx
+
 #: The flag of a state whose text comes from the environment.
 ENV_INPUT = "env-input"
 
@@ -105,6 +106,12 @@ class Behaviour(PickledByFields, Written, Drawable):
         if not self._formula_dfa.accepting:
             raise AutomatonError("no sequence of states satisfies the formula")
 
+    @staticmethod
+    def _notation() -> tuple[Callable[..., Any], Callable[[Any], str]]:
+        from formal_llm.automata.notation.behaviour import read_behaviour, write_behaviour
+
+        return read_behaviour, write_behaviour
+
     @classmethod
     def load(cls, name: str) -> Behaviour:
         """The behaviour that is meant: an ``.agent`` file by its path, or a shipped one by its name (``"react"``).
@@ -177,6 +184,15 @@ class Behaviour(PickledByFields, Written, Drawable):
         made = finite_pda(self.dfa, name=self.name, symbols=self.symbols, alphabet=self.states)
         return made.with_limits(self.limits.without_rules)
 
+    @property
+    def picture(self) -> Picture:
+        """The picture of its automaton."""
+        return self.whole.picture
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Return the graph of its automaton, see :meth:`PDA.to_networkx`."""
+        return self.whole.to_networkx()
+
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether a sequence of states is allowed and complete, and keeps the limits."""
         return self.pda.accepts(word) if self.limits.without_rules else self.dfa.accepts(word)
@@ -190,7 +206,9 @@ class Behaviour(PickledByFields, Written, Drawable):
         :meth:`accepts` distinguishes these.
         """
         if self.limits.without_rules:
-            return tuple(_terminals_after(self.pda, prefix))
+            from formal_llm.automata.languages.prefixes import list_terminals_after  # it is built on these values
+
+            return tuple(list_terminals_after(self.pda, prefix))
         state = self.dfa.run(prefix)
         return () if state is None else tuple(self.dfa.table[state])
 

@@ -10,20 +10,24 @@ and matches a terminal with the input. A PDA written by hand is used in just the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
+from typing import TYPE_CHECKING, Any
 
-from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, make_fingerprint
+from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, make_fingerprint, make_tuple
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, find_reachable, selection_members
 from formal_llm.automata.models.tabulation import accepts_by_tabulation
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
-from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
+
+if TYPE_CHECKING:
+    import networkx
 
 #: How many sets are kept: a few automata have as many as 2 to the number of their states.
 _KEPT = 10_000
@@ -174,6 +178,12 @@ class PDA(PickledByFields, Written, Drawable):
             problem = find_problem(self.transitions, start, self.accepting_states, self.stack_symbols)
             if problem is not None:
                 raise AutomatonError(problem.message)
+
+    @staticmethod
+    def _notation() -> tuple[Callable[..., Any], Callable[[Any], str]]:
+        from formal_llm.automata.notation.pda import read_pda, write_pda
+
+        return read_pda, write_pda
 
     @classmethod
     def from_cfg(cls, cfg: CFG) -> PDA:
@@ -345,6 +355,23 @@ class PDA(PickledByFields, Written, Drawable):
     def __rand__(self, other: object) -> PDA:
         return intersect_languages(other, self)
 
+    @property
+    def picture(self) -> Picture:
+        """The automaton as a picture: its states, and what is read and pushed between them."""
+        from formal_llm.automata.drawing.pda import pda_picture
+
+        return pda_picture(self)
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Return a graph with a node for each state and an edge for each transition.
+
+        Nodes have ``start`` and ``accepting``; edges have ``read``, ``pop`` (None for ε), ``push`` (a tuple, its first
+        symbol on top), ``text``, and ``label`` in the notation of the picture.
+        """
+        from formal_llm.automata.drawing.pda import pda_graph
+
+        return pda_graph(self)
+
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 
     def start(self) -> Configuration:
@@ -366,7 +393,8 @@ class PDA(PickledByFields, Written, Drawable):
             stack = stack.rest
         for name in reversed(move.push):
             stack = Stack(name, stack)
-        return Configuration(move.target, stack)
+        after: Configuration = make_tuple(Configuration, (move.target, stack))
+        return after
 
     def accepting(self, configuration: Configuration) -> bool:
         """Whether the state is final."""

@@ -7,8 +7,7 @@ import unicodedata
 
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
 from formal_llm.automata.models.symbols import Production
-from formal_llm.automata.notation.cfg import check_grammar_text
-from formal_llm.automata.notation.cfg_syntax import ARROW
+from formal_llm.automata.notation.cfg import ARROW, check_grammar_text
 from formal_llm.automata.notation.source import SourceText
 
 _LETTER = re.compile(r"[^\W\d_][0-9'′]*|ε")

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from formal_llm.automata import PDA, Limits, Lookahead, SumLimit, Symbol, Transition, Word
-from formal_llm.automata.languages.edits import Edit, EditWeights, find_edits
-from formal_llm.automata.languages.nearest_words import nearest
+from formal_llm.automata.languages.nearest_words import Edit, EditWeights, find_edits, nearest
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.certificates import find_run
 from formal_llm.planning.plans.overlay import Overlay

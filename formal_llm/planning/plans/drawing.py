@@ -162,12 +162,7 @@ def _list_ordinals(count: int) -> list[str]:
 
 
 def plan_graph(plan: PlanParts) -> networkx.DiGraph:
-    """The calls of a plan as a graph; the derivation tree where the plan is no nesting of calls.
-
-    Nodes are numbers, counted from 0 in the order of the word (in a tree: from the root on), with ``name``, ``label``
-    and ``kind``: ``tool`` or ``input``; in a tree ``nonterminal``, ``terminal`` or ``open``. Edges lead from an
-    argument to its tool, in a tree from a node to its children; ``position`` counts arguments and children from 0.
-    """
+    """Build the graph of a plan, see :meth:`~formal_llm.planning.plans.plan.Plan.to_networkx`."""
     import networkx
 
     graph = networkx.DiGraph()

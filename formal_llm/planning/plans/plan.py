@@ -13,6 +13,7 @@ from formal_llm.authored.files import parse_json
 from formal_llm.automata import Source, Word
 from formal_llm.automata.models.automaton import Move
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Call, Node, read_call
@@ -20,6 +21,7 @@ from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.plans.vocabulary import write_word
 
 if TYPE_CHECKING:
+    import networkx
     from rich.console import RenderableType
 
     from formal_llm.planning.plans.overlay import Overlay
@@ -202,6 +204,25 @@ class Plan(Drawable):
             )
         except (KeyError, TypeError, IndexError) as error:
             raise ValueError(f"this is no plan: {error!r}") from error
+
+    @property
+    def picture(self) -> Picture:
+        """The flow of data through the plan's steps, or a chain of them."""
+        from formal_llm.planning.plans.drawing import plan_picture
+
+        return plan_picture(self)
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """Return the nested calls as a graph; the derivation tree where the plan is no nesting of calls.
+
+        Nodes are numbers, counted from 0 in the order of the word (in a tree: from the root on), with ``name``,
+        ``label`` and ``kind``: ``tool`` or ``input``; in a tree ``nonterminal``, ``terminal`` or ``open``. Edges lead
+        from an argument to its tool, in a tree from a node to its children; ``position`` counts arguments and children
+        from 0.
+        """
+        from formal_llm.planning.plans.drawing import plan_graph
+
+        return plan_graph(self)
 
     def over(self, rules: Source) -> Overlay:
         """Draw the plan over the rules that it follows: a picture of the rules with the parts that it uses marked.

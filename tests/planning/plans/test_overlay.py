@@ -112,11 +112,11 @@ def test_over_a_selection_of_a_flowchart() -> None:
     assert arrows == {("p", "go"): "• 1: Rope\n• 2: Map\n… or 1 other"}
 
 
-def test_over_a_behaviour_that_is_folded() -> None:
+def test_over_a_behaviour() -> None:
     react = Behaviour.load("react-5")
     word = ["question", "thought", "action", "action-input", "observation", "final-thought", "answer"]
     _, arrows = marked(Overlay(word, react).picture)
-    assert "2: thought\nthen 3: action\nthen 4: action-input\nthen 5: observation" in arrows.values()
+    assert {"2: thought", "3: action", "4: action-input", "5: observation"} <= set(arrows.values())
 
 
 def test_of_a_large_automaton_only_the_way_is_drawn() -> None:

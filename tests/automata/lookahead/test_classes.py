@@ -1,19 +1,20 @@
-"""Least costs, and what ways take."""
+"""What limits count and leave, packed, against plain sums; least costs; what ways take."""
 
 from math import ceil
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits
+from formal_llm import CFG, PDA, Limits, Lookahead
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost, least_costs
+from formal_llm.automata.lookahead.classes import Classes, FlowWays, find_least_taken, find_leaves, find_ways
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import FlowGrammar
-from formal_llm.automata.lookahead.ways import find_leaves, find_ways, least_taken
 from formal_llm.automata.models.limits import Bound
 from formal_llm.automata.models.pda import LOOP
+from tests.automata.lookahead.judging import pieces, search_of
 from tests.oracles import all_words, language
-from tests.strategies import LETTERS, examples, grammars
+from tests.strategies import LETTERS, choices, examples, grammars, limited_grammars, tool_grammars, walk
 
 names = st.sampled_from("STUV")
 rules = st.lists(st.tuples(names, st.integers(0, 4), st.lists(names, max_size=3)), max_size=8)
@@ -99,7 +100,7 @@ class TestFindWays:
             return {places[name]: reads.count(name) for name in reads}
 
         ways = find_ways(grammar, find_leaves(grammar))
-        least = least_taken(grammar.symbols, ways, takes)
+        least = find_least_taken(grammar.symbols, ways, takes)
         words = language(cfg, 4)
         for name, place in places.items():
             for word in words:
@@ -117,7 +118,7 @@ class TestFindWays:
         cfg = CFG.from_string("S -> a T T | a a T c\nT -> b T | b")
         grammar, start = known(cfg)
         places = {"a": 0, "b": 1, "c": 2}
-        least = least_taken(
+        least = find_least_taken(
             grammar.symbols,
             find_ways(grammar, find_leaves(grammar)),
             lambda reads: {places[name]: reads.count(name) for name in reads},
@@ -216,3 +217,94 @@ class TestPacking:
         counters = Counters(())
         assert counters.can_afford("a", 0)
         assert (counters.pay_for("a", 0), counters.least_reads(0), counters.sum_of_needs(0)) == (0, 0, 0)
+
+
+class TestClasses:
+    @given(tool_grammars() | limited_grammars(), choices)
+    @examples(80)
+    def test_what_is_left_is_the_sum_over_interchangeable_terminals(self, cfg, picks):
+        lookahead = Lookahead(cfg)
+        classes, counters = search_of(lookahead).demands.classes, Counters(lookahead.bounds)
+        now, word = walk(lookahead.automaton, picks)
+        left = classes.left_of(pieces(lookahead, now)[1] or counters.remaining)
+        assert left == classes.left_of(counters.remaining) - sum(
+            classes.pack_need(counters.need.get(name, 0)) for name in word
+        )
+        assert left & classes.guard == classes.guard
+        upper = [bound for bound in lookahead.bounds if bound.most is not None]
+        used = sum(bound.weights.get(name, 0) for bound in upper for name in word)
+        assert sum(classes.amounts(left)) == sum(bound.most for bound in upper) - used
+        assert classes.amount(left, classes.total) == sum(classes.amounts(left))
+        assert classes.left_of(classes.some_remaining(left)) == left
+
+    @given(tool_grammars(), choices)
+    @examples(60)
+    def test_what_is_left_covers_just_what_it_is_enough_for(self, cfg, picks):
+        lookahead = Lookahead(cfg)
+        classes = search_of(lookahead).demands.classes
+        left = classes.left_of(pieces(lookahead, walk(lookahead.automaton, picks)[0])[1])
+        for name in cfg.terminals:
+            one = classes.pack(classes.amounts_taken([name]))
+            for times in (0, 1, 2, 3, 40, 1 << 20):
+                taken = [amount * times for amount in classes.amounts(one)]
+                enough = all(have >= take for have, take in zip(classes.amounts(left), taken, strict=True))
+                assert classes.covers(left, one * times) == enough
+
+    @given(tool_grammars() | limited_grammars(), choices)
+    @examples(60)
+    def test_what_lower_bounds_of_terminals_need(self, cfg, picks):
+        lookahead = Lookahead(cfg)
+        classes = search_of(lookahead).demands.classes
+        _, remaining, needed = pieces(lookahead, walk(lookahead.automaton, picks)[0])
+        left, total = classes.left_of(remaining), [0] * classes.total
+        for bound, _, due in classes.counters.open_bounds(needed):
+            for field, amount in classes.takes.get(bound.terminal, {}).items() if bound.terminal else ():
+                total[field] += due * amount
+        enough = all(have >= need for have, need in zip(classes.amounts(left), total, strict=True))
+        for _ in range(2):  # the second answer is remembered
+            assert classes.covers_due(left, needed) == enough
+
+    @given(tool_grammars() | limited_grammars())
+    @examples(60)
+    def test_each_symbol_takes_and_pays_within_what_its_ways_do(self, cfg):
+        demands = search_of(Lookahead(cfg)).demands
+        flow, symbols = demands.flow, demands.grammar.symbols
+        for index, ways in flow.ways.items():
+            if index in flow.leaves or index not in flow.least:
+                continue
+            assert (flow.least[index] > 0) == (not symbols[index].is_free)
+            for way in ways:
+                if all(child in flow.least for child in way.children):
+                    taken = way.need + sum(flow.least[child] for child in way.children)
+                    for field in range(flow.classes.total + 1):
+                        amount = flow.classes.amount(flow.least[index], field)
+                        assert amount <= flow.classes.amount(taken, field)
+                for bound, shift, _ in flow.counters.lower:
+                    paid = sum(weight for at, weight in flow.counters.list_payments(way.reads) if at == shift)
+                    paid += sum(flow.most_paid[child].get(shift, 0) for child in way.children)
+                    assert min(paid, bound.least) <= flow.most_paid[index].get(shift, 0)
+
+    def test_terminals_are_exchanged_where_nothing_tells_them_apart(self):
+        def fields(text: str, *, counting: bool = False) -> set[frozenset[str]]:
+            grammar = search_of(Lookahead(CFG.from_string(f"%limit 1\n{text}"))).demands.grammar
+            leaves = find_leaves(grammar)
+            classes = Classes(grammar.counters, find_ways(grammar, leaves), leaves, counting=counting)
+            alike = {}
+            for name, field in classes.uses.items():
+                alike.setdefault(field, set()).add(name)
+            return {frozenset(names) for names in alike.values()}
+
+        assert fields("S -> a S | b S | c") == {frozenset("ab"), frozenset("c")}
+        assert fields("S -> a S | b S | c\n%limit kg <= 9\na kg=1\nb kg=2") == set(map(frozenset, "abc"))
+        assert fields("S -> a S | b S | c\n%require 1 a") == set(map(frozenset, "abc"))
+        twice = "S -> T a | a T | b T | c\nT -> x"
+        assert fields(twice) == {frozenset("ab"), frozenset("c"), frozenset("x")}
+        assert fields(twice, counting=True) == set(map(frozenset, "abcx"))
+
+    def test_only_one_of_ways_that_are_alike_is_kept(self):
+        lookahead = Lookahead(CFG.from_string("%limit 1\nS -> a S | b S | c"))
+        grammar, start = search_of(lookahead).demands.grammar, lookahead.uncounted(lookahead.automaton.start())
+        ((symbol, _),) = grammar.resolve_top(start.state, start.stack.top, start.stack.rest)
+        ways = [way.reads for way in FlowWays(grammar, exchange=True).ways[symbol.index]]
+        assert ("b",) not in ways or ("a",) not in ways
+        assert len({*FlowWays(grammar, exchange=False).classes.uses.values()}) == 3

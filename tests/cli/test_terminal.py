@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from formal_llm.pictures.page import escape_text, html_page
-from formal_llm.pictures.terminal import Terminal
-from formal_llm.pictures.visible import visible
+from formal_llm.cli.console import Terminal
+from formal_llm.errors.visible import visible
+from formal_llm.tools.page import escape_text, html_page
 
 
 class Tags(HTMLParser):
