@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
@@ -93,10 +93,7 @@ def _option(kind: type, name: str, help_: str, **bounds: float) -> inspect.Param
 
 
 _OPTIONS = (
-    _option(float, "rps", "Requests a second, at most; a server that refuses some is asked more slowly.", min=0.001),
-    _option(float, "tpm", "Tokens a minute that are sent, at most, estimated as a quarter of the characters.", min=1),
-    _option(int, "max-retries", "How often a request is repeated after a failure that may pass (twice).", min=0),
-    _option(float, "timeout", "Seconds for which a server may be silent (600).", min=0.001),
+    _option(int, "max-retries", "How often a request is repeated after a failure that may pass (6).", min=0),
     _option(float, "deadline", "Seconds for a question, all tries and waits together (600).", min=0.001),
 )  # fmt: skip
 
@@ -106,14 +103,12 @@ def with_request_options(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = {one.name: kwargs.pop(one.name, None) for one in _OPTIONS}
+        given: dict[str, Any] = {one.name: kwargs.pop(one.name, None) for one in _OPTIONS}
         if all(value is None for value in given.values()):
             return function(*args, **kwargs)
-        from formal_llm.llms.hosted.bounds import RequestDefaults, default_requests
-        from formal_llm.llms.hosted.pace import limit_pace
+        from formal_llm.llms.hosted.connecting import set_request_defaults
 
-        rps, tpm = given.pop("rps"), given.pop("tpm")
-        with limit_pace(rps, tpm), default_requests(RequestDefaults(**given)):  # type: ignore[arg-type]
+        with set_request_defaults(**given):
             return function(*args, **kwargs)
 
     signature = inspect.signature(function, eval_str=True)

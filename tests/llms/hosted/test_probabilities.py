@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm.llms.hosted.logprobs import Token, option_probabilities, read_tokens
+from formal_llm.llms.hosted.probabilities import Token, option_probabilities, read_tokens
 
 
 def token(text: str, **shares: float) -> Token:

@@ -10,8 +10,7 @@ import json
 from typing import NamedTuple
 
 from formal_llm.errors import InvalidAnswer
-from formal_llm.llms.hosted.adapter import invalid
-from formal_llm.llms.hosted.logprobs import option_probabilities, read_tokens
+from formal_llm.llms.hosted.probabilities import option_probabilities, read_tokens
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import TokenUsage
 
@@ -57,10 +56,11 @@ def read_reply(question: Question, reply: Reply) -> Answer:
         InvalidAnswer: there is no answer; has the usage.
     """
     if reply.stopped:
-        raise invalid(question, reply.stopped, _shorten_text(reply.text), reply.usage)
+        raise InvalidAnswer(reply.stopped, [(question.prompt, _shorten_text(reply.text))], reply.usage)
     # No legal answer is longer than all numbers with white space; reading a huge text would take long.
     if len(reply.text) > 10_000 + 20 * len(question.options):
-        raise invalid(question, "it was far longer than an answer", _shorten_text(reply.text), reply.usage)
+        problem = "it was far longer than an answer"
+        raise InvalidAnswer(problem, [(question.prompt, _shorten_text(reply.text))], reply.usage)
     try:
         numbers = _read_numbers(question, reply.text)
         answer = question.check(reply.text if numbers is None else Answer(numbers, text=reply.text))
