@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from formal_llm import Planner, Question, TaskPack
-from formal_llm.llms.hosted.openai import OpenAILLM
+from formal_llm.llms import HostedLLM
 from tests.slow_server import read_counts, slow_server
 
 LATENCY = 0.05
@@ -58,7 +58,7 @@ def alone(plans: int) -> float:
     return (process_time() - begun) / plans
 
 
-def measure(llm: OpenAILLM, plans: int, in_flight: int) -> tuple[float, float, float]:
+def measure(llm: HostedLLM, plans: int, in_flight: int) -> tuple[float, float, float]:
     """(plans per second, CPU seconds per plan, questions per plan)."""
     pack = TaskPack.load("openagi")
     planner = Planner(pack.cfg, llm, wording=pack.wording)
@@ -80,7 +80,7 @@ def measure_throughput(plans: int) -> Table:
     with slow_server(LATENCY) as url:
         for in_flight in (1, 8, 64, 512):
             count = min(plans, max(10, in_flight * 20))
-            rate, cpu, questions = measure(OpenAILLM("slow", base_url=url, api_key="none"), count, in_flight)
+            rate, cpu, questions = measure(HostedLLM("openai:slow", base_url=url, api_key="none"), count, in_flight)
             ideal = in_flight / (questions * LATENCY)
             table.add_row(
                 str(in_flight), f"{rate:,.1f}", f"{ideal:,.1f}", f"{rate / ideal:.0%}", f"{own * 1000:.2f}",

@@ -185,6 +185,7 @@ def alternatives() -> Figures:
 
 
 TYPED = """
+%order prefix
 %limit 1
 %limit * given_text given_image
 S -> T | I

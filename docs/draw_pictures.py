@@ -50,7 +50,6 @@ def main() -> None:
         "automaton": PDA.from_cfg(small),
         "plan-over-grammar": plan.over(pack.cfg),
         "plan-over-automaton": planned.over(day.source),
-        "behaviour": Behaviour.load("react-5"),
         "lookahead-rules": CFG.from_string(DESK),
         "lookahead-off": choices(Walk(CFG.from_string(DESK), "A desk", lookahead="off")),
         "lookahead-on": choices(Walk(CFG.from_string(DESK), "A desk")),

@@ -12,7 +12,7 @@ question offers only the choices from which a valid plan can still be finished.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from formal_llm.authoring.author import Authored, aauthor, author
+    from formal_llm.authoring.author import AuthoredRules, aauthor, author
     from formal_llm.automata import (
         CFG,
         PDA,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         constraint,
         selection,
     )
-    from formal_llm.automata.languages.edits import Edit, EditWeights
+    from formal_llm.automata.languages.nearest_words import Edit, EditWeights
     from formal_llm.llms import (
         LLM,
         Answer,
@@ -71,7 +71,7 @@ _HOMES = {
     "Answer": "llms",
     "AsyncFunctionLLM": "llms",
     "AsyncLLM": "llms",
-    "Authored": "authoring.author",
+    "AuthoredRules": "authoring.author",
     "Automaton": "automata",
     "BatchLLM": "llms",
     "Behaviour": "automata",
@@ -79,8 +79,8 @@ _HOMES = {
     "Budget": "planning",
     "CachedLLM": "llms",
     "Call": "planning",
-    "Edit": "automata.languages.edits",
-    "EditWeights": "automata.languages.edits",
+    "Edit": "automata.languages.nearest_words",
+    "EditWeights": "automata.languages.nearest_words",
     "Executor": "tools.executor",
     "FlowEdge": "automata",
     "FlowNode": "automata",
@@ -141,11 +141,11 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "CFG", "LLM", "PDA", "Answer", "AsyncFunctionLLM", "AsyncLLM", "Authored", "Automaton", "BatchLLM", "Behaviour",
-    "BehaviourState", "Budget", "CachedLLM", "Call", "Edit", "EditWeights", "Executor", "FlowEdge", "FlowNode",
-    "Flowchart", "Formula", "FunctionLLM", "Limits", "Lookahead", "Option", "Outlook", "Plan", "Planner", "Prices",
-    "Production", "Question", "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM", "Solution", "Source", "Step",
-    "SumLimit", "Symbol", "Task", "TaskPack", "TextVerification", "Toolkit", "Transition", "Usage", "Verdict",
-    "Verification", "Verifier", "Walk", "WeightedLLM", "WeightedRules", "Wording", "aauthor", "author", "constraint",
-    "read_plan_text", "selection", "tool", "verify", "verify_text",
+    "CFG", "LLM", "PDA", "Answer", "AsyncFunctionLLM", "AsyncLLM", "AuthoredRules", "Automaton", "BatchLLM",
+    "Behaviour", "BehaviourState", "Budget", "CachedLLM", "Call", "Edit", "EditWeights", "Executor", "FlowEdge",
+    "FlowNode", "Flowchart", "Formula", "FunctionLLM", "Limits", "Lookahead", "Option", "Outlook", "Plan",
+    "Planner", "Prices", "Production", "Question", "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM",
+    "Solution", "Source", "Step", "SumLimit", "Symbol", "Task", "TaskPack", "TextVerification", "Toolkit",
+    "Transition", "Usage", "Verdict", "Verification", "Verifier", "Walk", "WeightedLLM", "WeightedRules", "Wording",
+    "aauthor", "author", "constraint", "read_plan_text", "selection", "tool", "verify", "verify_text",
 ]  # fmt: skip

@@ -1,8 +1,8 @@
 """Names that are imported when they are first used.
 
 ``import formal_llm`` and a first plan load only the modules that they need. A room that exports many names lists where
-each is defined (:func:`export_lazily`). A table by class (:class:`ByClass`) holds functions that are imported when they
-are called (:class:`LazyFunction`).
+each is defined (:func:`export_lazily`). A function of a floor above is imported when it is called
+(:class:`LazyFunction`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pkgutil import resolve_name
-from typing import Any, Generic, TypeVar
-
-V = TypeVar("V")
+from typing import Any
 
 
 def export_lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
@@ -44,27 +42,3 @@ class LazyFunction:
     def __call__(self, *args: object, **options: object) -> Any:
         """Import the function if it is not imported yet, and call it."""
         return resolve_name(self.path)(*args, **options)
-
-
-def load_function(function: Callable[..., V]) -> Callable[..., V]:
-    """The function itself, imported if it is a :class:`LazyFunction`; warnings then point at the line that calls it."""
-    return resolve_name(function.path) if isinstance(function, LazyFunction) else function
-
-
-class ByClass(Generic[V]):
-    """Values by class, also for classes that are not imported yet; subclasses have the value of their base."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, V] = {}
-
-    def register(self, kind: type | str, value: V) -> None:
-        """Set the value of a class, given itself or as ``"module:name"``."""
-        self._values[kind if isinstance(kind, str) else _path_of(kind)] = value
-
-    def find(self, kind: type) -> V | None:
-        """The value of a class or of the nearest class that it is derived from; None where none has one."""
-        return next((self._values[path] for path in map(_path_of, kind.__mro__) if path in self._values), None)
-
-
-def _path_of(kind: type) -> str:
-    return f"{kind.__module__}:{kind.__qualname__}"

@@ -3,7 +3,7 @@
 It serves on this machine, on plain sockets, since no library for servers would send these things::
 
     with HostileServer(refusal(), flood(600)) as server:
-        llm = OpenAILLM("any", base_url=server.url, api_key="none")
+        llm = HostedLLM("openai:any", base_url=server.url, api_key="none")
 
 The first request gets the first fault, the next one the next, and all others the last. A fault is a function that sends
 what it likes. What is sent is made as it is sent, and ends when the client hangs up.

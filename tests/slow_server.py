@@ -82,7 +82,7 @@ async def serve(latency: float, rps: float, breaks: int) -> None:
                 head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(page)}\r\n\r\n"
                 writer.write(head.encode() + page)
                 await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()

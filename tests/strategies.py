@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Production, SumLimit, Symbol, selection
-from formal_llm.automata.models.repetition import expand_all_sugar, is_sugar, parse_repetition, write_repetition
+from formal_llm.automata.models.repetition import Repetition, is_sugar, parse_repetition, spell_out
 from formal_llm.automata.models.symbols import find_derivable_heads
 
 
@@ -29,6 +30,7 @@ names = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, ma
         and not name.startswith("%")
         and name not in {"ε", "%empty"}
         and not is_sugar(name)
+        and unicodedata.is_normalized("NFC", name)
     )
 )
 #: Any text at all, with much of what needs care in quotes.
@@ -87,7 +89,7 @@ def limited_grammars(draw: st.DrawFn, *, selections: bool = True) -> CFG:
     priced = draw(st.dictionaries(st.sampled_from(LETTERS), amounts, max_size=2))
     symbols = {name: Symbol(numbers={"cost": n}) for name, n in priced.items() if name in plain.terminals}
     bounds = draw(limits(tuple(plain.terminals), ("cost",) if symbols else ()))
-    order = draw(st.sampled_from((None, "backward", "forward")))
+    order = draw(st.sampled_from(("forward", "prefix")))
     return CFG(plain.productions, plain.start, symbols, bounds, order)  # type: ignore[arg-type]
 
 
@@ -112,7 +114,7 @@ def tool_grammars(draw: st.DrawFn) -> CFG:
         default=1,
         sums=(SumLimit("cost", draw(st.integers(0, 2))),) if symbols else (),
     )
-    order = draw(st.sampled_from((None, "backward", "forward")))
+    order = draw(st.sampled_from(("forward", "prefix")))
     return CFG(plain.productions, plain.start, symbols, bounds, order)  # type: ignore[arg-type]
 
 
@@ -136,7 +138,7 @@ def written_grammars(draw: st.DrawFn) -> CFG:
         symbols[name] = Symbol(draw(texts), draw(texts), numbers)
         quantities |= set(numbers)
     bounds = draw(limits(tuple(plain.terminals), tuple(sorted(quantities))))
-    order = draw(st.sampled_from((None, "backward", "forward")))
+    order = draw(st.sampled_from(("forward", "prefix")))
     return CFG(plain.productions, plain.start, symbols, bounds, order)  # type: ignore[arg-type]
 
 
@@ -149,24 +151,28 @@ told = st.sampled_from(
 bounds = st.sampled_from([(0, None), (1, None), (0, 1), (2, None), (1, 2), (0, 2), (2, 2)])
 
 
+#: Groups, and the bodies of each.
+GROUPS = {"(a b)": [["a", "b"]], "(a | b c)": [["a"], ["b", "c"]], "(b | c)": [["b"], ["c"]],
+          "(A b? | c)": [["A", "b?"], ["c"]]}  # fmt: skip
+
+
 @st.composite
 def repeating(draw: st.DrawFn, made: list[Production], *, least: int = 0) -> list[Production]:
-    """The productions with some symbols of their bodies repeated; from ``least`` on in each body."""
-    groups = ("(a b)", "(a | b c)", "(b | c)", "(A b? | c)")
+    """The productions with some symbols of their bodies repeated, and spelled out; from ``least`` on in each body."""
     new = []
     for production in made:
         body = list(production.body)
         for place in range(least, len(body)):
             if draw(st.booleans()) and not body[place].startswith("some("):
-                of = draw(st.sampled_from((body[place], body[place], *groups)))
-                body[place] = write_repetition(of, *draw(bounds)) if draw(st.integers(0, 4)) else of
+                of = draw(st.sampled_from((body[place], body[place], *GROUPS)))
+                body[place] = str(Repetition(of, *draw(bounds))) if draw(st.integers(0, 4)) else of
         new.append(Production(production.head, tuple(body), production.text))
     while True:  # what may be empty is not repeated
-        spelled = [*new, *expand_all_sugar(new)]
+        spelled = [*new, *spell_out([p.body for p in new], GROUPS)]
         nullable = find_derivable_heads([(p.head, p.body) for p in spelled], ())
         wrong = {p.head for p in spelled if (again := parse_repetition(p.head)) is not None and again.of in nullable}
         if not wrong:
-            return new
+            return spelled
         inside = [name for p in new for name in p.body]
         new = [Production(p.head, tuple(_calmed(name, wrong) for name in p.body), p.text) for p in new]
         if inside == [name for p in new for name in p.body]:  # it is inside a group

@@ -4,12 +4,11 @@ import ast
 import subprocess
 import sys
 from importlib import import_module
-from operator import add
 from pathlib import Path
 
 import pytest
 
-from formal_llm.exports import ByClass, LazyFunction, export_lazily, load_function
+from formal_llm.exports import LazyFunction, export_lazily
 
 #: What a package imports at once, since importing it fills a table.
 EAGER = {"formal_llm.llms": ["PROVIDERS"]}
@@ -45,21 +44,6 @@ def test_a_function_is_imported_when_it_is_called() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"formal_llm\.nowhere"):
         later()
     assert LazyFunction("operator:add")(1, 2) == 3
-    assert load_function(LazyFunction("operator:add")) is load_function(add) is add
-
-
-def test_a_class_has_the_value_of_its_nearest_base() -> None:
-    values = ByClass[str]()
-    values.register("builtins:int", "whole")
-    values.register(str, "text")
-    assert (values.find(int), values.find(bool), values.find(str), values.find(float)) == (
-        "whole",
-        "whole",
-        "text",
-        None,
-    )
-    values.register(bool, "truth")
-    assert values.find(bool) == "truth"
 
 
 HEAVY = ["torch", "transformers", "openai", "anthropic", "networkx", "lark", "typer", "pydantic", "numpy"]

@@ -1,4 +1,4 @@
-"""A server on this machine whose model calls tools, in the protocols of OpenAI, Anthropic and Ollama.
+"""A server on this machine whose model calls tools, in the protocols of OpenAI and Anthropic.
 
 It is written from the providers' documents, and strict where they are: a chat in which a call has no result, or a
 result no call, is refused with 400, as OpenAI and Anthropic do. What its model does is a function of the chat. Four
@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, Self
+
+from formal_llm.llms import HostedLLM
 
 #: A message, or a request or a response, as JSON data of a provider.
 Data = dict[str, Any]
@@ -221,7 +223,10 @@ class _Anthropic:
             given = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
             if sorted(given) != sorted(waiting):
                 raise Refused(f"tool_use ids were found without tool_result blocks immediately after: {waiting}")
-            results += [block["content"] for block in blocks if block["type"] == "tool_result"]
+            for block in blocks:
+                if block["type"] == "tool_result":
+                    content = block["content"]
+                    results.append(content if isinstance(content, str) else "".join(one["text"] for one in content))
             waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
             if any(not isinstance(block["input"], dict) for block in blocks if block["type"] == "tool_use"):
                 raise Refused("the input of a tool_use block is an object")
@@ -278,42 +283,10 @@ class _Anthropic:
         yield {"type": "message_stop"}
 
 
-class _Ollama:
-    """Ollama's chat."""
-
-    kind = "application/x-ndjson"
-
-    @staticmethod
-    def read(body: Data) -> Asked:
-        for message in body["messages"]:
-            for call in message.get("tool_calls") or ():
-                if not isinstance(call["function"]["arguments"], dict):
-                    raise Refused("the arguments of a call are an object")
-        results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
-        return Asked(
-            results, [one["function"]["name"] for one in body.get("tools") or ()], False, count_read(body), body
-        )
-
-    @classmethod
-    def write(cls, text: str, calls: Calls, asked: Asked, ending: Ending = "end") -> str:
-        functions = [{"function": {"name": name, "arguments": dict(arguments)}} for name, arguments in calls]
-        message: Data = {"role": "assistant", "content": text, **({"tool_calls": functions} if calls else {})}
-        counts = {"prompt_eval_count": asked.read, "eval_count": 5}
-        reason = "length" if ending == "cut" else "stop"
-        return json.dumps({"model": "m", "message": message, "done": True, "done_reason": reason, **counts})
-
-    @classmethod
-    def stream(cls, text: str, calls: Calls, asked: Asked, ending: Ending = "end") -> str:
-        lines = [
-            {"model": "m", "message": {"role": "assistant", "content": text[at : at + 5]}, "done": False}
-            for at in range(0, len(text), 5)
-        ]
-        functions = [{"function": {"name": name, "arguments": dict(arguments)}} for name, arguments in calls]
-        for function in functions:
-            message = {"role": "assistant", "content": "", "tool_calls": [function]}
-            lines.append({"model": "m", "message": message, "done": False})
-        lines.append(json.loads(cls.write("", (), asked, ending)))
-        return "".join(json.dumps(line) + "\n" for line in lines)
+_PROTOCOLS: Mapping[str, Any] = {"/chat/completions": _OpenAI, "/messages": _Anthropic}
 
 
-_PROTOCOLS: Mapping[str, Any] = {"/chat/completions": _OpenAI, "/messages": _Anthropic, "/api/chat": _Ollama}
+def make_llm(provider: str, server: ToolServer) -> HostedLLM:
+    """Return the model of a server, asked in the protocol of a provider."""
+    version = "" if provider in ("anthropic", "ollama") else "/v1"
+    return HostedLLM(f"{provider}:m", base_url=f"{server.url}{version}", api_key="k", max_retries=0)

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from formal_llm.exports import LazyFunction, export_lazily
-from formal_llm.pictures.drawable import register_picture
+from formal_llm.exports import export_lazily
 
 if TYPE_CHECKING:
     from formal_llm.agents.agent import Agent
@@ -35,10 +34,6 @@ _HOMES = {
 }
 
 __getattr__ = export_lazily(__name__, _HOMES)
-
-register_picture(
-    "formal_llm.agents.transcript:Transcript", LazyFunction("formal_llm.agents.transcript:transcript_picture")
-)
 
 __all__ = [
     "Agent", "AgentOutcome", "Allowed", "Conversation", "Correction", "Event", "Markers", "Monitor", "Refusal",

@@ -28,15 +28,16 @@ from formal_llm.agents.pausing import InnerRun
 from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Segment
 from formal_llm.automata import PDA, Behaviour, Limits, Source
-from formal_llm.automata.languages.fronts import Allowed, ConfigurationSet
+from formal_llm.automata.languages.prefixes import Allowed, ConfigurationSet
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.dfa import DFA, finite_pda, project
 from formal_llm.automata.models.formula import Formula
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.limits import SumLimit
-from formal_llm.automata.models.rules import automaton_of
 from formal_llm.automata.models.symbols import Symbol, find_reachable
 from formal_llm.automata.models.transition import Transition
-from formal_llm.automata.notation.formula import constraint, read_formula
+from formal_llm.automata.notation.formula import constraint, is_formula, read_formula
+from formal_llm.automata.notation.sentences import read_sentence
 from formal_llm.errors import AutomatonError, NotAllowed
 
 #: The event of an action that names no tool, or none that may be called.
@@ -48,7 +49,8 @@ CALL = f"{OUTER}call"
 #: The event behind the name of an agent that has not begun yet.
 NAMED = f"{OUTER}named"
 
-#: A rule besides the behaviour: a formula, a behaviour, a grammar or an automaton, over tools or over tools and states.
+#: A rule besides the behaviour: a sentence, a formula, a behaviour, a grammar or an automaton, over tools or over tools
+#: and states.
 Rule = str | Formula | Source
 
 
@@ -111,13 +113,17 @@ class AgentRules:
         self.naming = action
         limits = limits or Limits()
         rules = tuple(rules)
-        counted = {*limits.at_most, *limits.at_least, *(["sums"] if limits.sums or limits.times else [])}
+        counted = {
+            *limits.at_most,
+            *limits.at_least,
+            *(["sums"] if limits.sums or limits.times or limits.rules else []),
+        }
         self.action = action if tools and (rules or last or counted - set(behaviour.states)) else None
         self._limits = limits
         for name in (*self.tools, *self.inner_tools, NO_TOOL):
             if name in behaviour.states:
                 raise AutomatonError(f"the tool {name} has the name of a state of {behaviour.name}; rename one of them")
-        self._more = tuple(self._compile_rule(rule) for rule in rules)
+        self._more = tuple(part for rule in rules for part in self._compile_rule(rule))
         self._monitors: dict[int, Monitor] = {}
         self._entered: dict[object, InnerRules] = {}
         if not self.get_monitor().allowed():
@@ -188,7 +194,9 @@ class AgentRules:
         if self.action is None:
             return behaviour.pda
         made = self.insert_calls()
-        return finite_pda(made, name=behaviour.name, symbols=behaviour.symbols).with_limits(behaviour.limits)
+        return finite_pda(made, name=behaviour.name, symbols=behaviour.symbols).with_limits(
+            behaviour.limits.without_rules
+        )
 
     def insert_calls(self) -> DFA:
         """The automaton of the behaviour with the calls: of a tool behind each action, then those of inner agents."""
@@ -317,10 +325,15 @@ class AgentRules:
                 found.append(Event(tool if tool in self.tools else NO_TOOL))
         return found
 
-    def _compile_rule(self, rule: Rule) -> PDA:
+    def _compile_rule(self, rule: Rule) -> list[PDA]:
         names = tuple(dict.fromkeys((*self.behaviour.states, *self.tools, *self.inner_tools, NO_TOOL)))
         if isinstance(rule, str | Formula):
-            formula = read_formula(str(rule), names)
+            text = str(rule)
+            formula = (
+                read_formula(text, names)
+                if is_formula(text)
+                else read_sentence(text, dict.fromkeys(names, "")).formula()
+            )
             of_tools = bool(formula.names) and {*formula.names} <= {*self.tools, *self.inner_tools}
             # What an inner agent calls counts for the rules that name it.
             silent = {*self.inner_tools} - {*self.tools, *formula.names}
@@ -328,11 +341,16 @@ class AgentRules:
             made = constraint(formula, known, name=str(rule))
             # It knows what it names, though it may never allow it.
             about = {*(known if of_tools else formula.names), *(move.read for move in made.transitions)}
+            parts = [made]
         else:
-            source = automaton_of(rule) if not isinstance(rule, PDA) else rule  # type: ignore[arg-type]
-            made = source if isinstance(source, PDA) else PDA.from_cfg(source)
-            about = {*made.terminals}
-        return _ignore_unknown_names(made, [name for name in names if name not in about])
+            whole = as_automaton(rule)
+            if not isinstance(whole, PDA):
+                raise TypeError(f"a rule of an agent is a sentence, a formula, or rules; not {rule!r}")
+            about = {*whole.terminals}
+            # Each constraint of a product by itself, so that messages can name it.
+            base, *more = whole.factors or (whole,)
+            parts = [base.without_limits.with_limits(whole.limits, whole.terminals), *more]
+        return [_ignore_unknown_names(one, [name for name in names if name not in about]) for one in parts]
 
 
 def list_world_states(behaviour: Behaviour) -> KeysView[str]:
@@ -439,11 +457,14 @@ class InnerRules(AgentRules):
     def get_own_limits(self, slips: int) -> Limits:
         """The limits of both; a call that both of them bound counts for both."""
         names = (*self.behaviour.states, *self.reach, NO_TOOL)
-        own = super().get_own_limits(slips) & self.behaviour.limits
+        own = super().get_own_limits(slips) & self.behaviour.limits.without_rules
         own = _join_limits(own, self._more)
         outer = _join_limits(self._outer.get_own_limits(self._slips), self._outer.list_sources())
-        if own.times or outer.times:
-            raise AutomatonError("an agent that is called as a tool, and the agent that calls it, have no timetable")
+        if own.times or outer.times or own.rules or outer.rules:
+            raise AutomatonError(
+                "an agent that is called as a tool, and the agent that calls it, have no timetable, and no rules about "
+                "order among their limits; give these as rules"
+            )
         most = {name: outer.most(name) for name in self._outer.get_monitor(self._slips).names}
         sums = [replace(one, quantity=OUTER + one.quantity) for one in outer.sums]
         sums += [SumLimit(_name_count(tool), most[tool], outer.at_least.get(tool)) for tool in self._shared]

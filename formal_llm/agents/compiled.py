@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from formal_llm.automata import PDA, Behaviour, Limits, Lookahead, Source, Symbol
-from formal_llm.automata.languages.fronts import Allowed, ConfigurationSet, ConfigurationSets
+from formal_llm.automata.languages.prefixes import Allowed, ConfigurationSet, ConfigurationSets
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.automata.models.quantities import amounts_by_quantity
@@ -54,7 +54,7 @@ def group_rules(sources: Sequence[Source], limits: Limits | None) -> list[tuple[
     parts = [
         _RuleCluster((number,), frozenset(names) - _find_neutral_terminals(rule)) for number, rule in enumerate(bare)
     ]
-    if limits.times:
+    if limits.times or limits.rules:
         parts.append(_RuleCluster((), frozenset(names)))
     numbers = {name: symbol.numbers for name, symbol in symbols.items()}
     parts += [_RuleCluster((), frozenset(bound.weights)) for bound in limits.bounds(names, numbers) if bound.weights]
@@ -139,6 +139,7 @@ def _multiply_rules(
         at_least={name: count for name, count in limits.at_least.items() if name in part.letters},
         sums=tuple(one for one in limits.sums if part.letters & (carried[one.quantity] or idle)),
         times=limits.times if part.letters.issuperset(names) else Timetable(),
+        rules=limits.rules if part.letters.issuperset(names) else (),
     )
     return as_automaton(whole.without_limits, kept)
 

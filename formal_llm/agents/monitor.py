@@ -17,8 +17,8 @@ from typing import Any
 from formal_llm.agents.compiled import CompiledRules, JointlyAllowed
 from formal_llm.agents.refusal import Refusal, explain_refusal
 from formal_llm.automata import Limits, Source, Word
-from formal_llm.automata.languages.fronts import Allowed as Allowed
-from formal_llm.automata.languages.fronts import ConfigurationSet
+from formal_llm.automata.languages.prefixes import Allowed as Allowed
+from formal_llm.automata.languages.prefixes import ConfigurationSet
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import NotAllowed
 from formal_llm.planning.checking.verify import Verification

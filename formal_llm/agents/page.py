@@ -15,8 +15,8 @@ from formal_llm.agents.modular.run import ModularRun
 from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.automata import Behaviour
-from formal_llm.pictures.page import PALETTE, escape_text, html_page
 from formal_llm.planning.plans.usage import Usage
+from formal_llm.tools.page import PALETTE, escape_text, html_page
 
 #: The style sheet, which the pages of procedures use, too.
 STYLE = (

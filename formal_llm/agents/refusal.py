@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from formal_llm.agents.compiled import CompiledRules, RuleGroup
 from formal_llm.automata import PDA, Word
 from formal_llm.automata.languages.emptiness import why_empty
-from formal_llm.automata.languages.fronts import Allowed
+from formal_llm.automata.languages.prefixes import Allowed
 from formal_llm.errors import did_you_mean
 
 #: How many of the names that are allowed a sentence lists.

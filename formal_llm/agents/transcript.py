@@ -122,6 +122,11 @@ class Transcript(Drawable):
         object.__setattr__(self, "corrections", tuple(self.corrections))
         object.__setattr__(self, "took", FrozenDict(self.took))
 
+    @property
+    def picture(self) -> Picture:
+        """The segments from top to bottom."""
+        return transcript_picture(self)
+
     def __len__(self) -> int:
         """The number of segments."""
         return len(self.segments)

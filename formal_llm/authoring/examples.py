@@ -74,7 +74,7 @@ class Example:
     why: str = ""
     line: int = 0
 
-    def kept(self, rules: CFG | PDA) -> bool:
+    def satisfied_by(self, rules: CFG | PDA) -> bool:
         """Return whether the rules agree."""
         return automaton(rules).accepts(self.plan) == self.allowed
 

@@ -22,7 +22,7 @@ _TRIES = 12
 
 
 @dataclass(frozen=True)
-class Shown:
+class Candidate:
     """A plan that is shown to the author.
 
     Attributes:
@@ -38,7 +38,7 @@ class Shown:
     labels: tuple[str, ...]
 
 
-def find_differences(draft: CFG | PDA, other: CFG | PDA, whose: str) -> Iterator[Shown]:
+def find_differences(draft: CFG | PDA, other: CFG | PDA, whose: str) -> Iterator[Candidate]:
     """Yield the shortest plans that one has and the other has not, in both directions.
 
     Args:
@@ -53,7 +53,7 @@ def find_differences(draft: CFG | PDA, other: CFG | PDA, whose: str) -> Iterator
         yield _show_plan(draft, difference.only_other, False, f"{whose} allow it")
 
 
-def sample_plans(draft: CFG | PDA, most: int, known: Collection[Word] = (), seed: int = 0) -> list[Shown]:
+def sample_plans(draft: CFG | PDA, most: int, known: Collection[Word] = (), seed: int = 0) -> list[Candidate]:
     """Return plans of one draft, alternating between allowed ones and near misses.
 
     Args:
@@ -66,7 +66,7 @@ def sample_plans(draft: CFG | PDA, most: int, known: Collection[Word] = (), seed
     allowed = _draw_allowed(draft, rng, most + len(known))
     misses = _near_misses(draft, [one.plan for one in allowed], rng)
     seen = set(known)
-    plans: list[Shown] = []
+    plans: list[Candidate] = []
     for row in zip(_pad_row(allowed, most * 2), _pad_row(misses, most * 2), strict=True):
         for one in row:
             if one is not None and one.plan not in seen and len(plans) < most:
@@ -75,15 +75,15 @@ def sample_plans(draft: CFG | PDA, most: int, known: Collection[Word] = (), seed
     return plans
 
 
-def _pad_row(row: Sequence[Shown], size: int) -> list[Shown | None]:
+def _pad_row(row: Sequence[Candidate], size: int) -> list[Candidate | None]:
     return [*row[:size], *[None] * (size - len(row))]
 
 
-def _show_plan(rules: CFG | PDA, plan: Word, allowed: bool, why: str) -> Shown:
-    return Shown(plan, allowed, why, tuple(rules.label(name) for name in plan))
+def _show_plan(rules: CFG | PDA, plan: Word, allowed: bool, why: str) -> Candidate:
+    return Candidate(plan, allowed, why, tuple(rules.label(name) for name in plan))
 
 
-def _draw_allowed(rules: CFG | PDA, rng: random.Random, most: int) -> list[Shown]:
+def _draw_allowed(rules: CFG | PDA, rng: random.Random, most: int) -> list[Candidate]:
     lookahead = Lookahead(rules)
     try:
         shortest = lookahead.shortest_word()
@@ -99,7 +99,7 @@ def _draw_allowed(rules: CFG | PDA, rng: random.Random, most: int) -> list[Shown
     return [_show_plan(rules, plan, True, why) for plan, why in list(plans.items())[: most + 1]]
 
 
-def _near_misses(rules: CFG | PDA, plans: Sequence[Word], rng: random.Random) -> list[Shown]:
+def _near_misses(rules: CFG | PDA, plans: Sequence[Word], rng: random.Random) -> list[Candidate]:
     """Return refused plans that are one slip away from an allowed one, alternating the kinds of slips."""
     accepts = automaton(rules).accepts
     by_kind: dict[str, list[Word]] = {}
@@ -110,7 +110,7 @@ def _near_misses(rules: CFG | PDA, plans: Sequence[Word], rng: random.Random) ->
     for changed_ones in by_kind.values():
         rng.shuffle(changed_ones)
         changed_ones.sort(key=len)
-    misses: dict[Word, Shown] = {}
+    misses: dict[Word, Candidate] = {}
     for number in range(max(map(len, by_kind.values()), default=0)):
         for kind, changed_ones in by_kind.items():
             if number < len(changed_ones):

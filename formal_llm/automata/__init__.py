@@ -1,14 +1,8 @@
-"""Grammars, pushdown automata, limits and lookahead.
-
-The values know neither their notations nor their pictures; here both tables are filled.
-"""
+"""Grammars, pushdown automata, limits and lookahead."""
 
 from typing import TYPE_CHECKING
 
-from formal_llm.automata.models.written import Notation, register_notation
-from formal_llm.errors import GrammarError
-from formal_llm.exports import LazyFunction, export_lazily
-from formal_llm.pictures.drawable import graph_of, picture_of, register_graph, register_picture
+from formal_llm.exports import export_lazily
 
 if TYPE_CHECKING:
     from formal_llm.automata.lookahead.lookahead import Lookahead
@@ -67,41 +61,6 @@ _HOMES = {
 }
 
 __getattr__ = export_lazily(__name__, _HOMES)
-
-_CFG, _PDA = "formal_llm.automata.models.cfg:CFG", "formal_llm.automata.models.pda:PDA"
-_FLOWCHART = "formal_llm.automata.models.flowchart:Flowchart"
-_BEHAVIOUR = "formal_llm.automata.models.behaviour:Behaviour"
-
-register_notation(_CFG, Notation(
-    LazyFunction("formal_llm.automata.notation.cfg:read_grammar"),
-    LazyFunction("formal_llm.automata.notation.cfg:write_grammar"),
-    GrammarError,
-    {
-        "letters": LazyFunction("formal_llm.automata.notation.letters:read_letters"),
-        "tools": LazyFunction("formal_llm.automata.notation.typed_tools:grammar_of_tools"),
-    },
-))  # fmt: skip
-register_notation(_PDA, Notation(
-    LazyFunction("formal_llm.automata.notation.pda:read_pda"),
-    LazyFunction("formal_llm.automata.notation.pda:write_pda"),
-))  # fmt: skip
-register_notation(_FLOWCHART, Notation(
-    LazyFunction("formal_llm.automata.notation.flowchart:read_flowchart"),
-    LazyFunction("formal_llm.automata.notation.flowchart:write_flowchart"),
-))  # fmt: skip
-register_notation(_BEHAVIOUR, Notation(
-    LazyFunction("formal_llm.automata.notation.behaviour:read_behaviour"),
-    LazyFunction("formal_llm.automata.notation.behaviour:write_behaviour"),
-))  # fmt: skip
-
-register_picture(_CFG, LazyFunction("formal_llm.automata.drawing.cfg:cfg_picture"))
-register_picture(_PDA, LazyFunction("formal_llm.automata.drawing.pda:pda_picture"))
-register_picture(_FLOWCHART, LazyFunction("formal_llm.automata.drawing.flowchart:flowchart_picture"))
-register_picture("formal_llm.automata.lookahead.lookahead:Lookahead", lambda lookahead: picture_of(lookahead.source))
-register_picture(_BEHAVIOUR, lambda behaviour: picture_of(behaviour.pda))
-register_graph(_CFG, LazyFunction("formal_llm.automata.drawing.cfg:cfg_graph"))
-register_graph(_PDA, LazyFunction("formal_llm.automata.drawing.pda:pda_graph"))
-register_graph(_BEHAVIOUR, lambda behaviour: graph_of(behaviour.pda))
 
 __all__ = [
     "CFG", "EMPTY", "PDA", "Amount", "Automaton", "Behaviour", "BehaviourState", "Clock", "Configuration", "FlowEdge",

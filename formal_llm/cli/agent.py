@@ -27,7 +27,7 @@ from formal_llm.cli.console import (
     print_text,
     write_to,
 )
-from formal_llm.cli.options import ConstraintOption, LimitOption, LLMOption, RequireOption
+from formal_llm.cli.options import LimitOption, LLMOption, RequireOption, RuleOption
 from formal_llm.cli.sources import keep_answers, read_limits, read_words
 from formal_llm.errors import AgentPaused, FormalLLMError, InputError
 
@@ -59,7 +59,7 @@ Examples:
 
   formal-llm agent react "How many rivers flow into the Black Sea?" --llm test:random --limit search=2 --page run.html
 
-  formal-llm agent my.agent "..." --tools my_tools:toolkit --constraint "(eventually search)"
+  formal-llm agent my.agent "..." --tools my_tools:toolkit --rule "search before answer"
 
   formal-llm agent chat-bot-endless "Good morning." --llm openai:gpt-6-luna --chat
 
@@ -124,7 +124,7 @@ def agent(
     tools: ToolsOption = None,
     limit: LimitOption = None,
     require: RequireOption = None,
-    constraint: ConstraintOption = None,
+    rule: RuleOption = None,
     times: TimesOption = None,
     max_questions: Annotated[int | None, typer.Option(min=1, help="End the run after this many questions.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="End the run after this many tokens.")] = None,
@@ -159,7 +159,7 @@ def agent(
         if pausing != PausingOptions() or native is not None or instructions is not None:
             raise InputError(f"the modular agent takes none of {_NOT_MODULAR}")
         run_modular(questions, ModularOptions(
-            llm, tool_llm, None if tools is None else tools_of(tools, corpus), corpus, constraint or (),
+            llm, tool_llm, None if tools is None else tools_of(tools, corpus), corpus, rule or (),
             limits if times is None else replace(limits, default=times), max_questions, max_tokens,
             page, save, decisions, record, cache, quiet,
         ))  # fmt: skip
@@ -174,7 +174,7 @@ def agent(
 
     shown = None if quiet else StatePrinter(err() if save == STANDARD else out())
     make_agent = partial(
-        Agent, spec, tools=tools_of(tools, corpus), rules=constraint or (), limits=limits, times=times or TIMES,
+        Agent, spec, tools=tools_of(tools, corpus), rules=rule or (), limits=limits, times=times or TIMES,
         budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True, on_event=shown, native=native,
         instructions=read_words(instructions or ""), approve=pausing.approve,
     )  # fmt: skip

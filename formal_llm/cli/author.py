@@ -10,31 +10,37 @@ from typing import Annotated
 import typer
 
 from formal_llm.authored.files import read_text
-from formal_llm.authoring import Authored, Draft, Enough, Example, Shown, author, load_plan_examples, write_examples
-from formal_llm.authoring.drafts import KINDS
-from formal_llm.authoring.english import families
+from formal_llm.authoring import (
+    AuthoredRules,
+    Candidate,
+    Draft,
+    Example,
+    StopReview,
+    author,
+    load_plan_examples,
+    write_examples,
+)  # fmt: skip
+from formal_llm.authoring.drafts import ENDINGS
 from formal_llm.authoring.examples import ENDING
 from formal_llm.automata import CFG, PDA
 from formal_llm.cli.console import check_writable, command, counted, err, print_text
 from formal_llm.cli.sources import load, read_words
 from formal_llm.errors import FormalLLMError, NotAuthored
 
-HELP = f"""Write rules from plain words, and accept them by examples.
+HELP = """Write rules from plain words, and accept them by examples.
 
-A model drafts (--llm), and what the checker finds goes back to it until the draft is clean. Without a model the
-sentences are read as controlled English: "Wash before dry. Iron at most twice." Then plans are shown, and you say
-whether they should be allowed: y, n, Enter to skip, q to end. Your answers are kept beside the rules, in
-NAME.examples; `formal-llm check` runs them from then on.
-
-Without a model these families of sentences are read: {"; ".join(dict.fromkeys(name for name, _ in families()))}.
+A model drafts (--llm), and what the checker finds goes back to it until the draft is clean. Without a model the words
+have to be rules in sentences: a line "steps: wash, dry, iron", then lines such as "wash before dry" and "at most 2
+iron". Then plans are shown, and you say whether they should be allowed: y, n, Enter to skip, q to end. Your answers are
+kept beside the rules, in NAME.examples; `formal-llm check` runs them from then on.
 
 RULES is the text, @FILE for the text in a file, or - for standard input.
 
 Examples:
 
-  formal-llm author "Wash before dry. Iron at most 2 times." --out laundry.agent
+  formal-llm author "Wash before you dry. Iron at most twice." --out laundry.rules --llm openai:MODEL
 
-  formal-llm author @rules.txt --out rules.cfg --llm openai:MODEL
+  formal-llm author "steps: wash, dry, iron. wash before dry. at most 2 iron." --out laundry.rules
 """
 
 
@@ -43,12 +49,14 @@ def author_(
     rules: Annotated[str, typer.Argument(metavar="RULES", help="The rules in words; @FILE, or - for standard input.")],
     out: Annotated[
         Path,
-        typer.Option(help="The file that is written: .cfg, .mmd, .pda or .agent; without an ending the model picks."),
+        typer.Option(
+            help="The file that is written: .rules, .cfg, .mmd, .pda, .agent; without an ending the model picks."
+        ),
     ],
     llm: Annotated[
-        str | None, typer.Option("--llm", help="Who drafts; without it the words are read as controlled English.")
+        str | None, typer.Option("--llm", help="Who drafts; without it the words are rules in sentences.")
     ] = None,
-    tries: Annotated[int, typer.Option(min=1, help="How often the model may write, corrections included.")] = 5,
+    attempts: Annotated[int, typer.Option(min=1, help="How often the model may write, corrections included.")] = 5,
     drafts: Annotated[int, typer.Option(min=1, help="How many drafts of the model are compared.")] = 1,
     plans: Annotated[
         int, typer.Option(min=0, help="How many plans are shown, beside those on which rules differ.")
@@ -57,20 +65,20 @@ def author_(
 ) -> None:
     """Write rules from plain words."""
     words = read_words(rules)
-    if out.suffix and out.suffix not in KINDS:
-        raise FormalLLMError(f"--out {out}: the ending {out.suffix} is no notation; there are: {', '.join(KINDS)}")
-    if llm is None and out.suffix not in ("", ".agent"):
-        raise FormalLLMError(f"without --llm, rules are written as a behaviour: --out {out.with_suffix('.agent')}")
-    known = out if out.suffix else out.with_suffix(".agent")
+    if out.suffix and out.suffix not in ENDINGS:
+        raise FormalLLMError(f"--out {out}: the ending {out.suffix} is no notation; there are: {', '.join(ENDINGS)}")
+    if llm is None and out.suffix not in ("", ".rules"):
+        raise FormalLLMError(f"without --llm, rules are sentences: --out {out.with_suffix('.rules')}")
+    known = out if out.suffix else out.with_suffix(".rules")
     check_writable(known)
-    old, before, examples = _before(known)
+    old, previous, examples = _load_previous(known)
     log = _Log(out)
     # An answer is kept at once: no answer of the author is lost.
     person = None if yes or rules == "-" else _Person(known.with_suffix(ENDING))
     try:
         made = author(
-            words, llm, notation=out.suffix or None, tries=tries, drafts=drafts, examples=examples, before=before,
-            judge=person, shown=plans, on_draft=log.note,
+            words, llm, notation=out.suffix or None, attempts=attempts, drafts=drafts, examples=examples,
+            previous=previous, reviewer=person, max_plans=plans, on_draft=log.note,
         )  # fmt: skip
     except NotAuthored:
         err().print(f"what was tried is in {log.path}")
@@ -85,7 +93,7 @@ def author_(
     _tell(made, path)
 
 
-def _before(path: Path) -> tuple[str | None, CFG | PDA | None, Sequence[Example]]:
+def _load_previous(path: Path) -> tuple[str | None, CFG | PDA | None, Sequence[Example]]:
     """The old rules of that name, and the examples beside them, where there are any."""
     if not path.is_file():
         return None, None, ()
@@ -93,17 +101,17 @@ def _before(path: Path) -> tuple[str | None, CFG | PDA | None, Sequence[Example]
     return read_text(path), source, load_plan_examples(path, source, others=True)
 
 
-def _tell(made: Authored, path: Path) -> None:
-    for doubt in made.doubts:
-        err().print(f"warning: {doubt}", style="yellow")
+def _tell(made: AuthoredRules, path: Path) -> None:
+    for warning in made.warnings:
+        err().print(f"warning: {warning}", style="yellow")
     print_text(f"written        {path}")
     if made.drafts:
         print_text(f"drafts         {len(made.drafts)}")
     if made.examples:
         print_text(f"examples       {len(made.examples)}, in {path.with_suffix(ENDING)}")
-    for one in made.broken:
+    for one in made.violated:
         print_text(f"not kept       {'should be allowed' if one.allowed else 'should not be allowed'}: {one}")
-    if made.broken:
+    if made.violated:
         err().print(
             "say it in other words, or mend the file by hand; formal-llm check tells when the examples are kept",
         )
@@ -120,13 +128,13 @@ class _Log:
     def note(self, draft: Draft) -> None:
         """Put a draft at the end of the file."""
         self._number += 1
-        problems = [*draft.problems, *draft.doubts] or ["nothing"]
+        problems = [*draft.problems, *draft.warnings] or ["nothing"]
         notes = "\n".join(f"# found: {' '.join(problem.split())}" for problem in problems)
         with self.path.open("w" if self._number == 1 else "a", encoding="utf-8") as file:
             file.write(
                 f"# ---- draft {self._number} ({draft.ending or 'no notation'})\n{notes}\n{draft.text.rstrip()}\n\n"
             )
-        err().print(f"draft {self._number}: {counted(len(draft.problems + draft.doubts), 'finding')}")
+        err().print(f"draft {self._number}: {counted(len(draft.problems + draft.warnings), 'finding')}")
 
 
 class _Person:
@@ -136,7 +144,7 @@ class _Person:
         self._path = path
         self._begun = False
 
-    def __call__(self, plan: Shown) -> bool | None:
+    def __call__(self, plan: Candidate) -> bool | None:
         """The person's verdict on a plan."""
         console = err()
         if not self._begun:
@@ -155,7 +163,7 @@ class _Person:
             line = sys.stdin.readline()
             reply = line.strip().casefold()
             if not line or reply in ("q", "quit"):
-                raise Enough
+                raise StopReview
             if reply in ("", "y", "yes", "n", "no"):
                 break
             console.print("y, n, Enter, or q")

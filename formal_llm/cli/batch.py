@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 from time import monotonic
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -24,9 +24,6 @@ from formal_llm.planning import Budget, Planner, Task
 from formal_llm.planning.drivers.answer_journal import AnswerJournal
 from formal_llm.planning.drivers.batch import Keeping, Outcome
 from formal_llm.planning.drivers.results import FAILED, Results, run_of
-
-if TYPE_CHECKING:
-    from formal_llm.llms.hosted.batches import BatchWatch
 
 #: The failures in a row, none of them due to a plan, after which a run ends: the provider cannot be reached.
 _IN_A_ROW = 10
@@ -45,14 +42,14 @@ class Batch:
         concurrency: see :meth:`Planner.plan_all`.
         budget: what all plans together may use.
         retry_failed: whether tasks that failed before are planned again.
-        watch: what watches the batches of the LLM, if it is asked in batches.
+        stop: what ends the run once it is set, if the LLM is asked in batches.
     """
 
     out: Path
     concurrency: int | None
     budget: Budget | None
     retry_failed: bool
-    watch: BatchWatch | None = None
+    stop: Event | None = None
 
 
 class TaskFile:
@@ -153,15 +150,14 @@ def plan_tasks(planner: Planner, tasks: TaskFile | Sequence[Task], batch: Batch)
         journal = opened.enter_context(
             closing(AnswerJournal(f"{batch.out}.journal", run["run"], results.done.__contains__))
         )
-        keeping = Keeping(journal) if batch.watch is None else Keeping(journal, batch.watch.stop)
+        keeping = Keeping(journal) if batch.stop is None else Keeping(journal, batch.stop)
         if batch.retry_failed and (again := results.forget_failed()):
             err().print(f"{again} failed before, and are planned again")
         results.check_tasks(tasks)
         board = _Board(results, len(tasks), keeping.stop)
         after = "waiting for the answers in flight, which are paid for" if isinstance(planner.llm, AsyncLLM) else ""
-        if batch.watch is not None:
-            batch.watch.report = board.show_batch
-            after = "the provider goes on with what it was sent, and the same command fetches the answers"
+        if batch.stop is not None:
+            after = "the batch under way is cancelled, and the same command asks its questions again"
         with board.progress, stopping_gently(keeping.stop, after) as signals:
             try:
                 outcomes = planner.plan_each(
@@ -257,12 +253,6 @@ class _Board:
         if self.progress.disable and monotonic() - self._reported_at > _EVERY:
             self._reported_at = monotonic()
             self._console.print(f"{len(self._results.done)} of {self._count}: {self._describe_status()}")
-
-    def show_batch(self, status: str) -> None:
-        """Show how far a batch is."""
-        self.progress.update(self._bar, said=status)
-        if self.progress.disable:
-            self._console.print(status)
 
     def _describe_status(self) -> str:
         status = (

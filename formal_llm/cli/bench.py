@@ -124,11 +124,11 @@ class Asking:
 
 def who_is_asked(
     names: Sequence[str], methods: Sequence[Method], adapter: Path | None, concurrency: int | None,
-    batches: Path | None = None,
+    in_batches: bool = False,
 ) -> tuple[Asking, list[Skipped]]:  # fmt: skip
     """The LLMs of these names, their models loaded, and the methods that do not apply to some of them.
 
-    With a folder for ``batches`` they are asked in batches, whose ids are kept there.
+    With ``in_batches`` they are asked in batches.
 
     Raises:
         FormalLLMError: no method applies to any of them; the adapters fit none of them; one is not asked in batches.
@@ -136,19 +136,18 @@ def who_is_asked(
     from formal_llm.packs.openagi.benchmark.plans import not_asked
 
     trained = trained_llms(names, methods, adapter)  # first: these report what is wrong before they load a model
-    asked = {name: resolve(name) if batches is None else batched(name, batches) for name in names}
+    asked = {name: batched(name) if in_batches else resolve(name) for name in names}
     skipped = not_asked(asked, methods, trained)
     if len(skipped) == len(asked) * len(methods):
         raise FormalLLMError(f"nobody can be asked: {'; '.join(f'{x.llm} {x.method}: {x.why}' for x in skipped)}")
     return Asking(asked, methods, trained, concurrency), skipped
 
 
-def batched(name: str, folder: Path) -> LLM:
+def batched(name: str) -> LLM:
     """The LLM of that name, asked in batches."""
-    from formal_llm.llms.hosted.batches import BatchedLLM, BatchWatch
+    from formal_llm.llms.hosted.batches import BatchedLLM
 
-    file = folder / "answers" / f"{_file_name(name)}.batches"
-    return BatchedLLM(name, BatchWatch(file, report=err().print))
+    return BatchedLLM(name)
 
 
 class TextScore(StrEnum):
@@ -375,7 +374,7 @@ def bench(
     known = None if data is None else task_data(data, numbers)
     without_loading_bars()
     scores = read_scores(ScoreOptions(text_score, bert, clip, vit, device))
-    asking, skipped = who_is_asked(names, wanted, adapter, concurrency, to if in_batches else None)
+    asking, skipped = who_is_asked(names, wanted, adapter, concurrency, in_batches)
     make_folder(to)
     if known is None:
         known = own_data(to, numbers, samples)

@@ -124,7 +124,7 @@ def read_references(file: Path, pack: TaskPack, tasks: Sequence[Task]) -> Refere
     for (number, line), task in zip(lines, tasks, strict=True):
         rules = planner.table(task).lookahead.source
         try:
-            words[task] = read_plan_text(line, rules, order=planner.wording.reads)
+            words[task] = read_plan_text(line, rules)
         except NotationError as error:
             error.file, error.line = str(file), number
             raise

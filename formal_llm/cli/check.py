@@ -15,9 +15,8 @@ import typer
 
 from formal_llm.authoring import load_plan_examples
 from formal_llm.automata import CFG, PDA, Lookahead, Word
-from formal_llm.automata.languages.emptiness import why_empty
-from formal_llm.automata.languages.grammar_warnings import find_unused_terminals
-from formal_llm.automata.languages.spelling import spelling_warnings
+from formal_llm.automata.languages.emptiness import explain_unused, find_unused_terminals, why_empty
+from formal_llm.automata.languages.grammar_warnings import warn_of_similar_steps
 from formal_llm.automata.languages.word_lists import count_plans
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
@@ -29,6 +28,7 @@ from formal_llm.cli.sources import LoadedRules, load
 from formal_llm.errors import BudgetExceeded, InputError, NoValidPlan, Undecided
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.plans.vocabulary import PREFIX_NOTE
 from formal_llm.planning.reading.one_line import PlanLine
 from formal_llm.planning.walks.budget import QUESTIONS, Budget
 from formal_llm.planning.walks.choices import ChoiceTable
@@ -37,11 +37,11 @@ from formal_llm.planning.walks.walk import Walk
 
 HELP = """Check rules: errors with their place, warnings, and what they describe.
 
-Rules are a task pack, or a file: a grammar (.cfg), a flowchart in Mermaid (.mmd), an automaton (.pda), a behaviour
-(.agent), a procedure (.procedure), or rules for tool calls (.guard). Of the last, conflicts are reported, each with
-the shortest trace that shows it; of a procedure, what it declares and what was not understood. The examples in the file
-beside the rules (NAME.examples) are checked: plans and traces that must be allowed, those that must not, and the runs
-of an agent.
+Rules are a task pack, or a file: sentences (.rules), a grammar (.cfg), a flowchart in Mermaid (.mmd), an automaton
+(.pda), a behaviour (.agent), a procedure (.procedure), or rules for tool calls (.guard). Of the last, conflicts are
+reported, each with the shortest trace that shows it; of a procedure, what it declares and what was not understood. The
+examples in the file beside the rules (NAME.examples) are checked: plans and traces that must be allowed, those that
+must not, and the runs of an agent.
 
 Examples:
 
@@ -59,19 +59,19 @@ def check(
     source: options.SourceArgument,
     strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 when there are warnings.")] = False,
     set_: options.SetOption = None,
-    constraint: options.ConstraintOption = None,
+    rule: options.RuleOption = None,
     max_states: options.MaxStatesOption = 20_000,
     as_json: options.JsonOption = False,
 ) -> None:
     """Check rules."""
-    show(source, strict, set_, constraint, max_states, as_json)
+    show(source, strict, set_, rule, max_states, as_json)
 
 
 def show(
     source: str,
     strict: bool = False,
     set_: Sequence[str] | None = None,
-    constraint: Sequence[str] | None = None,
+    rule: Sequence[str] | None = None,
     max_states: int = 20_000,
     as_json: bool = False,
 ) -> None:
@@ -81,12 +81,12 @@ def show(
         Exit: with code 1 where an example is not kept, or ``strict`` found warnings.
     """
     if source.endswith((".guard", ".procedure")):
-        if set_ or constraint:
-            given = "--set and --constraint"
+        if set_ or rule:
+            given = "--set and --rule"
             raise InputError(f"{given} are for rules of plans; write the rule into the {Path(source).suffix} file")
         _show_rules_of_calls(source, strict, as_json)
         return
-    loaded = load(source, set_, constraint)
+    loaded = load(source, set_, rule)
     warnings = list(loaded.warnings)
     found = _written(loaded)
     lookahead = Lookahead(loaded.whole, max_states=max_states)
@@ -101,7 +101,7 @@ def show(
     else:
         described["forecast"] = _forecast_cost(lookahead)
         never, open_ = find_unused_terminals(lookahead, max_states, used={name for word in words for name in word})
-        described |= {"in no plan": ", ".join(never)} if never else {}
+        described |= {"in no plan": _explain_unused(lookahead, never, max_states)} if never else {}
         described |= {"maybe in none": f"{', '.join(open_)}: not decided in one second"} if open_ else {}
     found |= described
     found |= dict(_list_uncounted(loaded.whole))
@@ -114,10 +114,19 @@ def show(
         found["examples"] = plans
     if broken:
         found["not kept"] = broken
-    warnings += spelling_warnings(lookahead.automaton.terminals, lookahead.automaton.label)
+    warnings += warn_of_similar_steps(lookahead.automaton.terminals, lookahead.automaton.label)
     _tell(found, warnings, as_json)
     if broken or (strict and warnings):
         raise typer.Exit(1)
+
+
+def _explain_unused(lookahead: Lookahead, names: Sequence[str], max_states: int) -> str:
+    """Name terminals that no plan uses, each with the rules that leave no place for it."""
+    shown = []
+    for name in names:
+        rules = explain_unused(lookahead, name, max_states, START * SEARCH_TIME / len(names))
+        shown.append(f"{name} ({'; '.join(line.lstrip('%') for line in rules)})" if rules else name)
+    return ", ".join(shown)
 
 
 def _show_rules_of_calls(source: str, strict: bool, as_json: bool) -> None:
@@ -163,7 +172,7 @@ def _examples(loaded: LoadedRules) -> tuple[str, list[str]]:
     broken = [
         f"line {one.line}: {'refused, and should be allowed' if one.allowed else 'allowed, and should not be'}: {one}"
         for one in plans
-        if not one.kept(loaded.whole)
+        if not one.satisfied_by(loaded.whole)
     ]
     return (_kept([one.allowed for one in plans], broken) if plans else ""), broken
 
@@ -273,7 +282,9 @@ def _written(loaded: LoadedRules) -> dict[str, object]:
                 found["begins"] = f"with a choice of {' or '.join(rules.starts)}: no arrow leads to these"
         elif isinstance(rules, Behaviour):
             found["behaviour"] = f"{len(rules.states)} states: {', '.join(rules.terminals)}"
-        found["automaton"] = _size(source)
+        found["automaton"] = _size(rules.whole if isinstance(rules, Behaviour) else source)
+    if source.order == "prefix":
+        found["order"] = PREFIX_NOTE
     found["limits"] = "; ".join(line.lstrip("%") for line in source.limits.lines()) or "none"
     if loaded.constraints:
         found["constraints"] = [one.name for one in loaded.constraints]

@@ -8,7 +8,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -16,8 +16,9 @@ from types import FrameType, TracebackType
 from typing import ParamSpec, TextIO, TypeVar
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.segment import Segment
 
 from formal_llm.errors import (
     AgentStopped,
@@ -31,8 +32,7 @@ from formal_llm.errors import (
     Undecided,
     UnknownProvider,
 )
-from formal_llm.pictures.terminal import Terminal
-from formal_llm.pictures.visible import visible
+from formal_llm.errors.visible import visible
 
 EXIT_CODES = {
     0: "done",
@@ -60,6 +60,23 @@ class _Settings:
 
 
 settings = _Settings()
+
+
+class Terminal(Console):
+    """A console that displays texts literally: no markup, emoji, guessed colours or escape sequences from texts.
+
+    Args:
+        stderr: whether to write to standard error. The stream is looked up at each use, so redirections apply.
+    """
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, highlight=False, soft_wrap=True, emoji=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield the segments of a renderable, with the text of each made visible."""
+        for piece in super().render(renderable, options):
+            # The console's own control codes, which move progress bars, are not texts.
+            yield piece if piece.control else Segment(visible(piece.text), piece.style)
 
 
 def out() -> Console:

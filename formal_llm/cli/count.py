@@ -13,10 +13,10 @@ import typer
 from formal_llm.automata import Lookahead
 from formal_llm.automata.languages.comparison import Differences, differences
 from formal_llm.cli import options
-from formal_llm.cli.console import command, counted, print_text
+from formal_llm.cli.console import command, counted, err, print_text
 from formal_llm.cli.sources import load
 from formal_llm.errors import NoValidPlan
-from formal_llm.planning.plans.vocabulary import write_word
+from formal_llm.planning.plans.vocabulary import PREFIX_NOTE, write_word
 
 
 class Of(StrEnum):
@@ -60,14 +60,14 @@ def count(
     input_: options.InputOption = None,
     goal: options.GoalOption = None,
     set_: options.SetOption = None,
-    constraint: options.ConstraintOption = None,
+    rule: options.RuleOption = None,
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="Distinct words, or derivations.")] = Of.words,
     as_json: options.JsonOption = False,
 ) -> None:
     """Count the valid plans."""
-    loaded = load(source, set_, constraint)
+    loaded = load(source, set_, rule)
     cfg, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     number = Lookahead(cfg, limits, max_states=max_states).count(of=of.value, max_length=max_length)
     print_text(json.dumps({"count": number, "of": of.value, "max_length": max_length}) if as_json else str(number))
@@ -84,14 +84,14 @@ def sample(
     input_: options.InputOption = None,
     goal: options.GoalOption = None,
     set_: options.SetOption = None,
-    constraint: options.ConstraintOption = None,
+    rule: options.RuleOption = None,
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="What is equally likely: words, or derivations.")] = Of.words,
     as_json: options.JsonOption = False,
 ) -> None:
     """Draw valid plans at random."""
-    loaded = load(source, set_, constraint)
+    loaded = load(source, set_, rule)
     cfg, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     lookahead = Lookahead(cfg, limits, max_states=max_states)
     rng = random.Random(seed)
@@ -103,6 +103,8 @@ def sample(
         print_text(json.dumps(words))
     else:
         print_text("\n".join(write_word(word) if word else "ε" for word in words))
+        if loaded.source.order == "prefix":
+            err().print(PREFIX_NOTE)
 
 
 DIFF_HELP = """Compare rules: do two sources describe the same plans?
@@ -133,6 +135,8 @@ def diff(
         print_text(json.dumps(_comparison_data(found), indent=2, ensure_ascii=False))
     else:
         print_text("\n".join(_comparison_lines(found, one, other)))
+        if not found.equal and "prefix" in (a.order, b.order):
+            err().print(PREFIX_NOTE)
     if not found.equal:
         raise typer.Exit(1)
 

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 #: The options that ``--help`` shows of a command with many; the others need ``--help-all``.
 USUAL = {
-    "plan": "llm limit require constraint search show trace out tasks cache",
+    "plan": "llm limit require rule search show trace out tasks cache",
     "agent": "llm tools corpus limit require approve state resume page chat",
     "openagi": "llm method methods limit tasks out toolkit concurrency show published",
     "train": "out resume dry-run model pack reward advantage samples updates learning-rate",
 }
 #: The panels of ``--help-all``, by subject. What is in none of them is listed first.
 PANELS = {
-    "Rules": "limit require constraint input goal set order",
+    "Rules": "limit require rule input goal set",
     "How it is planned": "lookahead search length-penalty seed conversation wording page-size tries "
     "method methods temperature",
     "Bounds": "max-questions max-steps max-backtracks max-states search-time max-requests max-tokens max-cost prices "

@@ -27,7 +27,6 @@ from formal_llm.cli.console import command, counted, err, out, print_text
 from formal_llm.cli.options import (
     SHIPPED,
     JsonOption,
-    OrderOption,
     SetOption,
     SourceArgument,
 )
@@ -41,6 +40,7 @@ from formal_llm.tools.toolkit import PLUGINS as TOOLKITS
 
 _KINDS = {
     ".cfg": "grammar", ".pda": "automaton", ".mmd": "flowchart", ".mermaid": "flowchart", ".agent": "behaviour",
+    ".rules": "sentences",
 }  # fmt: skip
 #: The title of a file of rules, or the first sentence of its first comment.
 _TITLE = re.compile(r"^(?:title: *(.+)|(?:#|<!--) *(.+?)(?:\.(?= |$)|$))", re.MULTILINE)
@@ -98,14 +98,13 @@ def draw(
     ] = None,
     max_boxes: Annotated[int, typer.Option(min=1, help="Draw no automaton that takes more boxes than this.")] = 60,
     set_: SetOption = None,
-    order: OrderOption = None,
 ) -> None:
     """Draw rules or their automaton."""
-    loaded = load(source, set_, order=None if order is None else order.value)
+    loaded = load(source, set_)
     language = loaded.whole
     drawable: Any = as_automaton(language) if what is What.pda else loaded.rules
     if plan is not None:
-        drawable = Overlay(read_plan(plan, loaded, language), drawable, order=loaded.wording.reads)
+        drawable = Overlay(read_plan(plan, language), drawable)
     is_large = what is What.pda or isinstance(loaded.rules, (PDA, Behaviour))
     if is_large and format_ is not Format.text:
         boxes = len(drawable.picture.nodes)

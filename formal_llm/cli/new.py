@@ -16,7 +16,7 @@ from formal_llm.errors import InputError
 
 HELP = """Make a folder to start from: rules, examples, a task and a test.
 
-The rules are those of a template (--like), or what SENTENCES say. All of them are yours to change.
+The rules are those of a template (--like), or SENTENCES about the order of steps. All of them are yours to change.
 
 order: what may follow what. pipeline: which tool takes what. schedule: a day with a clock and opening hours.
 procedure: what must be checked before an action. guard: rules for an agent that you have.
@@ -25,7 +25,7 @@ Examples:
 
   formal-llm new laundry
 
-  formal-llm new laundry "Wash before dry. Iron at most twice. End with fold."
+  formal-llm new laundry "steps: wash, dry, iron, fold. wash before dry. at most 2 iron. last fold."
 
   formal-llm new refunds --like procedure
 """
@@ -46,9 +46,11 @@ class TemplateName(StrEnum):
 @command
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the folder and its files, or a path.")],
-    sentences: Annotated[str, typer.Argument(help="Rules about the order of steps, as `author` reads them.")] = "",
+    sentences: Annotated[str, typer.Argument(help="Rules in sentences, as `author` takes them.")] = "",
     like: Annotated[TemplateName, typer.Option(help="The template.")] = TemplateName.order,
-    llm: Annotated[str | None, typer.Option("--llm", help="Who reads them; see: formal-llm list llms.")] = None,
+    llm: Annotated[
+        str | None, typer.Option("--llm", help="Who drafts them of free words: formal-llm list llms.")
+    ] = None,
 ) -> None:
     """Make a folder to start from."""
     folder = Path(name)
@@ -86,16 +88,17 @@ def _write_rules(sentences: str, name: str, llm: str | None) -> dict[str, str]:
     """The files with rules, examples and task that sentences describe.
 
     Raises:
-        NotAuthored: the sentences are not understood.
+        NotationError: without a model, they are none of the sentences that are read.
+        NotAuthored: the model wrote no clean rules.
     """
     from formal_llm.authoring import Example, author, write_examples
     from formal_llm.automata import Lookahead
 
-    made = author(sentences, llm, notation=".agent")
+    made = author(sentences, llm, notation="rules")
     shortest = Lookahead(made.rules).shortest_word() or ()
     title = json.dumps(f"{name}: an order of steps")
     return {
-        f"{name}.agent": made.text,
+        f"{name}.rules": made.text,
         f"{name}.examples": write_examples([Example(shortest, True, "the shortest plan; is it what you meant?")]),
-        "pack.toml": f'title = {title}\nrules = "{name}.agent"\ntask = {json.dumps(sentences)}\n',
+        "pack.toml": f'title = {title}\nrules = "{name}.rules"\ntask = {json.dumps(sentences)}\n',
     }

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from enum import StrEnum
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
@@ -16,13 +15,6 @@ from formal_llm.llms.llm import provider_forms
 
 #: Where rules are that are shipped by name, besides those of task packs.
 SHIPPED = ("grammars", "agents", "gallery")
-
-
-class OrderName(StrEnum):
-    """Which way the word of a plan runs."""
-
-    forward = "forward"
-    backward = "backward"
 
 
 def _complete_sources(begun: str) -> list[str]:
@@ -43,7 +35,7 @@ SourceArgument = Annotated[
     str,
     typer.Argument(
         help="A task pack, or rules: name or path. Rules are a grammar (.cfg), a flowchart in Mermaid (.mmd), "
-        "an automaton (.pda) or a behaviour (.agent).",
+        "an automaton (.pda), sentences (.rules) or a behaviour (.agent).",
         autocompletion=_complete_sources,
     ),
 ]
@@ -56,9 +48,13 @@ InputOption = Annotated[
     typer.Option("--input", metavar="NAME", help="An input that is given (else read from the task). Repeatable."),
 ]
 GoalOption = Annotated[str | None, typer.Option(help="What is wanted (else read from the task).")]
-LimitOption = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at most N times. Repeatable.")]
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=N", help="Use NAME at most N times; of a quantity, at most N in sum. Repeatable."),
+]
 RequireOption = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=N", help="Use NAME at least N times. Repeatable.")
+    list[str] | None,
+    typer.Option(metavar="NAME=N", help="Use NAME at least N times; of a quantity, at least N in sum. Repeatable."),
 ]
 MaxStatesOption = Annotated[int, typer.Option(min=1, help="How many states one query of the lookahead may visit.")]
 SearchTimeOption = Annotated[
@@ -72,16 +68,12 @@ SetOption = Annotated[
         help="What stands for a {NAME} in texts; or a TOML file with several of them. Repeatable.",
     ),
 ]
-ConstraintOption = Annotated[
+RuleOption = Annotated[
     list[str] | None,
-    typer.Option("--constraint", metavar="FORMULA", help="A formula that every plan must satisfy. Repeatable."),
-]
-OrderOption = Annotated[
-    OrderName | None,
     typer.Option(
-        "--order",
-        help="Whether the first symbol of a rule is the first step (forward) or the last (backward), "
-        "where the rules do not say it with %order.",
+        "--rule",
+        metavar="RULE",
+        help='A rule that every plan keeps: "backup before migrate", or a formula. Repeatable.',
     ),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Read only what `plan` prints, to the letter.")]
@@ -101,10 +93,7 @@ def _option(kind: type, name: str, help_: str, **bounds: float) -> inspect.Param
 
 
 _OPTIONS = (
-    _option(float, "rps", "Requests a second, at most; a server that refuses some is asked more slowly.", min=0.001),
-    _option(float, "tpm", "Tokens a minute that are sent, at most, estimated as a quarter of the characters.", min=1),
-    _option(int, "max-retries", "How often a request is repeated after a failure that may pass (twice).", min=0),
-    _option(float, "timeout", "Seconds for which a server may be silent (600).", min=0.001),
+    _option(int, "max-retries", "How often a request is repeated after a failure that may pass (6).", min=0),
     _option(float, "deadline", "Seconds for a question, all tries and waits together (600).", min=0.001),
 )  # fmt: skip
 
@@ -114,14 +103,12 @@ def with_request_options(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = {one.name: kwargs.pop(one.name, None) for one in _OPTIONS}
+        given: dict[str, Any] = {one.name: kwargs.pop(one.name, None) for one in _OPTIONS}
         if all(value is None for value in given.values()):
             return function(*args, **kwargs)
-        from formal_llm.llms.hosted.bounds import RequestDefaults, default_requests
-        from formal_llm.llms.hosted.pace import limit_pace
+        from formal_llm.llms.hosted.connecting import set_request_defaults
 
-        rps, tpm = given.pop("rps"), given.pop("tpm")
-        with limit_pace(rps, tpm), default_requests(RequestDefaults(**given)):  # type: ignore[arg-type]
+        with set_request_defaults(**given):
             return function(*args, **kwargs)
 
     signature = inspect.signature(function, eval_str=True)

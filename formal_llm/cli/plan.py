@@ -11,7 +11,8 @@ from enum import StrEnum
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from threading import Event
+from typing import Annotated
 
 import typer
 
@@ -33,9 +34,6 @@ from formal_llm.planning.checking import certificate_checker
 from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.planning.walks.budget import QUESTIONS
 from formal_llm.planning.walks.wording import adapt_wording
-
-if TYPE_CHECKING:
-    from formal_llm.llms.hosted.batches import BatchWatch
 
 
 def write_certificate(folder: Path, plan: Plan) -> None:
@@ -120,7 +118,7 @@ def plan(
     input_: options.InputOption = None,
     goal: options.GoalOption = None,
     set_: options.SetOption = None,
-    constraint: options.ConstraintOption = None,
+    rule: options.RuleOption = None,
     lookahead: LookaheadOption = LookaheadMode.on,
     search: Annotated[
         Search | None,
@@ -133,7 +131,6 @@ def plan(
         float, typer.Option(min=0, help="For --search best-first: above 0, longer plans are favoured; 1 is the mean.")
     ] = 0.0,
     seed: Annotated[int, typer.Option(help="For --search sample.")] = 0,
-    order: options.OrderOption = None,
     show: Annotated[list[Show] | None, typer.Option(help="How to print the plan. Repeatable.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show on stderr what is asked and answered.")] = False,
     wording: Annotated[Path | None, typer.Option(help="A TOML file with prompt templates; terse, unlisted.")] = None,
@@ -204,14 +201,14 @@ def plan(
     if tasks is None and (concurrency is not None or retry_failed or in_batches):
         raise FormalLLMError("--concurrency, --retry-failed and --batch are for many tasks: --tasks FILE")
     check_writable(out_, cache, record)
-    loaded = load(source, set_, constraint, None if order is None else order.value)
+    loaded = load(source, set_, rule)
     for warning in loaded.warnings:
         err().print(f"warning: {warning}")
     planner = Planner(
         loaded.source,
         RandomTextLLM(),  # never asked: wrong arguments are reported before a model is loaded
         constraints=loaded.constraints,
-        limits=read_limits(limit, require),
+        limits=read_limits(limit, require, loaded.source),
         lookahead=lookahead.value,
         search=search.value if search is not None else None,
         length_penalty=length_penalty,
@@ -234,14 +231,10 @@ def plan(
                 "a batch is paid as a whole, so what all plans may use is checked between batches; give --concurrency, "
                 "the most questions of a batch"
             )
-        watch = None
-        if in_batches:
-            from formal_llm.llms.hosted.batches import BatchWatch
-
-            watch = BatchWatch(Path(f"{results}.batches"))
-        batch = Batch(results, concurrency, together if together.metered else None, retry_failed, watch)
+        stop = Event() if in_batches else None
+        batch = Batch(results, concurrency, together if together.metered else None, retry_failed, stop)
         wanted = read_tasks(tasks, loaded)
-        with asking(watch=watch):
+        with asking(stop=stop):
             plan_tasks(planner, wanted, batch)
         return
     planner.budget = replace(planner.budget, requests=max_requests, tokens=max_tokens, cost=max_cost)
@@ -277,7 +270,7 @@ def worded(loaded: LoadedRules, file: Path | None, *, conversation: bool, rules:
 
 @contextmanager
 def asked_of(
-    planner: Planner, name: str, cache: Path | None, record: Path | None, *, suit: bool, watch: BatchWatch | None = None
+    planner: Planner, name: str, cache: Path | None, record: Path | None, *, suit: bool, stop: Event | None = None
 ) -> Iterator[None]:
     """Have a planner ask the LLM of a provider string.
 
@@ -287,12 +280,12 @@ def asked_of(
         cache: see :func:`answerer`.
         record: likewise.
         suit: whether its wording is shortened for LLMs that read so best.
-        watch: likewise as ``cache``.
+        stop: likewise.
 
     Raises:
         WritesNoText: drafts are wanted of an LLM that only chooses.
     """
-    with answerer(name, cache, record, watch) as llm:
+    with answerer(name, cache, record, stop) as llm:
         if planner.search == "draft" and not isinstance(llm, TextLLM):
             raise WritesNoText(llm, "draft a plan", "let it choose: --search greedy")
         planner.llm = llm
@@ -334,18 +327,19 @@ def write_plan(made: Plan, forms: list[Show], out: Path | None) -> None:
 
 
 @contextmanager
-def answerer(name: str, cache: Path | None, record: Path | None, watch: BatchWatch | None = None) -> Iterator[LLM]:
+def answerer(name: str, cache: Path | None, record: Path | None, stop: Event | None = None) -> Iterator[LLM]:
     """The LLM of a provider string; what it answers is kept and recorded where that is wanted.
 
-    With a watch it is asked in batches.
+    With ``stop``, which ends the run once it is set, it is asked in batches.
     """
     with ExitStack() as opened:
-        if watch is None:
+        llm: LLM
+        if stop is None:
             llm = resolve(name)
         else:
             from formal_llm.llms.hosted.batches import BatchedLLM
 
-            llm = opened.enter_context(BatchedLLM(name, watch))
+            llm = BatchedLLM(name, stop)
         if isinstance(llm, BuiltinLLM):
             opened.enter_context(_report_ties(llm, name))
         yield keep_answers(llm, cache, record, opened, None if hasattr(llm, "identity") else name)

@@ -13,17 +13,16 @@ from formal_llm import authored
 from formal_llm.authored.files import read_text
 from formal_llm.authored.places import PACKS
 from formal_llm.authored.tables import SCALAR, NamedEntries, read_toml
-from formal_llm.automata import CFG, PDA, Limits
+from formal_llm.automata import CFG, PDA, Limits, SumLimit
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.quantities import Number, read_amount
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import ENDINGS, read_rules
-from formal_llm.automata.notation.formula import constraint
 from formal_llm.cli.options import SHIPPED
 from formal_llm.errors import FormalLLMError, InputError, NotationError, ResourceNotFound
 from formal_llm.llms import LLM, CachedLLM, RecordingLLM
 from formal_llm.planning import Task, TaskPack, Wording
-from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.reading.reader import read_plan_text
 from formal_llm.planning.walks.wording import NAMED, shortened
 
@@ -37,8 +36,6 @@ class LoadedRules:
         source: what a planner walks.
         pack: the task pack.
         warnings: what is probably not meant.
-        more: constraints besides those of the pack.
-        order: the order of plans, where it is not that of the rules or the pack.
         file: the file that they were read from; None for those of a pack.
     """
 
@@ -46,18 +43,12 @@ class LoadedRules:
     source: CFG | PDA
     pack: TaskPack | None = None
     warnings: tuple[str, ...] = ()
-    more: tuple[PDA, ...] = ()
-    order: Order | None = None
     file: Path | None = None
 
     @property
     def wording(self) -> Wording:
         """The wording of the pack, or the default one."""
-        return self.worded(self.pack.wording if self.pack is not None else Wording())
-
-    def worded(self, wording: Wording) -> Wording:
-        """A wording with the order of these rules, where it has none of its own."""
-        return (replace(wording, order=self.order) if self.order is not None else wording).settled(self.source)
+        return self.pack.wording if self.pack is not None else Wording()
 
     def wording_of(self, name: Path | None) -> Wording:
         """The wording of a file; the own one, in short words where the name is that of such a wording.
@@ -69,12 +60,12 @@ class LoadedRules:
             return self.wording
         if str(name) in NAMED and not name.exists():
             return shortened(self.wording, str(name))
-        return self.worded(Wording.from_file(name))
+        return Wording.from_file(name)
 
     @property
     def constraints(self) -> tuple[PDA, ...]:
-        """The constraints: those of the pack, and more."""
-        return (*(self.pack.constraints if self.pack is not None else ()), *self.more)
+        """The constraints of the pack."""
+        return tuple(self.pack.constraints) if self.pack is not None else ()
 
     def task(self, which: str, *, inputs: Sequence[str] = (), goal: str | None = None) -> Task:
         """The task that the command line names."""
@@ -119,7 +110,7 @@ class LoadedRules:
         source = self.source
         if isinstance(source, CFG) and task.goal is not None:
             source = source.with_start(task.goal)
-        return self._add_constraints(source), task.limits & read_limits(limit, require)
+        return self._add_constraints(source), task.limits & read_limits(limit, require, source)
 
     def _add_constraints(self, source: CFG | PDA) -> CFG | PDA:
         for one in self.constraints:
@@ -130,16 +121,14 @@ class LoadedRules:
 def load(
     name: str,
     facts: Sequence[str] | None = None,
-    constraints: Sequence[str] | None = None,
-    order: Order | None = None,
+    rules: Sequence[str] | None = None,
 ) -> LoadedRules:
     """The pack or the rules of that name or path, with the warnings about them.
 
     Args:
         name: the name or path.
         facts: what stands for placeholders, each as ``NAME=VALUE``.
-        constraints: formulas.
-        order: the order of plans, where it is not that of the rules or the pack.
+        rules: rules about order, each a sentence or a formula.
 
     Raises:
         ResourceNotFound: there is nothing of that name.
@@ -147,10 +136,11 @@ def load(
     """
     with catch_warnings(record=True, action="always") as caught:
         found = _load_rules(name, read_facts(facts or ()))
-        with naming_place("--constraint"):
-            more = tuple(constraint(text, found.source) for text in constraints or ())
+        source = found.source
+        with naming_place("--rule"):
+            source = source.with_rules(*rules) if rules else source
     messages = dict.fromkeys(str(one.message) for one in caught)
-    return replace(found, more=more, warnings=tuple(messages), order=order)
+    return replace(found, source=source, warnings=tuple(messages))
 
 
 def _load_rules(name: str, known: dict[str, str]) -> LoadedRules:
@@ -209,23 +199,44 @@ def read_facts(pairs: Sequence[str]) -> dict[str, str]:
     return facts
 
 
-def read_limits(limit: Sequence[str] | None, require: Sequence[str] | None) -> Limits:
+def read_limits(limit: Sequence[str] | None, require: Sequence[str] | None, rules: CFG | PDA | None = None) -> Limits:
     """The limits that ``--limit NAME=N`` and ``--require NAME=N`` set.
+
+    Args:
+        limit: names of terminals with their most uses; names of quantities with the most of their sum.
+        require: the least, likewise.
+        rules: what has the terminals, and the quantities that they carry.
 
     Raises:
         FormalLLMError: one is not of that form.
     """
-    return Limits(at_most=_read_counts("--limit", limit or ()), at_least=_read_counts("--require", require or ()))
+    most, most_sums = _read_bounds("--limit", limit or (), rules)
+    least, least_sums = _read_bounds("--require", require or (), rules)
+    sums = [SumLimit(name, at_most=amount) for name, amount in most_sums.items()]
+    sums += [SumLimit(name, at_least=amount) for name, amount in least_sums.items()]
+    return Limits(most, least, sums=tuple(sums))
 
 
-def _read_counts(option: str, pairs: Sequence[str]) -> dict[str, int]:
-    counts = {}
+def _read_bounds(
+    option: str, pairs: Sequence[str], rules: CFG | PDA | None
+) -> tuple[dict[str, int], dict[str, Number]]:
+    """Read the bounds of an option: those on uses of terminals, and those on sums of quantities."""
+    symbols = rules.symbols.values() if rules is not None else ()
+    quantities = {quantity for symbol in symbols for quantity in symbol.numbers}
+    counts: dict[str, int] = {}
+    sums: dict[str, Number] = {}
     for pair in pairs:
-        name, equals, count = pair.rpartition("=")
-        if not equals or not count.isdecimal():
+        name, equals, value = (part.strip() for part in pair.rpartition("="))
+        if equals and rules is not None and name in quantities and name not in rules.terminals:
+            try:
+                sums[name] = read_amount(value)
+            except ValueError as error:
+                raise FormalLLMError(f"{option} {pair}: {error}") from None
+        elif equals and value.isdecimal():
+            counts[name] = int(value)
+        else:
             raise FormalLLMError(f"{option} takes NAME=N, as in {option} colorization=2; not {pair!r}")
-        counts[name.strip()] = int(count)
-    return counts
+    return counts, sums
 
 
 def plan_text(name: str) -> str:
@@ -238,14 +249,14 @@ def read_words(text: str) -> str:
     return plan_text(text.removeprefix("@")) if text == "-" or text.startswith("@") else text
 
 
-def read_plan(name: str, loaded: LoadedRules, rules: CFG | PDA) -> Word:
+def read_plan(name: str, rules: CFG | PDA) -> Word:
     """The plan in a file, or on standard input for ``-``, as the rules spell it.
 
     Raises:
         NotationError: it cannot be read.
     """
     with naming_place(name):
-        return read_plan_text(plan_text(name), rules, order=loaded.wording.order)
+        return read_plan_text(plan_text(name), rules)
 
 
 @contextmanager

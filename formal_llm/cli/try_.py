@@ -18,7 +18,7 @@ from formal_llm.llms import Answer
 from formal_llm.llms.reading import named_options
 from formal_llm.planning import Planner, Walk
 from formal_llm.planning.checking.reasons import Reasons
-from formal_llm.planning.plans.vocabulary import EMPTY, write_word
+from formal_llm.planning.plans.vocabulary import EMPTY, PREFIX_NOTE, write_word
 from formal_llm.planning.walks.events import Backtracked, Event, Forced
 
 HELP = """Try rules: answer the questions yourself, as the LLM would.
@@ -58,15 +58,14 @@ def try_(
     lookahead: LookaheadOption = LookaheadMode.on,
     max_states: options.MaxStatesOption = 20_000,
     search_time: options.SearchTimeOption = SEARCH_TIME,
-    order: options.OrderOption = None,
 ) -> None:
     """Try rules."""
-    loaded = load(source, set_, order=None if order is None else order.value)
+    loaded = load(source, set_)
     planner = Planner(
         loaded.source,
         "test:first",  # never asked: the person at the terminal answers
         constraints=loaded.constraints,
-        limits=read_limits(limit, require),
+        limits=read_limits(limit, require, loaded.source),
         lookahead=lookahead.value,
         wording=loaded.wording,
         max_states=max_states,
@@ -214,7 +213,9 @@ class _Trial:
 
     def _show_plan(self, _: str) -> None:
         _print_note(
-            self._walk.wording.progress(self._walk.partial.tree) if not self._walk.done else str(self._walk.plan)
+            self._walk.wording.progress(self._walk.partial.tree, self._walk.table.vocabulary.order)
+            if not self._walk.done
+            else str(self._walk.plan)
         )
 
     def _count_left(self, _: str) -> None:
@@ -230,6 +231,8 @@ class _Trial:
             return
         _print_note(f"plans that are still possible: {many.describe_count('with at most {} more terminals')}")
         _print_note(f"one at random: {write_word((*self._walk.word, *(word or ())))}")
+        if self._walk.table.vocabulary.order == "prefix":
+            _print_note(PREFIX_NOTE)
 
     def _format_replay(self) -> str:
         return f"--llm test:script={','.join('+'.join(map(str, answer.numbers)) for _, answer in self._past)}"

@@ -13,6 +13,7 @@ from formal_llm.cli.console import command, err, print_text
 from formal_llm.cli.sources import load, naming_place, plan_text
 from formal_llm.planning.checking.texts import verify_text
 from formal_llm.planning.checking.verify import Verifier
+from formal_llm.planning.plans.vocabulary import PREFIX_NOTE
 
 HELP = """Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?
 
@@ -48,23 +49,24 @@ def verify(
     input_: options.InputOption = None,
     goal: options.GoalOption = None,
     set_: options.SetOption = None,
-    constraint: options.ConstraintOption = None,
+    rule: options.RuleOption = None,
     max_states: options.MaxStatesOption = 50_000,
-    order: options.OrderOption = None,
     strict: options.StrictOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Verify a plan."""
-    loaded = load(source, set_, constraint, None if order is None else order.value)
+    loaded = load(source, set_, rule)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     own = (
         loaded.rules if isinstance(loaded.rules, Behaviour) and rules is loaded.source else rules
     )  # its parts have names
     verifier = Verifier(own, limits, max_states=max_states)
     with naming_place(plan):
-        verdict = verify_text(plan_text(plan), verifier, order=loaded.wording.order, strict=strict)
+        verdict = verify_text(plan_text(plan), verifier, strict=strict)
     for skipped in verdict.skipped:
         err().print(f"left out, {skipped}")
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))
+    if not verdict.valid and not verdict.changes and rules.order == "prefix":
+        err().print(PREFIX_NOTE)
     if not verdict.valid:
         raise typer.Exit(1)

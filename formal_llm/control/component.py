@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import chain, combinations, product
@@ -18,13 +17,7 @@ from math import inf
 from typing import NamedTuple, Protocol, cast
 
 from formal_llm.automata.models.frozen import FrozenDict
-from formal_llm.control.machines import (
-    ConfigurationMachine,
-    Letters,
-    Machine,
-    State,
-    measure_effort,
-)
+from formal_llm.control.machines import ConfigurationMachine, Letters, Machine, State, Times, measure_effort
 from formal_llm.control.plant import Plant, PlantSymbol
 
 Vector = tuple[State, ...]
@@ -39,18 +32,13 @@ class ControlledRule(Protocol):
     """A rule that looks ahead.
 
     Attributes:
-        name: its name, for messages.
         machine: the states of the rule, and how events change them.
         keys: the fields that distinguish the copies of the rule; empty where there is one for all events.
         keyed: those of its letters that give the keys.
     """
 
     @property
-    def name(self) -> str:  # noqa: D102 - the class lists its attributes
-        ...
-
-    @property
-    def machine(self) -> Machine:  # noqa: D102
+    def machine(self) -> Machine:  # noqa: D102 - the class lists its attributes
         ...
 
     @property
@@ -83,56 +71,9 @@ def apply_moves(machines: Sequence[Machine], vector: Vector, moves: Sequence[Mac
     return tuple(states)
 
 
-class CopyDistances:
-    """The distances of copies from acceptance.
-
-    Args:
-        machines: the rules.
-        events: for each possible event its effect on all copies, and its additional effect on the copy it belongs to.
-    """
-
-    def __init__(
-        self, machines: Sequence[Machine], events: Iterable[tuple[Sequence[MachineMove], Sequence[MachineMove]]]
-    ) -> None:
-        self._machines = tuple(machines)
-        self._events = [*dict.fromkeys((tuple(every), tuple(one)) for every, one in events if every or one)]
-        self._known: dict[Vector, int | None] = {}
-
-    def measure_distance(self, vector: Vector) -> int | None:
-        """Return the minimum number of events until all rules of a copy are kept; None if they cannot be.
-
-        If they have too many states together, return the sum of the distances of the rules.
-        """
-        if vector not in self._known:
-            self._known[vector] = self._search_distance(vector)
-        return self._known[vector]
-
-    def _search_distance(self, vector: Vector) -> int | None:
-        seen, level, found = {vector}, [vector], 0
-        while level and sum(measure_effort(*one) for one in seen) <= _MOST:
-            if any(self._is_accepting(one) for one in level):
-                return found
-            found += 1
-            further = [after for one in level for after in self._find_successors(one)]
-            level = [one for one in dict.fromkeys(further) if one not in seen]
-            seen.update(level)
-        if not level:
-            return None
-        parts = [machine.distance_to_acceptance(state) for machine, state in zip(self._machines, vector, strict=True)]
-        return None if None in parts else sum(one for one in parts if one is not None)
-
-    def _is_accepting(self, vector: Vector) -> bool:
-        return all(machine.is_accepting(state) for machine, state in zip(self._machines, vector, strict=True))
-
-    def _find_successors(self, vector: Vector) -> Iterable[Vector]:
-        for every, one in self._events:
-            other = apply_moves(self._machines, vector, every)
-            if other is None:
-                continue
-            yield other
-            mine = apply_moves(self._machines, other, one)
-            if mine is not None:
-                yield mine
+def are_accepting(machines: Sequence[Machine], vector: Vector) -> bool:
+    """Return whether all of some rules are kept if no event follows."""
+    return all(machine.is_accepting(state) for machine, state in zip(machines, vector, strict=True))
 
 
 #: What is needed of something; infinite where no way is left.
@@ -142,7 +83,7 @@ _COMBINED = 4
 
 
 class CopyNeeds:
-    """What copies take at least, until they are kept, from what rules without keys bound for the whole run.
+    """What copies take at least until they are kept: of events, and of what rules without keys bound for the whole run.
 
     Each event belongs to one copy, so what copies need adds up: if it is more than is left, the rules cannot be kept
     together. What several rules bound is also added up, since a copy may need one or the other. So it is decided by
@@ -164,7 +105,18 @@ class CopyNeeds:
         bounding = sorted({place for _, one, taken in self._events if one for place in taken})
         sizes = range(1, len(bounding) + 1) if len(bounding) <= _COMBINED else (1, len(bounding))
         self._combinations = [*chain.from_iterable(combinations(bounding, size) for size in sizes)]
-        self._known: dict[tuple[Vector, frozenset[int]], list[Need]] = {}
+        self._known: dict[tuple[Vector, Sequence[int] | None, frozenset[int]], Need | None] = {}
+
+    def measure_distance(self, vector: Vector) -> int | None:
+        """Return the minimum number of events until all rules of a copy are kept; None if they cannot be.
+
+        If they have too many states together, return the sum of the distances of the rules.
+        """
+        found = self._measure(vector, None)
+        if found is not None:
+            return None if found == inf else int(found)
+        parts = [machine.distance_to_acceptance(state) for machine, state in zip(self._machines, vector, strict=True)]
+        return None if None in parts else sum(part for part in parts if part is not None)
 
     def fit_into(self, plain: Vector, copies: Copies, due: Iterable[frozenset[int]]) -> bool:
         """Return whether copies in these states need no more than the rules without keys leave in theirs.
@@ -198,20 +150,26 @@ class CopyNeeds:
 
     def _measure_needs(self, vector: Vector, events: frozenset[int] = frozenset()) -> list[Need]:
         """Measure what a copy takes at least of each combination; with one of some events, if there are any."""
-        if (vector, events) not in self._known:
-            needs = [self._measure_need(vector, places, events) for places in self._combinations]
-            self._known[vector, events] = needs
-        return self._known[vector, events]
+        return [self._measure(vector, places, events) or 0 for places in self._combinations]
 
-    def _measure_need(self, start: Vector, places: Sequence[int], events: frozenset[int]) -> Need:
-        """Measure what a copy takes at least from some rules together; 0 if it has too many states (Dijkstra 1959)."""
+    def _measure(
+        self, vector: Vector, places: Sequence[int] | None, events: frozenset[int] = frozenset()
+    ) -> Need | None:
+        """Measure what a copy takes at least from some rules together, or of events; None if that takes too long."""
+        key = vector, places, events
+        if key not in self._known:
+            self._known[key] = self._search_cheapest(*key)
+        return self._known[key]
+
+    def _search_cheapest(self, start: Vector, places: Sequence[int] | None, events: frozenset[int]) -> Need | None:
+        """Search the cheapest way on which a copy is kept in the end (Dijkstra 1959)."""
         heap: list[tuple[Need, int, Vector, bool]] = [(0, 0, start, not events)]
         pushed = 0  # decides between equal needs, since vectors have no order
         done: set[tuple[Vector, bool]] = set()
         work = 0
         while heap and work <= _MOST:
             need, _, vector, had = heappop(heap)
-            if had and all(machine.is_accepting(state) for machine, state in zip(self._machines, vector, strict=True)):
+            if had and are_accepting(self._machines, vector):
                 return need
             if (vector, had) in done:
                 continue
@@ -220,18 +178,18 @@ class CopyNeeds:
             for number, (every, one, taken) in enumerate(self._events):
                 other = apply_moves(self._machines, vector, every)
                 mine = None if other is None or not one else apply_moves(self._machines, other, one)
-                use = sum(taken.get(place, 0) for place in places)
-                for after, cost, has in ((other, need, had), (mine, need + use, had or number in events)):
+                cost = int(places is None)
+                use: Need = cost if places is None else sum(taken.get(place, 0) for place in places)
+                for after, more, has in ((other, cost, had), (mine, use, had or number in events)):
                     if after is not None and (after, has) not in done:
                         pushed += 1
-                        heappush(heap, (cost, pushed, after, has))
-        return inf if events and not heap else 0
+                        heappush(heap, (need + more, pushed, after, has))
+        return None if heap else inf
 
 
-#: A pending call: the tool, and the letters of the call.
+#: A pending call: the tool, and the letters of the call. And how many of them there are.
 Pending = tuple[str, Letters]
-
-
+PendingCalls = frozenset[tuple[Pending, int]]
 #: The maximum number of events that an estimate looks ahead.
 _DEEPEST = 50
 
@@ -241,7 +199,7 @@ class ComponentNode(NamedTuple):
 
     plain: Vector
     copies: tuple[Copies, ...]
-    pending: tuple[tuple[Pending, int], ...]
+    pending: PendingCalls
 
 
 class ComponentStep(NamedTuple):
@@ -273,57 +231,53 @@ class Component:
         keys = dict.fromkeys(part.keys for part in parts.values() if part.keys)
         self.keys = tuple(keys)
         self.groups = tuple(tuple(number for number, part in parts.items() if part.keys == each) for each in self.keys)
-        letters = frozenset(name for part in parts.values() for name in part.machine.letters)
+        self.letters = frozenset(name for part in parts.values() for name in part.machine.letters)
         #: The tools whose pending calls matter here.
         self.answering = frozenset(
-            symbol.tool for symbol in plant.symbols if symbol.kind == "result" and symbol.letters & letters
+            symbol.tool for symbol in plant.symbols if symbol.kind == "result" and symbol.letters & self.letters
         )
-        self.letters = letters
-        self._by_place: dict[int, list[ComponentStep]] = {}
         self._needed: dict[tuple[MachineMove, State], int] = {}
         self._due: dict[tuple[int, State], frozenset[int]] = {}
         self.steps = tuple(self._build_steps(plant.symbols))
         #: The machines of each group.
         self.machines = tuple(tuple(parts[number].machine for number in group) for group in self.groups)
-        self._distances = tuple(
-            CopyDistances(machines, [step.each[place] for step in self.steps])
-            for place, machines in enumerate(self.machines)
-        )
         self._needs = tuple(
             CopyNeeds(machines, [(*step.each[place], self._measure_uses(step)) for step in self.steps])
             for place, machines in enumerate(self.machines)
         )
+        #: The rules without keys together with one copy of each group; last, by themselves.
+        self._alone = tuple(self._join_copy(place) for place in (*range(len(self.machines)), None))
+        #: For each rule without keys the steps that move it, and how.
+        self._moves = tuple(
+            [(move, step) for step in self.steps for move in step.plain if move.place == place]
+            for place in range(len(self.plain))
+        )
         self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
-        #: The steps that the agent does not control.
-        self.steps_outside = tuple(step for step in self.steps if not step.symbol.is_controllable)
+        #: Whether something can happen that the agent does not control.
+        self.has_events_outside = any(not step.symbol.is_controllable for step in self.steps)
 
     # -- symbols ------------------------------------------------------------------------------------------------
 
     def _build_steps(self, symbols: Sequence[PlantSymbol]) -> Iterator[ComponentStep]:
-        merged: dict[tuple[str, str, Letters, bool], PlantSymbol] = {}
+        alike: dict[tuple[str, str, Letters, bool], list[PlantSymbol]] = {}
+        for one in symbols:
+            tracked = one.tool in self.answering and one.kind in ("call", "result")
+            if tracked or one.letters & self.letters:
+                alike.setdefault((one.kind, one.tool, one.letters & self.letters, one.doubtful), []).append(one)
         budgets = {getattr(part.machine, "quantity", None) for part in self.parts.values()}
-        for symbol in symbols:
-            own_letters = symbol.letters & self.letters
-            tracked = symbol.tool in self.answering and symbol.kind in ("call", "result")
-            if not own_letters and not tracked:
+        for (kind, tool, letters, doubtful), some in alike.items():
+            if doubtful and (kind, tool, letters, False) in alike:
                 continue
+            least: dict[str, Fraction] = {}
+            for one in some:
+                least |= {name: min(amount, least.get(name, amount)) for name, amount in one.least.items()}
             # These rules see a pending call only through their own letters.
-            after = frozenset(call & self.letters for call in symbol.after)
-            unbounded = symbol.unbounded & budgets
-            key = (symbol.kind, symbol.tool, own_letters, symbol.doubtful)
-            old = merged.get(key)
-            least = dict(symbol.least)
-            if old is not None:
-                for name, amount in old.least.items():
-                    least[name] = min(amount, least.get(name, amount))
-                after |= old.after
-                unbounded |= old.unbounded
-            merged[key] = PlantSymbol(symbol.kind, symbol.tool, own_letters, least, symbol.doubtful, after, unbounded)
-        for (kind, tool, own_letters, doubtful), symbol in merged.items():
-            if not doubtful or (kind, tool, own_letters, False) not in merged:
-                yield self._build_step(symbol)
-                if symbol.unbounded:  # it may take less, but that is not known
-                    yield self._build_step(replace(symbol, doubtful=True, unbounded=frozenset()))
+            after = frozenset(call & self.letters for one in some for call in one.after)
+            unbounded = frozenset(name for one in some for name in one.unbounded if name in budgets)
+            symbol = PlantSymbol(kind, tool, letters, least, doubtful, after, unbounded)
+            yield self._build_step(symbol)
+            if unbounded:  # it may take less, but that is not known
+                yield self._build_step(replace(symbol, doubtful=True, unbounded=frozenset()))
 
     def _build_step(self, symbol: PlantSymbol) -> ComponentStep:
         def collect_moves(numbers: Sequence[int], keyed: bool | None) -> tuple[MachineMove, ...]:
@@ -347,37 +301,74 @@ class Component:
         uses = {place: self.plain_machines[place].measure_use(letters, weight) for place, letters, weight in step.plain}
         return {place: use for place, use in uses.items() if use}
 
+    def _join_copy(self, group: int | None) -> CopyNeeds:
+        """Join the rules without keys and one copy of a group to a copy of rules."""
+        events = []
+        for step in self.steps:
+            every, one = ((), ()) if group is None else step.each[group]
+            shifted = [[move._replace(place=move.place + len(self.plain)) for move in moves] for moves in (every, one)]
+            events.append(((*step.plain, *shifted[0]), shifted[1], dict[int, Fraction | int]()))
+        return CopyNeeds((*self.plain_machines, *(() if group is None else self.machines[group])), events)
+
     # -- nodes --------------------------------------------------------------------------------------------------
+
+    def count_pending(self, calls: Iterable[Pending]) -> PendingCalls:
+        """Count the pending calls that matter to these rules, by their letters."""
+        own = [(tool, letters & self.letters) for tool, letters in calls if tool in self.answering]
+        return frozenset(Counter(own).items())
 
     def is_accepting(self, node: ComponentNode) -> bool:
         """Return whether all rules are kept if no event follows."""
-        parts = self.parts
-        if not all(
-            parts[number].machine.is_accepting(state) for number, state in zip(self.plain, node.plain, strict=True)
-        ):
-            return False
-        return all(
-            parts[number].machine.is_accepting(state)
-            for group, (_, live) in zip(self.groups, node.copies, strict=True)
+        return are_accepting(self.plain_machines, node.plain) and all(
+            are_accepting(machines, vector)
+            for machines, (_, live) in zip(self.machines, node.copies, strict=True)
             for vector, _ in live
-            for number, state in zip(group, vector, strict=True)
         )
 
-    def distance_to_acceptance(self, node: ComponentNode) -> int | None:
-        """Return the sum of the distances of all rules and copies; None if one cannot be kept any more."""
+    def estimate_distance(self, node: ComponentNode) -> int | None:
+        """Estimate how many events have to come until all rules are kept; None if one cannot be kept any more.
+
+        The sum of what each rule and each copy needs by itself, and of the events that have to come first.
+        """
         total = 0
-        for number, state in zip(self.plain, node.plain, strict=True):
-            left = self.parts[number].machine.distance_to_acceptance(state)
-            if left is None:
+        for place, (machine, state) in enumerate(zip(self.plain_machines, node.plain, strict=True)):
+            distance = machine.distance_to_acceptance(state)
+            if distance is None:
                 return None
-            total += left
-        for distances, (_, live) in zip(self._distances, node.copies, strict=True):
+            if distance:
+                total += distance + self._count_events_before(place, node.plain, distance)
+        for needs, (_, live) in zip(self._needs, node.copies, strict=True):
             for vector, number in live:
-                left = distances.measure_distance(vector)
-                if left is None:
+                distance = needs.measure_distance(vector)
+                if distance is None:
                     return None
-                total += left * number
+                total += distance * number
         return total
+
+    def _count_events_before(self, place: int, plain: Vector, distance: int) -> int:
+        """Count the events that other rules need before one may come that brings a rule nearer."""
+        machine, state = self.plain_machines[place], plain[place]
+        counts = []
+        for move, step in self._moves[place]:
+            after = machine.step(state, move.letters, move.weight)
+            if after is not None and (machine.distance_to_acceptance(after) or 0) < distance:
+                counts.append(sum(self._count_events_until(one, plain[one.place]) for one in step.plain))
+        return min(counts, default=0)
+
+    def _count_events_until(self, move: MachineMove, state: State) -> int:
+        """Count the events that a rule alone needs until an event may happen."""
+        key = (move, state)
+        if key not in self._needed:
+            machine = self.plain_machines[move.place]
+            seen, level, depth = {state}, [state], 0
+            while level and not any(machine.step(one, move.letters, move.weight) is not None for one in level):
+                depth += 1
+                moves = [other for other, _ in self._moves[move.place]] if depth < _DEEPEST else []
+                further = {machine.step(one, other.letters, other.weight) for one in level for other in moves}
+                level = [one for one in further - seen if one is not None]
+                seen.update(level)
+            self._needed[key] = depth
+        return self._needed[key]
 
     def can_meet_needs(self, node: ComponentNode) -> bool:
         """Return whether what copies need is left; what is impossible then is impossible."""
@@ -385,6 +376,16 @@ class Component:
         return all(
             needs.fit_into(node.plain, copies, filter(None, due))
             for needs, copies in zip(self._needs, node.copies, strict=True)
+        )
+
+    def can_keep_each_copy(self, node: ComponentNode) -> bool:
+        """Return whether the rules without keys could be kept, with each copy by itself; so if that is not decided."""
+        vectors = [
+            (alone, vector) for alone, (_, live) in zip(self._alone, node.copies, strict=False) for vector, _ in live
+        ]
+        return all(
+            alone.measure_distance((*node.plain, *vector)) is not None
+            for alone, vector in vectors or [(self._alone[-1], ())]
         )
 
     def _find_due_events(self, place: int, state: State) -> frozenset[int]:
@@ -399,63 +400,6 @@ class Component:
             )  # fmt: skip
         return self._due[place, state]
 
-    def distance_after(self, before: ComponentNode, after: ComponentNode, step: ComponentStep, left: int) -> int | None:
-        """Return the distance of a node that a step leads to, computed from that of the previous node."""
-        if any(for_all or for_one for for_all, for_one in step.each):
-            return self.distance_to_acceptance(after)
-        for move in step.plain:
-            machine = self.parts[self.plain[move.place]].machine
-            further = machine.distance_to_acceptance(after.plain[move.place])
-            if further is None:
-                return None
-            left += further - (machine.distance_to_acceptance(before.plain[move.place]) or 0)
-        return left
-
-    def estimate_missing_events(self, node: ComponentNode) -> int:
-        """Estimate how many events have to happen before the required ones may happen."""
-        total = 0
-        for place, state in enumerate(node.plain):
-            machine = self.parts[self.plain[place]].machine
-            distance = machine.distance_to_acceptance(state)
-            if not distance:
-                continue
-            best: int | None = None
-            for step in self._find_moving_steps(place):
-                move = next(one for one in step.plain if one.place == place)
-                after = machine.step(state, move.letters, move.weight)
-                if after is not None and (machine.distance_to_acceptance(after) or 0) < distance:
-                    estimate = sum(self._count_events_until(one, node.plain[one.place]) for one in step.plain)
-                    best = estimate if best is None else min(best, estimate)
-            total += best or 0
-        return total
-
-    def _find_moving_steps(self, place: int) -> Sequence[ComponentStep]:
-        steps = self._by_place.get(place)
-        if steps is None:
-            steps = [step for step in self.steps if any(move.place == place for move in step.plain)]
-            self._by_place[place] = steps
-        return steps
-
-    def _count_events_until(self, move: MachineMove, state: State) -> int:
-        """Count the events that a rule alone needs until an event may happen."""
-        key = (move, state)
-        if key not in self._needed:
-            machine = self.parts[self.plain[move.place]].machine
-            seen, level, depth = {state}, [state], 0
-            while level and not any(machine.step(one, move.letters, move.weight) is not None for one in level):
-                depth += 1
-                further = []
-                for one in level:
-                    for step in self._find_moving_steps(move.place):
-                        other_move = next(each for each in step.plain if each.place == move.place)
-                        after = machine.step(one, other_move.letters, other_move.weight)
-                        if after is not None and after not in seen and depth < _DEEPEST:
-                            seen.add(after)
-                            further.append(after)
-                level = further
-            self._needed[key] = depth
-        return self._needed[key]
-
     def find_successors(
         self, node: ComponentNode, step: ComponentStep, *, again: bool = False
     ) -> Iterator[ComponentNode | None]:
@@ -468,23 +412,15 @@ class Component:
             if plain is None:
                 yield None
                 continue
-            choices = [
-                list(self._move_copies(group, copies, moves))
-                for group, copies, moves in zip(self.machines, node.copies, step.each, strict=True)
-            ]
-            for chosen in product(*choices):
-                copies_after = [one for one in chosen if one is not None]
-                yield ComponentNode(plain, tuple(copies_after), pending) if len(copies_after) == len(chosen) else None
+            for copies in product(*map(self._move_copies, self.machines, node.copies, step.each)):
+                yield None if None in copies else ComponentNode(plain, cast("tuple[Copies, ...]", copies), pending)
 
     def _move_copies(
         self, group: Sequence[Machine], copies: Copies, moves: tuple[tuple[MachineMove, ...], tuple[MachineMove, ...]]
     ) -> Iterator[Copies | None]:
         for_all, for_one = moves
-        if not for_all and not for_one:
-            yield copies
-            return
         base, live = copies
-        after_base = None if base is None else apply_moves(group, base, for_all)
+        base = None if base is None else apply_moves(group, base, for_all)
         count: Counter[Vector] = Counter()
         for vector, number in live:
             after = apply_moves(group, vector, for_all)
@@ -493,76 +429,45 @@ class Component:
                 return
             count[after] += number
         if not for_one:
-            yield self._drop_idle_copies(group, after_base, count)
+            yield self.build_copies(group, base, count)
             return
-        for vector in count:
-            after = apply_moves(group, vector, for_one)
+        for owner in (*count, None):  # the copy that the event belongs to, or a new one
+            vector_before = base if owner is None else owner
+            after = None if vector_before is None else apply_moves(group, vector_before, for_one)
             if after is None:
                 yield None
             else:
-                changed = count.copy()
-                changed[vector] -= 1
+                changed = Counter({**count, owner: count[owner] - 1}) if owner is not None else count.copy()
                 changed[after] += 1
-                yield self._drop_idle_copies(group, after_base, changed)
-        fresh = None if after_base is None else apply_moves(group, after_base, for_one)
-        if fresh is None:
-            yield None
-        else:
-            changed = count.copy()
-            changed[fresh] += 1
-            yield self._drop_idle_copies(group, after_base, changed)
+                yield self.build_copies(group, base, changed)
 
-    def _drop_idle_copies(self, group: Sequence[Machine], base: Vector | None, count: Counter[Vector]) -> Copies:
-        """Remove copies in the same state as the copy for unseen values for which no event is due."""
+    def build_copies(self, group: Sequence[Machine], base: Vector | None, count: Mapping[Vector, int]) -> Copies:
+        """Build the copies of rules, with the number of those in each vector of states.
+
+        Copies in the same state as the copy for unseen values are left out if no event is due in them.
+        """
+        idle = base is not None and are_accepting(group, base)
         return base, frozenset(
-            (vector, number)
-            for vector, number in count.items()
-            if number
-            and not (
-                vector == base
-                and all(machine.is_accepting(state) for machine, state in zip(group, vector, strict=True))
-            )
+            (vector, number) for vector, number in count.items() if number and not (idle and vector == base)
         )
 
-    def build_copies(self, group: Sequence[Machine], base: Vector | None, count: Counter[Vector]) -> Copies:
-        """Build the copies of rules, with the number of those in each vector of states."""
-        return self._drop_idle_copies(group, base, count)
-
-    def _move_pending_calls(
-        self, pending: tuple[tuple[Pending, int], ...], symbol: PlantSymbol, again: bool
-    ) -> Iterator[tuple[tuple[Pending, int], ...]]:
+    def _move_pending_calls(self, pending: PendingCalls, symbol: PlantSymbol, again: bool) -> Iterator[PendingCalls]:
         if symbol.tool not in self.answering or symbol.kind not in ("call", "result"):
             yield pending
             return
+        count = Counter(dict(pending))
         if symbol.kind == "call":
-            if again or not any(tool == symbol.tool for (tool, _), _ in pending):
-                more = Counter(dict(pending))
-                more[symbol.tool, symbol.letters] += 1
-                yield tuple(sorted(more.items(), key=_pending_sort_key))
+            if again or not any(tool == symbol.tool for tool, _ in count):
+                count[symbol.tool, symbol.letters] += 1
+                yield frozenset(count.items())
             return
-        for one, count in pending:
-            tool, letters = one
-            if tool == symbol.tool and (letters in symbol.after or not symbol.after):
-                rest = [(other, number) for other, number in pending if other != one]
-                yield tuple(sorted([*rest, *([(one, count - 1)] if count > 1 else [])], key=_pending_sort_key))
-
-
-def count_pending_calls(calls: Sequence[Pending], component: Component) -> tuple[tuple[Pending, int], ...]:
-    """Count the pending calls that matter to the rules of a component."""
-    if not calls or not component.answering:
-        return ()
-    count = Counter((tool, letters & component.letters) for tool, letters in calls if tool in component.answering)
-    return tuple(sorted(count.items(), key=_pending_sort_key))
-
-
-def _pending_sort_key(item: tuple[Pending, int]) -> tuple[str, list[str]]:
-    (tool, letters), _ = item
-    return tool, sorted(letters)
+        for tool, letters in [*count]:
+            if tool == symbol.tool and symbol.may_answer(letters):
+                yield frozenset((count - Counter([(tool, letters)])).items())
 
 
 #: The values that distinguish the cases of a rule ``for each``.
 Key = tuple[str, ...]
-Times = tuple[datetime, ...]
 
 
 class Cases(NamedTuple):
@@ -621,4 +526,4 @@ def project_node(position: Position, component: Component) -> ComponentNode:
             if None not in vector:  # a rule that allows no new case gives no state for one of other rules
                 count[vector] += number
         copies.append(component.build_copies(machines, None if None in base else base, count))
-    return ComponentNode(plain, tuple(copies), count_pending_calls([call for _, call in position.calls], component))
+    return ComponentNode(plain, tuple(copies), component.count_pending(call for _, call in position.calls))

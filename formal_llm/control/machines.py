@@ -8,7 +8,7 @@ the minimum number of events until the rule is kept; if no other rule interferes
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -16,12 +16,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, cast
 
 if TYPE_CHECKING:  # rules in words need none of these, and a hook of a guard starts often
-    from formal_llm.automata.languages.fronts import ConfigurationSet
-    from formal_llm.automata.lookahead.lookahead import Lookahead
-    from formal_llm.automata.models.dfa import DFA
+    from formal_llm.automata.languages.prefixes import ConfigurationSet
+    from formal_llm.automata.models.pda import PDA
 
 Letters = frozenset[str]
 State = Hashable
+Times = tuple[datetime, ...]
 #: The name of the letter of calls that have none of some letters begins so; and the letter of all calls.
 OTHERS = "* but "
 ANY_CALL = f"{OTHERS}nothing"
@@ -59,109 +59,140 @@ class Machine(ABC):
         return 0
 
 
+def get_configurations(state: State) -> frozenset[Hashable] | None:
+    """Return the configurations that the state of a :class:`ConfigurationMachine` is; None if they are too many."""
+    return cast("ConfigurationSet", state).configurations
+
+
 def measure_effort(*states: State) -> int:
     """Measure what steps from some states cost at most, in steps of a rule with few states."""
-    sets = [cast("ConfigurationSet", one).configurations for one in states if hasattr(one, "configurations")]
+    sets = [get_configurations(one) for one in states if hasattr(one, "configurations")]
     return max((_UNFOLLOWED if one is None else _FOLLOWED * len(one) for one in sets), default=1)
 
 
 @dataclass(frozen=True)
-class NeverMachine(Machine):
-    """Forbids ``names``; if there are letters in ``after``, only after one of these."""
+class TableMachine(Machine):
+    """A finite automaton over which of some groups of letters an event has.
+
+    Attributes:
+        groups: sets of letters. Bit n of an event's symbol is set if the event has a letter of ``groups[n]``.
+        rows: for each state where the symbols lead; a symbol that is missing breaks the rule.
+        accepting: the states in which the rule is kept if no event follows.
+    """
 
     letters: tuple[str, ...]
-    names: Letters
-    after: Letters
-    start: State
-
-    def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        if state and letters & self.names:
-            return None
-        return state or bool(letters & self.after)
-
-
-@dataclass(frozen=True)
-class BeforeMachine(Machine):
-    """Requires ``count`` times ``first`` before ``then``: the state counts them up to that number."""
-
-    letters: tuple[str, ...]
-    first: Letters
-    then: Letters
-    count: int
-    each: bool
+    groups: tuple[Letters, ...]
+    rows: Mapping[int, Mapping[int, int]]
+    accepting: frozenset[int]
     start: State = 0
+    _symbols: dict[Letters, int] = field(default_factory=dict, compare=False, repr=False)
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        assert isinstance(state, int)
-        if letters & self.then:
-            if state < self.count:
-                return None
-            state = 0 if self.each else state
-        return min(state + 1, self.count) if letters & self.first else state
+        symbol = self._symbols.get(letters)
+        if symbol is None:
+            symbol = self._symbols[letters] = get_symbol(self.groups, letters)
+        return self.rows[cast("int", state)].get(symbol)
 
+    def is_accepting(self, state: State) -> bool:
+        return state in self.accepting
 
-@dataclass(frozen=True)
-class AfterMachine(Machine):
-    """Requires a ``first`` after each ``then``: the state is whether one is due."""
-
-    letters: tuple[str, ...]
-    first: Letters
-    then: Letters
-    start: State = False
-
-    def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        return True if letters & self.then else False if letters & self.first else state
+    @cached_property
+    def _distances(self) -> Mapping[int, int]:
+        before: dict[int, set[int]] = {}
+        for source, row in self.rows.items():
+            for target in row.values():
+                before.setdefault(target, set()).add(source)
+        distances = dict.fromkeys(self.accepting, 0)
+        todo = list(distances)
+        for state in todo:
+            for source in before.get(state, ()):
+                if source not in distances:
+                    distances[source] = distances[state] + 1
+                    todo.append(source)
+        return distances
 
     def distance_to_acceptance(self, state: State) -> int | None:
-        return int(bool(state))
+        return self._distances.get(cast("int", state))
 
 
-@dataclass(frozen=True)
-class WithinMachine(Machine):
-    """Requires a ``first`` within ``calls`` calls, the events with ``ANY_CALL``, after each ``then``.
+def get_symbol(groups: Sequence[Letters], letters: Letters) -> int:
+    """Return the symbol of an event for a :class:`TableMachine`: bit n is whether it has a letter of ``groups[n]``."""
+    return sum(1 << place for place, group in enumerate(groups) if not group.isdisjoint(letters))
+
+
+def _build_table(
+    letters: tuple[str, ...], groups: tuple[Letters, ...], start: int, move: Callable[..., int | None], due: range
+) -> TableMachine:
+    """Build the table of a rule from its moves.
+
+    ``move`` takes a state, and for each group whether the event has a letter of it. An event is due in the states of
+    ``due``.
+    """
+    flags = [[bool(symbol >> place & 1) for place in range(len(groups))] for symbol in range(1 << len(groups))]
+    rows: dict[int, dict[int, int]] = {}
+    todo = [start]
+    for state in todo:
+        if state not in rows:
+            after = ((symbol, move(state, *flags[symbol])) for symbol in range(1, len(flags)))
+            rows[state] = {symbol: target for symbol, target in after if target is not None}
+            todo += rows[state].values()
+    return TableMachine(letters, groups, rows, frozenset(state for state in rows if state not in due), start)
+
+
+def build_never(letters: tuple[str, ...], names: Letters, after: Letters) -> TableMachine:
+    """Build a rule that forbids ``names``; if there are letters in ``after``, only after one of these."""
+
+    def move(closed: int, named: bool, closes: bool) -> int | None:
+        return None if closed and named else int(closed or closes)
+
+    return _build_table(letters, (names, after), int(not after), move, range(0))
+
+
+def build_before(letters: tuple[str, ...], first: Letters, then: Letters, count: int, *, each: bool) -> TableMachine:
+    """Build a rule that requires ``count`` times ``first`` before ``then``; if ``each``, anew before each one.
+
+    The state counts ``first`` up to that number.
+    """
+
+    def move(counted: int, is_first: bool, is_then: bool) -> int | None:
+        if is_then and counted < count:
+            return None
+        return min((0 if is_then and each else counted) + is_first, count)
+
+    return _build_table(letters, (first, then), 0, move, range(0))
+
+
+def build_after(letters: tuple[str, ...], first: Letters, then: Letters) -> TableMachine:
+    """Build a rule that requires a ``first`` after each ``then``: the state is whether one is due."""
+
+    def move(due: int, is_first: bool, is_then: bool) -> int:
+        return 1 if is_then else 0 if is_first else due
+
+    return _build_table(letters, (first, then), 0, move, range(1, 2))
+
+
+def build_at_least(letters: tuple[str, ...], count: int) -> TableMachine:
+    """Build a rule that requires a minimum number of its letters: the state is how many are missing."""
+    return _build_table(letters, (frozenset(letters),), count, lambda left, _: max(0, left - 1), range(1, count + 1))
+
+
+def build_within(letters: tuple[str, ...], first: Letters, then: Letters, calls: int, *, late: bool) -> TableMachine:
+    """Build a rule that requires a ``first`` within ``calls`` calls, the events with ``ANY_CALL``, after each ``then``.
 
     The state is how many calls are left for what is due; -1 if nothing is. ``late`` is whether events that are no calls
     can be a ``first``, so that one may still follow the last call.
     """
 
-    letters: tuple[str, ...]
-    first: Letters
-    then: Letters
-    calls: int
-    late: bool
-    start: State = -1
+    def move(left: int, is_first: bool, is_then: bool, is_call: bool) -> int | None:
+        if is_call and left == 0:
+            return None
+        left = -1 if is_first else max(left - is_call, -1)
+        if is_then and left < 0:
+            left = calls
+        return None if left == 0 and not late else left
 
-    def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        assert isinstance(state, int)
-        left = state
-        if ANY_CALL in letters:
-            if left == 0:
-                return None
-            left = max(left - 1, -1)
-        if letters & self.first:
-            left = -1
-        if letters & self.then and left < 0:
-            left = self.calls
-        return None if left == 0 and not self.late else left
-
-    def distance_to_acceptance(self, state: State) -> int | None:
-        return int(state != -1)
-
-
-@dataclass(frozen=True)
-class AtLeastMachine(Machine):
-    """Requires a minimum number of its letters: the state is how many are missing."""
-
-    letters: tuple[str, ...]
-    start: State
-
-    def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        assert isinstance(state, int)
-        return max(0, state - 1)
-
-    def distance_to_acceptance(self, state: State) -> int | None:
-        assert isinstance(state, int)
-        return state
+    groups = (first, then, frozenset((ANY_CALL,)))
+    return _build_table((*letters, ANY_CALL), groups, -1, move, range(calls + 1))
 
 
 @dataclass(frozen=True)
@@ -175,13 +206,9 @@ class AtMostMachine(Machine):
     resource: ClassVar[bool] = True
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        assert isinstance(state, int)
-        assert isinstance(self.start, int)
-        left = state
-        if letters & self.names:
-            left -= 1
-            if left < 0:
-                return None
+        left = cast("int", state) - bool(letters & self.names)
+        if left < 0:
+            return None
         # The letters of the event that restarts the count still belong to the time before it.
         return self.start if letters & self.since else left
 
@@ -207,52 +234,15 @@ class BudgetMachine(Machine):
 
 
 @dataclass(frozen=True)
-class TableMachine(Machine):
-    """A finite automaton over sets of letters, compiled from a formula."""
-
-    letters: tuple[str, ...]
-    dfa: DFA
-    symbols: Mapping[Letters, str]
-    start: State = 0
-
-    def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        assert isinstance(state, int)
-        symbol = self.symbols.get(letters)
-        return None if symbol is None else self.dfa.table[state].get(symbol)
-
-    def is_accepting(self, state: State) -> bool:
-        return state in self.dfa.accepting
-
-    @cached_property
-    def _distances(self) -> Mapping[int, int]:
-        before: dict[int, set[int]] = {}
-        for source, row in enumerate(self.dfa.table):
-            for target in row.values():
-                before.setdefault(target, set()).add(source)
-        distances = dict.fromkeys(self.dfa.accepting, 0)
-        todo = list(distances)
-        for state in todo:
-            for source in before.get(state, ()):
-                if source not in distances:
-                    distances[source] = distances[state] + 1
-                    todo.append(source)
-        return distances
-
-    def distance_to_acceptance(self, state: State) -> int | None:
-        assert isinstance(state, int)
-        return self._distances.get(state)
-
-
-@dataclass(frozen=True)
 class ConfigurationMachine(Machine):
     """Rules in another notation, as sets of configurations. Of the letters of an event the first declared counts.
 
-    ``lookahead`` is that of their automaton, if this is one with a stack and no limits.
+    ``pda`` is their automaton, if it has a stack and no limits.
     """
 
     letters: tuple[str, ...]
     start: ConfigurationSet
-    lookahead: Lookahead | None = field(default=None, compare=False, repr=False)
+    pda: PDA | None = field(default=None, compare=False, repr=False)
     _order: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -286,9 +276,7 @@ class TimedMachine(ABC):
     letters: tuple[str, ...]
 
     @abstractmethod
-    def step(
-        self, state: tuple[datetime, ...], letters: Letters, now: datetime
-    ) -> tuple[tuple[datetime, ...], str | None]:
+    def step(self, state: Times, letters: Letters, now: datetime) -> tuple[Times, str | None]:
         """Return the state after an event, and why the event breaks the rule; None if it does not."""
 
 
@@ -300,9 +288,7 @@ class RateMachine(TimedMachine):
     most: int
     within: timedelta
 
-    def step(
-        self, state: tuple[datetime, ...], letters: Letters, now: datetime
-    ) -> tuple[tuple[datetime, ...], str | None]:
+    def step(self, state: Times, letters: Letters, now: datetime) -> tuple[Times, str | None]:
         if not self.most:
             return state, ""
         if len(state) >= self.most and now < (end := state[-self.most] + self.within):
@@ -322,26 +308,10 @@ class DeadlineMachine(TimedMachine):
     then: Letters
     within: timedelta
 
-    def step(
-        self, state: tuple[datetime, ...], letters: Letters, now: datetime
-    ) -> tuple[tuple[datetime, ...], str | None]:
+    def step(self, state: Times, letters: Letters, now: datetime) -> tuple[Times, str | None]:
         problem = None
         if state and now - state[0] > self.within and (ANY_CALL in letters or letters & self.first):
             problem = f"it was due until {(state[0] + self.within).isoformat(' ', 'seconds')}"
         if letters & self.first:
             state = ()
         return state or ((now,) if letters & self.then else ()), problem
-
-
-def list_letter_sets(letters: Sequence[str], together: Iterable[tuple[str, str]], most: int) -> list[Letters] | None:
-    """List the nonempty sets of letters that one event may have; return None if there are more than ``most``."""
-    compatible = {frozenset(pair) for pair in together}
-    sets: list[Letters] = []
-    chains: list[tuple[str, ...]] = [()]
-    for name in letters:
-        new = [(*chain, name) for chain in chains if all(frozenset((name, other)) in compatible for other in chain)]
-        chains += new
-        sets += [frozenset(one) for one in new]
-        if len(sets) > most:
-            return None
-    return sets

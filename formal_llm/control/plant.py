@@ -41,6 +41,10 @@ class PlantSymbol:
         """Whether the agent controls its occurrence."""
         return self.kind in ("call", "assistant")
 
+    def may_answer(self, call: Letters) -> bool:
+        """Return whether a result with this symbol may belong to a call with these letters."""
+        return not self.after or call in self.after
+
 
 @dataclass(frozen=True)
 class Plant:

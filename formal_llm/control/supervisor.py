@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain
 
 from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.control.component import Component, ControlledRule, Position, project_node
@@ -40,18 +41,18 @@ class Supervisor:
         self._made_with = (rules, plant, guarantee, max_states)
         parts = {number: rules[number] for number in sorted(self.numbers)}
         self._openers = _find_openers(rules)
-        self.lookouts = tuple(
+        self.searches = tuple(
             ViabilitySearch(Component(some, plant), plant, guarantee, max_states)
             for some in _group_independent_rules(parts, plant, self._openers)
         )
         self._looking: dict[tuple[str, ...], tuple[ViabilitySearch, ...]] = {}
         self._blamed: dict[frozenset[int], Supervisor] = {}
 
-    def is_viable(self, position: Position, changed: Sequence[ViabilitySearch] | None = None) -> bool | None:
+    def is_viable(self, position: Position, changed: Iterable[ViabilitySearch] | None = None) -> bool | None:
         """Return whether the rules can still be kept, None if unknown; with ``changed`` examine only these groups."""
         unknown = False
-        for lookout in self.lookouts if changed is None else changed:
-            verdict = lookout.is_viable(project_node(position, lookout.component))
+        for search in self.searches if changed is None else changed:
+            verdict = search.is_viable(project_node(position, search.component))
             if verdict is False:
                 return False
             unknown = unknown or verdict is None
@@ -65,43 +66,39 @@ class Supervisor:
             if len(self._looking) > _KEPT:
                 self._looking.clear()
             searches = self._looking[key] = tuple(
-                lookout
-                for lookout in self.lookouts
-                if tool in lookout.component.answering
-                or not lookout.component.letters.isdisjoint(key[:-1])
-                or any(not self._openers[keys].isdisjoint(key[:-1]) for keys in lookout.component.keys)
+                search
+                for search in self.searches
+                if tool in search.component.answering
+                or not search.component.letters.isdisjoint(key[:-1])
+                or any(not self._openers[keys].isdisjoint(key[:-1]) for keys in search.component.keys)
             )
         return searches
 
     def find_unmet_rules(self, position: Position) -> tuple[int, ...]:
         """Find the rules that are not kept if no event follows."""
-        unmet = []
-        for number in sorted(self.numbers):
-            part = self._rules[number]
-            states: Collection[State | None] = (position.states[number],)
-            if part.keys:
-                cases = position.live[part.keys]
-                states = {one[cases.numbers.index(number)] for one in cases.counts}
-            if not all(part.machine.is_accepting(state) for state in states if state is not None):
-                unmet.append(number)
-        return tuple(unmet)
+
+        def list_states(number: int, keys: tuple[str, ...]) -> Iterable[State | None]:
+            if not keys:
+                return (position.states[number],)
+            place = position.live[keys].numbers.index(number)
+            return (states[place] for states in position.live[keys].counts)
+
+        parts = [(number, self._rules[number]) for number in sorted(self.numbers)]
+        return tuple(
+            number
+            for number, part in parts
+            if any(one is not None and not part.machine.is_accepting(one) for one in list_states(number, part.keys))
+        )
 
     def find_way(self, position: Position) -> tuple[PlantSymbol, ...] | None:
         """Return the symbols of a way to a state in which all rules are kept; None if none is known."""
-        symbols: list[PlantSymbol] = []
-        for lookout in self.lookouts:
-            way = lookout.find_way(project_node(position, lookout.component))
-            if way is None:
-                return None
-            symbols += way
-        return tuple(symbols)
+        ways = [search.find_way(project_node(position, search.component)) for search in self.searches]
+        return None if None in ways else tuple(symbol for way in ways for symbol in way or ())
 
     def find_undecided_rules(self, position: Position, searches: Iterable[ViabilitySearch]) -> tuple[int, ...]:
         """Find the rules of those searches that hit their bound."""
-        undecided = [
-            lookout for lookout in searches if lookout.is_viable(project_node(position, lookout.component)) is None
-        ]
-        return tuple(sorted(number for lookout in undecided for number in lookout.component.parts))
+        undecided = [search.component.parts for search in searches if self.is_viable(position, [search]) is None]
+        return tuple(sorted(chain(*undecided)))
 
     def find_closed_tools(self, position: Position, *, unsure: bool = False) -> frozenset[str]:
         """Find the tools of which no call is allowed; separately examined rules share no tool.
@@ -110,12 +107,8 @@ class Supervisor:
             position: the position.
             unsure: whether a call is not allowed if it is not known whether the rules can be kept after it.
         """
-        return frozenset().union(
-            *(
-                lookout.find_closed_tools(project_node(position, lookout.component), unsure=unsure)
-                for lookout in self.lookouts
-            )
-        )
+        nodes = [(search, project_node(position, search.component)) for search in self.searches]
+        return frozenset().union(*(search.find_closed_tools(node, unsure=unsure) for search, node in nodes))
 
     def without_rules(self, numbers: Collection[int]) -> Supervisor:
         """Return the supervisor without some rules."""
@@ -127,15 +120,11 @@ class Supervisor:
 
     def find_minimal_conflict(self, position: Position) -> tuple[int, ...]:
         """Find a minimal set of rules that cannot be kept together from here: without any one of them, they can."""
-        dead = [
-            lookout for lookout in self.lookouts
-            if lookout.is_viable(project_node(position, lookout.component)) is False
-        ]  # fmt: skip
-        if not dead:
+        dead = next((search for search in self.searches if self.is_viable(position, [search]) is False), None)
+        if dead is None:
             return ()
-        needed = set(dead[0].component.parts)
-        smaller = self.without_rules(self.numbers - needed)
-        for number in sorted(needed, reverse=True):
+        smaller = self.without_rules(self.numbers.difference(dead.component.parts))
+        for number in sorted(dead.component.parts, reverse=True):
             without = smaller.without_rules((number,))
             if without.is_viable(position) is False:
                 smaller = without
@@ -144,16 +133,15 @@ class Supervisor:
 
 def _find_openers(rules: Iterable[ControlledRule]) -> dict[tuple[str, ...], set[str]]:
     """Find for each set of keys the letters that begin a new copy of all its rules, if something may be due in one."""
-    openers: dict[tuple[str, ...], set[str]] = {part.keys: set() for part in rules if part.keys}
-    rules = [part for part in rules if part.keys]
+    parts = [part for part in rules if part.keys]
     due = {
         part.keys
-        for part in rules
+        for part in parts
         if not part.machine.is_accepting(part.machine.start) or not part.keyed.issuperset(part.machine.letters)
     }
-    for part in rules:
-        if part.keys in due:
-            openers[part.keys] |= part.keyed
+    openers: dict[tuple[str, ...], set[str]] = {part.keys: set() for part in parts}
+    for part in parts:
+        openers[part.keys] |= part.keyed if part.keys in due else set()
     return openers
 
 
@@ -161,25 +149,19 @@ def _group_independent_rules(
     parts: Mapping[int, ControlledRule], plant: Plant, openers: Mapping[tuple[str, ...], Iterable[str]]
 ) -> list[dict[int, ControlledRule]]:
     """Group rules so that different groups share no events."""
-    groups: list[tuple[set[tuple[str, str]], list[int]]] = []
     places: dict[str, set[tuple[str, str]]] = {}
     for symbol in plant.symbols:
+        # A call and its result belong together: the result only follows the call.
+        kind = "tool" if symbol.kind in ("call", "result") else symbol.kind
         for name in symbol.letters:
-            # A call and its result belong together: the result only follows the call.
-            kind = "tool" if symbol.kind in ("call", "result") else symbol.kind
             places.setdefault(name, set()).add((kind, symbol.tool))
+    groups: list[tuple[set[tuple[str, str]], list[int]]] = []
     for number, part in parts.items():
         letters = (*part.machine.letters, *openers.get(part.keys, ()))
         events = {place for name in letters for place in places.get(name, ())}
-        numbers = [number]
-        disjoint = []
-        for others, some in groups:
-            if others & events:
-                events = events | others
-                numbers = some + numbers
-            else:
-                disjoint.append((others, some))
-        groups = [*disjoint, (events, numbers)]
+        joined = [group for group in groups if not group[0].isdisjoint(events)]
+        groups = [group for group in groups if group not in joined]
+        groups.append((events.union(*(one for one, _ in joined)), [*chain(*(one for _, one in joined)), number]))
     return [
         {number: parts[number] for number in sorted(numbers)}
         for _, numbers in sorted(groups, key=lambda one: min(one[1]))
@@ -195,13 +177,12 @@ def describe_way(
         way: the steps.
         describe_letter: describes an event by one of its letters; the letter's name where left out.
     """
-    steps = []
-    for symbol in way:
-        names = [describe_letter(symbol, name) for name in symbol.names[:1]]
-        if symbol.kind == "call":
-            steps.append(names[0] if names else symbol.tool)
-        elif symbol.kind == "result":
-            steps.append(names[0] if names else f"{symbol.tool}.result")
-        else:
-            steps.append(names[0] if names else symbol.kind)
-    return tuple(steps)
+    endings = {"call": "", "result": ".result"}
+    return tuple(
+        describe_letter(symbol, symbol.names[0])
+        if symbol.names
+        else f"{symbol.tool}{endings[symbol.kind]}"
+        if symbol.kind in endings
+        else symbol.kind
+        for symbol in way
+    )

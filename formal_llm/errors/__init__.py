@@ -6,7 +6,6 @@
     ├── NotationError (ValueError)       a text does not follow its notation: file, line, column, caret
     │   ├── GrammarError                 a grammar cannot be read or makes no sense
     │   ├── CalculationError             an expression that the calculator cannot read, or that has no value
-    │   └── NotUnderstood                sentences of rules that fit no pattern: each with the nearest one
     ├── AutomatonError (ValueError)      an automaton written in code contradicts itself
     ├── Undecided                        a question about an automaton was not decided within its budget
     ├── InfiniteLanguage                 there are infinitely many plans; a bound on their length is needed
@@ -102,7 +101,6 @@ from formal_llm.errors.notation import (
     GrammarWarning,
     InfiniteLanguage,
     NotationError,
-    NotUnderstood,
     Undecided,
 )
 from formal_llm.errors.planning import (
@@ -146,7 +144,6 @@ __all__ = [
     "NotAllowed",
     "NotAuthored",
     "NotRecorded",
-    "NotUnderstood",
     "NotationError",
     "Pending",
     "PlanningError",

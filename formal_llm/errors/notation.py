@@ -102,28 +102,6 @@ class CalculationError(NotationError):
     """An expression that has no value here: it cannot be read, is not defined, or is too large; with the place."""
 
 
-class NotUnderstood(NotationError):
-    """Sentences of rules in plain words that are none of the patterns that are read without a model.
-
-    Attributes:
-        sentences: each of them, what is wrong with it, and sentences that are read, the nearest first.
-    """
-
-    def __init__(
-        self, sentences: Sequence[tuple[str, str, Sequence[str]]], *, line: int | None = None, column: int | None = None
-    ) -> None:
-        self.sentences = tuple(sentences)
-        many = len(self.sentences) > 1
-        problem = f"{len(self.sentences)} sentences are not understood" if many else "a sentence is not understood"
-        messages = []
-        for sentence, wrong, nearest in self.sentences:
-            messages.append(" ".join(sentence.split()))
-            if wrong != "not understood":
-                messages.append(f"  {wrong}")
-            messages += [f"  {'you can write, for example:' if one == nearest[0] else 'or:'} {one}" for one in nearest]
-        super().__init__(problem, file="<words>", line=line, column=column, suggestion="\n  ".join(messages))
-
-
 class AutomatonError(FormalLLMError, ValueError):
     """An automaton written in code that contradicts itself (unknown state, symbol never pushed, ...)."""
 

@@ -75,38 +75,38 @@ def find_problems(
         if letter.name not in possible
     ]
     start = positions.start
-    for lookout in supervisor.lookouts:
-        node = project_node(start, lookout.component)
-        if lookout.is_viable(node) is False:
+    for search in supervisor.searches:
+        node = project_node(start, search.component)
+        if search.is_viable(node) is False:
             names = tuple(
                 dict.fromkeys(positions.parts[place].rule.name for place in supervisor.find_minimal_conflict(start))
             )
-            findings.append(_describe_conflict(lookout, node, names))
+            findings.append(_describe_conflict(search, node, names))
     return tuple(findings)
 
 
-def _describe_conflict(lookout: ViabilitySearch, node: ComponentNode, names: tuple[str, ...]) -> Finding:
+def _describe_conflict(search: ViabilitySearch, node: ComponentNode, names: tuple[str, ...]) -> Finding:
     rule_list = "; ".join(names)
-    if lookout.has_continuation(node) is False:
+    if search.has_continuation(node) is False:
         return Finding("empty", "", f"nothing keeps these rules together: {rule_list}", (), names)
-    trace = describe_way(_find_uncontrollable_trace(lookout, node))
+    trace = describe_way(_find_uncontrollable_trace(search, node))
     after = f", for instance {', then '.join(trace)}" if trace else ""
     message = f"these rules cannot be kept whatever tools return and users say{after}: {rule_list}"
     return Finding("empty", "", message, trace, names, by_environment=True)
 
 
-def _find_uncontrollable_trace(lookout: ViabilitySearch, start: ComponentNode) -> Trace:
+def _find_uncontrollable_trace(search: ViabilitySearch, start: ComponentNode) -> Trace:
     """Find the shortest trace after which an event that the agent does not control breaks the rules."""
     todo: deque[tuple[ComponentNode, Trace]] = deque([(start, ())])
     seen = {start}
-    while todo and len(seen) < lookout.max_states:
+    while todo and len(seen) < search.max_states:
         node, trace = todo.popleft()
-        for step in lookout.component.steps:
-            for after in lookout.component.find_successors(node, step):
+        for step in search.component.steps:
+            for after in search.component.find_successors(node, step):
                 now = (*trace, step.symbol)
-                if not step.symbol.is_controllable and (after is None or lookout.has_continuation(after) is False):
+                if not step.symbol.is_controllable and (after is None or search.has_continuation(after) is False):
                     return now
-                if after is not None and after not in seen and lookout.has_continuation(after) is not False:
+                if after is not None and after not in seen and search.has_continuation(after) is not False:
                     seen.add(after)
                     todo.append((after, now))
     return ()

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from formal_llm.automata.models.frozen import FrozenDict
-from formal_llm.control.component import Cases, Key, Pending, Position, Times
-from formal_llm.control.machines import ANY_CALL, DeadlineMachine, State
+from formal_llm.control.component import Cases, Key, Pending, Position
+from formal_llm.control.machines import ANY_CALL, DeadlineMachine, State, Times
 from formal_llm.guard.events import Call, GuardEvent, Said
 from formal_llm.guard.rules.compiled import RulePart, TimedRulePart
 from formal_llm.guard.rules.data import Undetermined, read_value, to_number, write_value

@@ -7,6 +7,7 @@ from formal_llm.llms.providers import PROVIDERS
 
 if TYPE_CHECKING:
     from formal_llm.llms.doubles import AsyncFunctionLLM, FunctionLLM, RandomLLM, ScriptedLLM, WeightedLLM
+    from formal_llm.llms.hosted.models import HostedLLM
     from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM, Provider, ask, resolve
     from formal_llm.llms.question import Answer, Message, Option, Outlook, Prospect, Question, Term
     from formal_llm.llms.recorded.cache import CachedLLM, CacheStats
@@ -23,6 +24,7 @@ _HOMES = {
     "CacheStats": "recorded.cache",
     "CachedLLM": "recorded.cache",
     "FunctionLLM": "doubles",
+    "HostedLLM": "hosted.models",
     "Message": "question",
     "Option": "question",
     "Outlook": "question",
@@ -45,6 +47,6 @@ __getattr__ = export_lazily(__name__, _HOMES)
 
 __all__ = [
     "LLM", "PROVIDERS", "Answer", "AsyncFunctionLLM", "AsyncLLM", "BatchLLM", "CacheStats", "CachedLLM",
-    "FunctionLLM", "Message", "Option", "Outlook", "Prices", "Prospect", "Provider", "Question",
+    "FunctionLLM", "HostedLLM", "Message", "Option", "Outlook", "Prices", "Prospect", "Provider", "Question",
     "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM", "Term", "TokenUsage", "WeightedLLM", "ask", "resolve",
 ]  # fmt: skip

@@ -140,7 +140,7 @@ class _Values:
         self._weight = {family: 1 / max(share, 1.0) for family, share in totals.items()}
         self._covered = self._match_stems(outlook.so_far)
         self._place = {stem(word): place for place, word in enumerate(words)}
-        self._backward = outlook.backward
+        self._prefix = outlook.prefix
 
     def _match_stems(self, terms: Sequence[Term], covered: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return how well the terminals together match each stem, starting from ``covered``."""
@@ -174,5 +174,5 @@ class _Values:
             value += gain
             covered = self._match_stems((best,), covered)
         added = [self._place[family] for family in uses if family not in self._covered]
-        place = float(max(added, default=-1) if self._backward else -min(added, default=len(self._place)))
+        place = float(max(added, default=-1) if self._prefix else -min(added, default=len(self._place)))
         return round(value, 9), place, round(self._compute_gain(uses, {}), 9)

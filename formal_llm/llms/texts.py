@@ -20,8 +20,8 @@ from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.schemas import Schema
 
 
-class Texts:
-    """Writes by answering :class:`Writing` requests, for an LLM that accepts them."""
+class ChatTexts:
+    """Writes messages by answering :class:`Writing` requests, for an LLM that accepts them."""
 
     def __init__(self, choose: Callable[[Question], Answer]) -> None:
         self._choose = choose
@@ -34,10 +34,6 @@ class Texts:
         """Write the next message of a chat with tools, see :meth:`ToolCallingLLM.take_turn`."""
         return as_generated(self._choose(ToolTurn(messages, tools, **how)))
 
-    def continue_text(self, prompt: str, **how: Unpack[TextOptions]) -> Generated:
-        """Write the continuation of a text, see :meth:`ContinuingLLM.continue_text`."""
-        return as_generated(self._choose(Writing(prompt, continues=True, **how)))
-
     def generate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
     ) -> GeneratedObject:
@@ -47,28 +43,40 @@ class Texts:
         return GeneratedObject.read(answer.text, schema, answer.usage, request.prompt)
 
 
-class AsyncTexts:
-    """Writes by answering :class:`Writing` requests asynchronously, for an LLM that accepts them; see ``Texts``."""
+class Texts(ChatTexts):
+    """Writes messages and continues texts, likewise."""
 
-    def __init__(self, choose: Callable[[Question], Awaitable[Answer]]) -> None:
-        self._choose = choose
+    def continue_text(self, prompt: str, **how: Unpack[TextOptions]) -> Generated:
+        """Write the continuation of a text, see :meth:`ContinuingLLM.continue_text`."""
+        return as_generated(self._choose(Writing(prompt, continues=True, **how)))
+
+
+class AsyncChatTexts:
+    """Like :class:`ChatTexts`, asynchronously."""
+
+    def __init__(self, achoose: Callable[[Question], Awaitable[Answer]]) -> None:
+        self._achoose = achoose
 
     async def agenerate(self, messages: Messages, **how: Unpack[TextOptions]) -> Generated:
         """Write the next message of a chat."""
-        return as_generated(await self._choose(Writing(messages, **how)))
+        return as_generated(await self._achoose(Writing(messages, **how)))
 
     async def atake_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Generated:
         """Write the next message of a chat with tools."""
-        return as_generated(await self._choose(ToolTurn(messages, tools, **how)))
-
-    async def acontinue_text(self, prompt: str, **how: Unpack[TextOptions]) -> Generated:
-        """Write the continuation of a text."""
-        return as_generated(await self._choose(Writing(prompt, continues=True, **how)))
+        return as_generated(await self._achoose(ToolTurn(messages, tools, **how)))
 
     async def agenerate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
     ) -> GeneratedObject:
         """Write the next message of a chat as an object."""
         request = Writing(messages, max_tokens=max_tokens, temperature=temperature, schema=schema)
-        answer = await self._choose(request)
+        answer = await self._achoose(request)
         return GeneratedObject.read(answer.text, schema, answer.usage, request.prompt)
+
+
+class AsyncTexts(AsyncChatTexts):
+    """Like :class:`Texts`, asynchronously."""
+
+    async def acontinue_text(self, prompt: str, **how: Unpack[TextOptions]) -> Generated:
+        """Write the continuation of a text."""
+        return as_generated(await self._achoose(Writing(prompt, continues=True, **how)))

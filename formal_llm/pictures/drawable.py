@@ -1,17 +1,12 @@
-"""Objects with a picture, and the table of the functions that draw each class.
-
-The modules that draw are above those that define grammars, plans and agents: :mod:`formal_llm.automata`,
-:mod:`formal_llm.planning` and :mod:`formal_llm.agents` fill the table (:func:`register_picture`).
-"""
+"""Objects with a picture, and what they are shown as."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import FormalLLMError
-from formal_llm.exports import ByClass
 
 if TYPE_CHECKING:
     import networkx
@@ -30,60 +25,29 @@ _SECONDS = 5
 _MOST_TEXT = 2_000
 
 
-#: The functions that draw the values of a class as a picture, and that convert them to a graph.
-_PICTURES = ByClass["Callable[..., Picture]"]()
-_GRAPHS = ByClass["Callable[..., networkx.MultiDiGraph | networkx.DiGraph]"]()
-
-
-def register_picture(kind: type | str, draw: Callable[..., Picture]) -> None:
-    """Register the function that draws values of a class, given itself or as ``"module:name"``."""
-    _PICTURES.register(kind, draw)
-
-
-def register_graph(kind: type | str, build: Callable[..., networkx.MultiDiGraph | networkx.DiGraph]) -> None:
-    """Register the function that :func:`graph_of` uses for a class, given itself or as ``"module:name"``."""
-    _GRAPHS.register(kind, build)
-
-
-def picture_of(thing: object) -> Picture:
-    """Return the picture of an object.
-
-    Raises:
-        TypeError: no picture is registered for its class.
-    """
-    draw = _PICTURES.find(type(thing))
-    if draw is None:
-        raise TypeError(f"no picture is known of a {type(thing).__name__}")
-    return draw(thing)
-
-
-def graph_of(thing: object) -> networkx.MultiDiGraph | networkx.DiGraph:
-    """Return an object as a graph; if none is registered for its class, the boxes and arrows of its picture."""
-    build = _GRAPHS.find(type(thing))
-    if build is not None:
-        return build(thing)
-    import networkx
-
-    picture = picture_of(thing)
-    graph = networkx.MultiDiGraph()
-    graph.add_nodes_from((box.id, {"label": box.label, "kind": box.kind}) for box in picture.nodes)
-    graph.add_edges_from((arrow.source, arrow.target, {"label": arrow.label}) for arrow in picture.edges)
-    return graph
-
-
 class Drawable:
-    """Base of classes with a picture: the formats of the picture that :func:`picture_of` draws."""
+    """Base of classes with a picture; a class imports what draws it inside :attr:`picture`."""
 
     __slots__ = ()
 
     @property
     def picture(self) -> Picture:
-        """The picture as plain data."""
-        return picture_of(self)
+        """The picture as plain data.
+
+        Raises:
+            TypeError: there is none.
+        """
+        raise TypeError(f"no picture is known of a {type(self).__name__}")
 
     def to_networkx(self) -> networkx.MultiDiGraph | networkx.DiGraph:
-        """Return the object as a graph, for tools that compute with graphs; see :func:`graph_of`."""
-        return graph_of(self)
+        """Return the object as a graph, for tools that compute with graphs: the boxes and arrows of the picture."""
+        import networkx
+
+        picture = self.picture
+        graph = networkx.MultiDiGraph()
+        graph.add_nodes_from((box.id, {"label": box.label, "kind": box.kind}) for box in picture.nodes)
+        graph.add_edges_from((arrow.source, arrow.target, {"label": arrow.label}) for arrow in picture.edges)
+        return graph
 
     def to_mermaid(self) -> str:
         """Return the picture as a Mermaid flowchart, which GitHub and many editors draw."""

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from formal_llm.exports import LazyFunction, export_lazily
-from formal_llm.pictures.drawable import register_graph, register_picture
+from formal_llm.exports import export_lazily
 
 if TYPE_CHECKING:
     from formal_llm.planning.drivers.planner import Planner
@@ -35,10 +34,6 @@ _HOMES = {
 }
 
 __getattr__ = export_lazily(__name__, _HOMES)
-
-register_picture("formal_llm.planning.plans.plan:Plan", LazyFunction("formal_llm.planning.plans.drawing:plan_picture"))
-register_picture("formal_llm.planning.plans.tree:Node", LazyFunction("formal_llm.planning.plans.drawing:tree_picture"))
-register_graph("formal_llm.planning.plans.plan:Plan", LazyFunction("formal_llm.planning.plans.drawing:plan_graph"))
 
 __all__ = [
     "Budget", "Call", "ChoiceTable", "Node", "Plan", "Planner", "Step", "Task", "TaskPack", "Usage",

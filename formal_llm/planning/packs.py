@@ -61,6 +61,7 @@ SHAPE = Keys(
                 "at_least": NamedEntries(int),
                 "sums": NamedEntries(Keys({"at_most": _AMOUNT, "at_least": _AMOUNT, "exactly": _AMOUNT})),
                 "times": _WORDS,
+                "rules": _WORDS,
             }
         ),
         "sentence": Keys({"pattern": str, "otherwise": str}, needed=("pattern",)),
@@ -106,7 +107,14 @@ def apply_limits(source: CFG | PDA, table: Mapping[str, Any]) -> CFG | PDA:
     problem = both.problem(source.terminals, source.symbols)
     if problem is not None:
         raise WrongEntry(("limits",), problem)
-    return source.with_limits(both)
+    source = source.with_limits(both)
+    for place, rule in enumerate(table.get("rules", ())):
+        try:
+            source = source.with_rules(rule)
+        except NotationError as error:
+            hint = f"; {error.suggestion}" if error.suggestion else ""
+            raise WrongEntry(("limits", "rules", place), f"{rule}: {error.problem}{hint}") from None
+    return source
 
 
 def _read_sum(name: str, bounds: Mapping[str, int | float | str]) -> SumLimit:
@@ -304,7 +312,7 @@ class TaskPack:
         except ValueError as error:
             raise NotationError(str(error), file=file.name) from None
         wording = folder / "wording.toml"
-        words = Wording.from_file(wording) if wording.is_file() else Wording.default(source)
+        words = Wording.from_file(wording) if wording.is_file() else Wording()
         return cls(folder.name, data["title"], rules, source, constraints, words, folder, data, known)
 
     @property

@@ -15,6 +15,7 @@ _READERS = {
     ".mmd": "Flowchart.from_file",
     ".mermaid": "Flowchart.from_file",
     ".agent": "Behaviour.from_file",
+    ".rules": "Behaviour.from_file",
 }
 
 

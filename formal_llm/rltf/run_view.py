@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from formal_llm.pictures.terminal import Terminal
 from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, LogEntry
 
 #: The weight of the last update in the moving average of update times, which is shown and gives the remaining time.
@@ -28,7 +27,7 @@ class RunView:
 
     def __init__(self, updates: int, *, console: Console | None = None, every: float = 30.0) -> None:
         self._updates = updates
-        self._console = console or Terminal(stderr=True)
+        self._console = console or Console(stderr=True, markup=False, highlight=False)
         self._every = every
         self._step = 0
         self._figures: Mapping[str, float] = {}

@@ -132,7 +132,7 @@ class Graph:
         if plan.call is None:
             raise ToolkitError(
                 [f"the plan {' '.join(plan.word) or '(empty)'} is no nesting of calls: only finished plans of grammars "
-                 "in which each production is a tool and its arguments can be executed"]
+                 "with %order prefix, in which each production is a tool and its arguments, can be executed"]
             )  # fmt: skip
         calls = list(plan.call.walk())  # in the order of the word
         uses: dict[str, int] = {}

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from formal_llm.errors import ToolError
-from formal_llm.pictures.page import PALETTE, escape_text, html_page
+from formal_llm.tools.page import PALETTE, escape_text, html_page
 from formal_llm.tools.result import Result, StepResult
 
 _STYLE = (

@@ -45,6 +45,7 @@ def test_a_rule_that_names_tools_only_is_about_calls_alone() -> None:
     """Against the calls of all short runs."""
     forms = ["(not (eventually (next search search)))", "(next search (until any lookup))"]
     others = [read_formula(forms[1], TOOLS), Behaviour("b", TOOLS, read_formula(forms[1], TOOLS))]
+    others.append(Behaviour.from_string("steps: search, lookup\nfirst search\nlast lookup"))
     whole = PDA([("s", "search", None, "e"), ("e", "lookup", None, "e")], start="s", accepting=["e"])
 
     def between(calls):  # type: ignore[no-untyped-def]
@@ -52,6 +53,7 @@ def test_a_rule_that_names_tools_only_is_about_calls_alone() -> None:
 
     cases = [
         (forms[0], lambda calls: ("search", "search") not in pairwise(calls)),
+        ("never search directly after search", lambda calls: ("search", "search") not in pairwise(calls)),
         *((rule, between) for rule in [forms[1], *others]),
         (whole, lambda calls: calls[:1] == ("search",) and set(calls[1:]) <= {"lookup"}),
     ]  # fmt: skip
@@ -66,6 +68,20 @@ def test_a_rule_that_names_tools_only_is_about_calls_alone() -> None:
                     "Ans",
                 ]
                 assert rules.get_monitor().verify(word, repair=False).valid == right(calls), (rule, calls)
+
+
+def test_a_sentence_of_the_behaviour_is_about_its_states_alone() -> None:
+    behaviour = REACT.with_rules("never Tht after Obs", "Act-Inp directly after each Act")
+    rules = AgentRules(behaviour, "Act", TOOLS, limits=Limits({"search": 1}))
+    now = rules.get_monitor().after_all(["Ques", "Tht", "Act", "search", "Act-Inp", "Obs"])
+    assert [*now.allowed()] == ["Final-Tht"]
+
+
+def test_sentences_among_rules_are_named() -> None:
+    rules = AgentRules(REACT, "Act", TOOLS, [Behaviour.from_string("steps: search, lookup\nlast lookup\nfirst search")])
+    with pytest.raises(NotAllowed) as caught:
+        rules.get_monitor().after_all(["Ques", "Tht", "Act", "lookup"])
+    assert caught.value.refusal.constraints == ("first search",)
 
 
 def test_a_rule_may_name_states_and_tools() -> None:

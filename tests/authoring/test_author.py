@@ -8,12 +8,12 @@ import re
 import pytest
 
 from formal_llm import CFG, aauthor, author
-from formal_llm.authoring import Draft, Enough, Example, Shown, read_english
-from formal_llm.authoring.author import NOTATIONS, first_messages, retry_messages
-from formal_llm.authoring.drafts import KINDS, check_draft
+from formal_llm.authoring import Candidate, Draft, Example, StopReview
+from formal_llm.authoring.drafts import ENDINGS, check_draft
+from formal_llm.authoring.prompts import NOTATIONS, write_first_messages, write_retry_messages
 from formal_llm.automata.languages import differences
 from formal_llm.automata.models.rules import automaton_of
-from formal_llm.errors import LLMError, NotAuthored, ResourceNotFound, WritesNoText
+from formal_llm.errors import LLMError, NotationError, NotAuthored, ResourceNotFound, WritesNoText
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.text_doubles import ScriptedTextLLM
 
@@ -34,11 +34,16 @@ ERRORS = {
     ),
     "an empty language": ("```cfg\nS -> wash S\n```", "the language is empty"),
     "limits that clash": ("```cfg\nS -> wash S | dry\n%require 2 dry\n```", "no word keeps"),
-    "an unknown state": ("(define w (:states wash dry) (:behavior (next wash drie)))", "there are: wash, dry"),
+    "an unknown state": (
+        "```agent\n(define w (:states wash dry) (:behavior (next wash drie)))\n```",
+        "there are: wash, dry",
+    ),
     "a chart that goes nowhere": ("```mermaid\nflowchart TD\n a[Wash] --> b[Dry]\n b --> a\n```", "end"),
     "nothing": ("", "there are no rules in the answer"),
+    "a sentence of no form": ("```rules\nsteps: wash, dry\nwash shortly before dry\n```", "unknown step: wash shortly"),
+    "sentences that clash": ("```rules\nsteps: a, b\nnever a\nat least 1 a\n```", "no plan keeps these rules"),
     "a slip in a name": ("```cfg\nS -> wash Rest | rest\nRest -> dry\n```", "did you mean Rest?"),
-    "cut in the middle": ("(define w (:states wash dry) (:behavior (next wash", "parenthes"),
+    "cut in the middle": ("```agent\n(define w (:states wash dry) (:behavior (next wash", "parenthes"),
 }
 
 
@@ -48,7 +53,7 @@ def test_what_is_wrong_goes_back_and_the_next_draft_is_taken(kind: str) -> None:
     llm = ScriptedTextLLM([wrong, f"You are right, sorry.\n\n```cfg\n{GOOD}```\nNow it is fine."])
     made = author(WORDS, llm)
     assert differences(automaton_of(made.rules), MEANT).equal
-    assert (made.ending, made.text, made.doubts) == (".cfg", GOOD, ())
+    assert (made.ending, made.text, made.warnings) == (".cfg", GOOD, ())
     assert len(made.drafts) == 2
     # The model saw what was found, after its own draft.
     told = llm.requests[1].messages
@@ -61,7 +66,7 @@ def test_it_is_given_up_with_all_that_was_tried() -> None:
     replies = [ERRORS[kind][0] for kind in ("wrong arrows", "prose alone", "an empty language", "an unknown state")]
     noted: list[Draft] = []
     with pytest.raises(NotAuthored) as caught:
-        author(WORDS, ScriptedTextLLM(replies), tries=4, on_draft=noted.append)
+        author(WORDS, ScriptedTextLLM(replies), attempts=4, on_draft=noted.append)
     assert len(caught.value.drafts) == len(noted) == 4
     assert "no clean rules in 4 tries" in str(caught.value)
     assert "write '->' instead of '='" in caught.value.drafts[0][1][0]
@@ -82,22 +87,20 @@ def test_doubts_are_told_once() -> None:
     llm = ScriptedTextLLM([unreachable, unreachable])
     made = author(WORDS, llm)
     assert "More cannot be reached" in llm.requests[1].messages[-1].content
-    assert any("More cannot be reached" in doubt for doubt in made.doubts)
-    never = "(define w (:states wash dry iron) (:behavior (next wash dry)))"
-    assert any("no plan uses iron" in doubt for doubt in author(WORDS, ScriptedTextLLM([never]), tries=1).doubts)
+    assert any("More cannot be reached" in doubt for doubt in made.warnings)
+    never = "```agent\n(define w (:states wash dry iron) (:behavior (next wash dry)))\n```"
+    assert any("no plan uses iron" in one for one in author(WORDS, ScriptedTextLLM([never]), attempts=1).warnings)
 
 
-@pytest.mark.parametrize("form", ["fenced", "bare", "prose around", "tildes", "wrong fence", "two fences"])
-def test_rules_are_found_however_they_are_written(form: str) -> None:
+@pytest.mark.parametrize("form", ["fenced", "tildes", "two fences", "bare, with the notation asked for"])
+def test_rules_are_found_in_the_last_block(form: str) -> None:
     reply = {
-        "fenced": f"```cfg\n{GOOD}```",
-        "bare": GOOD,
-        "prose around": f"Sure! Here are your rules:\n\n{GOOD}\nLet me know if you need more.",
-        "tildes": f"~~~\n{GOOD}~~~",
-        "wrong fence": f"```python\n{GOOD}```",
+        "fenced": f"Sure! Here are your rules:\n\n```cfg\n{GOOD}```\nLet me know if you need more.",
+        "tildes": f"~~~cfg\n{GOOD}~~~",
         "two fences": f"First I thought of\n```cfg\nS = wash\n```\nbut this is right:\n```cfg\n{GOOD}```",
+        "bare, with the notation asked for": GOOD,
     }[form]
-    made = author(WORDS, ScriptedTextLLM([reply]))
+    made = author(WORDS, ScriptedTextLLM([reply]), notation="cfg" if "asked" in form else None)
     assert differences(automaton_of(made.rules), MEANT).equal
 
 
@@ -107,19 +110,20 @@ def test_rules_are_found_however_they_are_written(form: str) -> None:
         ("mmd", "flowchart TD\n  s([Start]) --> a[Wash]\n  a --> e([End])\n"),
         ("pda", "%start s\n%accept e\ns, wash, ε -> e, ε\n"),
         ("agent", "(define w (:states wash) (:behavior wash))\n"),
+        ("rules", "steps: wash\nexactly 1 wash\n"),
     ],
 )
 def test_each_notation(notation: str, text: str) -> None:
     for asked in (None, notation):
-        llm = ScriptedTextLLM([f"Here:\n\n{text}\nThat is all."])
+        llm = ScriptedTextLLM([f"Here:\n\n```{notation}\n{text}```\nThat is all."])
         made = author("Wash.", llm, notation=asked)
         assert (made.ending, made.text) == (f".{notation}", text)
     with pytest.raises(ResourceNotFound, match="notation"):
         author("Wash.", llm, notation="bnf")
 
 
-def judge_by(rules: CFG, seen: list[Shown]) -> object:
-    def judge(shown: Shown) -> bool:
+def judge_by(rules: CFG, seen: list[Candidate]) -> object:
+    def judge(shown: Candidate) -> bool:
         seen.append(shown)
         return rules.accepts(shown.plan)
 
@@ -127,12 +131,12 @@ def judge_by(rules: CFG, seen: list[Shown]) -> object:
 
 
 def test_examples_that_are_not_kept_go_back_to_the_model() -> None:
-    loose = "S -> wash S | dry S | iron | dry"  # dries what was not washed
-    llm = ScriptedTextLLM([loose, GOOD])
-    seen: list[Shown] = []
-    made = author(WORDS, llm, judge=judge_by(MEANT, seen), shown=8)  # type: ignore[arg-type]
+    loose = "```cfg\nS -> wash S | dry S | iron | dry\n```"  # dries what was not washed
+    llm = ScriptedTextLLM([loose, f"```cfg\n{GOOD}```"])
+    seen: list[Candidate] = []
+    made = author(WORDS, llm, reviewer=judge_by(MEANT, seen), max_plans=8)  # type: ignore[arg-type]
     assert made.text == GOOD
-    assert made.broken == ()
+    assert made.violated == ()
     assert made.examples and any(not one.allowed for one in made.examples)
     assert "this plan should not be allowed, and the rules allow it" in llm.requests[1].messages[-1].content
     # Allowed ones and near misses are shown.
@@ -144,20 +148,21 @@ def test_examples_that_are_not_kept_go_back_to_the_model() -> None:
 def test_known_examples_must_be_kept_from_the_first() -> None:
     known = [Example(("wash", "dry"), True), Example(("dry",), False)]
     llm = ScriptedTextLLM(["S -> dry | wash dry", GOOD])
-    made = author(WORDS, llm, examples=known)
+    made = author(WORDS, llm, examples=known, notation="cfg")
     assert made.text == GOOD
     assert "must not be allowed: dry" in llm.requests[0].messages[-1].content
 
 
 def test_of_two_drafts_the_author_picks_by_the_shortest_difference() -> None:
     other = "S -> wash dry | wash"
-    seen: list[Shown] = []
+    seen: list[Candidate] = []
     made = author(
         WORDS,
         ScriptedTextLLM(["S -> wash dry", other]),
         drafts=2,
-        judge=judge_by(CFG.from_string(other), seen),
-        shown=0,
+        notation="cfg",
+        reviewer=judge_by(CFG.from_string(other), seen),
+        max_plans=0,
     )  # type: ignore[arg-type]
     assert made.text == other + "\n"
     assert [one.plan for one in seen] == [("wash",)]
@@ -165,25 +170,41 @@ def test_of_two_drafts_the_author_picks_by_the_shortest_difference() -> None:
 
 
 def test_where_a_new_version_differs_from_the_old_one() -> None:
-    seen: list[Shown] = []
+    seen: list[Candidate] = []
 
-    def judge(shown: Shown) -> bool | None:
+    def judge(shown: Candidate) -> bool | None:
         seen.append(shown)
-        raise Enough
+        raise StopReview
 
-    old = read_english("Wash before dry. Dry at most once.").behaviour.pda
-    made = author("Wash before dry. Dry at most twice.", before=old, judge=judge)
-    assert seen[0] == Shown(("wash", "dry", "dry"), True, "the old rules refuse it", ("wash", "dry", "dry"))
+    old = automaton_of(author("steps: wash, dry. wash before dry. at most 1 dry.").rules)
+    made = author("steps: wash, dry. wash before dry. at most 2 dry.", previous=old, reviewer=judge)
+    assert seen[0] == Candidate(("wash", "dry", "dry"), True, "the old rules refuse it", ("wash", "dry", "dry"))
     assert len(seen) == 1
     assert made.examples == ()
 
 
 def test_without_a_model_what_the_author_says_otherwise_is_told() -> None:
-    made = author("Wash before dry.", judge=lambda shown: True if shown.plan == ("dry",) else None)
-    assert made.broken == made.examples
-    assert [one.plan for one in made.broken] == [("dry",)]
+    made = author("steps: wash, dry. wash before dry.", reviewer=lambda shown: True if shown.plan == ("dry",) else None)
+    assert made.violated == made.examples
+    assert [one.plan for one in made.violated] == [("dry",)]
     with pytest.raises(ValueError, match="without a model"):
-        author("Wash before dry.", notation="cfg")
+        author("steps: wash, dry. wash before dry.", notation="cfg")
+
+
+@pytest.mark.parametrize(
+    ("words", "line", "said"),
+    [
+        ("Wash before you dry.", 1, "a file of rules begins with its steps"),
+        ("steps: wash, dry\nwash shortly before dry", 2, "unknown step: wash shortly"),
+        ("steps: wash, dry\nwash before drye", 2, "did you mean dry"),
+        ("steps: wash, dry\nnever wash\nat least 1 wash", 2, "no plan keeps these rules"),
+    ],
+)
+def test_without_a_model_words_are_sentences_or_an_error_with_its_place(words: str, line: int, said: str) -> None:
+    with pytest.raises(NotationError) as caught:
+        author(words)
+    assert caught.value.line == line
+    assert said in str(caught.value)
 
 
 def test_who_only_chooses_cannot_draft() -> None:
@@ -232,7 +253,7 @@ def test_awaited_it_comes_to_the_same_and_others_go_on() -> None:
 
 def test_awaited_errors_are_the_same() -> None:
     with pytest.raises(NotAuthored) as caught:
-        asyncio.run(aauthor(WORDS, ScriptedTextLLM(["nothing", "again"]), tries=2))
+        asyncio.run(aauthor(WORDS, ScriptedTextLLM(["nothing", "again"]), attempts=2))
     assert len(caught.value.drafts) == 2
     with pytest.raises(ResourceNotFound):
         asyncio.run(aauthor(WORDS, ScriptedTextLLM([]), notation="xml"))
@@ -246,7 +267,7 @@ def test_a_setting_that_is_none_is_told_at_once() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
-@pytest.mark.parametrize("ending", KINDS)
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_the_example_of_each_notation_is_clean(ending: str) -> None:
     text = re.search(r"```\w+\n(.*?)```", NOTATIONS[ending], re.DOTALL)
     assert text is not None
@@ -254,11 +275,11 @@ def test_the_example_of_each_notation_is_clean(ending: str) -> None:
 
 
 def test_the_chat() -> None:
-    system, user = first_messages("Wash.", None, ["wash"], [Example(("wash",), True), Example((), False)])
-    assert all(name[1:] in system.content for name in KINDS)
+    system, user = write_first_messages("Wash.", None, ["wash"], [Example(("wash",), True), Example((), False)])
+    assert all(name[1:] in system.content for name in ENDINGS)
     assert "The steps are called: wash." in user.content
     assert "must not be allowed: ε" in user.content
-    assert "flowchart" not in first_messages("Wash.", ".cfg", [], [])[0].content
-    mine, yours = retry_messages(Draft("S -> a", ".cfg"), ["it is wrong"])
+    assert "flowchart" not in write_first_messages("Wash.", ".cfg", [], [])[0].content
+    mine, yours = write_retry_messages(Draft("S -> a", ".cfg"), ["it is wrong"])
     assert (mine.role, mine.content) == ("assistant", "```cfg\nS -> a\n```")
     assert "- it is wrong" in yours.content

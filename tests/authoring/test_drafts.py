@@ -1,27 +1,15 @@
-"""Drafts: how the notation is recognised, what is found in one. What models get wrong is tried in test_author.py."""
+"""Drafts: what is found in one. What models get wrong is tried in test_author.py."""
 
 from __future__ import annotations
 
 import pytest
 
-from formal_llm.authoring.drafts import check_draft, draft_of, notation_of
-
-
-@pytest.mark.parametrize(
-    ("text", "ending"),
-    [
-        ("S -> a", ".cfg"), ("q, a, ε -> r, ε", ".pda"),
-        ("graph LR\n a --> b", ".mmd"), ("; rules\n(define x)", ".agent"),
-        ("S ::= a, b", ".cfg"), ("Buy milk.", None),
-    ],
-)  # fmt: skip
-def test_the_notation(text: str, ending: str | None) -> None:
-    assert notation_of(text) == ending
+from formal_llm.authoring.drafts import check_draft, read_draft
 
 
 def test_what_is_found() -> None:
     good = check_draft("S -> a | b", ".cfg")
-    assert (good.problems, good.doubts) == ((), ())
+    assert (good.problems, good.warnings) == ((), ())
     assert good.source.accepts(["a"])
     wrong = check_draft("S -> a |", ".cfg")
     assert wrong.problems and wrong.rules is None
@@ -32,16 +20,21 @@ def test_what_is_found() -> None:
     assert check_draft("flowchart TD\n a[Tell {who}] --> b([End])", ".mmd").problems == ()
 
 
-def test_prose_in_the_middle() -> None:
-    draft = draft_of("The plan:\nS -> a B\nwhere B is\nB -> b | c\nas you said.")
-    assert (draft.text, draft.problems) == ("S -> a B\nB -> b | c\n", ())
+def test_the_last_block_counts_and_its_first_word_names_the_notation() -> None:
+    draft = read_draft("```cfg\nS -> a\n```\nor\n```rules\nsteps: a\nexactly 1 a\n```\nas you said")
+    assert (draft.ending, draft.text, draft.problems) == (".rules", "steps: a\nexactly 1 a\n", ())
     chart = "flowchart TD\n a[Wash] --> b([End])\n"
-    assert draft_of(f"Here is the chart:\n{chart}\nIt washes.").text == chart
-    assert draft_of("x (define r (:states a) (:behavior a)) y").text == "(define r (:states a) (:behavior a))\n"
+    assert read_draft(f"Here is the chart:\n```mermaid\n{chart}```").text == chart
 
 
 def test_the_notation_that_was_asked_for_counts() -> None:
-    assert draft_of("```\nS -> a\n```", ".pda").problems
-    assert draft_of("no rules at all", ".pda").problems == (
-        "there are no rules in the answer; write a .pda file between ``` and ```",
-    )
+    assert read_draft("```\nS -> a\n```", ".cfg").problems == ()
+    assert read_draft("```cfg\nS -> a\n```", ".pda").problems
+    assert read_draft("no rules at all", ".pda").problems
+
+
+@pytest.mark.parametrize("reply", ["", "Buy milk.", "S -> a", "```\nS -> a\n```", "```python\nS -> a\n```"])
+def test_without_a_name_of_the_notation_nothing_is_guessed(reply: str) -> None:
+    draft = read_draft(reply)
+    assert draft.rules is None
+    assert "the name of the notation after the first ```" in draft.problems[0]

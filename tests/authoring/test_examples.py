@@ -35,8 +35,8 @@ def test_what_stands_there() -> None:
         Example(("wash", "wash", "wash"), False, "too much water", 5),
         Example((), True, "", 8),
     )
-    assert all(one.kept(RULES) for one in found)  # the limit counts
-    assert not Example(("dry", "dry"), True).kept(RULES)
+    assert all(one.satisfied_by(RULES) for one in found)  # the limit counts
+    assert not Example(("dry", "dry"), True).satisfied_by(RULES)
 
 
 @pytest.mark.parametrize(

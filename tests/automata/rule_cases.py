@@ -86,19 +86,19 @@ def rule_cases(draw: st.DrawFn, kind: str) -> RuleCase:
     pda = draw(automata() | automata(finite=True) | direct_automata())
     assume(pda.terminals)
     numbers, bounds = _limited(draw, tuple(pda.terminals), pda.terminals)
-    order = draw(st.sampled_from((None, "forward", "backward")))
+    order = draw(st.sampled_from(("forward", "prefix")))
     made = PDA(
         pda.transitions, start=pda.start_state, accepting=pda.accepting_states, stack=pda.start_stack,
         symbols=_symbols(numbers), limits=bounds, order=order,
     )  # fmt: skip
-    return RuleCase(made, made, _accepted(pda), order != "backward")
+    return RuleCase(made, made, _accepted(pda), order != "prefix")
 
 
 def _of_grammar(draw: st.DrawFn) -> RuleCase:
     plain = CFG(draw(productions()))
     assume(plain.terminals)
     numbers, bounds = _limited(draw, tuple(plain.terminals), plain.terminals)
-    order = draw(st.sampled_from(("backward", "forward")))
+    order = draw(st.sampled_from(("prefix", "forward")))
     cfg = CFG(plain.productions, plain.start, _symbols(numbers), bounds, order)  # type: ignore[arg-type]
     automaton = PDA.from_cfg(cfg).with_limits(cfg.limits)
     return RuleCase(cfg, automaton, frozenset(oracles.language(plain, LONGEST)), order == "forward")

@@ -16,6 +16,8 @@ import pytest
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits, Planner, RandomLLM, SumLimit, Task, constraint
 from formal_llm.agents import Monitor
 from formal_llm.automata import Clock, Gap, Span, Timetable, Window
+from formal_llm.automata.models.declare import Sentence
+from formal_llm.automata.models.formula import next_, not_
 from formal_llm.automata.notation.limit_lines import read_line
 from formal_llm.planning.drivers.results import record
 from formal_llm.planning.packs import apply_limits
@@ -32,6 +34,7 @@ SAMPLES: dict[str, Any] = {
         (Window("a", (Span("8:00", "9:30"),)), Window("b", (Span(None, "9:45"),))),
         (Gap("15min", ("a",), ("b",)), Gap.between("15min", "a")),
     ),
+    "rules": (Sentence("precedence", (("b",), ("a",))), Sentence("formula", given=not_(next_("a", "a")))),
 }
 #: The same in the file of a task pack.
 PACKED: Mapping[str, Any] = {
@@ -40,6 +43,7 @@ PACKED: Mapping[str, Any] = {
     "default": 3,
     "sums": {"cost": {"at_most": 5, "at_least": 1}},
     "times": SAMPLES["times"].lines(),
+    "rules": ["b before a", "(not (next a a))"],
 }
 ALL = Limits(**SAMPLES)
 CHART = """flowchart TD
@@ -75,7 +79,7 @@ def written(bounds: Limits) -> list[CFG | PDA | Flowchart | Behaviour]:
 
 
 def test_each_field_has_a_sample() -> None:
-    assert set(SAMPLES) == set(PACKED) == {field.name for field in fields(Limits)}
+    assert set(SAMPLES) == set(PACKED) == {field.name for field in fields(Limits) if field.compare}
 
 
 @each
@@ -90,6 +94,7 @@ def test_of_values(field: str) -> None:
     assert bounds.renamed(there).renamed(back) == bounds
     assert getattr(ALL.renamed(there), field) == getattr(bounds.renamed(there), field)
     assert bounds.without_times == (bounds if field != "times" else Limits())
+    assert bounds.without_rules == (bounds if field != "rules" else Limits())
 
 
 @each
@@ -107,7 +112,7 @@ def test_what_is_dropped_is_dropped_alone(field: str) -> None:
 def test_of_lines(field: str) -> None:
     read = Limits()
     for line in one(field).lines():
-        read &= read_line(line)
+        read &= CFG.from_string(f"%order forward\n{line}\nS -> a S | b").limits if field == "rules" else read_line(line)
     assert read == one(field)
 
 
@@ -118,7 +123,7 @@ def test_of_notations_and_changed_rules(field: str) -> None:
         assert isinstance(cfg, CFG)
         assert isinstance(pda, PDA)
         assert isinstance(chart, Flowchart)
-        changed = [*rules, cfg.with_start("S"), cfg.with_labels({"a": "A"}), cfg.with_order("backward")]
+        changed = [*rules, cfg.with_start("S"), cfg.with_labels({"a": "A"}), cfg.with_order("prefix")]
         changed += [chart.fill({}), chart.pda(), PDA.from_cfg(cfg).with_limits(cfg.limits), pda.with_limits(pda.limits)]
         any_word = constraint("(always any)", cfg)
         changed += [cfg & any_word, any_word & cfg, any_word & behaviour, any_word & pda]

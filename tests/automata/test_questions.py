@@ -21,12 +21,11 @@ from formal_llm.automata.languages import (
     WhyEmpty,
     differences,
     nearest,
-    shortest_length,
     why_empty,
     words,
 )
-from formal_llm.automata.languages.fronts import ViablePrefixes
-from formal_llm.automata.languages.grammar_warnings import find_unused_terminals
+from formal_llm.automata.languages.emptiness import find_unused_terminals
+from formal_llm.automata.languages.prefixes import ConfigurationSets
 from formal_llm.automata.languages.word_lists import count_plans
 from formal_llm.automata.lookahead.derivations import derivations
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, as_automaton
@@ -68,8 +67,7 @@ def test_which_words_there_are(kind: str, data: st.DataObject) -> None:
         kept = {word for word in case.free if bound.holds(word)}
         assert kept >= case.words
     if isinstance(case.rules, CFG):  # these are asked of what it derives, its limits aside
-        assert list(words(case.rules, LONGEST)) == in_order(case.free, case.rules.terminals)
-        assert not case.free or shortest_length(case.rules) == min(map(len, case.free))
+        assert list(words(case.plain.without_limits, LONGEST)) == in_order(case.free, case.plain.terminals)
         for word in case.probes:
             assert bool(derivations(case.rules, word, 1).found) == (word in case.free)
 
@@ -118,7 +116,7 @@ def test_what_words_use(kind: str, data: st.DataObject) -> None:
 def test_how_words_begin(kind: str, data: st.DataObject) -> None:
     case = data.draw(rule_cases(kind))
     few = data.draw(st.sampled_from((None, 1)))
-    prefixes = ViablePrefixes(Lookahead(case.rules), max_configurations=few)
+    prefixes = ConfigurationSets(Lookahead(case.rules), max_configurations=few)
     for word in case.probes[:: 1 + len(case.probes) // 25]:
         viable = [any(one[:end] == word[:end] for one in case.words) for end in range(len(word) + 1)]
         assert prefixes.is_viable(word) == viable[-1]

@@ -65,7 +65,7 @@ def test_tools_of_ones_own_and_rules() -> None:
         "from formal_llm.tools import Toolkit, tool\n\n@tool\ndef ring(bell: str) -> str:\n    '''Ring.'''\n"
         "    return 'ding'\n\ntoolkit = Toolkit([ring])\n\ndef make():\n    return toolkit\n\nnothing = 1\n"
     )
-    options = ("--llm", "test:random=1", "--constraint", "(eventually ring)", "--limit", "ring=1")
+    options = ("--llm", "test:random=1", "--rule", "(eventually ring)", "--limit", "ring=1")
     for name in ("own_tools:toolkit", "own_tools:make"):
         code, printed, _ = agent("react", "q", "--tools", name, *options)
         assert code == 0 and printed.count("  ring(") == 1

@@ -35,10 +35,10 @@ def test_a_run_keeps_its_rules_and_is_shown_saved_and_made_a_page() -> None:
 def test_formulas_constrain_the_order_of_tools() -> None:
     first = "(not (next calculate (until any empty)))"
     for seed in range(6):
-        options = ("--llm", f"test:random={seed}", "--tool-llm", "test:random=1", "--constraint", first)
+        options = ("--llm", f"test:random={seed}", "--tool-llm", "test:random=1", "--rule", first)
         code, _, _ = agent("modular", "q", *options, "--save", "run.jsonl", "--times", "3", "-q")
         assert code == 0 and Transcript.from_jsonl(Path("run.jsonl").read_text()).word[0] != "calculate"
-    code, _, said = agent("modular", "q", "--llm", "test:random", "--constraint", "(next serach respond)")
+    code, _, said = agent("modular", "q", "--llm", "test:random", "--rule", "(next serach respond)")
     assert code == 2 and "serach" in said
 
 

@@ -139,7 +139,7 @@ def test_without_a_terminal_the_run_pauses_and_is_continued_by_another_command(s
         (("--resume", "run.json", "--answer", "9.0=yes"), "it waits for 4.0 (approval)"),
         (("--resume", "run.json", "--answer", "yes"), "--answer takes ID=TEXT"),
         (("--resume", "gone.json"), "gone.json: there is no such file"),
-        (("--resume", "run.json", "--constraint", "(eventually pay)"), "paused under rules with the fingerprint"),
+        (("--resume", "run.json", "--rule", "(eventually pay)"), "paused under rules with the fingerprint"),
         (("Pay.", "--answer", "4.0=yes"), "--answer is for a run that continues"),
         (("Pay.", "--chat", "--state", "new.json"), "not for a conversation"),
         (("Pay.",), "nobody is at the terminal who approves calls"),

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,8 @@ from formal_llm.cli.batch import read_tasks
 from formal_llm.cli.sources import LoadedRules
 from formal_llm.errors import NotationError
 from tests.cli.program import run
-from tests.llms.hosted.batch_server import BatchServer
-from tests.llms.hosted.protocol_server import Behaviour, ok
+from tests.llms.hosted.batches import Batches
+from tests.llms.hosted.wire_server import FORMS, WireServer
 from tests.slow_server import read_counts, repair, slow_server
 
 RULES = 'S "a plan" -> wash S | dry\n%limit 1\n'
@@ -225,62 +224,18 @@ def test_a_server_that_breaks_down_costs_nothing(folder: Path) -> None:
 # -- in batches -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["openai", "anthropic"])
-def batches(request: pytest.FixtureRequest) -> Iterator[tuple[BatchServer, dict[str, str], str]]:
-    """A server of batches, the environment with its address, and who answers."""
-    with BatchServer(looks=0) as server:
-        name = request.param.upper()
-        url = f"{server.url}/v1" if name == "OPENAI" else server.url
-        yield server, {f"{name}_API_KEY": "k", f"{name}_BASE_URL": url}, f"{request.param}:x"
-
-
-Batches = tuple[BatchServer, dict[str, str], str]
-
-
-def test_tasks_in_batches(folder: Path, batches: Batches) -> None:
-    server, env, llm = batches
-    options = ("--tasks", "tasks.txt", "--out", "o", "--llm", llm, "--batch", "--prices", "2,8")
-    done = run("plan", "rules.cfg", *options, cwd=folder, **env)
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
+def test_tasks_in_batches(folder: Path, name: str) -> None:
+    batches, form = Batches(lambda _: '{"choice": 1}', looks=0), FORMS[name]
+    with WireServer(batches) as server:
+        env = {variable: value.format(server.root) for variable, value in form.variables.items()}
+        options = ("--tasks", "tasks.txt", "--out", "o", "--llm", form.model, "--batch", "--prices", "2,8")
+        done = run("plan", "rules.cfg", *options, cwd=folder, **env)
     assert done.returncode == 0, done.stderr
-    assert [len(batch.requests) for batch in server.batches.values()] == [3]
-    assert "3 of 3 answered" in done.stderr
+    assert batches.sizes == [3]
     usage: dict[str, float] = results(folder / "o")[0]["usage"]  # type: ignore[assignment]
     assert usage["cost"] == pytest.approx(usage["input_tokens"] * 1e-6 + usage["output_tokens"] * 4e-6)
     assert sorted(file.name for file in folder.iterdir()) == ["o", "rules.cfg", "tasks.txt"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_in_batches_that_ended_early_goes_on(folder: Path, batches: Batches, how: signal.Signals) -> None:
-    """Ended while the second batch is under way: its answers are fetched, those of the first are in the journal."""
-    server, env, llm = batches
-
-    def answer(_: object, __: int) -> Behaviour:
-        server.looks = 10_000 if len(server.batches) == 1 else 0
-        return ok(1)
-
-    server.answer = answer
-    options = ["--tasks", "test", "--out", "o", "--llm", llm, "--batch"]
-    command = [sys.executable, "-m", "formal_llm", "plan", "openagi", *options]
-    process = subprocess.Popen(command, cwd=folder, env={**os.environ, **env}, stderr=subprocess.PIPE, text=True)
-    ids = folder / "o.batches"
-    while not (ids.exists() and "batch_2" in ids.read_text()):
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(how)
-    _, said = process.communicate(timeout=30)
-    assert "Traceback" not in said
-    if how == signal.SIGINT:
-        assert process.returncode == 130
-        assert "the provider goes on with what it was sent, and the same command fetches the answers" in said
-    assert json.loads(ids.read_text())["batches"] == ["batch_2"]
-    server.batches["batch_2"].looks = 0
-    done = run("plan", "openagi", *options, cwd=folder, **env)
-    assert done.returncode == 0, done.stderr
-    assert sorted(finished(folder / "o")) == list(range(17))
-    assert not ids.exists()
-    names = [name for batch in server.batches.values() for name in batch.requests]
-    assert len(set(names)) == len(names) == sum(int(line["usage"]["requests"]) for line in results(folder / "o"))  # type: ignore[index, call-overload]
 
 
 def test_options_that_do_not_go_with_batches(folder: Path) -> None:

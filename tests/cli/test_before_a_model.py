@@ -40,7 +40,7 @@ WRONG = {
     # agents
     "agent react x --tools nosuch": "no toolkit 'nosuch'",
     "agent nosuch x": "no behaviour 'nosuch'",
-    "agent react x --constraint ((": "this parenthesis is never closed",
+    "agent react x --rule ((": "this parenthesis is never closed",
     "agent react x --limit nosuch=1": "unknown terminal in a limit: nosuch",
     "agent react x --corpus nofile": "nofile: there is no such file",
     "agent modular x --limit nosuch=1": "unknown terminal in a limit: nosuch",

@@ -11,10 +11,11 @@ import pytest
 
 from formal_llm.cli.bench import ScoreOptions, TextScore, own_data, read_scores, task_data
 from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
+from formal_llm.llms.hosted.batches import BatchedLLM
 from formal_llm.packs.openagi.data.making import make_data
 from tests.cli.inside import runner
-from tests.llms.hosted.batch_server import BatchServer
-from tests.llms.hosted.protocol_server import Behaviour, ok, text
+from tests.llms.hosted.batches import Batches
+from tests.llms.hosted.wire_server import WireServer
 
 SMALL = ("--tasks", "7,116,106", "--repeats", "2", "--samples", "1", "--text-score", "chrf")
 
@@ -207,21 +208,20 @@ def test_data_are_read_or_made(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_in_batches(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each method asks all its plans together: one batch for texts and looks, one a question for the others."""
 
-    def answer(body: dict[str, Any], _: int) -> Behaviour:
-        return ok(1) if "response_format" in body else text("Step 1: Use Colorization")
+    def write(body: dict[str, Any]) -> str:
+        return '{"choice": 1}' if "json_schema" in str(body) else "Step 1: Use Colorization"
 
     methods = ("--method", "zero", "--method", "look", "--method", "formal", "--method", "typed")
-    with BatchServer(answer, looks=0) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+    batches = Batches(write, looks=0)
+    with WireServer(batches) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.root}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "k")
+        monkeypatch.setattr(BatchedLLM.__init__, "__defaults__", (None, 0.01))
         common = ("openagi", "--batch", *methods, *SMALL, "--data", data, "--out", str(tmp_path / "b"))
         code, _, said = run(*common, "--llm", "openai:x")
         assert code == 0, said
-        sizes = [len(batch.requests) for batch in server.batches.values()]
-        assert sizes[:2] == [4, 4]
-        assert len(sizes) < 30 < sum(sizes)
-        assert not list((tmp_path / "b" / "answers").glob("*.batches"))
-        assert "batch 1 of 1: completed, 4 of 4 answered" in said
+        assert batches.sizes[:2] == [4, 4]
+        assert len(batches.sizes) < 30 < sum(batches.sizes)
     code, _, said = run("openagi", "--batch", "--llm", "builtin", *SMALL, "--data", data, "--out", str(tmp_path / "c"))
     assert code != 0
     assert "builtin is not asked in batches" in said

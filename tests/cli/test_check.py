@@ -83,7 +83,7 @@ def test_terminals_in_plans_that_were_drawn_are_not_searched_for(
     assert len(drawn) > 5
     assert not drawn & {name for name, _ in asked}
     assert not any(solver for _, solver in asked)  # none is hard: nothing is loaded for them
-    assert "in no plan     blur\n" in said
+    assert "in no plan     blur (limit 1 generate; limit 1 image)\n" in said
 
 
 def test_check_counts_and_measures_the_language(tmp_path: Path) -> None:
@@ -175,8 +175,8 @@ def test_rules_for_tool_calls(tmp_path: Path) -> None:
     (tmp_path / "bad.guard").write_text("tools a\nrule x: at least one a\n")
     done = run("check", "bad.guard", cwd=tmp_path)
     assert done.returncode == 2 and "bad.guard:2" in done.stderr
-    done = run("check", "shop.guard", "--constraint", "(eventually pay)", cwd=tmp_path)
-    assert done.returncode == 2 and "--constraint" in done.stderr
+    done = run("check", "shop.guard", "--rule", "(eventually pay)", cwd=tmp_path)
+    assert done.returncode == 2 and "--rule" in done.stderr
 
 
 def test_several_starts_of_a_chart_are_told_and_are_no_warning(tmp_path: Path) -> None:

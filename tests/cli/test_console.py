@@ -54,7 +54,7 @@ def test_arguments_are_said_as_options(error: Exception, said: str) -> None:
 def test_a_spent_budget_names_its_option() -> None:
     cfg = CFG.from_string("Trip -> walk Trip | train Trip | home")
     with pytest.raises(BudgetExceeded) as caught:
-        Planner(cfg, WeightedLLM(3), search="best-first", budget=Budget(questions=1)).plan("t")
+        Planner(cfg, WeightedLLM(1), search="best-first", budget=Budget(questions=1)).plan("t")
     assert said_of(caught.value) == (
         "the budget of 1 questions is used up; a plan of 1 terminals is finished, there may be a more probable one; "
         "raise it with --max-questions"
@@ -177,7 +177,7 @@ RULES = f'S -> go S "Go {BAD}" | stop "Stop"\ngo "Go {BAD}"\nstop "Stop"\n%limit
         ("draw", "r.cfg"),
         ("verify", "r.cfg", "plan.txt"),
         ("sample", "r.cfg"),
-        ("count", "r.cfg", "--constraint", f"(next {BAD} b)"),
+        ("count", "r.cfg", "--rule", f"(next {BAD} b)"),
         ("check", "p"),
         ("list", "p"),
     ],

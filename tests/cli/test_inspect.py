@@ -52,7 +52,7 @@ def test_what_is_too_large_to_read_is_not_drawn() -> None:
     assert "--plan FILE" in done.stderr
     done = run("draw", "react-5", "--max-boxes", "3")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "the picture would have 10 boxes, too many to read; draw one plan's way through it" in done.stderr
+    assert "the picture would have 25 boxes, too many to read; draw one plan's way through it" in done.stderr
 
 
 @pytest.mark.parametrize("to", [[], ["--out", "chart.mmd"]])

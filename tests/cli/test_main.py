@@ -272,7 +272,7 @@ def test_all_commands_have_them() -> None:
             *(["openagi"] if name == "bench" else []), "--help" if name == "run" else "--help-all"
         )
         assert code == 0
-        for option in ("--rps", "--tpm", "--max-retries", "--timeout", "--deadline"):
+        for option in ("--max-retries", "--deadline"):
             assert option in printed, name
 
 
@@ -280,7 +280,7 @@ def test_they_reach_the_client(rules: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     with slow_server(0, breaks=1) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
-        options = ("--rps", "50", "--tpm", "1000000", "--timeout", "5", "--deadline", "5")
+        options = ("--deadline", "5")
         code, _, said = run_plan(rules, "shirts", "--llm", "openai:x", "--max-retries", "0", *options)
         assert code == 3 and "the server failed" in said
         assert read_counts(url)["failed"] == 1
@@ -289,8 +289,8 @@ def test_they_reach_the_client(rules: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_wrong_values(rules: str) -> None:
-    code, _, said = run_plan(rules, "shirts", "--rps", "0")
-    assert code == 2 and "--rps" in said
+    code, _, said = run_plan(rules, "shirts", "--deadline", "0")
+    assert code == 2 and "--deadline" in said
 
 
 def test_the_second_provider_takes_over(rules: str, monkeypatch: pytest.MonkeyPatch) -> None:

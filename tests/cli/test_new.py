@@ -49,9 +49,9 @@ def test_the_commands_of_its_readme_run(like: TemplateName, tmp_path: Path) -> N
 
 
 def test_sentences_become_the_rules(tmp_path: Path) -> None:
-    code, _, _ = new(str(tmp_path / "laundry"), "Wash before dry. End with fold.")
+    code, _, _ = new(str(tmp_path / "laundry"), "steps: wash, dry, fold. wash before dry. last fold.")
     assert code == 0
-    assert "# Wash before dry. End with fold." in (tmp_path / "laundry" / "laundry.agent").read_text()
+    assert "wash before dry. last fold." in (tmp_path / "laundry" / "laundry.rules").read_text()
     assert (tmp_path / "laundry" / "laundry.examples").read_text().endswith("\nfold\n")
     code, printed, _ = runner("plan")(str(tmp_path / "laundry"), "--llm", "test:random=1", "--show", "word")
     assert (code, printed.split()[-1]) == (0, "fold")
@@ -61,8 +61,8 @@ def test_sentences_become_the_rules(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["a b"], "a name has letters, digits, - and _"),
-        (["x", "Hello there."], "a sentence is not understood"),
-        (["x", "Wash before dry.", "--like", "guard"], "leave out --like guard"),
+        (["x", "Hello there."], "a file of rules begins with its steps"),
+        (["x", "steps: a", "--like", "guard"], "leave out --like guard"),
     ],
 )
 def test_what_cannot_be_made_leaves_nothing(arguments: list[str], message: str, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_grammar_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "day.cfg").write_text('Day -> eat Day | sleep\neat "Eat"\n', encoding="utf-8")
     done = run("plan", "day.cfg", "my day", "--llm", "test:script=1,2", "--show", "word", cwd=tmp_path)
     assert done.stdout == "eat sleep\n"
-    (tmp_path / "w.toml").write_text('order = "forward"', encoding="utf-8")
+    (tmp_path / "w.toml").write_text('step = "{text}!"', encoding="utf-8")
     done = run("plan", "day.cfg", "--llm", "test:script=1,2", "--wording", "w.toml", cwd=tmp_path)
     assert done.stdout == "Step 1: Use Eat\nStep 2: Use sleep\n"
 
@@ -103,7 +103,7 @@ def test_search_strategies(tmp_path: Path) -> None:
 
 # -- how a plan is shown, and how it was made ------------------------------------------------------------
 
-RULES = 'Plan "lunch" -> cook Plan | wait Plan | eat\ncook "Cook"'
+RULES = '%order prefix\nPlan "lunch" -> cook Plan | wait Plan | eat\ncook "Cook"'
 
 
 def test_every_form_with_an_empty_line_between(capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,7 +116,7 @@ def test_every_form_with_an_empty_line_between(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.rstrip() == plan.to_mermaid().rstrip()
     print_plan(plan, [Show.tree])
     assert "Cook" in capsys.readouterr().out
-    print_plan(Planner(CFG.from_string("S -> a b")).plan("x"), [Show.call])
+    print_plan(Planner(CFG.from_string("%order prefix\nS -> a b")).plan("x"), [Show.call])
     assert capsys.readouterr().out == "s = a(b)\n"
 
 
@@ -141,31 +141,27 @@ def test_ties_of_the_builtin_answerer_are_told() -> None:
 TRIP = 'Trip "trip" -> Way Stay\nWay -> train "Take the train" | bus\nStay -> hotel "Sleep in a hotel" | tent\n'
 
 
-def test_the_order_of_a_plan_and_the_warning_where_nobody_says_it(tmp_path: Path) -> None:
-    path = tmp_path / "trip.cfg"
-    path.write_text(TRIP)
+def test_the_order_of_a_plan(tmp_path: Path) -> None:
+    path, printed_plan = tmp_path / "trip.cfg", tmp_path / "plan.txt"
     plan, verify = runner("plan"), runner("verify")
-    forward, backward = (
-        "Step 1: Take the train\nStep 2: Sleep in a hotel\n",
-        "Step 1: Sleep in a hotel\nStep 2: Take the train\n",
-    )
-    code, printed, said = plan(str(path), "--llm", "test:first")
-    assert (code, printed) == (0, backward)
-    assert "warning: " in said
-    assert "Write %order forward if Way comes first" in said
-    assert plan(str(path), "--llm", "test:first", "--order", "forward")[1] == forward
-    wording = tmp_path / "words.toml"
-    wording.write_text('step = "{text}!"\n')
-    assert plan(str(path), "--llm", "test:first", "--order", "forward", "--wording", str(wording))[1] == forward
-    printed_plan = tmp_path / "plan.txt"
-    printed_plan.write_text(forward)
-    assert verify(str(path), str(printed_plan), "--order", "forward")[0] == 0
-    path.write_text("%order forward\n" + TRIP)
-    assert plan(str(path), "--llm", "test:first") == (0, forward, "")
-    assert plan(str(path), "--llm", "test:first", "--wording", str(wording))[1] == forward
-    assert plan(str(path), "--llm", "test:first", "--order", "backward")[1] == backward
-    assert verify(str(path), str(printed_plan))[0] == 0
-    assert runner("draw")(str(path), "--plan", str(printed_plan))[0] == 0
+    forward = "Step 1: Take the train\nStep 2: Sleep in a hotel\n"
+    prefix = "Step 1: Sleep in a hotel\nStep 2: Take the train\n"
+    for order, printed in (("", forward), ("%order forward\n", forward), ("%order prefix\n", prefix)):
+        path.write_text(order + TRIP)
+        assert plan(str(path), "--llm", "test:first") == (0, printed, "")
+        printed_plan.write_text(printed)
+        assert verify(str(path), str(printed_plan))[0] == 0
+        assert runner("draw")(str(path), "--plan", str(printed_plan))[0] == 0
+
+
+def test_what_looks_like_nested_calls_says_its_order(tmp_path: Path) -> None:
+    path = tmp_path / "sum.cfg"
+    path.write_text("Sum -> add Sum Sum | one\n")
+    code, _, said = runner("check")(str(path))
+    assert code == 0
+    assert "Write %order prefix if inputs come first, %order forward if add comes first" in said
+    path.write_text("%order prefix\nSum -> add Sum Sum | one\n")
+    assert "warning" not in runner("check")(str(path))[2]
 
 
 def test_an_automaton_that_says_its_order_prints_alike_with_and_without_its_pack() -> None:

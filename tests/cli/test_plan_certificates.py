@@ -32,7 +32,18 @@ def rules(tmp_path: Path) -> str:
 
 def test_a_plan_comes_with_its_proof_and_what_checks_it(tmp_path: Path, rules: str) -> None:
     folder = tmp_path / "new" / "proof"
-    done = run(rules, "do it", "--certificate", str(folder), "--limit", "dry=1", "--constraint", "(eventually dry)")
+    done = run(
+        rules,
+        "do it",
+        "--certificate",
+        str(folder),
+        "--limit",
+        "dry=1",
+        "--rule",
+        "(eventually dry)",
+        "--order",
+        "forward",
+    )
     assert done.exit_code == 0, done.stderr
     assert f"check it: python {folder}/check.py" in done.stderr
     word = json.loads((folder / "certificate.json").read_text())["word"]

@@ -36,7 +36,7 @@ SLIPS = {
     "plan tea.cfg --limit steep": ("--limit", "NAME=N"),
     "plan tea.cfg --search fast": ("--search", "'greedy'"),
     "plan tea.cfg --max-questions many": ("--max-questions", "integer"),
-    "plan tea.cfg --constraint (eventually": ("--constraint:1:1", "this parenthesis is never closed"),
+    "plan tea.cfg --rule (eventually": ("--rule:1:1", "this parenthesis is never closed"),
     "plan tea.cfg --goal Tee": ("goal 'Tee'", "Did you mean 'Tea'?"),
     "plan tea.cfg --input water": ("--input", "--limit NAME=0"),
     "plan tea.cfg --set buyer": ("--set", "NAME=VALUE"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm import CFG, PDA, Limits, Lookahead, authored
+from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, authored
 from formal_llm.cli.sources import load, read_facts, read_limits, read_plan
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound
 from tests.cli.program import run
@@ -62,9 +62,9 @@ def test_the_language_of_a_task_and_the_whole_one(rules: str) -> None:
         mine.language("", inputs=["image"])
 
 
-def test_constraints_hold_in_both(rules: str) -> None:
-    mine = load(rules, constraints=["(not (eventually dance))"])
-    assert len(mine.constraints) == 1
+@pytest.mark.parametrize("rule", ["(not (eventually dance))", "never dance"])
+def test_rules_of_options_hold_in_both(rules: str, rule: str) -> None:
+    mine = load(rules, rules=[rule])
     assert Lookahead(mine.whole).count() == Lookahead(mine.language("")[0]).count() == 2
 
 
@@ -82,6 +82,11 @@ def test_limits_of_options() -> None:
     for wrong in ("a", "a=", "a=-1", "a=x"):
         with pytest.raises(FormalLLMError, match=r"--limit takes NAME=N, as in --limit colorization=2; not "):
             read_limits([wrong], None)
+    rules = CFG.from_string("%order forward\nS -> a S | b\na cost=€1.50\nb time=1h30 cost=€2")
+    made = read_limits(["cost=€5", "a=2", "time = 2h"], ["cost=€3", "b=1"], rules)
+    assert made == Limits({"a": 2}, {"b": 1}, sums=(SumLimit("cost", "€5", "€3"), SumLimit("time", "2h")))
+    with pytest.raises(FormalLLMError, match="--limit cost=much: 'much' is not a number"):
+        read_limits(["cost=much"], None, rules)
 
 
 def test_facts_of_options(tmp_path: Path) -> None:
@@ -95,11 +100,11 @@ def test_facts_of_options(tmp_path: Path) -> None:
 def test_plans_of_files_and_of_standard_input(rules: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = load(rules)
     (tmp_path / "plan.txt").write_text("eat sleep")
-    assert read_plan(str(tmp_path / "plan.txt"), mine, mine.whole) == ("eat", "sleep")
+    assert read_plan(str(tmp_path / "plan.txt"), mine.whole) == ("eat", "sleep")
     monkeypatch.setattr("sys.stdin", io.StringIO("skip dance"))
-    assert read_plan("-", mine, mine.whole) == ("skip", "dance")
+    assert read_plan("-", mine.whole) == ("skip", "dance")
     with pytest.raises(NotationError, match="there is no such file"):
-        read_plan("none.txt", mine, mine.whole)
+        read_plan("none.txt", mine.whole)
 
 
 @pytest.mark.parametrize(

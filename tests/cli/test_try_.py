@@ -10,6 +10,7 @@ from formal_llm.cli import try_
 from tests.cli.inside import invoke
 
 RULES = """\
+%order prefix
 %limit 1
 %limit * shirt
 Plan "shirt" -> Tool Plan | shirt
@@ -159,9 +160,9 @@ def test_forced_choices_and_wrong_arguments(rules: str) -> None:
 def test_a_number_is_a_number_and_a_text_is_that_option_alone(tmp_path: Path) -> None:
     path = tmp_path / "rules.cfg"
     path.write_text('S -> a | b | c | d\na "2"\nb "C++"\nc "C#"\nd "c++"\n')
-    assert run(str(path), typed="2/").stdout == "b\n"
-    assert run(str(path), typed="C#/").stdout == "c\n"
-    assert run(str(path), typed="c++/").stdout == "d\n"
+    assert run(str(path), typed="2/").stdout == "Step 1: Use C++\n"
+    assert run(str(path), typed="C#/").stdout == "Step 1: Use C#\n"
+    assert run(str(path), typed="c++/").stdout == "Step 1: Use c++\n"
     assert "(help tells what can be typed)" in told(str(path), typed="C/quit")[0]
 
 

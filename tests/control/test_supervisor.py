@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from formal_llm.control.component import Position
-from formal_llm.control.machines import AtLeastMachine, BeforeMachine, Machine
+from formal_llm.control.machines import Machine, build_at_least, build_before
 from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.control.supervisor import Supervisor, describe_way
 from formal_llm.guard import Call, Guard, GuardRules
@@ -22,7 +22,7 @@ def test_supervisor() -> None:
 
 def groups(text: str) -> list[list[int]]:
     ((_, supervisor),) = Guard(GuardRules.from_string(text)).list_supervisors(frozenset())
-    return [list(lookout.component.parts) for lookout in supervisor.lookouts]
+    return [list(search.component.parts) for search in supervisor.searches]
 
 
 def test_rules_that_share_what_can_happen_are_looked_at_together() -> None:
@@ -52,7 +52,7 @@ def test_what_is_not_known_of_one_group_is_not_known_of_all() -> None:
         ((_, supervisor),) = guard.list_supervisors(frozenset())
         position = guard.start().position
         assert supervisor.is_viable(position) is None
-        assert {supervisor.is_viable(position, [one]) for one in supervisor.lookouts} == {None, True}
+        assert {supervisor.is_viable(position, [one]) for one in supervisor.searches} == {None, True}
 
 
 def test_a_way_in_words() -> None:
@@ -76,7 +76,6 @@ def test_the_agent_decides_its_calls_and_texts(kind: str, controllable: bool) ->
 
 
 class Rule(NamedTuple):
-    name: str
     machine: Machine
     keys: tuple[str, ...] = ()
     keyed: frozenset[str] = frozenset()
@@ -85,8 +84,8 @@ class Rule(NamedTuple):
 def test_a_plant_needs_no_guard() -> None:
     """Rules are supervised over any symbols, whoever lists them."""
     rules = (
-        Rule("a before b", BeforeMachine(("a", "b"), frozenset("a"), frozenset("b"), 1, each=False)),
-        Rule("at least 1 b", AtLeastMachine(("b",), 1)),
+        Rule(build_before(("a", "b"), frozenset("a"), frozenset("b"), 1, each=False)),
+        Rule(build_at_least(("b",), 1)),
     )
     start = Position(tuple(rule.machine.start for rule in rules), {}, (), ())
     a, b = (PlantSymbol("call", name, frozenset({name}), {}) for name in "ab")

@@ -18,15 +18,14 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 #: What the adapters use, and what is tried with it.
-PACKAGES = ("anthropic", "openai", "httpx2", "httpcore2", "aiohttp")
+PACKAGES = ("anthropic", "openai", "httpx2", "pydantic-ai-slim")
 TESTS = "tests/llms/hosted"
 
 
 def read_requirements() -> dict[str, Requirement]:
     """Return what pyproject.toml demands of the packages."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    lines = [*project["dependencies"], *project["optional-dependencies"]["aiohttp"]]
-    return {one.name: one for one in map(Requirement, lines) if one.name in PACKAGES}
+    return {one.name: one for one in map(Requirement, project["dependencies"]) if one.name in PACKAGES}
 
 
 def choose_versions(which: str) -> list[str]:

@@ -84,7 +84,7 @@ def test_where_nothing_new_may_come_no_case_begins() -> None:
     late, refused = moved(guard, after, {"a": {"k": "2"}})
     assert (live(late)[0], refused) == ({("1",): 1}, (BrokenMachine(0, said="for 2"),))
     ((_, supervisor),) = guard.list_supervisors(frozenset())
-    (component,) = (lookout.component for lookout in supervisor.lookouts)
+    (component,) = (search.component for search in supervisor.searches)
     for position, base in ((now, (0, 1)), (after, None)):
         assert project_node(position, component).copies == ((base, frozenset({((1, 1), 1)})),)
 

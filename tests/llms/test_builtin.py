@@ -25,6 +25,7 @@ def test_small_words_do_not_count() -> None:
 
 KITCHEN = CFG.from_string(
     """
+    %order prefix
     %limit 1
     Meal "meal" -> cook Raw | Dish
     Dish "dish" -> season Dish | Raw
@@ -58,7 +59,7 @@ def test_what_is_mentioned_last_is_done_last() -> None:
 
 
 def test_where_rules_are_planned_forward_what_is_mentioned_first_is_done_first() -> None:
-    rules = CFG.from_string("%order forward\n%limit 1\nS -> wash S | peel S | cut S | serve")
+    rules = CFG.from_string("%limit 1\nS -> wash S | peel S | cut S | serve")
     assert Planner(rules, "builtin").plan("Peel it, wash it, then cut it").word[:3] == ("peel", "wash", "cut")
     assert Planner(rules, "builtin").plan("Cut it, peel it, then wash it").word[:3] == ("cut", "peel", "wash")
 

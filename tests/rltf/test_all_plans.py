@@ -203,7 +203,7 @@ def test_the_gradient_is_the_limit_of_differences(cfg: CFG, seed: int) -> None:
 
 def test_equal_questions_share_their_logits() -> None:
     cfg = CFG.from_string("S -> a T | b T\nT -> c | d")
-    plain = Wording.default(cfg)
+    plain = Wording()
     tree = TabularPolicy.from_task(Planner(cfg, "test:first", wording=plain), TASK, 4)
     assert [len(question.options) for question in tree.questions] == [2] * len(tree.questions)
     # By hand: with rewards for "c" only, at uniform logits, each first step is as good as the other.

@@ -31,6 +31,7 @@ from formal_llm.rltf.rewards import CachedReward, ExecutedReward, Judged, Reward
 from formal_llm.tools import Executor, Toolkit, tool
 
 CFG_TEXT = """
+%order prefix
 %start S
 %limit 2
 S -> sharpen S | merge S S | picture
@@ -300,7 +301,7 @@ def test_names_of_executed_rewards() -> None:
 # -- a cache -------------------------------------------------------------------------------------------------------
 
 #: Two plans have the word "f f x x".
-AMBIGUOUS = CFG.from_string('%limit 2 f\n%limit 2 x\nS -> f S | f S S | x\nf "F"\nx "the input"')
+AMBIGUOUS = CFG.from_string('%order prefix\n%limit 2 f\n%limit 2 x\nS -> f S | f S S | x\nf "F"\nx "the input"')
 PLANS = [one.plan for one in enumerate_episodes(Planner(AMBIGUOUS, "test:first"), TASK, 0, 200)]
 TASKS = [TASK, Task(TASK.description), Task("something else")]
 
@@ -334,7 +335,7 @@ def test_with_a_cache_rewards_are_the_same_and_each_pair_is_judged_once(
     for _ in range(2):
         assert reward.judge_many(pairs, workers) == Reward(Counting()).judge_many(pairs)
     assert len(reward) == len(set(counting.judged)) == counting.judged.total()
-    partial = Plan(TASK.description, PLANS[0].tree, complete=False)
+    partial = Plan(TASK.description, PLANS[0].tree, order=PLANS[0].order, complete=False)
     assert reward(TASK, partial) == -2.0
     assert reward(TASK, PLANS[0]) == Counting()(TASK, PLANS[0])
     assert (reward.name, reward.identity) == ("arguments", {"reward": "arguments", "invalid": -2.0})

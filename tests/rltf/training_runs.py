@@ -23,7 +23,9 @@ from formal_llm.rltf.trainer import Trainer
 from formal_llm.rltf.warm_start import ReferenceLimits
 from tests import tiny_models
 
-RULES = CFG.from_string('%limit 1\n%limit * e\nS -> a S | b S | c S | e\na "Alpha"\nb "Beta"\nc "Gamma"\ne "the input"')
+RULES = CFG.from_string(
+    '%order prefix\n%limit 1\n%limit * e\nS -> a S | b S | c S | e\na "Alpha"\nb "Beta"\nc "Gamma"\ne "the input"'
+)
 TASKS = [Task("make it alpha"), Task("make it beta"), Task("make it gamma", limits=Limits({"b": 0}))]
 HELD_OUT = [Task("make it alpha, please"), Task("make it beta, please")]
 WANTED = {"alpha": "a", "beta": "b", "gamma": "c"}

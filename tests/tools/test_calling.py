@@ -94,7 +94,7 @@ def test_tools_may_change_what_they_are_given() -> None:
         image.paste(0, (0, 0, *image.size))
         return image
 
-    cfg = CFG.from_string("I -> spoil I | join I I | photo")
+    cfg = CFG.from_string("%order prefix\nI -> spoil I | join I I | photo")
     both = Tool("join", (IMAGE, IMAGE), IMAGE, lambda first, second: second)
     executor = Executor(Toolkit([Tool("spoil", (IMAGE,), IMAGE, spoil), both]), workers=1)
     photo = picture()

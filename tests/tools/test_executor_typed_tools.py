@@ -18,6 +18,7 @@ from tests.tools.picture_tools import plan_of
 from tests.tools.typed_tools import Person, add, birthday, total, wait
 
 NUMBERS = CFG.from_string("""
+    %order prefix
     N -> add N N | total L | count T | number
     L -> numbers
     T -> name P | text

@@ -61,7 +61,7 @@ def test_a_damaged_picture_is_told_before_anything_runs(tmp_path: Path) -> None:
     picture(size=64).save(tmp_path / "whole.png")
     data = (tmp_path / "whole.png").read_bytes()
     (tmp_path / "half.png").write_bytes(data[: len(data) // 2])
-    cfg = CFG.from_string("I -> denoising photo")
+    cfg = CFG.from_string("%order prefix\nI -> denoising photo")
     with (
         Image.open(tmp_path / "half.png") as half,
         pytest.raises(InputError, match="the input photo: no acceptable image"),

@@ -74,7 +74,7 @@ def test_what_goes_wrong(made: Any) -> None:
 
 
 def test_a_hanging_process_is_killed(made: Any) -> None:
-    cfg = CFG.from_string("T -> hang doc | shout doc")
+    cfg = CFG.from_string("%order prefix\nT -> hang doc | shout doc")
     kit = Toolkit([made("hang", timeout=2.0), made("shout")])
     solution = Planner(cfg, "test:first").solve("t", {"doc": "x"}, Executor(kit))
     assert solution.result.output == "X"
@@ -207,7 +207,7 @@ def test_ends_are_told_as_what_they_are(
 
 
 def test_a_crash_in_a_plan_is_a_failure_and_not_a_want_of_memory(made: Any) -> None:
-    cfg = CFG.from_string("T -> crash doc")
+    cfg = CFG.from_string("%order prefix\nT -> crash doc")
     with pytest.raises(ToolError, match=r"crash .*SIGSEGV") as caught:
         Executor(Toolkit([made("crash")])).run(Planner(cfg).plan("t"), {"doc": "x"})
     assert caught.value.reason == "failed"

@@ -28,7 +28,7 @@ from formal_llm.tools.mcp import mcp_tools
 from tests.servers import BUFFERS, HostileServer
 from tests.tools.picture_tools import picture
 
-CFG_TEXTS = CFG.from_string("T -> shout T | join T T | doc")
+CFG_TEXTS = CFG.from_string("%order prefix\nT -> shout T | join T T | doc")
 
 
 def server() -> Any:
@@ -94,7 +94,7 @@ def test_images_and_errors() -> None:
                 draw(text)
         with pytest.raises(RuntimeError, match="Error executing tool fail"):
             fail("x")
-        cfg = CFG.from_string("T -> fail doc")
+        cfg = CFG.from_string("%order prefix\nT -> fail doc")
         with pytest.raises(ToolError, match="Error executing tool fail"):
             Toolkit(tools).run(Planner(cfg).plan("t"), {"doc": "y"})
 
@@ -232,7 +232,7 @@ def test_a_call_that_takes_too_long_is_a_timeout() -> None:
         with pytest.raises(TimeoutError, match=r"did not answer within 0\.4 seconds"):
             tool("x")
         with pytest.raises(ToolError) as caught:
-            Toolkit([tool]).run(Planner(CFG.from_string("T -> wait doc")).plan("t"), {"doc": "y"})
+            Toolkit([tool]).run(Planner(CFG.from_string("%order prefix\nT -> wait doc")).plan("t"), {"doc": "y"})
         assert caught.value.reason == "timeout"
 
 
@@ -269,7 +269,9 @@ def test_a_server_by_its_address() -> None:
     try:
         with mcp_tools(address, names={"shout": "shout"}) as (shout,):
             kit = Toolkit([shout])
-            assert kit.run(Planner(CFG.from_string("T -> shout doc")).plan("t"), {"doc": "y" * 1_000}).output
+            assert kit.run(
+                Planner(CFG.from_string("%order prefix\nT -> shout doc")).plan("t"), {"doc": "y" * 1_000}
+            ).output
     finally:
         running.should_exit = True
         thread.join()

@@ -321,7 +321,7 @@ def test_a_worker_is_killed_in_the_middle_and_nothing_is_lost(cluster: Any, tmp_
             threading.Event().wait(0.02)
         return text.upper()
 
-    plan = Planner(CFG.from_string("T -> slow doc")).plan("t")
+    plan = Planner(CFG.from_string("%order prefix\nT -> slow doc")).plan("t")
     texts = ["a", "!b", "c", "d", "!e", "f"]
     there = RayExecutor(Toolkit([Tool("slow", (TEXT,), TEXT, slow)]), chunk=3, workers=1, options=ONE_CPU)
     seen: list[Progress] = []
@@ -379,7 +379,7 @@ def test_failures(cluster: None) -> None:
     def fail(text: str) -> str:
         raise RuntimeError(f"not {text}")
 
-    plan = Planner(CFG.from_string("T -> upper U\nU -> fail doc")).plan("t")
+    plan = Planner(CFG.from_string("%order prefix\nT -> upper U\nU -> fail doc")).plan("t")
     kit = Toolkit([Tool("fail", (TEXT,), TEXT, fail), Tool("upper", (TEXT,), TEXT, str.upper)])
     there = RayExecutor(kit, actors=1)
     with pytest.raises(ToolError, match=r"fail .*failed: RuntimeError: not a") as caught:
@@ -397,7 +397,7 @@ def test_cancel(cluster: None) -> None:
         threading.Event().wait(60)
         return text
 
-    plan = Planner(CFG.from_string("T -> slow doc")).plan("t")
+    plan = Planner(CFG.from_string("%order prefix\nT -> slow doc")).plan("t")
     there = RayExecutor(Toolkit([Tool("slow", (TEXT,), TEXT, slow)]), actors=1)
     cancel = threading.Event()
     with pytest.raises(Cancelled):  # the tool would return long after the test has ended

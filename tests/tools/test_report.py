@@ -68,7 +68,9 @@ def test_every_step_is_shown(tmp_path: Path) -> None:
 
 
 def test_nothing_in_it_runs() -> None:
-    cfg = CFG.from_string(f'T "{EVIL.replace(chr(34), "")}" -> evil doc\nevil "<b onclick=x>"\ndoc "<script>"')
+    cfg = CFG.from_string(
+        f'%order prefix\nT "{EVIL.replace(chr(34), "")}" -> evil doc\nevil "<b onclick=x>"\ndoc "<script>"'
+    )
 
     def fail(text: str) -> str:
         raise RuntimeError(text)
@@ -90,7 +92,7 @@ def test_failed_shared_and_dropped_values_are_told() -> None:
         raise RuntimeError("<oops>")
 
     odd = Kind("odd", str, str.encode, bytes.decode, show=broken_show)
-    cfg = CFG.from_string("T -> odd doc | upper T")
+    cfg = CFG.from_string("%order prefix\nT -> odd doc | upper T")
     kit = Toolkit([Tool("odd", (TEXT,), odd, str), Tool("upper", (odd,), TEXT, str.upper)])
     executor = Executor(kit)
     plan = plan_of(cfg, "upper", "odd", "doc")
@@ -105,7 +107,9 @@ def test_failed_shared_and_dropped_values_are_told() -> None:
 
 
 def test_a_plan_of_one_input_and_no_result_at_all() -> None:
-    result = Executor(Toolkit([])).run(plan_of(CFG.from_string("T -> a doc | doc"), "doc"), {"doc": "only this"})
+    result = Executor(Toolkit([])).run(
+        plan_of(CFG.from_string("%order prefix\nT -> a doc | doc"), "doc"), {"doc": "only this"}
+    )
     assert "only this" in html_report(result)
     harmless(html_report([]))
     assert isinstance(result, Result)
@@ -133,7 +137,7 @@ def test_the_result_comes_first_and_then_the_plan() -> None:
 
 
 def test_a_plan_that_nobody_could_look_at_has_no_picture() -> None:
-    cfg = CFG.from_string("T -> more T | doc")
+    cfg = CFG.from_string("%order prefix\nT -> more T | doc")
     kit = Toolkit([Tool("more", (TEXT,), TEXT, lambda text: text + "!")])
     for tools, shown in ((59, True), (60, False)):
         page = html_report(Executor(kit).run(plan_of(cfg, *["more"] * tools, "doc"), {"doc": "a"}))

@@ -111,7 +111,7 @@ def test_memory_is_bounded() -> None:
             most = max(most, len(alive))
         return made
 
-    cfg = CFG.from_string("I -> A I | photo\nA -> one | two")
+    cfg = CFG.from_string("%order prefix\nI -> A I | photo\nA -> one | two")
     tools = Toolkit([Tool(name, (IMAGE,), IMAGE, watched, version=name) for name in ("one", "two")])
     executor = Executor(tools, memory=10_000_000, window=8, workers=2)
     rows = ({"photo": Image.new("RGB", (580, 580), (n, 1, 2))} for n in range(60))
@@ -232,7 +232,7 @@ def test_a_kind_that_cannot_be_written_fails_its_call_only(tmp_path: Path) -> No
         raise TypeError("cannot be written")
 
     odd = Kind("odd", set, write, bytes, canonical=lambda value: repr(sorted(value)).encode(), size=len)
-    cfg = CFG.from_string("T -> letters doc | upper doc")
+    cfg = CFG.from_string("%order prefix\nT -> letters doc | upper doc")
     letters = Tool("letters", (TEXT,), odd, set, batch=lambda texts: [set(text) for text in texts])
     plans = [plan_of(cfg, name, "doc") for name in ("letters", "upper")] * 2
     rows = [{"doc": text} for text in "abcd"]

@@ -11,7 +11,7 @@ from formal_llm.tools import TEXT, DiskCache, Executor, Kind, Tool, Toolkit, Val
 from formal_llm.tools.cache import CachedValue
 from formal_llm.tools.store import Store, step_key
 
-CHAIN = CFG.from_string("T -> upper doc")
+CHAIN = CFG.from_string("%order prefix\nT -> upper doc")
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe not utf-8", b"\x80\x04K\x01."])

@@ -87,7 +87,7 @@ def test_limits_go_around_what_is_missing() -> None:
 
 
 def test_tools_without_inputs_and_classes_of_classes() -> None:
-    cfg = CFG.from_string("T -> C T | now | doc\nC -> A | b\nA -> a1 | a2")
+    cfg = CFG.from_string("%order prefix\nT -> C T | now | doc\nC -> A | b\nA -> a1 | a2")
     kit = Toolkit([fake("now", (), TEXT), *(fake(name, (TEXT,), TEXT) for name in ("a1", "a2", "b"))])
     kit.check(cfg, {"T": "text", "doc": "text"})
     assert applied_terminals(cfg) == {"a1", "a2", "b"}
@@ -97,7 +97,7 @@ def test_tools_without_inputs_and_classes_of_classes() -> None:
 
 
 def test_a_toolkit_runs_plans_with_the_usual_settings() -> None:
-    cfg = CFG.from_string("T -> upper doc")
+    cfg = CFG.from_string("%order prefix\nT -> upper doc")
     kit = Toolkit([Tool("upper", (TEXT,), TEXT, str.upper)])
     assert kit.run(Planner(cfg).plan("t"), {"doc": "a"}).output == "A"
     assert kit.run(Planner(cfg).plan("t"), {"doc": "a"}).steps[0].state == "cached"
@@ -110,7 +110,7 @@ def test_a_toolkit_runs_plans_with_the_usual_settings() -> None:
 
 
 def test_a_toolkit_goes_where_plans_are_carried_out() -> None:
-    cfg = CFG.from_string("T -> lower doc | upper doc")
+    cfg = CFG.from_string("%order prefix\nT -> lower doc | upper doc")
     solution = Planner(cfg).solve("t", {"doc": "a"}, Toolkit([Tool("upper", (TEXT,), TEXT, str.upper)]))
     assert (solution.plan.word, solution.result.output) == (("upper", "doc"), "A")
 

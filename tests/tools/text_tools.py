@@ -6,6 +6,7 @@ from formal_llm import CFG
 from formal_llm.tools import Toolkit, tool
 
 TEXTS = CFG.from_string("""
+    %order prefix
     T -> D T | F T T | doc
     D -> upper | turned
     F -> join

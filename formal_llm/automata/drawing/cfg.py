@@ -1,17 +1,13 @@
-"""Drawings of grammars: as a :class:`Picture`, and as a networkx graph. For automata, see ``automaton_drawing``."""
+"""Pictures of grammars."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.symbols import Production, selection_members
+from formal_llm.automata.models.symbols import Order, Production, selection_members
 from formal_llm.pictures.captions import WIDTH, cut_lines, number_text, shorten, wrap_text
 from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone, printable
-
-if TYPE_CHECKING:
-    import networkx
 
 #: The productions (head, body) and selections (name, chosen members) of a derivation, with the numbers of its steps.
 Used = Mapping[tuple[str, tuple[str, ...]], tuple[int, ...]]
@@ -22,6 +18,7 @@ def cfg_picture(cfg: CFG, *, most: int = 12, used: Used | None = None) -> Pictur
 
     A nonterminal that is a choice of one terminal (see :attr:`CFG.classes`), and a selection, is one green box
     that lists the labels of its terminals. Other terminals are plain boxes. An arrow without a source marks the start.
+    The title says if words are read from the last step to the first.
 
     Args:
         cfg: the grammar.
@@ -65,7 +62,12 @@ def cfg_picture(cfg: CFG, *, most: int = 12, used: Used | None = None) -> Pictur
         else:
             rows = [(shorten(cfg.label(member)), sheet.get_chosen_steps(name, member)) for member in chosen]
             boxes.append(sheet.draw_box(name, "some of", "class", rows))
-    return Picture(tuple(boxes), tuple(arrows), "LR")
+    return Picture(tuple(boxes), tuple(arrows), "LR", describe_order(cfg.order))
+
+
+def describe_order(order: Order) -> str | None:
+    """Describe the order of words for a picture's title; None if steps are carried out as they are read."""
+    return None if order == "forward" else "Words are read from the last step to the first"
 
 
 class _Sheet:
@@ -109,28 +111,3 @@ def _write_body(production: Production) -> str:
     rows = wrap_text(f"“{shorten(production.text, 4 * WIDTH)}”", WIDTH).splitlines()
     indented = "\n".join("\u00a0" * 5 + row for row in rows)
     return both if len(both) <= WIDTH else f"{shorten(body)}\n{indented}"
-
-
-def cfg_graph(cfg: CFG) -> networkx.MultiDiGraph:
-    """Return a grammar as a graph of symbols and productions.
-
-    Nodes are the symbols (by name; ``kind`` is ``nonterminal``, ``terminal`` or ``selection``) and the
-    :class:`Production` values (``kind`` is ``production``), each with a ``label``; ``start`` marks the start symbol.
-    Edges lead from a head to its productions, from a production to the symbols of its body, and from a selection to its
-    terminals; ``position`` counts them from 0.
-    """
-    import networkx
-
-    graph = networkx.MultiDiGraph()
-    for names, kind in ((cfg.nonterminals, "nonterminal"), (cfg.terminals, "terminal"), (cfg.selections, "selection")):
-        for name in names:
-            graph.add_node(name, kind=kind, label=cfg.label(name), start=name == cfg.start)
-    for production in cfg.productions:
-        graph.add_node(production, kind="production", label=str(production), start=False)
-        graph.add_edge(production.head, production, position=graph.out_degree(production.head))
-        for position, name in enumerate(production.body):
-            graph.add_edge(production, name, position=position)
-    for name in cfg.selections:
-        for position, member in enumerate(selection_members(name) or ()):
-            graph.add_edge(name, member, position=position)
-    return graph

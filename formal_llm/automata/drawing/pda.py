@@ -1,11 +1,11 @@
-"""Drawings of pushdown automata: as a :class:`Picture`, and as a networkx graph."""
+"""Pictures of pushdown automata, and their graph."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from formal_llm.automata.drawing.cfg import describe_order
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import find_reachable, selection_members
@@ -21,19 +21,8 @@ Walked = Mapping[Transition, tuple[int, ...]]
 
 #: A state with a longer name has a frame instead of a circle; names are wrapped at the second width.
 _CIRCLE, _FRAME = 8, 20
-#: With more states than this, states that are only passed through are folded into the arrow.
-_FOLD = 16
 #: With more states than this, only the states that a plan visits are drawn.
 _MANY = 40
-
-
-@dataclass(slots=True)
-class _Edge:
-    """All routes from a state to another: single transitions, or several where states between them are folded."""
-
-    source: State
-    target: State
-    routes: list[tuple[Transition, ...]] = field(default_factory=list)
 
 
 def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None) -> Picture:
@@ -44,8 +33,8 @@ def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None) -> Pi
     grammar's automaton, transitions that differ only in what they push share a line, ``ε, S → a S b | ε``,
     and so do those that match the input with the stack; what still does not fit is counted.
 
-    A large automaton is folded: a state with one way in and one way out becomes part of the arrow ("a", "then b").
-    Of a product, states from which no final state is reachable are left out, and the title counts them.
+    Of a product, states from which no final state is reachable are left out, and the title counts them. It also says
+    if words are read from the last step to the first.
 
     Args:
         pda: the automaton.
@@ -54,40 +43,31 @@ def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None) -> Pi
             automaton is large.
     """
     states = _from_the_start(pda, _find_productive_states(pda) if pda.factors else pda.states)
-    edges = _merge_edges(pda, states)
-    left_out = len(pda.states) - len(states)
-    notes = [f"{_count_states(left_out)} from which no plan can be finished left out"] if left_out else []
-    if len(states) > _FOLD:
-        edges = _folded_edges(edges, {pda.start_state, *pda.accepting_states})
-        states = _select_connected_states(pda, states, edges)
+    edges = _merge_transitions(pda, states)
+    left_out, why = len(pda.states) - len(states), "from which no plan can be finished"
     if walked is not None and len(states) > _MANY:
-        edges = [edge for edge in edges if any(t in walked for route in edge.routes for t in route)]
-        kept = _select_connected_states(pda, states, edges)
-        notes = [f"{_count_states(len(pda.states) - len(kept))} that the plan does not come by left out"]
-        states = kept
+        edges = {ends: some for ends, some in edges.items() if not walked.keys().isdisjoint(some)}
+        states = [state for state in states if any(state in ends for ends in [(pda.start_state,), *edges])]
+        left_out, why = len(pda.states) - len(states), "that the plan does not come by"
+    notes = [f"{left_out} state{'s' if left_out > 1 else ''} {why} left out"] if left_out else []
+    notes += filter(None, [describe_order(pda.order)])
     passed = {pda.start_state} | {s for t in walked or () for s in (t.state, t.target)}
     ids = {state: str(number) for number, state in enumerate(states)}
     names = {state: _name_state(pda, state) for state in states}
     framed = any(len(label) > _CIRCLE or details for label, details in names.values())
     boxes = [Box("start", "", "point", tone=_get_tone(walked, True))]
     for state, (label, details) in names.items():
-        final = state in pda.accepting_states
-        kind: BoxKind = (
-            ("long_accepting" if framed else "accepting") if final else ("long_state" if framed else "state")
-        )
-        tone = _get_tone(walked, state in passed)
-        boxes.append(Box(ids[state], label, kind, details, tone))
+        kinds: tuple[BoxKind, BoxKind] = ("long_state", "long_accepting") if framed else ("state", "accepting")
+        kind = kinds[state in pda.accepting_states]
+        boxes.append(Box(ids[state], label, kind, details, _get_tone(walked, state in passed)))
     arrows = [Arrow("start", ids[pda.start_state], tone=_get_tone(walked, True))]
-    for edge in edges:
-        taken = [route for route in edge.routes if all(t in (walked or ()) for t in route)]
+    for (source, target), some in edges.items():
+        taken = [one for one in some if one in (walked or ())]
         lines = (
-            _write_route_lines(pda, edge.routes, most)
-            if not taken
-            else _walked_lines(pda, edge, taken, most, walked or {})
+            _write_walked_lines(pda, some, taken, most, walked) if walked and taken else _write_lines(pda, some, most)
         )
-        weight = min(10 * len(edge.routes) - 9, 100)
-        edge_tone = _get_tone(walked, bool(taken))
-        arrows.append(Arrow(ids[edge.source], ids[edge.target], "\n".join(lines), tone=edge_tone, weight=weight))
+        weight, tone = min(10 * len(some) - 9, 100), _get_tone(walked, bool(taken))
+        arrows.append(Arrow(ids[source], ids[target], "\n".join(lines), tone=tone, weight=weight))
     return Picture(tuple(boxes), tuple(arrows), "LR", "; ".join(notes) or None)
 
 
@@ -118,16 +98,6 @@ def _from_the_start(pda: PDA, states: Collection[State]) -> list[State]:
     return [state for state in dict.fromkeys([*found, *states]) if state in states]
 
 
-def _select_connected_states(pda: PDA, states: Iterable[State], edges: Iterable[_Edge]) -> list[State]:
-    """Return the start and the states that an edge still touches."""
-    touched = {pda.start_state} | {state for edge in edges for state in (edge.source, edge.target)}
-    return [state for state in states if state in touched]
-
-
-def _count_states(count: int) -> str:
-    return "1 state" if count == 1 else f"{count} states"
-
-
 def _name_state(pda: PDA, state: State) -> tuple[str, tuple[str, ...]]:
     """Return label and details of a state's box: of a product, the base's state and the constraints' states."""
     parts = [*_flatten_pair(state)] if pda.factors else [str(state)]
@@ -149,69 +119,36 @@ def _flatten_pair(state: State) -> Iterable[str]:
 # -- arrows -----------------------------------------------------------------------------------------------------
 
 
-def _merge_edges(pda: PDA, states: Collection[State]) -> list[_Edge]:
+def _merge_transitions(pda: PDA, states: Collection[State]) -> dict[tuple[State, State], list[Transition]]:
+    """Group the transitions between the same states."""
     known = set(states)
-    found: dict[tuple[State, State], _Edge] = {}
-    for t in pda.transitions:
-        if t.state in known and t.target in known:
-            found.setdefault((t.state, t.target), _Edge(t.state, t.target)).routes.append((t,))
-    return [*found.values()]
+    found: dict[tuple[State, State], list[Transition]] = {}
+    for one in pda.transitions:
+        if one.state in known and one.target in known:
+            found.setdefault((one.state, one.target), []).append(one)
+    return found
 
 
-def _folded_edges(edges: list[_Edge], keep: Collection[State]) -> list[_Edge]:
-    """Fold states that are only passed through: one way in, one way out, and nothing else."""
-    found = {(edge.source, edge.target): edge for edge in edges}
-    coming: dict[State, set[State]] = {}
-    going: dict[State, set[State]] = {}
-    for source, target in found:
-        coming.setdefault(target, set()).add(source)
-        going.setdefault(source, set()).add(target)
-    for state in [state for state in coming if state not in keep]:
-        if len(coming[state]) != 1 or len(going.get(state, ())) != 1:
-            continue
-        (source,), (target,) = coming[state], going[state]
-        into, out = found[source, state], found[state, target]
-        direct = found.get((source, target))
-        # A detour stays visible: it is not folded into the arrow of a single transition.
-        around = direct is not None and any(len(route) == 1 for route in direct.routes)
-        if source == state or around or len(into.routes) != 1 or len(out.routes) != 1:
-            continue
-        del found[source, state], found[state, target]
-        found.setdefault((source, target), _Edge(source, target)).routes.append(into.routes[0] + out.routes[0])
-        going[source] = going[source] - {state} | {target}
-        coming[target] = coming[target] - {state} | {source}
-    return [*found.values()]
+def _write_lines(pda: PDA, transitions: Sequence[Transition], most: int) -> Sequence[str]:
+    selects = any(t.pop is not None and selection_members(t.pop) for t in transitions)
+    if pda.uses_stack and (len(transitions) > most or selects):
+        return cut_lines([*_fold_transitions(transitions)], most)
+    return cut_lines([_write_line(pda, one) for one in transitions], most)
 
 
-def _write_route_lines(pda: PDA, routes: Sequence[tuple[Transition, ...]], most: int) -> Sequence[str]:
-    single = [route[0] for route in routes if len(route) == 1]
-    if len(single) < len(routes):
-        # Several consecutive transitions take several lines, so "or" marks the beginning of the next route.
-        ways = [[*_write_route(pda, route)] for route in routes]
-        return cut_lines([*ways[0], *(row for first, *rest in ways[1:] for row in (f"or {first}", *rest))], most)
-    selects = any(t.pop is not None and selection_members(t.pop) for t in single)
-    if pda.uses_stack and (len(single) > most or selects):
-        return cut_lines([*_fold_transitions(single)], most)
-    return cut_lines([row for route in routes for row in _write_route(pda, route)], most)
-
-
-def _walked_lines(
-    pda: PDA, edge: _Edge, on: Sequence[tuple[Transition, ...]], most: int, walked: Walked
+def _write_walked_lines(
+    pda: PDA, transitions: Sequence[Transition], taken: Sequence[Transition], most: int, walked: Walked
 ) -> Sequence[str]:
-    """Return the lines of the plan's routes, followed by a count of the others."""
-    lines = [row for route in on for row in _write_route(pda, route, walked)]
-    others = len(edge.routes) - len(on)
+    """Return the lines of the plan's transitions, followed by a count of the others."""
+    lines = [number_text(walked[one], _write_line(pda, one)) for one in taken]
+    others = len(transitions) - len(taken)
     return (*cut_lines(lines, 2 * most), *([f"… or {others} other{'s' if others > 1 else ''}"] if others else []))
 
 
-def _write_route(pda: PDA, route: Sequence[Transition], walked: Walked | None = None) -> Iterable[str]:
-    for place, transition in enumerate(route):
-        # Even in an automaton with a stack, most transitions of a product or chart leave it unchanged.
-        alone = transition.read is not None and transition.pop is None and not transition.push
-        text = shorten(
-            _write_transition(transition) if pda.uses_stack and not alone else printable(transition.read or "ε")
-        )
-        yield ("then " if place else "") + number_text(walked[transition] if walked else (), text)
+def _write_line(pda: PDA, transition: Transition) -> str:
+    # Even in an automaton with a stack, most transitions of a product or chart leave it unchanged.
+    alone = transition.read is not None and transition.pop is None and not transition.push
+    return shorten(_write_transition(transition) if pda.uses_stack and not alone else printable(transition.read or "ε"))
 
 
 def _write_stack_word(names: Iterable[str]) -> str:
@@ -263,11 +200,7 @@ def _write_alternatives(line: str, words: Sequence[str]) -> str:
 
 
 def pda_graph(pda: PDA) -> networkx.MultiDiGraph:
-    """Return an automaton as a graph with a node for each state and an edge for each transition.
-
-    Nodes have ``start`` and ``accepting``; edges have ``read``, ``pop`` (None for ε), ``push`` (a tuple, its first
-    symbol on top), ``text``, and ``label`` in the notation of the picture.
-    """
+    """Build the graph of an automaton, see :meth:`~formal_llm.automata.models.pda.PDA.to_networkx`."""
     import networkx
 
     graph = networkx.MultiDiGraph()

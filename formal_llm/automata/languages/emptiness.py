@@ -8,7 +8,7 @@ Dropping rules only adds words. A *clash* is a set of rules that together leave 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, SourceAutomaton, as_automaton, count_clock_states
@@ -22,6 +22,8 @@ from formal_llm.errors import Undecided
 
 #: The maximum number of sets of rules to remember in the search for a smallest remedy.
 _SETS = 20_000
+#: The maximum number of tries for a smallest remedy; after that, one from which no rule can be put back is named.
+_TRIES = 60
 #: The states of a clock that are looked through in about a second.
 _CLOCK_STATES = 10_000
 
@@ -31,8 +33,8 @@ class WhyEmpty(NamedTuple):
 
     Attributes:
         symbols: the grammar symbols that cannot be completed, if the grammar itself has no word.
-        limits: the limits of a clash, as lines of the grammar notation.
-        constraints: the constraints of the same clash, by name.
+        limits: the limits of a clash, as lines of the grammar notation or the sentences that they were written as.
+        constraints: the constraints of the same clash, by name; a rule about order by its text.
         remedy: a smallest set of limits and constraints without which there is a word.
         decided: whether the search time sufficed. If not, some of the named rules may
             have no part in a clash, and the remedy may be larger than needed, or missing.
@@ -46,54 +48,26 @@ class WhyEmpty(NamedTuple):
     decided: bool = True
 
 
-def clash(automaton: Source, *, max_states: int = 20_000, search_time: float | None = None) -> list[str]:
-    """Return constraints and limits that together leave no word, such that dropping any one of them leaves a word.
+def why_empty(
+    automaton: Source, *, max_states: int = 20_000, search_time: float | None = START * SEARCH_TIME
+) -> WhyEmpty:
+    """Explain why an automaton without any word has none.
 
-    Rules are dropped one by one while the rest still allows no word (deletion filter). A rule for which
-    lookahead cannot determine that within ``max_states`` is kept.
+    Rules are dropped one by one while the rest still allows no word (deletion filter); one for which lookahead cannot
+    determine that is kept. A smallest remedy contains a rule of every clash, so the rules of one clash after the other
+    are removed in turn, fewest first (the hitting-set tree of Reiter 1987).
 
     Args:
         automaton: one without any word.
         max_states: the budget of each question to lookahead.
         search_time: the search time for all these questions together, in seconds; None for no bound. Rules that
             are not examined by then are kept.
-
-    Returns:
-        Constraints by name (an unnamed one as ``"constraint 2"``, by its position) and limits as lines of the
-        grammar notation; empty if the grammar or automaton has no word even without these rules.
     """
-    rules = RuleSet(as_automaton(automaton), max_states, search_time)
-    return rules.name_rules(rules.find_clash())
-
-
-def remedy(automaton: Source, *, max_states: int = 20_000, max_tries: int = 60) -> list[str]:
-    """Return a smallest set of constraints and limits without which there is a word.
-
-    The set contains one rule of every clash, so the search removes each rule of one clash after the other in
-    turn, fewest first (the hitting-set tree of Reiter 1987).
-
-    Args:
-        automaton: one without any word.
-        max_states: the budget of each question to lookahead.
-        max_tries: how many sets to try; after that, the result is a set from which no rule can be put back, but which
-            may not be the smallest.
-
-    Returns:
-        The rules, named as in :func:`clash`; empty if no set is known to leave a word.
-    """
-    rules = RuleSet(as_automaton(automaton), max_states)
-    return rules.name_rules(rules.find_remedy(rules.find_clash(), max_tries))
-
-
-def why_empty(
-    automaton: Source, *, max_states: int = 20_000, search_time: float | None = START * SEARCH_TIME
-) -> WhyEmpty:
-    """Explain why an automaton without any word has none; bounds as in :func:`clash`, of time 1 second by default."""
     rules = RuleSet(as_automaton(automaton), max_states, search_time)
     clashing = rules.find_clash()
     if clashing:
         sure = not rules.out_of_time
-        way_out = rules.find_remedy(clashing, max_tries=60)
+        way_out = rules.find_remedy(clashing)
         limits = rules.name_rules(rule for rule in clashing if rules.is_limit(rule))
         constraints = rules.name_rules(rule for rule in clashing if not rules.is_limit(rule))
         kind = "limits" if not constraints else "constraints" if not limits else "rules"
@@ -139,6 +113,59 @@ def why_no_plan(rules: Source) -> WhyEmpty | None:
     return None if possible else why_empty(lookahead.source)
 
 
+#: The maximum number of terminals for which it is decided individually whether a word can use them.
+_MANY = 100
+#: The number of states of a search that is decided quickly.
+_SOON = 1_000
+
+
+def find_unused_terminals(
+    lookahead: Lookahead, max_states: int = 20_000, used: Container[str] = (), search_time: float = START * SEARCH_TIME
+) -> tuple[list[str], list[str]]:
+    """Return the terminals that no word uses, and those of which that was not decided.
+
+    Args:
+        lookahead: the lookahead of the language.
+        max_states: the budget of each question.
+        used: terminals that are known to be used.
+        search_time: the seconds of search for all questions together.
+    """
+    usable = lookahead.detours(lookahead.automaton.start())
+    terminals = list(lookahead.automaton.terminals)
+    if len(terminals) > _MANY:
+        return [name for name in terminals if name not in usable], []
+    left = search_time
+
+    def decide_use(name: str) -> str:
+        nonlocal left
+        value = "unknown"
+        # Loading the solver takes as long as a hundred quick searches.
+        for states, solver in ((min(_SOON, max_states), False), (max_states, True)):
+            if value == "unknown" and left > 0:
+                required = Lookahead(lookahead.source, Limits(at_least={name: 1}), max_states=states, solver=solver)
+                with required.work.limit_seconds(left):
+                    value = required.completable().value
+                left -= required.work.used + required.made / TRIES
+        return value
+
+    uses = {name: decide_use(name) for name in terminals if name in usable and name not in used}
+    never = [name for name in terminals if uses.get(name) == "no" or name not in usable]
+    return never, [name for name, use in uses.items() if use == "unknown"]
+
+
+def explain_unused(
+    lookahead: Lookahead, name: str, max_states: int = 20_000, search_time: float = START * SEARCH_TIME
+) -> list[str]:
+    """Return the rules without any one of which some word could use a terminal that no word uses.
+
+    Limits come as lines of the grammar notation, constraints by name; none if no word could use the terminal anyway,
+    or if that was not decided in time.
+    """
+    rules = RuleSet(as_automaton(lookahead.source, Limits(at_least={name: 1})), max_states, search_time)
+    needed = rules.name_rules(rules.find_clash())
+    return [] if rules.out_of_time else [line for line in needed if line != f"%require 1 {name}"]
+
+
 #: A pushdown automaton, or another automaton with its own class.
 A = TypeVar("A", bound=SourceAutomaton)
 
@@ -182,7 +209,7 @@ class RuleSet(Generic[A]):
             self.bounds = whole.counters.bounds
         else:
             base = whole
-        self._names += [bound.line for bound in self.bounds]
+        self._names += [self._limits.wordings.get(bound.line, bound.line) for bound in self.bounds]
         self.base = cast("A", base)
         self._max_states = max_states
         self._left, self.out_of_time = search_time, False
@@ -196,8 +223,10 @@ class RuleSet(Generic[A]):
 
     def describe_rule(self, rule: int) -> str:
         """Return a rule as part of a sentence; a name chosen by an author is quoted to set it apart."""
-        named = not self.is_limit(rule) and self.constraints[rule].name
-        return f"constraint {named!r}" if named else self._names[rule]
+        name = self._names[rule]
+        if self.is_limit(rule):
+            return name if name.startswith("%") else f"limit {name!r}"
+        return f"constraint {name!r}" if self.constraints[rule].name else name
 
     def is_limit(self, rule: int) -> bool:
         """Return whether a rule is a limit rather than a constraint."""
@@ -227,7 +256,7 @@ class RuleSet(Generic[A]):
         limits = self._limits
         for rule in dropped:
             if self.is_limit(rule):
-                limits = limits.without(self._names[rule])
+                limits = limits.without(self.bounds[rule - len(self.constraints)].line)
         if not isinstance(self.base, PDA):
             return cast("A", as_automaton(self.base, limits))
         kept = frozenset(range(len(self.constraints))) - dropped
@@ -247,8 +276,8 @@ class RuleSet(Generic[A]):
                 needed.append(rule)
         return needed
 
-    def find_remedy(self, first: list[int], max_tries: int) -> list[int]:
-        """Return a smallest remedy, given a first clash."""
+    def find_remedy(self, first: list[int], max_tries: int = _TRIES) -> list[int]:
+        """Return a smallest remedy, given a first clash; after so many tries one from which no rule can be put back."""
         clashes, tries = [first], 0
         todo: deque[frozenset[int]] = deque([frozenset()])
         seen: set[frozenset[int]] = set()

@@ -73,6 +73,10 @@ class Counters:
             needed = self.pay_for(name, needed)
         return needed
 
+    def list_payments(self, terminals: Iterable[str]) -> tuple[tuple[int, int], ...]:
+        """(the place of a lower bound's field, the weight) of each payment by one use of each of ``terminals``."""
+        return tuple([(shift, weight) for name in terminals for shift, _, weight in self.dues.get(name, ())])
+
     def add_payment(self, terminal: str, paid: int) -> int:
         """``paid``, packed as ``needed`` is, after one use of ``terminal`` that is still to come."""
         for shift, mask, weight in self.dues.get(terminal, ()):

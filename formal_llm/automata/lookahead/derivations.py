@@ -30,12 +30,12 @@ import numpy as np
 
 from formal_llm.automata.lookahead.chart import COUNTS, ROOT, Chart, Inside, Item, Slot, Step, list_cheapest
 from formal_llm.automata.lookahead.cheapest import least_costs
+from formal_llm.automata.lookahead.classes import Classes, Parts, PlacedParts, Ways, find_least_taken
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
 from formal_llm.automata.lookahead.limited import LimitedConfiguration
-from formal_llm.automata.lookahead.resources import ClassVectors
 from formal_llm.automata.lookahead.search import CompletionSearch
-from formal_llm.automata.lookahead.ways import Parts, PlacedParts, Ways, least_taken
+from formal_llm.automata.lookahead.stacks import PendingSymbols
 from formal_llm.automata.models.automaton import Stack, State, Word
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Bound
@@ -138,10 +138,12 @@ class DerivationStates:
         self.numbers: dict[Feature, int] = {name: number for number, name in enumerate(grammar.pda.terminals)}
         self._tracked = {*self._counters.need, *self._counters.dues}
         steps = self._inline_single(self._list_steps(feature_of), links=True)
-        self._classes = ClassVectors(self._counters, self._place_steps(steps), (), exchange=True)
+        self._classes = Classes(self._counters, self._place_steps(steps), counting=True)
         classes: dict[int, list[str]] = {}
-        for name, field in self._classes.class_of.items():
-            classes.setdefault(field, []).append(name)
+        once = {bound.terminal for bound in self._counters.bounds if bound.most is not None and bound.most <= 1}
+        for name, field in self._classes.uses.items():
+            if name in once:  # what is left of its field is the number of ways to read it
+                classes.setdefault(field, []).append(name)
         self.members = {field: names for field, names in classes.items() if len(names) > 1}
         self._fields: dict[Item, int] = {name: field for field, names in self.members.items() for name in names}
         self._fillers = {
@@ -222,16 +224,13 @@ class DerivationStates:
         stacked = [index for index in parts if index < 0]
         touched = find_reachable([*first, *self._cyclic, *stacked], lambda index: users.get(index, ()))
         pseudo = [FlowSymbol(index, (None, None, None), least_steps=-index) for index in range(min(parts), 0)]
-        least = least_taken([*self._grammar.symbols, *pseudo], parts, classes.with_total)
-        total = classes.total_field
-        self._least = {
-            index: (classes.pack({n: a for n, a in amounts.items() if n != total}), amounts.get(total, 0))
-            for index, amounts in least.items()
-        }
+        least = find_least_taken([*self._grammar.symbols, *pseudo], parts, classes.amounts_taken)
+        self._least = {index: classes.pack(amounts) for index, amounts in least.items()}
         self._compiled = {
             index: [
                 _Compiled(
-                    one, classes.pack_reads(read), tuple(name for name in read if name in counters.dues),
+                    one, classes.pack(classes.amounts_taken(read)),
+                    tuple(name for name in read if name in counters.dues),
                     tuple(child for child in left if child in touched),
                     tuple(child for child in left if child not in touched),
                 )
@@ -326,24 +325,20 @@ class DerivationStates:
             if others or more:
                 yield step, ((tuple(sorted(others + more)) if more else others, after, due), *beside)
             elif not due:
-                sizes = tuple([self._classes.left(self._left, f) - self._classes.left(after, f) for f in self._fillers])
+                sizes = tuple(
+                    [self._classes.amount(self._left, f) - self._classes.amount(after, f) for f in self._fillers]
+                )
                 yield step, (((), sizes, 0) if any(sizes) else END, *beside)
 
     def _is_affordable(self, pending: tuple[int, ...], left: int) -> bool:
-        """Whether what all pending symbols take at least is left; the total first, so that no field runs over."""
-        spent, least_sum = self._classes.total_left(left), 0
-        for index in pending:
-            known = self._least.get(index)
-            if known is None:
-                return False
-            least_sum += known[0]
-            spent -= known[1]
-        return spent >= 0 and (left - least_sum) & self._classes.guard == self._classes.guard
+        """Whether what all pending symbols take at least is left."""
+        least = self._least
+        return all(index in least for index in pending) and self._classes.covers(left, sum([least[i] for i in pending]))
 
     @cached_property
     def _left(self) -> int:
         """What the limits leave at the start."""
-        return self._classes.vector_of(self._begin.remaining)
+        return self._classes.left_of(self._begin.remaining)
 
     @property
     def _start(self) -> _State:
@@ -352,9 +347,9 @@ class DerivationStates:
     def _check_cycle(self, key: _State) -> None:
         """Raise where a state with a symbol on a cycle can be completed: it then has infinitely many derivations."""
         pending, left, needed = key
-        unit = self._search.multisets.unit_of
-        remaining = self._search.demands.resources.resources_left(self._classes.some_remaining(left))
-        found = self._search.finish_moves(sum(map(unit, pending)), None, remaining, needed)
+        demands = self._search.demands
+        after = demands.classes.left_of(self._classes.some_remaining(left))
+        found, _ = self._search.finish((sum(map(demands.multisets.unit_of, pending)), None, after, needed, inf))
         if found < 0:
             raise Undecided("it was not decided within the budget of states whether there are infinitely many plans")
         if found < inf:
@@ -364,7 +359,7 @@ class DerivationStates:
 
     @cached_property
     def _search(self) -> CompletionSearch:
-        return CompletionSearch(self._grammar, self._max_states)
+        return CompletionSearch(PendingSymbols(self._grammar), self._max_states)
 
     def check_words(self) -> None:
         """Raise where there are infinitely many words.
@@ -389,7 +384,7 @@ class DerivationStates:
 
     def _without_spare(self, pending: tuple[int, ...], left: int) -> tuple[int, ...]:
         """Fewer copies of free symbols: no more than one for each unit that is left can take something from a limit."""
-        most = 1 + self._classes.total_left(left) if pending else 0
+        most = 1 + self._classes.amount(left, self._classes.total) if pending else 0
         kept: list[int] = []
         for index in pending:
             if kept[-most:] != [index] * most or not self._all_free([index]):

@@ -43,17 +43,13 @@ class AcceptTarget:
 ACCEPTING = AcceptTarget()
 
 
-class AcceptBelowTarget(NamedTuple):
-    """The target of a symbol with all that lies below it: the run accepts, wherever.
-
-    So one symbol represents all the states between, of which a product of many automata has very many. Below lies at
-    most one more symbol, or any few where :attr:`FlowGrammar.has_whole_stacks`.
-    """
+class WholeStack(NamedTuple):
+    """The target of a symbol with all that lies below it: the run accepts, wherever (:attr:`has_whole_stacks`)."""
 
     below: tuple[str, ...]
 
 
-#: (state, symbol on top or None for the empty stack, state afterwards, ACCEPTING or Over)
+#: (state, symbol on top or None for the empty stack, state afterwards, ACCEPTING or the whole stack)
 Key = tuple[State, str | None, State]
 
 
@@ -99,7 +95,7 @@ def _keep_state(_: object, at: int) -> int:
 
 
 class FlowGrammar:
-    """The commutative grammar of ``pda`` under the bounds of ``counters``.
+    """The commutative grammar of ``pda`` under the bounds of ``counters``, in one of two modes.
 
     Args:
         skips_reads: whether a way of a whole stack may take two transitions, the second of which reads.
@@ -108,6 +104,7 @@ class FlowGrammar:
         has_whole_stacks: whether each symbol represents a whole stack, as in a finite automaton: its ways are then as
             many as the transitions, not as the pairs of states. So it is where a grammar with few configurations (a
             right-linear one, or one without recursion) runs with a constraint of many states, such as a clock.
+            Elsewhere a symbol is (p, X, q), where q may be :data:`ACCEPTING`.
     """
 
     def __init__(self, pda: PDA, counters: Counters, *, skips_reads: bool = True) -> None:
@@ -169,44 +166,37 @@ class FlowGrammar:
     def resolve_top(self, state: State, top: str | None, rest: Stack | None = None) -> list[tuple[FlowSymbol, State]]:
         """The ways to be done with the top of a stack: accept before it is popped, or pop it in some state.
 
-        Where ``rest`` is given, the stack below, only ways are given after which it can be worked off, limits aside;
-        and of several ways with at most one symbol below, one for all of them.
+        Where ``rest`` is given, the stack below, only ways are given after which it can be worked off, limits aside.
         """
         if self.has_whole_stacks and rest is not None:
-            return [(self.get_symbol(state, top, AcceptBelowTarget(tuple(rest))), ACCEPTING)]
+            return [(self.get_symbol(state, top, WholeStack(tuple(rest))), ACCEPTING)]
         targets = self.target_states(state, top)
         if rest is not None and (len(targets) > 1 or not rest.depth):
-            if rest.depth <= 1 and len(targets) > 1:
-                return [(self.get_symbol(state, top, AcceptBelowTarget(tuple(rest))), ACCEPTING)]
             targets = [target for target in targets if target is ACCEPTING or self._can_end(target, rest)]
         return [(self.get_symbol(state, top, target), target) for target in targets]
 
     def _can_end(self, state: State, stack: Stack) -> bool:
         """Whether a run can accept from here, limits aside."""
-        if len(self._ends) > _KEPT:
-            self._ends.clear()
         known = self._ends
-        under_way: list[tuple[State, Stack, Iterator[State]]] = [
-            (state, stack, iter(self.exit_states(state, stack.top)))
-        ]
-        while under_way:
-            at, node, targets = under_way[-1]
-            if (at, node) not in known and self.may_accept(at, node.top):
-                known[at, node] = True
-            while (at, node) not in known:
-                target = next(targets, None) if node.top is not None else None
-                if target is None:
-                    known[at, node] = False
-                elif known.get((target, node.rest)):
-                    known[at, node] = True
-                elif (target, node.rest) not in known:
-                    under_way.append((target, node.rest, iter(self.exit_states(target, node.rest.top))))
-                    break
-            else:
-                under_way.pop()
-                if known[at, node] and under_way:
-                    known[under_way[-1][0], under_way[-1][1]] = True
+        if len(known) > _KEPT:
+            known.clear()
+        # Down the stack until everything is known, then up again: no recursion, stacks may be deep.
+        levels: list[tuple[Stack, list[State]]] = []
+        states, node = [state] if (state, stack) not in known else [], stack
+        while states:
+            levels.append((node, states))
+            below = dict.fromkeys(target for at in states for target in self._pop_states(at, node.top))
+            node = node.rest
+            states = [at for at in below if (at, node) not in known]
+        for node, states in reversed(levels):
+            for at in states:
+                ends = any(known[target, node.rest] for target in self._pop_states(at, node.top))
+                known[at, node] = ends or self.may_accept(at, node.top)
         return known[state, stack]
+
+    def _pop_states(self, state: State, top: str | None) -> list[State]:
+        """The states in which the rest has to be worked off, where no run accepts before."""
+        return [] if top is None or self.may_accept(state, top) else self.exit_states(state, top)
 
     def walk_stack(self, state: State, stack: Stack) -> Iterator[list[tuple[FlowSymbol, State]]]:
         """From the top of a stack down: the ways to be done with each symbol, from any state that can be reached."""
@@ -248,55 +238,44 @@ class FlowGrammar:
 
     def _find_ways(self, key: Key) -> Iterator[tuple[Transition | None, Way]]:
         state, top, target = key
-        inside = target is ACCEPTING or isinstance(target, AcceptBelowTarget)
+        inside = target is ACCEPTING or isinstance(target, WholeStack)
         if inside and state in self.pda.accepting_states:
             yield None, Way(None, (), 0)
         for t in self.pda.transitions_at(state, top):
             if t.read in self._banned:
                 continue
             pushed: tuple[str | None, ...] = t.push if t.pop is not None else (*t.push, top)
-            if self.has_whole_stacks and isinstance(target, AcceptBelowTarget):
-                way = self._find_whole_way(t, [name for name in (*pushed, *target.below) if name is not None])
-                if way is not None:
-                    yield t, way
+            if isinstance(target, WholeStack):
+                yield t, self._find_whole_way(t, [*[name for name in pushed if name is not None], *target.below])
                 continue
-            whole = target
-            if target == AcceptBelowTarget(()) and len(pushed) > 1:
-                pushed, whole = pushed[:-1], AcceptBelowTarget(pushed[-1:])  # type: ignore[arg-type]  # nothing lies on no stack
             for end in range(1, len(pushed)) if inside else ():
                 for children in self._chains_of_symbols(t.target, pushed[:end], ACCEPTING):
                     yield t, Way(t.read, children)
-            for children in self._chains_of_symbols(t.target, pushed, whole):
+            for children in self._chains_of_symbols(t.target, pushed, target):
                 yield t, Way(t.read, children)
 
-    def _find_whole_way(self, t: Transition, stack: list[str]) -> Way | None:
-        """The way to a whole stack, past a symbol on it that is only read; None where it cannot be read."""
+    def _find_whole_way(self, t: Transition, stack: list[str]) -> Way:
+        """The way to a whole stack, past a symbol on it that is only read."""
         state, read, moves = t.target, t.read, 1
         if self._skips_reads and stack and read is None and state not in self.pda.accepting_states:
             found = [one for one in self.pda.transitions_at(state, stack[0]) if one.read not in self._banned]
-            if not found:
-                return None
-            only = found[0]
-            if len(found) == 1 and only.read is not None and only.pop is not None and not only.push:
-                state, read, moves, stack = only.target, only.read, 2, stack[1:]
+            if len(found) == 1 and found[0].read is not None and found[0].pop is not None and not found[0].push:
+                state, read, moves, stack = found[0].target, found[0].read, 2, stack[1:]
         first: str | None = stack[0] if stack else None
-        return Way(read, (self._index_of((state, first, AcceptBelowTarget((*stack[1:],)))),), moves)
+        return Way(read, (self._index_of((state, first, WholeStack((*stack[1:],)))),), moves)
 
     def _chains_of_symbols(self, state: State, pushed: tuple[str | None, ...], target: State) -> list[tuple[int, ...]]:
         """All ways through the states between: symbols (state, X1, p1) (p1, X2, p2) ... (.., Xn, target)."""
-        if not pushed:
-            return (
-                self._ways_below(state, target) if isinstance(target, AcceptBelowTarget) else [()] * (state == target)
-            )
-        if target is not ACCEPTING and not isinstance(target, AcceptBelowTarget):
+        if target is not ACCEPTING:
             found = self._find_chains(state, pushed).get(target, ())
-            return [tuple([self._index_of(key) for key in chain]) for chain in found]
-        return [
-            (*[self._index_of(key) for key in chain], *ends)
-            for before, found in self._find_chains(state, pushed[:-1]).items()
-            for ends in self._ways_through_symbol(before, pushed[-1], target)
-            for chain in found
-        ]
+        else:
+            found = [
+                (*chain, (before, pushed[-1], ACCEPTING))
+                for before, chains in (self._find_chains(state, pushed[:-1]) if pushed else {}).items()
+                if self.may_accept(before, pushed[-1])
+                for chain in chains
+            ]
+        return [tuple([self._index_of(key) for key in chain]) for chain in found]
 
     def _find_chains(self, state: State, pushed: tuple[str | None, ...]) -> dict[State, list[tuple[Key, ...]]]:
         """For each state in which all these symbols can be gone, the chains of keys that lead there."""
@@ -312,30 +291,6 @@ class FlowGrammar:
             found = longer
         self._chains[state, pushed] = found
         return found
-
-    def _ways_through_symbol(self, state: State, top: str | None, target: State) -> list[tuple[int, ...]]:
-        """All ways to work off one symbol, with a target of any kind."""
-        if not isinstance(target, AcceptBelowTarget):
-            there = self.may_accept(state, top) if target is ACCEPTING else target in self.exit_states(state, top)
-            return [(self._index_of((state, top, target)),)] if there else []
-        targets = self.target_states(state, top)
-        if len(targets) > 1:
-            return [(self._index_of((state, top, target)),)]
-        if targets == [ACCEPTING]:
-            return [(self._index_of((state, top, ACCEPTING)),)]
-        return [
-            (self._index_of((state, top, after)), *ends)
-            for after in targets
-            for ends in self._ways_below(after, target)
-        ]
-
-    def _ways_below(self, state: State, over: AcceptBelowTarget) -> list[tuple[int, ...]]:
-        """All ways to work off what lies below."""
-        return (
-            self._ways_through_symbol(state, over.below[0], AcceptBelowTarget(()))
-            if over.below
-            else self._ways_through_symbol(state, None, ACCEPTING)
-        )
 
     # -- what is known before any search ------------------------------------------------------------------------
 

@@ -11,13 +11,14 @@ from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol, cast, runtime_checkable
 
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.models.automaton import Automaton, Configuration, M, make_fingerprint
+from formal_llm.automata.models.automaton import Automaton, M, make_fingerprint, make_tuple
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.clockwork import apply_timetable, count_moments
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.product import apply_rules
 from formal_llm.automata.models.rules import Source, automaton_of
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.errors import AutomatonError
@@ -70,12 +71,6 @@ class LimitedConfiguration(NamedTuple):
     inner: Any
     remaining: int
     needed: int
-
-
-def stack_depth(configuration: Hashable) -> int:
-    """How deep the stack is, with or without counters; 1 for a configuration of no pushdown automaton."""
-    inner = configuration.inner if isinstance(configuration, LimitedConfiguration) else configuration
-    return inner.stack.depth if isinstance(inner, Configuration) else 1
 
 
 class LimitedAutomaton(Generic[M]):
@@ -158,7 +153,10 @@ class LimitedAutomaton(Generic[M]):
             remaining -= self.counters.need.get(read, 0)
             if needed:
                 needed = self.counters.pay_for(read, needed)
-        return LimitedConfiguration(self.automaton.step(inner, move), remaining, needed)
+        after: LimitedConfiguration = make_tuple(
+            LimitedConfiguration, (self.automaton.step(inner, move), remaining, needed)
+        )
+        return after
 
     def accepting(self, configuration: LimitedConfiguration) -> bool:
         """Whether the automaton inside accepts and no lower bound is open."""
@@ -193,9 +191,13 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
     if isinstance(automaton, PDA):
         if both.times:
             automaton, both = apply_timetable(automaton.without_limits, both.times), both.without_times
+        if both.rules:
+            automaton = apply_rules(automaton.without_limits, both.rules)
+            both = both.without_rules
         return automaton.with_limits(both)
-    if both.times:
-        raise AutomatonError("a timetable needs a grammar, a flowchart, a behaviour or a PDA")
+    if both.times or both.rules:
+        what = "a timetable needs" if both.times else "rules about order need"
+        raise AutomatonError(f"{what} a grammar, a flowchart, a behaviour or a PDA")
     return LimitedAutomaton(automaton, both) if both else automaton
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost
@@ -25,7 +25,7 @@ from formal_llm.automata.lookahead.limited import (
 )
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.shortest import ShortestSearch, shortest_word
-from formal_llm.automata.lookahead.stacks import PendingSymbols
+from formal_llm.automata.lookahead.stacks import FEWEST_MOVES, SHORTEST, PendingSymbols
 from formal_llm.automata.lookahead.verdicts import (
     BUDGET,
     MADE,
@@ -41,6 +41,7 @@ from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError, Undecided
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
 
 if TYPE_CHECKING:
     from formal_llm.automata.lookahead.derivations import DerivationStates
@@ -173,15 +174,12 @@ class Lookahead(Drawable):
         #: The searches of pushdown automata; None for other automata, and for products of a grammar and a constraint
         #: (such as a clock) that would take too long to look through beforehand. Those have the plain one.
         self._search: CompletionSearch | None = None
-        #: The same with moves counted, where they are bounded.
-        self._within: CompletionSearch | None = None
         if self.pda is not None:
             counters = self._counted.counters if self._counted is not None else Counters(())
             grammar = FlowGrammar(self.pda, counters)
             grammar.table.room = _ROOM if len(self.pda.factors) > 1 else INFINITE
             with suppress(Undecided):
-                self._search = CompletionSearch(grammar, max_states, solver=solver)
-                self._shortest = ShortestSearch(self._search)
+                self._search = CompletionSearch(PendingSymbols(grammar), max_states, solver=solver)
             grammar.table.room = INFINITE
             self.made = MADE * len(grammar.symbols)
         if self._search is None:
@@ -193,6 +191,11 @@ class Lookahead(Drawable):
 
     def __reduce__(self) -> tuple[Callable[[Source], Lookahead], tuple[Source]]:
         return partial(Lookahead, max_states=self.max_states, solver=self.solver), (self.source,)
+
+    @property
+    def picture(self) -> Picture:
+        """The picture of its source, if that has one."""
+        return self.source.picture if isinstance(self.source, Drawable) else super().picture
 
     @property
     def lacks_solver(self) -> bool:
@@ -215,14 +218,6 @@ class Lookahead(Drawable):
             return counted
         return LimitedConfiguration(configuration, 0, 0)
 
-    def _decide_configuration(self, configuration: Hashable) -> tuple[float, str]:
-        """(moves of some completion, infinite for none, ``UNKNOWN``; what decided it)."""
-        if self._search is None:
-            found = self._plain.least_moves(configuration)
-            return found, SEARCH if found != UNKNOWN else TIME if self.work.is_over else BUDGET
-        (state, stack), remaining, needed = self._split_configuration(configuration)
-        return self._search.decide_demand(self._search.demands.for_configuration(state, stack), remaining, needed)
-
     def completable(self, configuration: Hashable = None, *, steps: int | None = None) -> Verdict:
         """Whether some run from ``configuration`` (the start, if left out) accepts within the limits.
 
@@ -231,7 +226,13 @@ class Lookahead(Drawable):
             steps: the most moves that the run may take; any number where left out.
         """
         now = self.automaton.start() if configuration is None else configuration
-        found, how = self._decide_configuration(now)
+        search = self._search
+        if search is None:
+            found = self._plain.least_moves(now)
+            how = SEARCH if found != UNKNOWN else TIME if self.work.is_over else BUDGET
+        else:
+            inner, remaining, needed = (now, 0, 0) if self._counted is None else now  # type: ignore[misc]
+            found, how = search.decide(search.demands.for_configuration(*inner), remaining, needed)
         if steps is None or found == INFINITE or (found != UNKNOWN and found <= steps):
             return Verdict.of(found, how)
         found, how = self._decide_within_steps(now, steps)
@@ -248,36 +249,47 @@ class Lookahead(Drawable):
                 found = plain.least_moves(configuration)
             return Verdict.of(found, SEARCH if found != UNKNOWN else TIME)
         (state, stack), remaining, needed = self._split_configuration(configuration)
-        alone = self._shortest.fresh_completion_search()
+        alone = self._search.fresh_copy()
         with alone.work.limit_seconds(seconds):
-            return Verdict.of(*alone.decide_demand(alone.demands.for_configuration(state, stack), remaining, needed))
+            return Verdict.of(*alone.decide(alone.demands.for_configuration(state, stack), remaining, needed))
 
     def learn(self, configuration: Hashable, verdict: Verdict) -> None:
         """Remember a verdict of "no"."""
         if self._search is None:
             self._plain.remember_moves(configuration, INFINITE)
-        else:
-            (state, stack), remaining, needed = self._split_configuration(configuration)
-            self._search.remember_decision(
-                self._search.demands.for_configuration(state, stack), remaining, needed, (INFINITE, verdict.how)
-            )
+            return
+        (state, stack), remaining, needed = self._split_configuration(configuration)
+        demands = self._search.demands
+        rest = demands.rest_of(demands.for_configuration(state, stack), remaining, needed)
+        if rest is not None:
+            self._search.remember(rest, (INFINITE, verdict.how))
 
     def _decide_within_steps(self, configuration: Hashable, steps: int) -> tuple[float, str]:
         """(moves of a completion of at most ``steps``, infinite for none, ``UNKNOWN``; what decided it)."""
         if self._search is None:
             return (found if (found := self._plain.least_moves(configuration)) <= steps else INFINITE), SEARCH
         (state, stack), remaining, needed = self._split_configuration(configuration)
-        if self._within is None:
-            grammar = self._search.grammar
-            self._within = CompletionSearch(
-                grammar,
-                self.max_states,
-                solver=self.solver,
-                demands=PendingSymbols(grammar, counts_moves=True),
-                work=self.work,
-            )
         demand = self._within.demands.for_configuration(state, stack)
-        return self._within.decide_demand(demand, remaining, needed, steps)
+        return self._within.decide(demand, remaining, needed, steps)
+
+    @cached_property
+    def _within(self) -> CompletionSearch:
+        """The search with moves bounded."""
+        demands = self._fewest.demands
+        return CompletionSearch(demands, self.max_states, solver=self.solver, work=self.work)
+
+    @cached_property
+    def _fewest(self) -> ShortestSearch:
+        return ShortestSearch(self._completion, FEWEST_MOVES)
+
+    @cached_property
+    def _shortest(self) -> ShortestSearch:
+        return ShortestSearch(self._completion, SHORTEST)
+
+    @property
+    def _completion(self) -> CompletionSearch:
+        assert self._search is not None
+        return self._search
 
     def _cheapest_cost(self, configuration: Hashable, *, by_length: bool) -> float:
         """The least moves of a completion, or its least length in the unit of :data:`flow.LENGTH`.
@@ -287,7 +299,8 @@ class Lookahead(Drawable):
         if self._search is None:
             return self._plain.cheapest_cost(configuration, by_length=by_length)
         (state, stack), remaining, needed = self._split_configuration(configuration)
-        return self._shortest.find_cheapest(state, stack, remaining, needed, by_length=by_length)
+        search = self._shortest if by_length else self._fewest
+        return search.find_cheapest(state, stack, remaining, needed)
 
     def fewest_moves(self, configuration: Hashable = None, *, search_time: float | None = None) -> int | None:
         """The least number of moves that complete a configuration; None where nothing does.
@@ -431,7 +444,7 @@ class Lookahead(Drawable):
             return (state, stack.top, None), 0.0
         return (
             (state, stack.top, below.pending, below.unresolved, below.promised, below.paid, remaining, needed),
-            below.free_steps,
+            below.free_cost,
         )
 
     def least_steps(self, configuration: Hashable) -> float:
@@ -451,6 +464,5 @@ class Lookahead(Drawable):
         """The :meth:`least_length` of several, in ``tries`` together."""
         if self._search is None:
             return [0.0] * len(configurations)
-        return self._shortest.lower_length_bounds(
-            [self._split_configuration(configuration) for configuration in configurations], tries
-        )
+        places = [self._split_configuration(configuration) for configuration in configurations]
+        return [least // LENGTH if least < INFINITE else least for least in self._shortest.lower_bounds(places, tries)]

@@ -13,10 +13,11 @@ Verma, Seidl and Schwentick 2005, On the complexity of equational Horn clauses).
 **Connectivity.** A solution may contain cycles that nothing pending leads to. Without open lower bounds they do no
 harm: apply ways to what is pending, each at most x(w) times, until nothing is pending. By balance there always is one
 left to apply, so this ends in a completion that takes no more than the solution does. An open lower bound such a cycle
-could pay by fraud. So there, the program is split where symbols are worked off that nothing pending leads to: one of
-the ways that lead to them is taken, or none of their own. A solution in which each symbol that is worked off is reached
-from what is pending is a completion that uses each way exactly x(w) times (Esparza 1997, Petri nets, commutative
-context-free grammars, and basic parallel processes, theorem 3.1).
+could pay by fraud. So there, a solution in which symbols are worked off that nothing pending leads to is *cut* off, by
+a row for each of their ways w: x(w) is at most m(w) times what leads to these symbols (ways of others, and what is
+pending of them), where m(w) is the most that w needs to be taken at all. A solution in which each symbol that is worked
+off is reached from what is pending is a completion that uses each way exactly x(w) times (Esparza 1997, Petri nets,
+commutative context-free grammars, and basic parallel processes, theorem 3.1).
 
 **Bounds of the counts.** Let K be the most ways that can take a resource plus the most that lower bounds can have use
 for; no x(w) needs to exceed 4 K. Take a completion with the fewest ways, as trees. Mark for each lower bound no more
@@ -38,7 +39,7 @@ tried on later states first. What rounding leaves open is "unknown".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -63,8 +64,12 @@ _NEAR = 1e-6
 _SCALE = 1 << 32
 #: Prices are whole numbers of this part of a unit, and are gone over so often until all are right.
 _PRICE_SCALE, _ROUNDS = 1 << 40, 25
+#: The largest sum that is looked at bit by bit, and the bits of a try.
+_MOST_BITS, _BITS = 1 << 24, 150_000
 #: How many arguments are kept, and how many completions (of what is alike).
-_ARGUMENTS, _COMPLETIONS, _ALIKE = 64, 20_000, 8
+_ARGUMENTS, _COMPLETIONS, _ALIKE = 64, 20_000, 32
+#: The most rows that cut off what is stranded.
+_CUTS = 300
 
 #: A row: ("symbol", index), ("resource", number), ("due", place of its field) or ("moves", 0).
 _Key = tuple[str, int]
@@ -95,8 +100,8 @@ class Question(NamedTuple):
     left: Sequence[int]
     needed: Mapping[int, int]
     moves: float
-    low: Sequence[int | None]
-    high: Sequence[int | None]
+    low: list[int | None]
+    high: list[int | None]
 
 
 class _Argument(NamedTuple):
@@ -119,23 +124,25 @@ class FlowRows:
         ways_of: the numbers of the ways of each symbol.
         free: the symbols that may also be dropped, each with the moves of that.
         keys, rows: for each row what it is, and the factors of ways in it.
+        exact: (resource, place of the lower bound's field, least amount) of each sum that is bounded from both sides.
         is_small: whether the program is small enough, and its numbers, to be asked at all.
     """
 
     def __init__(self, demands: PendingSymbols) -> None:
         self.demands = demands
-        symbols, counters, resources = demands.grammar.symbols, demands.counters, demands.resources
+        symbols, counters, classes = demands.grammar.symbols, demands.counters, demands.classes
         made: list[FlowWay] = []
-        for index, group in resources.ways.items():
-            for way in group if index not in resources.leaves else ():  # those are never pending
+        for index, group in demands.flow.ways.items():
+            for way in group if index not in demands.flow.leaves else ():  # those are never pending
                 pays: Counter[int] = Counter()
-                for name in way.reads:
-                    for shift, _, weight in counters.dues.get(name, ()):
-                        pays[shift] += weight
+                for shift, weight in counters.list_payments(way.reads):
+                    pays[shift] += weight
+                taken = classes.amounts_taken(way.reads)
+                takes = {field: amount for field, amount in taken.items() if amount and field != classes.total}
                 idle = [symbols[c] for c in way.children if not symbols[c].due and demands.can_drop(symbols[c])]
                 children = Counter(c for c in way.children if symbols[c].due or not demands.can_drop(symbols[c]))
                 moves = way.steps + sum(int(child.free_steps) for child in idle)
-                made.append(FlowWay(index, dict(resources.list_taken(way.need)), pays, children, moves))
+                made.append(FlowWay(index, takes, pays, children, moves))
         self.ways = tuple(made)
         self.ways_of: dict[int, list[int]] = {}
         for number, one in enumerate(self.ways):
@@ -156,15 +163,25 @@ class FlowRows:
             rows.setdefault(("moves", 0), Counter())[number] = spent
         self.keys = list(rows)
         self.rows = [{number: factor for number, factor in row.items() if factor} for row in rows.values()]
+        #: For each way and stranded symbols that are cut off, the most that the way is taken at all; a row for each.
+        self._cuts: dict[tuple[int, frozenset[int]], int] = {}
         self._paid = frozenset(key for kind, key in self.keys if kind == "due")
         largest = max((abs(factor) for row in self.rows for factor in row.values()), default=0)
+        amounts = {r: [one.takes.get(r, 0) for one in self.ways] for kind, r in self.keys if kind == "resource"}
+        paid = {shift: [one.pays.get(shift, 0) for one in self.ways] for kind, shift in self.keys if kind == "due"}
+        self.exact = [
+            (r, shift, least)
+            for r, taken in amounts.items()
+            for shift, given in paid.items()
+            if taken == given and (least := min(filter(None, taken))) > 1
+        ]
         self.is_small = bool(made) and sum(map(len, self.rows)) <= _LARGEST and largest <= _MOST
 
     def ask_state(self, state: SearchState) -> Question | None:
         """The question of a state without an open stack; None where a lower bound is open that no way pays."""
         multisets = self.demands.multisets
         pending = {symbol.index: count for symbol, count, _ in multisets.list_items(state.pending)}
-        left = self.demands.resources.unpack_amounts(state.left)
+        left = self.demands.classes.amounts(state.left)
         needed = {shift: amount for shift, mask in self.dues.items() if (amount := state.needed >> shift & mask)}
         if not self._paid.issuperset(needed):
             return None
@@ -182,9 +199,12 @@ class FlowRows:
             else:
                 low.append(None)
                 high.append(left[key] if kind == "resource" else None if moves == INFINITE else int(moves))
+        for (_, stranded), most in self._cuts.items():
+            low.append(None)
+            high.append(most * sum([count for symbol, count in pending.items() if symbol in stranded]))
         return Question(pending, left, needed, state.moves, low, high)
 
-    def most_uses(self, question: Question) -> list[int]:
+    def most_uses(self, left: Sequence[int], needed: Mapping[int, int]) -> list[int]:
         """How often each way needs to be taken at most; see the module's docstring."""
         least_taken: dict[int, int] = {}
         least_paid: dict[int, int] = {}
@@ -193,14 +213,51 @@ class FlowRows:
                 least_taken[resource] = min(amount, least_taken.get(resource, amount))
             for shift, amount in way.pays.items():
                 least_paid[shift] = min(amount, least_paid.get(shift, amount))
-        events = sum(question.left[resource] // amount for resource, amount in least_taken.items())
-        events += sum(-(-amount // least_paid[shift]) for shift, amount in question.needed.items())
+        events = sum(left[resource] // amount for resource, amount in least_taken.items())
+        events += sum(-(-amount // least_paid[shift]) for shift, amount in needed.items())
         return [
-            min([4 * events, *(question.left[resource] // amount for resource, amount in way.takes.items())])
-            for way in self.ways
+            min([4 * events, *(left[resource] // amount for resource, amount in w.takes.items())]) for w in self.ways
         ]
 
-    def list_reached(self, counts: Mapping[int, int], pending: Mapping[int, int]) -> set[int]:
+    @cached_property
+    def _most_at_all(self) -> list[int]:
+        counters, classes = self.demands.counters, self.demands.classes
+        needed = {shift: bound.least for bound, shift, _ in counters.lower if shift in self._paid}
+        return self.most_uses(classes.amounts(classes.left_of(counters.remaining)), needed)
+
+    def misses_sum(self, question: Question, effort: float) -> tuple[bool, float]:
+        """Whether no uses of what may be read, whatever the order, add up to a sum bounded from both sides; the tries.
+
+        The sums that can be made are the bits of one number.
+        """
+        tries = 0.0
+        reached = self.list_reached(range(len(self.ways)), question.pending) if self.exact else ()
+        ways = [way for way in self.ways if way.head in reached]
+        children = {child for way in ways for child in way.children}
+        for resource, shift, least in self.exact:
+            most, needed = question.left[resource], question.needed.get(shift, 0)
+            if most > _MOST_BITS or most - needed >= least:
+                continue
+            uses: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}  # once for what ways of one symbol have alike
+            for way in ways:
+                if resource in way.takes:
+                    copies = min(question.left[r] // amount for r, amount in way.takes.items())
+                    head = -1 if way.head in children else way.head
+                    uses[head, frozenset(way.takes.items())] = min(copies, question.pending.get(head, copies))
+            sums, mask = 1, (2 << most) - 1
+            for (_, takes), copies in uses.items():
+                amount, times = dict(takes)[resource], 1
+                while copies:  # 1, 2, 4, ... and the rest: so any number up to all of them
+                    if (tries := tries + most / _BITS) > effort:
+                        return False, tries
+                    times = min(times, copies)
+                    sums |= sums << amount * times & mask
+                    copies, times = copies - times, 2 * times
+            if not sums >> needed:
+                return True, tries
+        return False, tries
+
+    def list_reached(self, counts: Container[int], pending: Mapping[int, int]) -> set[int]:
         """The symbols that what is pending leads to by the ways that are taken."""
         reached, todo = set(pending), list(pending)
         while todo:
@@ -212,20 +269,23 @@ class FlowRows:
                             todo.append(child)
         return reached
 
-    def list_stranded(self, counts: Mapping[int, int], pending: Mapping[int, int]) -> set[int]:
-        """The symbols that are worked off though nothing pending leads to them."""
-        return {self.ways[number].head for number in counts} - self.list_reached(counts, pending)
+    def cut_off(self, question: Question, counts: Mapping[int, float]) -> bool:
+        """Add rows, also to the question, that cut off counts of ways to which nothing leads; False where none is new.
 
-    def split_stranded(
-        self, stranded: set[int], lower: Mapping[int, int], upper: Mapping[int, int]
-    ) -> Iterator[tuple[dict[int, int], dict[int, int]]]:
-        """Bounds of ways, from both sides: one that leads to these symbols is taken, or none of their own."""
-        into = [
-            n for n, way in enumerate(self.ways) if way.head not in stranded and not stranded.isdisjoint(way.children)
-        ]
-        for place, number in enumerate(into):
-            yield {**lower, number: max(1, lower.get(number, 0))}, {**upper, **dict.fromkeys(into[:place], 0)}
-        yield dict(lower), {**upper, **{number: 0 for symbol in stranded for number in self.ways_of[symbol]}}
+        The rows are about all symbols that are not reached, not only those that are worked off: so something has to
+        lead out of those that are.
+        """
+        stranded = frozenset(self.ways_of.keys() - self.list_reached(counts, question.pending))
+        new = [n for n in counts if self.ways[n].head in stranded and (n, stranded) not in self._cuts]
+        if not new or len(self._cuts) + len(new) > _CUTS:
+            return False
+        into = [n for n, way in enumerate(self.ways) if way.head not in stranded and stranded & way.children.keys()]
+        for number in new:
+            most = self._cuts[number, stranded] = self._most_at_all[number]
+            self.rows.append({number: 1, **dict.fromkeys(into, -most)})
+            question.low.append(None)
+            question.high.append(most * sum([question.pending.get(symbol, 0) for symbol in stranded]))
+        return True
 
     def moves_of_completion(self, counts: Mapping[int, int], question: Question) -> int | None:
         """The moves of a completion that takes each way so often; None where it is none. In whole numbers."""
@@ -249,7 +309,8 @@ class FlowRows:
             if count < 0 or (count and symbol not in self.free):
                 return None
             moves += self.free.get(symbol, 0) * count
-        return None if moves > question.moves or self.list_stranded(counts, question.pending) else moves
+        reached = self.list_reached(counts, question.pending)
+        return moves if moves <= question.moves and all(self.ways[n].head in reached for n in counts) else None
 
 
 class FlowProgram:
@@ -280,7 +341,7 @@ class FlowProgram:
                 self._keep_completion(state, counts)
                 return moves, PROGRAM
         if self._arguments:
-            least, most = [0] * len(self.rows.ways), self.rows.most_uses(question)
+            least, most = [0] * len(self.rows.ways), self.rows.most_uses(question.left, question.needed)
             for place in reversed(range(len(self._arguments))):
                 if _is_contradiction(self._arguments[place], question, least, most):
                     self._arguments.append(self._arguments.pop(place))
@@ -302,16 +363,22 @@ class FlowProgram:
         question = self.rows.ask_state(state)
         if question is None:
             return INFINITE, LINEAR
-        return self._decide_known(state, question) or self._branch_and_bound(state, question, effort)
+        known = self._decide_known(state, question)
+        if known is None:
+            missed, self.tries = self.rows.misses_sum(question, effort)
+            known = (INFINITE, PROGRAM) if missed else self._branch_and_bound(state, question, effort)
+        return known
 
     def _branch_and_bound(self, state: SearchState, question: Question, effort: float) -> tuple[float, str] | None:
         rows = self.rows
-        bounds = rows.most_uses(question)
-        if any(sum([abs(factor) * bounds[n] for n, factor in row.items()]) > MOST_SUM for row in rows.rows):
-            return None
+        bounds = rows.most_uses(question.left, question.needed)
         todo: list[tuple[dict[int, int], dict[int, int]]] = [({}, {})]
         solved = 0
+        checked = 0
         while todo:
+            if any(sum([abs(f) * bounds[n] for n, f in row.items()]) > MOST_SUM for row in rows.rows[checked:]):
+                return None
+            checked = len(rows.rows)
             lower, upper = todo.pop()
             least = [lower.get(n, 0) for n in range(len(bounds))]
             most = [min(bound, upper.get(n, bound)) for n, bound in enumerate(bounds)]
@@ -328,18 +395,20 @@ class FlowProgram:
                 if not todo and solved == 1:
                     return INFINITE, LINEAR
                 continue
+            taken = {n: value for n, value in enumerate(values) if value > _NEAR}
+            if question.needed and rows.cut_off(question, taken):
+                todo.append((lower, upper))
+                continue
             number, off = max(enumerate(abs(v - round(v)) for v in values), key=lambda one: one[1])
             if off > _NEAR:
                 value = int(values[number])
                 below, above = (lower, {**upper, number: value}), ({**lower, number: value + 1}, upper)
                 todo += [below, above] if values[number] - value > 0.3 else [above, below]
                 continue
-            counts = {n: round(value) for n, value in enumerate(values) if round(value)}
-            stranded = rows.list_stranded(counts, question.pending)
-            if stranded and question.needed:
-                todo += rows.split_stranded(stranded, lower, upper)
-                continue
-            counts = {n: count for n, count in counts.items() if rows.ways[n].head not in stranded}
+            counts = {n: round(value) for n, value in taken.items()}
+            if not question.needed:  # what nothing leads to can only take something
+                reached = rows.list_reached(counts, question.pending)
+                counts = {n: count for n, count in counts.items() if rows.ways[n].head in reached}
             moves = rows.moves_of_completion(counts, question)
             if moves is None:
                 return None  # rounded away
@@ -403,19 +472,17 @@ class _Relaxation:
         for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off"), ("solver", "simplex")):
             self._highs.setOptionValue(name, value)
         self._columns = np.arange(ways, dtype=np.int32)
-        self._rows = np.arange(len(rows), dtype=np.int32)
         self._highs.addVars(ways, np.zeros(ways), np.full(ways, np.inf))
         # Among equals any order will do; it is fixed by a fraction of the golden ratio for each.
         preferred = self._columns * 0.618034 % 1.0 if costs is None else np.array(costs, float)
         self._highs.changeColsCost(ways, self._columns, preferred)
-        for row in rows:
-            factors = np.array(list(row.values()), float)
-            self._highs.addRow(-np.inf, np.inf, len(row), np.array(list(row), np.int32), factors)
-        self._effort = 8 + ways / 40 + sum(map(len, rows)) / 200
+        self._rows = rows
+        self._height = 0
         self.values: list[float] | None = None
         self.factors: Sequence[float] = ()
         self.prices: Sequence[float] = ()
         self._question: Question | None = None
+        self._effort = 8 + ways / 40
 
     def _as_sides(self, sides: Sequence[int | None], sign: int) -> npt.NDArray[np.float64]:
         open_side = sign * self._numpy.inf
@@ -424,10 +491,16 @@ class _Relaxation:
     def solve(self, question: Question, least: Sequence[int], most: Sequence[int | None]) -> float:
         """Solve it with these bounds of the counts; what that cost, in tries."""
         highs, status = self._highs, self._library.HighsModelStatus
-        if question is not self._question:
+        new = self._rows[self._height :]
+        for row in new:
+            factors = self._numpy.array(list(row.values()), float)
+            highs.addRow(-self._numpy.inf, self._numpy.inf, len(row), self._numpy.array(list(row), "int32"), factors)
+        self._height += len(new)
+        self._effort += sum(map(len, new)) / 200
+        if new or question is not self._question:
             self._question = question
             low, high = self._as_sides(question.low, -1), self._as_sides(question.high, 1)
-            highs.changeRowsBounds(len(low), self._rows, low, high)
+            highs.changeRowsBounds(len(low), self._numpy.arange(len(low), dtype="int32"), low, high)
         highs.changeColsBounds(len(least), self._columns, self._as_sides(least, -1), self._as_sides(most, 1))
         highs.run()
         self.values, self.factors = None, ()
@@ -461,7 +534,7 @@ def price_needs(
         return None
     relaxation = _Relaxation(len(costs), list(rows.values()), costs)
     keys = list(rows)
-    low = [sides.get(key, 0) for key in keys]
+    low: list[int | None] = [sides.get(key, 0) for key in keys]
     high = [None if kind == "due" else side for (kind, _), side in zip(keys, low, strict=True)]
     relaxation.solve(Question({}, (), {}, INFINITE, low, high), [0] * len(costs), [None] * len(costs))
     if relaxation.values is None:

@@ -15,6 +15,8 @@ search up to its budget of states; when that is spent the answer is "unknown". I
 that a question may cost is spent first; then the search pauses, and continues from there when it is asked again.
 
 A bound on the moves is one more resource of the same search: ``moves`` of a state is what may still be spent.
+:class:`States` says what follows a state, by any measure of what completions cost; the search for the cheapest
+(:mod:`formal_llm.automata.lookahead.shortest`) walks through the same states.
 """
 
 from __future__ import annotations
@@ -24,14 +26,14 @@ from functools import cached_property
 from itertools import chain
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
-from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
+from formal_llm.automata.lookahead.classes import PackedWay
+from formal_llm.automata.lookahead.flow import ACCEPTING, FlowSymbol
 from formal_llm.automata.lookahead.program import FlowProgram, FlowRows, is_solver_installed
-from formal_llm.automata.lookahead.resources import PackedWay, find_most_paid
-from formal_llm.automata.lookahead.stacks import NOTHING, PendingSymbols, SearchState, StackDemand, Unresolved
+from formal_llm.automata.lookahead.stacks import NOTHING, PendingSymbols, Rest, SearchState, StackDemand, Unresolved
 from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, SEARCH, TIME, WorkBudget
 from formal_llm.automata.models.automaton import Stack, State
 
-#: A way of a symbol, the symbols it leaves pending as a multiset, and the moves of the free ones that are left out.
+#: A way of a symbol, the symbols it leaves pending as a multiset, and its cost with that of what is left out.
 _Compiled = tuple[PackedWay, int, float]
 
 
@@ -39,91 +41,89 @@ _Compiled = tuple[PackedWay, int, float]
 _MANY = 64
 
 
-class SuccessorStates:
+class States:
     """What follows the states of a search, for the grammar as it is known now.
 
     Args:
-        demands: the demands that the states are made with.
+        demands: the demands that the states are made with, and the measure of what completions cost.
         work: what this is charged to.
     """
 
     def __init__(self, demands: PendingSymbols, work: WorkBudget) -> None:
-        self.demands = demands
-        self.counters = demands.counters
-        self.multisets = demands.multisets
-        self.work = work
+        self.demands, self.work = demands, work
+        self.counters, self.multisets = demands.counters, demands.multisets
+        self.classes, self.flow, self.version = demands.classes, demands.flow, demands.version
         self._compiled: dict[int, tuple[_Compiled, ...]] = {}
-        self._most_paid: dict[int, dict[int, int]] | None = None
         #: What looking at a way costs: the longer the numbers, the more.
-        self._effort = 0.01 + demands.resources.guard.bit_length() / 800_000
+        self._effort = 0.01 + self.classes.guard.bit_length() / 800_000
         #: What comparing open lower bounds costs.
         self._due_effort = 0.2 * len(demands.counters.lower)
 
-    def normalize_state(
+    def normalize(
         self, pending: int, unresolved: Unresolved, left: int, needed: int, moves: float = INFINITE
     ) -> tuple[float, SearchState] | None:
-        """(moves of what is free and left out, the state without it); None where some bound cannot be kept any more."""
+        """(the cost of what is free and left out, the state without it); None where some bound cannot be kept."""
         cost: float = 0
         if not needed:
             free = pending & self.multisets.free
             if free:
                 for symbol, count, _ in self.multisets.list_items(free):
-                    cost += symbol.free_steps * count
+                    cost += self.demands.free_cost(symbol) * count
                 pending -= free
-        least = total = 0
+        least = 0
         useful = False
         units = self.counters.sum_of_needs(needed) if needed else 0
         for symbol, count, unit in self.multisets.list_items(pending):
             if self.demands.can_drop(symbol):
                 useful = True
                 spare = count - units
-                if spare > 0:
+                if spare > 0:  # no more copies can help a lower bound than units are needed
                     pending -= spare * unit
-                    cost += symbol.free_steps * spare
+                    cost += self.demands.free_cost(symbol) * spare
             else:
                 useful = useful or symbol.due
-                least += self.demands.resources.least[symbol.index] * count
-                total += self.demands.resources.least_total[symbol.index] * count
+                least += self.flow.least[symbol.index] * count
         if needed and unresolved is None and not (useful and self._can_pay(pending, needed)):
             return None
-        if total and not self.demands.resources.covers_least(left, least, total):
+        if least and not self.classes.covers(left, least):
             return None
-        if needed and not self.demands.resources.covers_due(left, needed):
+        if needed and not self.classes.covers_due(left, needed):
             return None
         state = SearchState(pending, unresolved, left, needed, moves - cost)
-        return None if moves < INFINITE and self._least_moves(state) > state.moves else (cost, state)
+        return None if moves < INFINITE and self.least_cost(state) > state.moves else (cost, state)
 
     def _can_pay(self, pending: int, needed: int) -> bool:
         """Whether what is pending can pay what lower bounds need, upper bounds aside."""
-        if self._most_paid is None:
-            self._most_paid = find_most_paid(self.demands.resources.ways, self.counters)
-        items = [
-            (self._most_paid.get(symbol.index, {}), count) for symbol, count, _ in self.multisets.list_items(pending)
-        ]
+        most = self.flow.most_paid
+        items = [(most.get(symbol.index, {}), count) for symbol, count, _ in self.multisets.list_items(pending)]
         return all(
             sum([paid.get(shift, 0) * count for paid, count in items]) >= amount
             for _, shift, amount in self.counters.open_bounds(needed)
         )
 
-    def _least_moves(self, state: SearchState) -> float:
-        """A lower bound of the moves that complete a state."""
-        least = sum([symbol.least_steps * count for symbol, count, _ in self.multisets.list_items(state.pending)])
+    def least_cost(self, state: SearchState) -> float:
+        """A lower bound of what it costs to complete a state."""
+        demands = self.demands
+        least = sum([demands.least_cost(symbol) * n for symbol, n, _ in self.multisets.list_items(state.pending)])
         if state.unresolved is not None:
-            least += self.demands.for_configuration(*state.unresolved).least_steps
-        return max(least, self.counters.least_reads(state.needed)) if state.needed else least
+            least += getattr(demands.for_configuration(*state.unresolved), demands.measure.least)
+        if state.needed:
+            price = demands.measure.per_terminal or 1
+            least = max(least, price * self.counters.least_reads(state.needed))
+        return least
 
     def _compile_ways(self, symbol: FlowSymbol) -> tuple[_Compiled, ...]:
-        """The ways of a symbol with their children as a packed multiset, and the moves of those left out."""
+        """The ways of a symbol with their children as a packed multiset, and their costs."""
         compiled = self._compiled.get(symbol.index)
         if compiled is None:
             made: list[_Compiled] = []
-            for way in self.demands.resources.ways[symbol.index]:
+            for way in self.flow.ways[symbol.index]:
                 pending = 0
-                cost: float = way.steps
+                cost: float = way.steps + self.demands.measure.per_terminal * len(way.reads)
                 for child in way.children:
                     one = self.demands.grammar.symbols[child]
                     if not one.due and self.demands.can_drop(one):
-                        cost += one.free_steps
+                        cost += self.demands.free_cost(one)
                     else:
                         pending += self.multisets.unit_of(child)
                 made.append((way, pending, cost))
@@ -148,24 +148,23 @@ class SuccessorStates:
 
     def _affordable_ways(self, ways: Iterable[_Compiled], left: int) -> Iterator[_Compiled]:
         """The ways that what is left can pay."""
-        guard, work, effort = self.demands.resources.guard, self.work, self._effort
+        guard, work, effort = self.classes.guard, self.work, self._effort
         for entry in ways:
             work.left -= effort
             if (left - entry[0].need) & guard == guard:
                 yield entry
 
     def list_successors(self, state: SearchState) -> Iterator[tuple[float, SearchState]]:
-        """(moves, the state after them) for one pending symbol that has to be worked off, or the open part."""
-        work = self.work
+        """(cost, the state after it) for one pending symbol that has to be worked off, or the open part."""
         effort = 0.5 + state.pending.bit_count() / 16 + self._due_effort * bool(state.needed)
         for cost, pending, unresolved, left, needed in self._raw_successors(state):
-            work.left -= effort
-            normal = self.normalize_state(pending, unresolved, left, needed, state.moves - cost)
+            self.work.left -= effort
+            normal = self.normalize(pending, unresolved, left, needed, state.moves - cost)
             if normal is not None:
                 yield cost + normal[0], normal[1]
 
     def _raw_successors(self, state: SearchState) -> Iterator[tuple[float, int, Unresolved, int, int]]:
-        """(moves, pending, unresolved, left, needed) of what follows."""
+        """(cost, pending, unresolved, left, needed) of what follows."""
         pending, unresolved, left, needed, _ = state
         if unresolved is not None:
             yield from self._resolve_top(state, *unresolved)
@@ -187,12 +186,12 @@ class SuccessorStates:
                 continue
             left, needed = state.left, state.needed
             if whole.promised:
-                left -= self.demands.resources.pack_need(whole.promised)
-                if left & self.demands.resources.guard != self.demands.resources.guard:
+                left -= self.classes.pack_need(whole.promised)
+                if left & self.classes.guard != self.classes.guard:
                     continue
             if needed and whole.paid:
                 needed = self.counters.subtract_paid(needed, whole.paid)
-            yield whole.free_steps, state.pending + whole.pending, whole.unresolved, left, needed
+            yield whole.free_cost, state.pending + whole.pending, whole.unresolved, left, needed
 
 
 _CACHE = 200_000
@@ -204,16 +203,15 @@ PATIENCE = 30
 _ROWS_EFFORT = 0.5
 #: The most tries that the program may take for one state, where more is allowed: a fifth of a second.
 _PROGRAM_EFFORT = 16_000
-#: The same for HiGHS where CP-SAT follows: what takes it longer are mostly sums to be hit exactly, of which it learns
-#: nothing, and CP-SAT has what is left (``python benchmarks/strain.py --only amounts --only tools``).
-_FIRST_EFFORT = 250
+#: The same for HiGHS where CP-SAT follows and a sum has to be hit exactly: of that HiGHS learns nothing.
+_EXACT_EFFORT = 250
 #: The most paused searches.
 _MOST_PAUSED = 32
 #: The least tries that are worth the solver.
 _LEAST_EFFORT = 800
 
-#: What there is to finish: what is pending, the open part of the stack, what is left, needed, and the moves.
-_Rest = tuple[int, Unresolved, int, int, float]
+#: The open states of a search: (state, the cost of getting there from the one before, what follows it).
+_Frames = list[tuple[SearchState, float, Iterator[tuple[float, SearchState]]]]
 
 
 class _PausedSearch:
@@ -223,7 +221,7 @@ class _PausedSearch:
 
     def __init__(self, root: SearchState, after: Iterator[tuple[float, SearchState]]) -> None:
         self.visited = {root}
-        self.frames: list[tuple[SearchState, float, Iterator[tuple[float, SearchState]]]] = [(root, 0, after)]
+        self.frames: _Frames = [(root, 0, after)]
         self.unsure = False
 
 
@@ -231,10 +229,9 @@ class CompletionSearch:
     """The search over one flow grammar.
 
     Args:
-        grammar: the flow grammar.
+        demands: the demands of the grammar.
         max_states: how many states one query may visit before it gives up.
         solver: whether CP-SAT may decide what the search and the program do not decide soon.
-        demands: the demands of the grammar, where another search has them.
         work: what queries may still cost, where another search has it.
 
     Attributes:
@@ -243,182 +240,149 @@ class CompletionSearch:
     """
 
     def __init__(
-        self,
-        grammar: FlowGrammar,
-        max_states: int,
-        *,
-        solver: bool = False,
-        demands: PendingSymbols | None = None,
-        work: WorkBudget | None = None,
+        self, demands: PendingSymbols, max_states: int, *, solver: bool = False, work: WorkBudget | None = None
     ) -> None:
-        self.grammar = grammar
-        self.counters = grammar.counters
+        self.demands = demands
+        self.counters = demands.counters
         self.max_states = max_states
         self.solver = solver
-        self.demands = demands or PendingSymbols(grammar)
-        self.multisets = self.demands.multisets
         self.work, self.missed = work or WorkBudget(), False
-        self._version = 0
         self._rows: FlowRows | None = None
+        self._forget()
 
     def fresh_copy(self) -> CompletionSearch:
         """The same search, with nothing remembered: what it finds depends on what it is asked alone."""
-        copy = CompletionSearch(self.grammar, self.max_states, solver=self.solver, demands=self.demands)
-        copy._forget_old_version()
+        copy = CompletionSearch(self.demands, self.max_states, solver=self.solver)
         copy._rows = self.rows
         return copy
-
-    def remember_decision(self, demand: StackDemand, remaining: int, needed: int, decided: tuple[float, str]) -> None:
-        """Remember what :meth:`decide_demand` of a search like this one has found."""
-        key = self._key_of_demand(demand, remaining, needed, INFINITE)
-        if key is not None:
-            self._forget_old_version()
-            self._finished[key] = decided
 
     @property
     def rows(self) -> FlowRows:
         """The rows of the program over the grammar as it is known now."""
-        self._forget_old_version()
+        self._refresh()
         if self._rows is None:
             self._rows = FlowRows(self.demands)
             self.work.left -= _ROWS_EFFORT * len(self._rows.ways)
         return self._rows
 
-    def _forget_old_version(self) -> None:
+    def _refresh(self) -> None:
         """Drop what was concluded from an older version of the grammar."""
-        if self._version != self.demands.version:
-            self._version = self.demands.version
-            self._after = SuccessorStates(self.demands, self.work)
-            self._rows = None
-            self._program: FlowProgram | None = None
-            self._solver_program: FlowProgram | None = None
-            self._memo: dict[SearchState, float] = {}
-            self._how: dict[SearchState, str] = {}
-            self._paused: dict[SearchState, _PausedSearch] = {}
-            self._tried: dict[tuple[SearchState, bool], float] = {}
-            self._finished: dict[_Rest, tuple[float, str]] = {}
+        if self._states.version != self.demands.version:
+            self._forget()
 
-    def completion_moves(self, demand: StackDemand, remaining: int, needed: int) -> float:
-        """Moves of *some* completion; infinite when there is none, ``UNKNOWN`` when the budget is spent."""
-        return self.decide_demand(demand, remaining, needed)[0]
+    def _forget(self) -> None:
+        self._states = States(self.demands, self.work)
+        self._rows = None
+        self._program: FlowProgram | None = None
+        self._solver_program: FlowProgram | None = None
+        #: What is known: (moves of some completion, or infinite, or ``UNKNOWN`` as the budget is spent; what decided).
+        self._memo: dict[SearchState, tuple[float, str]] = {}
+        self._paused: dict[SearchState, _PausedSearch] = {}
+        self._tried: dict[tuple[SearchState, bool], float] = {}
+        self._finished: dict[Rest, tuple[float, str]] = {}
 
-    def decide_demand(
+    def decide(
         self, demand: StackDemand, remaining: int, needed: int, most_moves: float = INFINITE
     ) -> tuple[float, str]:
-        """(as :meth:`completion_moves`, what decided it), within at most so many moves."""
-        key = self._key_of_demand(demand, remaining, needed, most_moves - demand.free_steps)
-        if key is None:
+        """(moves of *some* completion of a stack, infinite for none, ``UNKNOWN``; what decided it or ended it).
+
+        Args:
+            demand: what the stack asks for.
+            remaining: what the upper bounds leave, as the counters pack it.
+            needed: what the lower bounds need.
+            most_moves: the most moves of the completion.
+        """
+        rest = self.demands.rest_of(demand, remaining, needed, most_moves)
+        if rest is None:
             return INFINITE, FILTER
-        found, how = self.decide_rest(*key)
-        return (found if found == UNKNOWN else found + demand.free_steps), how
+        found, how = self.finish(rest)
+        return (found if found == UNKNOWN else found + demand.free_cost), how
 
-    def _key_of_demand(self, demand: StackDemand, remaining: int, needed: int, most_moves: float) -> _Rest | None:
-        """What there is to finish; None where that is impossible."""
-        if demand.least_steps == INFINITE or most_moves < 0:
-            return None
-        if needed and demand.paid:
-            needed = self.counters.subtract_paid(needed, demand.paid)
-        remaining -= demand.promised
-        if remaining & self.counters.guard != self.counters.guard:
-            return None
-        return demand.pending, demand.unresolved, self.demands.resources.resources_left(remaining), needed, most_moves
-
-    def finish_moves(
-        self, pending: int, unresolved: Unresolved, left: int, needed: int, most_moves: float = INFINITE
-    ) -> float:
-        """Moves that complete what is pending with the resources ``left``; otherwise as :meth:`completion_moves`."""
-        return self.decide_rest(pending, unresolved, left, needed, most_moves)[0]
-
-    def decide_rest(
-        self, pending: int, unresolved: Unresolved, left: int, needed: int, most_moves: float = INFINITE
-    ) -> tuple[float, str]:
-        """(as :meth:`finish_moves`, what decided it), within at most so many moves."""
-        self._forget_old_version()
-        key = (pending, unresolved, left, needed, most_moves)
-        found = self._finished.get(key)
+    def finish(self, rest: Rest) -> tuple[float, str]:
+        """As :meth:`decide`, for what there is to finish."""
+        if self._states.version != self.demands.version:
+            self._forget()
+        found = self._finished.get(rest)
         if found is None:
-            if len(self._finished) > _CACHE:
-                self._finished.clear()
-            found = self._decide_unseen(*key)
+            found = self._finish_unseen(rest)
             if found[1] is not TIME:
-                self._finished[key] = found
+                self.remember(rest, found)
         return found
 
-    def _decide_unseen(
-        self, pending: int, unresolved: Unresolved, left: int, needed: int, most_moves: float
-    ) -> tuple[float, str]:
-        begin = self._after.normalize_state(pending, unresolved, left, needed, most_moves)
+    def remember(self, rest: Rest, found: tuple[float, str]) -> None:
+        """Remember what :meth:`finish` of a search like this one has found."""
+        self._refresh()
+        if len(self._finished) > _CACHE:
+            self._finished.clear()
+        self._finished[rest] = found
+
+    def _finish_unseen(self, rest: Rest) -> tuple[float, str]:
+        begin = self._states.normalize(*rest)
         if begin is None:
             return INFINITE, FILTER
         cost, state = begin
-        if not state.pending and state.unresolved is None and not state.needed:
+        if state.is_complete:
             return cost, FILTER
-        found = self._memo.get(state)
-        if found is None:
-            found = self._solve_state(state)
-        if found == UNKNOWN:
-            return UNKNOWN, BUDGET if state in self._memo else TIME
-        return found + cost, self._how.get(state, SEARCH)
+        found, how = self._memo.get(state) or self._solve_state(state)
+        return (found, how) if found == UNKNOWN else (found + cost, how)
 
-    def _solve_state(self, state: SearchState) -> float:
+    def _solve_state(self, state: SearchState) -> tuple[float, str]:
         """What is known, a little search, the program, the solver, then all the search.
 
         What is certain is noted, also that the budget of states is spent; not what only the end of the work left open.
         """
         self.work.begin_query()
+        found: tuple[float, str] | None = None
         if state.unresolved is None and self._program is not None:
-            known = self._program.decide_known(state)
-            if known is not None:
-                return self._record_moves(state, *known)
-        if self.work.is_over:
-            return UNKNOWN
-        found = self._depth_first_search(state, min(PATIENCE, self.max_states))
-        if found == UNKNOWN:
-            found = self._decide_resolved(state) if state.unresolved is None else self._decide_unresolved(state)
-        if found == UNKNOWN and not self.work.is_over:
-            self._memo.pop(state, None)
-            found = self._depth_first_search(state, self.max_states)
+            found = self._program.decide_known(state)
+        if found is not None:
+            self._memo[state] = found
+            return found
+        if not self.work.is_over:
+            found = self._search_depth_first(state, min(PATIENCE, self.max_states))
+            if found[0] == UNKNOWN:
+                found = self._decide_resolved(state) if state.unresolved is None else self._decide_unresolved(state)
+            if found[0] == UNKNOWN and not self.work.is_over:
+                self._memo.pop(state, None)
+                found = self._search_depth_first(state, self.max_states)
+        if found is None or found[0] == UNKNOWN:
+            return UNKNOWN, BUDGET if state in self._memo else TIME
         return found
 
-    def _record_moves(self, state: SearchState, moves: float, how: str) -> float:
-        self._memo[state] = moves
-        if how != SEARCH:
-            self._how[state] = how
-        return moves
-
-    def _decide_unresolved(self, root: SearchState) -> float:
+    def _decide_unresolved(self, root: SearchState) -> tuple[float, str]:
         """Decide each state that the open part of a stack may leave behind."""
         found: float = INFINITE
         seen, todo = {root}, [(0.0, root)]
         while todo:
             cost, now = todo.pop()
             if now.unresolved is None:
-                rest = self._memo.get(now, UNKNOWN)
-                if not now.pending and not now.needed:
-                    rest = 0
-                elif rest == UNKNOWN:
-                    rest = self._decide_resolved(now)
+                rest, _ = (0, FILTER) if now.is_complete else self._memo.get(now, (UNKNOWN, TIME))
+                if rest == UNKNOWN:
+                    rest, _ = self._decide_resolved(now)
                 if rest == UNKNOWN:
                     found = UNKNOWN
                 elif rest < INFINITE:
-                    return self._record_moves(root, cost + rest, SEARCH)
+                    found = cost + rest
+                    break
                 continue
             if self.work.is_over or len(seen) >= self.max_states:
-                return UNKNOWN
-            for price, after in self._after.list_successors(now):
+                return UNKNOWN, TIME
+            for price, after in self._states.list_successors(now):
                 if after not in seen:
                     seen.add(after)
                     todo.append((cost + price, after))
-        return found if found == UNKNOWN else self._record_moves(root, INFINITE, SEARCH)
+        if found != UNKNOWN:
+            self._memo[root] = found, SEARCH
+        return found, SEARCH
 
-    def _decide_resolved(self, state: SearchState) -> float:
+    def _decide_resolved(self, state: SearchState) -> tuple[float, str]:
         """The program over HiGHS, then over CP-SAT, as far as their effort goes."""
         rows = self.rows
         if not rows.is_small:
-            return UNKNOWN
+            return UNKNOWN, TIME
         self._program = self._program or FlowProgram(rows)
         for solver in (False, True):
-            most = _PROGRAM_EFFORT if solver or not self._has_solver else _FIRST_EFFORT
+            most = _EXACT_EFFORT if not solver and self._has_solver and rows.exact else _PROGRAM_EFFORT
             effort = min(most, self.work.left - self.work.floor)
             program = self._program if not solver else self._get_solver_program()
             if program is None or effort < _LEAST_EFFORT * solver or not self._is_worth_trying(state, solver, effort):
@@ -426,8 +390,9 @@ class CompletionSearch:
             decided = program.decide_state(state, effort)
             self.work.left -= program.tries
             if decided is not None:
-                return self._record_moves(state, *decided)
-        return UNKNOWN
+                self._memo[state] = decided
+                return decided
+        return UNKNOWN, TIME
 
     @cached_property
     def _has_solver(self) -> bool:
@@ -452,18 +417,15 @@ class CompletionSearch:
         self._tried[state, solver] = effort
         return True
 
-    def _depth_first_search(self, root: SearchState, max_states: int) -> float:
+    def _search_depth_first(self, root: SearchState, max_states: int) -> tuple[float, str]:
         memo, work = self._memo, self.work
         if len(memo) > _CACHE:
             memo.clear()
-            self._how.clear()
-        paused = self._paused.pop(root, None) or _PausedSearch(root, self._after.list_successors(root))
+        paused = self._paused.pop(root, None) or _PausedSearch(root, self._states.list_successors(root))
         visited, frames = paused.visited, paused.frames
         while frames and work.left > work.floor:
             for cost, state in frames[-1][2]:
-                if not state.pending and state.unresolved is None and not state.needed:
-                    return self._record_path(frames, cost)
-                known = memo.get(state)
+                known, _ = (0, FILTER) if state.is_complete else memo.get(state, (None, TIME))
                 if known == UNKNOWN:
                     paused.unsure = True
                 elif known is not None and known < INFINITE:
@@ -474,32 +436,30 @@ class CompletionSearch:
                         frames[-1] = here, arrival, chain(((cost, state),), after)
                         return self._pause_search(root, paused)
                     visited.add(state)
-                    frames.append((state, cost, self._after.list_successors(state)))
+                    frames.append((state, cost, self._states.list_successors(state)))
                     break
             else:
                 frames.pop()
         if frames:
             return self._pause_search(root, paused)
         if paused.unsure:
-            memo[root] = UNKNOWN
-            return UNKNOWN
-        memo.update(dict.fromkeys(visited, INFINITE))
-        return INFINITE
+            memo[root] = UNKNOWN, BUDGET
+            return UNKNOWN, BUDGET
+        memo.update(dict.fromkeys(visited, (INFINITE, SEARCH)))
+        return INFINITE, SEARCH
 
-    def _pause_search(self, root: SearchState, paused: _PausedSearch) -> float:
+    def _pause_search(self, root: SearchState, paused: _PausedSearch) -> tuple[float, str]:
         """Pause a search, to continue it later; where it has visited all states that it may, it is given up."""
         if len(paused.visited) >= self.max_states:
-            self._memo[root] = UNKNOWN
-        else:
-            if len(self._paused) >= _MOST_PAUSED:
-                del self._paused[next(iter(self._paused))]
-            self._paused[root] = paused
-        return UNKNOWN
+            self._memo[root] = UNKNOWN, BUDGET
+            return UNKNOWN, BUDGET
+        if len(self._paused) >= _MOST_PAUSED:
+            del self._paused[next(iter(self._paused))]
+        self._paused[root] = paused
+        return UNKNOWN, TIME
 
-    def _record_path(
-        self, frames: list[tuple[SearchState, float, Iterator[tuple[float, SearchState]]]], cost: float
-    ) -> float:
+    def _record_path(self, frames: _Frames, cost: float) -> tuple[float, str]:
         for state, arrival, _ in reversed(frames):
-            self._memo[state] = cost
+            self._memo[state] = cost, SEARCH
             cost += arrival
-        return cost
+        return self._memo[frames[0][0]]

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost
-from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowSymbol
+from formal_llm.automata.lookahead.flow import LENGTH
 from formal_llm.automata.lookahead.program import price_needs
-from formal_llm.automata.lookahead.search import CompletionSearch
-from formal_llm.automata.lookahead.stacks import SearchState, Unresolved
+from formal_llm.automata.lookahead.search import CompletionSearch, States
+from formal_llm.automata.lookahead.stacks import Measure, PendingSymbols, SearchState, StackDemand
 from formal_llm.automata.lookahead.verdicts import pause_garbage_collection
 from formal_llm.automata.models.automaton import Automaton, C, M, Stack, State, Word
 from formal_llm.errors import Undecided
@@ -25,17 +24,6 @@ from formal_llm.errors import Undecided
 _CACHE = 200_000
 #: The most ways of a grammar whose lower bounds are priced.
 _LARGEST = 40_000
-
-
-class _CostMeasure(NamedTuple):
-    """What a search for the cheapest completion counts: attributes of a symbol, and the price of a terminal."""
-
-    least: str
-    free: str
-    per_terminal: int = 0
-
-
-_BY_LENGTH, _BY_STEPS = _CostMeasure("least_length", "free_length", LENGTH), _CostMeasure("least_steps", "free_steps")
 
 
 class _Prices(NamedTuple):
@@ -50,262 +38,160 @@ class _TriesSpent(Exception):
     """The tries that one of the bounds may cost are spent."""
 
 
-def _is_complete(state: SearchState) -> bool:
-    return not state.pending and state.unresolved is None and not state.needed
-
-
 class ShortestSearch:
-    """The search for the cheapest, beside the ``completion`` search of the same grammar."""
+    """The search for the cheapest by a measure, beside the ``completion`` search of the same grammar."""
 
-    def __init__(self, completion: CompletionSearch) -> None:
-        self.completion = completion
-        self.demands = completion.demands
-        self.multisets = completion.multisets
-        self.counters = completion.counters
-        self.grammar = completion.grammar
-        self.max_states = completion.max_states
-        self._version = -1
-        #: What is left to one of the :meth:`lower_length_bounds`.
+    def __init__(self, completion: CompletionSearch, measure: Measure) -> None:
+        self.completion, self.measure = completion, measure
+        self.counters, self.work = completion.counters, completion.work
+        self.demands = PendingSymbols(completion.demands.grammar, measure, completion.demands)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what was concluded from an older version of the grammar."""
+        self._states = States(self.demands, self.work)
+        self._prices: list[_Prices | None] = []
+        #: What has been found, by the state where the search begins.
+        self._found: dict[SearchState, float] = {}
+        #: What is left to one of the :meth:`lower_bounds`.
         self._tries: float = INFINITE
 
-    def fresh_completion_search(self) -> CompletionSearch:
-        """Make a completion search that remembers only what follows from the rules alone."""
-        self._forget_old_version()
-        alone = ShortestSearch(self.completion.fresh_copy())
-        alone._forget_old_version()
-        alone._prices, alone._dues = self._prices, self._dues
-        return alone.completion
-
-    def _forget_old_version(self) -> None:
-        """Forget what was concluded from an older version of the grammar."""
-        if self._version != self.demands.version:
-            self._version = self.demands.version
-            self._prices: dict[_CostMeasure, _Prices | None] = {}
-            self._dues: dict[int, tuple[int, list[tuple[int, int]]]] = {}
-            #: What the search for the cheapest has found, by the state where it begins.
-            self._cheapest: dict[tuple[_CostMeasure, SearchState], float] = {}
-
-    def find_cheapest(self, state: State, stack: Stack, remaining: int, needed: int, *, by_length: bool) -> float:
-        """The least moves, or the least length (in the unit of :data:`flow.LENGTH`), of a completion.
+    def find_cheapest(self, state: State, stack: Stack, remaining: int, needed: int) -> float:
+        """What the cheapest completion of a configuration costs.
 
         Infinite when there is none, ``UNKNOWN`` when the budget is spent.
         """
-        demand = self.demands.for_configuration(state, stack)
+        demand = self._demand_of(state, stack)
         if not self.counters.bounds:
-            return demand.least_length if by_length else demand.least_steps  # nothing to search: nothing is limited
-        if self.completion.completion_moves(demand, remaining, needed) == INFINITE:
+            return self._least_of(demand)  # nothing to search: nothing is limited
+        alike = self.completion.demands.for_configuration(state, stack)
+        if self.completion.decide(alike, remaining, needed)[0] == INFINITE:
             return INFINITE
-        measure = _BY_LENGTH if by_length else _BY_STEPS
-        self._forget_old_version()
-        begin = self._weigh_state(measure, [], (state, stack), self.demands.resources.resources_left(remaining), needed)
+        begin = self._begin(demand, remaining, needed)
         if begin is None:
             return INFINITE
         cost, root, estimate = begin
-        found = self._cheapest.get((measure, root))
+        found = self._found.get(root)
         if found is None:
-            if len(self._cheapest) > _CACHE:
-                self._cheapest.clear()
-            after = partial(self._weighed_successors, measure)
-            found = least_cost((0, root, estimate), after, _is_complete, self.max_states, self._is_work_over)
-            if found != UNKNOWN or not self._is_work_over():
-                self._cheapest[measure, root] = found
+            if len(self._found) > _CACHE:
+                self._found.clear()
+            states, over = self.completion.max_states, lambda: self.work.is_over
+            found = least_cost((0, root, estimate), self._list_successors, _is_complete, states, over)
+            if found != UNKNOWN or not self.work.is_over:
+                self._found[root] = found
         return found if found == UNKNOWN else cost + found
 
-    def lower_length_bounds(self, places: Sequence[tuple[tuple[State, Stack], int, int]], tries: float) -> list[float]:
-        """Lower bounds of lengths, in terminals, found in ``tries`` together; nothing found before plays a part.
+    def lower_bounds(self, places: Sequence[tuple[tuple[State, Stack], int, int]], tries: float) -> list[float]:
+        """Lower bounds of costs, found in ``tries`` together; nothing found before plays a part.
 
         Args:
             places: (state and stack, what is left, what is needed) of each.
             tries: what the search may cost where lower bounds are open.
         """
         found: list[float] = []
-        for number, ((state, stack), remaining, needed) in enumerate(places):
-            least = self.demands.for_configuration(state, stack).least_length
+        for number, (inner, remaining, needed) in enumerate(places):
+            demand = self._demand_of(*inner)
+            least = self._least_of(demand)
             if needed and tries and least < INFINITE:
                 self._tries = part = tries / (len(places) - number)
-                least = max(least, self._lower_length_bound(state, stack, remaining, needed))
+                least = max(least, self._lower_bound(demand, remaining, needed))
                 tries -= part - max(0.0, self._tries)
                 self._tries = INFINITE
-            found.append(least if least == INFINITE else least // LENGTH)
+            found.append(least)
         return found
 
-    def _lower_length_bound(self, state: State, stack: Stack, remaining: int, needed: int) -> float:
-        self._forget_old_version()
-        begin = self._weigh_state(
-            _BY_LENGTH, [], (state, stack), self.demands.resources.resources_left(remaining), needed
-        )
+    def _lower_bound(self, demand: StackDemand, remaining: int, needed: int) -> float:
+        begin = self._begin(demand, remaining, needed)
         if begin is None:
             return INFINITE
         try:
-            found = least_cost(begin, partial(self._weighed_successors, _BY_LENGTH), _is_complete, self.max_states)
+            found = least_cost(begin, self._list_successors, _is_complete, self.completion.max_states)
         except _TriesSpent:
             found = UNKNOWN
         return begin[0] + begin[2] if found == UNKNOWN else found
 
-    def _is_work_over(self) -> bool:
-        return self.completion.work.is_over
+    def _demand_of(self, state: State, stack: Stack) -> StackDemand:
+        demand = self.demands.for_configuration(state, stack)
+        if self._states.version != self.demands.version:
+            self._forget()
+        return demand
 
-    def _get_prices(self, measure: _CostMeasure) -> _Prices | None:
-        """What lower bounds cost by a measure; None where that is not known."""
-        if measure not in self._prices:
-            self._prices[measure] = self._make_prices(measure)
-        return self._prices[measure]
+    def _least_of(self, demand: StackDemand) -> float:
+        least: float = getattr(demand, self.measure.least)
+        return least
+
+    def _begin(self, demand: StackDemand, remaining: int, needed: int) -> tuple[float, SearchState, float] | None:
+        """(what is certain to be paid, the state, an estimate of the rest); None where no completion is left."""
+        rest = self.demands.rest_of(demand, remaining, needed)
+        normal = rest and self._states.normalize(*rest)
+        if not normal:
+            return None
+        cost, state = normal
+        return demand.free_cost + cost, state, self._estimate(state)
+
+    def _list_successors(self, state: SearchState) -> Iterator[tuple[float, SearchState, float]]:
+        for cost, after in self._states.list_successors(state):
+            self._tries -= 1
+            if self._tries < 0:
+                raise _TriesSpent
+            yield cost, after, self._estimate(after)
+
+    def _estimate(self, state: SearchState) -> float:
+        """A lower bound of what it costs to complete a state."""
+        least = self._states.least_cost(state)
+        if state.needed and state.unresolved is None:
+            if not self._prices:
+                self._prices.append(self._make_prices())
+            prices = self._prices[0]
+            if prices is not None:
+                worth = sum(
+                    [prices.due[shift] * amount for _, shift, amount in self.counters.open_bounds(state.needed)]
+                )
+                items = self.demands.multisets.list_items(state.pending)
+                worth += sum([prices.rest[symbol.index] * count for symbol, count, _ in items])
+                least = max(least, -(-worth // prices.scale))
+        return least
 
     @pause_garbage_collection()
-    def _make_prices(self, measure: _CostMeasure) -> _Prices | None:
-        resources, counters = self.demands.resources, self.counters
-        ways = [(index, way) for index, group in resources.ways.items() for way in group]
+    def _make_prices(self) -> _Prices | None:
+        """What lower bounds cost; None where that is not known."""
+        ways = [(index, way) for index, group in self.demands.flow.ways.items() for way in group]
         if len(ways) > _LARGEST:
             return None
-        rows: dict[tuple[str, int], Counter[int]] = {("symbol", index): Counter() for index in resources.ways}
-        rows |= {("due", shift): Counter() for _, shift, _ in counters.lower}
+        rows: dict[tuple[str, int], Counter[int]] = {("symbol", index): Counter() for index in self.demands.flow.ways}
+        rows |= {("due", shift): Counter() for _, shift, _ in self.counters.lower}
         costs, heads = [], []
         for number, (index, way) in enumerate(ways):
-            costs.append(len(way.reads) if measure.per_terminal else way.steps)
+            costs.append(len(way.reads) if self.measure.per_terminal else way.steps)
             heads.append(index)
             rows["symbol", index][number] += 1
             for child in way.children:
                 rows["symbol", child][number] -= 1
-            for name in way.reads:
-                for shift, _, weight in counters.dues.get(name, ()):
-                    rows["due", shift][number] += weight
-        start = self.grammar.pda.start()
+            for shift, weight in self.counters.list_payments(way.reads):
+                rows["due", shift][number] += weight
+        start = self.demands.grammar.pda.start()
         demand = self.demands.for_configuration(start.state, start.stack)
-        sides = {("symbol", symbol.index): count for symbol, count, _ in self.multisets.list_items(demand.pending)}
-        sides |= {("due", shift): amount for _, shift, amount in counters.open_bounds(counters.needed)}
+        items = self.demands.multisets.list_items(demand.pending)
+        sides = {("symbol", symbol.index): count for symbol, count, _ in items}
+        sides |= {("due", shift): amount for _, shift, amount in self.counters.open_bounds(self.counters.needed)}
         priced = price_needs(costs, heads, rows, sides)
         if priced is None:
             return None
         values, scale = priced
-        unit = measure.per_terminal or 1
+        unit = self.measure.per_terminal or 1
         return _Prices(
-            {index: values["symbol", index] * unit for index in resources.ways},
-            {shift: values["due", shift] * unit for _, shift, _ in counters.lower},
+            {index: values["symbol", index] * unit for index in self.demands.flow.ways},
+            {shift: values["due", shift] * unit for _, shift, _ in self.counters.lower},
             scale,
         )
 
-    def _needs_of(self, needed: int) -> tuple[int, list[tuple[int, int]]]:
-        """(the terminals that have to be read before nothing is needed; the lower bounds and what each needs)."""
-        found = self._dues.get(needed)
-        if found is None:
-            if len(self._dues) > _CACHE:
-                self._dues.clear()
-            due = [(shift, amount) for _, shift, amount in self.counters.open_bounds(needed)]
-            found = self._dues[needed] = self.counters.least_reads(needed), due
-        return found
 
-    def _weigh_state(
-        self,
-        measure: _CostMeasure,
-        symbols: list[FlowSymbol],
-        unresolved: Unresolved,
-        left: int,
-        needed: int,
-        pending: int = 0,
-    ) -> tuple[float, SearchState, float] | None:
-        """A state with its certain costs taken out: (those costs, the state, an estimate of the rest)."""
-        cost: float = 0
-        estimate: float = 0
-        certain = self._follow_only_way(symbols, unresolved)
-        if certain is None:
-            return None
-        symbols, unresolved = certain
-        for symbol in symbols:
-            name = self.demands.resources.leaves.get(symbol.index)
-            if name is not None:
-                left -= self.demands.resources.pack_need(self.counters.need.get(name, 0))
-                if left & self.demands.resources.guard != self.demands.resources.guard:
-                    return None
-                needed = self.counters.pay_for(name, needed)
-                cost += 1 + measure.per_terminal
-            else:
-                pending += self.multisets.unit_of(symbol.index)
-        least_sum = total = 0
-        for symbol, count, unit in self.multisets.list_items(pending):
-            least = getattr(symbol, measure.least)
-            if least == INFINITE:
-                return None
-            if least == getattr(symbol, measure.free):
-                # No more copies can help a lower bound than units are needed; the cheapest is best for the others.
-                spare = max(0, count - (self.counters.sum_of_needs(needed) if symbol.due else 0))
-                pending -= spare * unit
-                cost += least * spare
-                count -= spare
-            if count:
-                estimate += least * count
-                least_sum += self.demands.resources.least[symbol.index] * count
-                total += self.demands.resources.least_total[symbol.index] * count
-        if total and not self.demands.resources.covers_least(left, least_sum, total):
-            return None
-        if needed:
-            estimate = max(estimate, self._least_cost_of_needs(measure, pending, unresolved, needed))
-            if estimate == INFINITE:
-                return None
-        return cost, SearchState(pending, unresolved, left, needed), estimate
-
-    def _least_cost_of_needs(self, measure: _CostMeasure, pending: int, unresolved: Unresolved, needed: int) -> float:
-        """A lower bound of what it costs to meet the lower bounds that are open."""
-        reads, due = self._needs_of(needed)
-        least: float = measure.per_terminal * reads
-        if unresolved is None:
-            prices = self._get_prices(measure)
-            if prices is not None:
-                worth = sum([prices.due[shift] * amount for shift, amount in due])
-                worth += sum([prices.rest[s.index] * count for s, count, _ in self.multisets.list_items(pending)])
-                least = max(least, -(-worth // prices.scale))
-        return least
-
-    def _follow_only_way(
-        self, symbols: list[FlowSymbol], unresolved: Unresolved
-    ) -> tuple[list[FlowSymbol], Unresolved] | None:
-        """The symbols, with those of the way down the stack as far as there is only one; None where there is none."""
-        symbols = list(symbols)
-        while unresolved is not None:
-            state, stack = unresolved
-            ways = [
-                (symbol, target)
-                for symbol, target in self.demands.resolve(state, stack.top, stack.rest)
-                if target is ACCEPTING or self.demands.for_configuration(target, stack.rest).least_steps < INFINITE
-            ]
-            if len(ways) > 1:
-                break
-            if not ways:
-                return None
-            symbols.append(ways[0][0])
-            unresolved = None if ways[0][1] is ACCEPTING else (ways[0][1], stack.rest)
-        return symbols, unresolved
-
-    def _weighed_successors(
-        self, measure: _CostMeasure, state: SearchState
-    ) -> Iterator[tuple[float, SearchState, float]]:
-        pending, unresolved, left, needed, _ = state
-        following: list[tuple[float, tuple[float, SearchState, float] | None]] = []
-        if unresolved is not None:
-            at, stack = unresolved
-            for symbol, target in self.demands.resolve(at, stack.top, stack.rest):
-                rest = None if target is ACCEPTING else (target, stack.rest)
-                following.append((0, self._weigh_state(measure, [symbol], rest, left, needed, pending)))
-        elif pending:
-            symbol, _, unit = next(self.multisets.list_items(pending))
-            self._tries -= len(self.demands.resources.ways[symbol.index])
-            if self._tries < 0:
-                raise _TriesSpent
-            for way in self.demands.resources.ways[symbol.index]:
-                if (left - way.need) & self.demands.resources.guard == self.demands.resources.guard:
-                    due = self.counters.pay_all(way.reads, needed)
-                    children = [self.grammar.symbols[child] for child in way.children]
-                    cost = way.steps + measure.per_terminal * len(way.reads)
-                    following.append(
-                        (cost, self._weigh_state(measure, children, None, left - way.need, due, pending - unit))
-                    )
-        self.completion.work.left -= len(following)
-        for price, weighed in following:
-            if weighed is not None:
-                yield price + weighed[0], weighed[1], weighed[2]
+def _is_complete(state: SearchState) -> bool:
+    return state.is_complete
 
 
 def shortest_word(automaton: Automaton[C, M], cheapest: Callable[[C], float], now: C) -> Word | None:
-    """One of the shortest completions of a configuration, by :meth:`ShortestSearch.find_cheapest` of lengths.
+    """One of the shortest completions of a configuration, from what the cheapest one costs anywhere.
 
     Raises:
         Undecided: the budget of states ran out before it was known.

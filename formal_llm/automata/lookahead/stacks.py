@@ -11,8 +11,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar, FlowSymbol
-from formal_llm.automata.lookahead.resources import Resources
+from formal_llm.automata.lookahead.classes import FlowWays
+from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowGrammar, FlowSymbol
 from formal_llm.automata.models.automaton import Stack, State
 
 _BITS = 32
@@ -25,6 +25,32 @@ _DETOURS = 100
 Unresolved = tuple[State, Stack] | None
 
 
+#: What there is to finish: what is pending, the open part of the stack, what is left, needed, and the moves.
+Rest = tuple[int, Unresolved, int, int, float]
+
+
+class Measure(NamedTuple):
+    """What completions cost.
+
+    Attributes:
+        per_terminal: the price of a terminal, on top of its move.
+        least, free: the attribute of a symbol with the cost of its cheapest completion, and of that without limits.
+        is_exact: whether the cheapest completion is wanted. Then a free symbol is left out only where no limited
+            terminal would complete it more cheaply.
+    """
+
+    per_terminal: int
+    least: str
+    free: str
+    is_exact: bool = True
+
+
+#: The moves of any completion; the fewest moves; the least length (in the unit of :data:`flow.LENGTH`).
+ANY = Measure(0, "least_steps", "free_steps", is_exact=False)
+FEWEST_MOVES = Measure(0, "least_steps", "free_steps")
+SHORTEST = Measure(LENGTH, "least_length", "free_length")
+
+
 class StackDemand(NamedTuple):
     """What a stack asks for, whatever is read before.
 
@@ -33,7 +59,7 @@ class StackDemand(NamedTuple):
         unresolved: the part of the stack where it is not settled in which state a symbol will be popped.
         promised: what terminals waiting on the stack will take from the upper bounds (as the counters pack it).
         paid: what they will pay to the lower bounds, packed.
-        free_steps: moves that complete all that is not in ``pending`` or ``unresolved``.
+        free_cost: what it costs to complete all that is not in ``pending`` or ``unresolved``.
         least_steps: moves that any completion needs at least; infinite where there is none.
         least_length: the same for terminals, in the unit of :data:`flow.LENGTH`.
     """
@@ -42,7 +68,7 @@ class StackDemand(NamedTuple):
     unresolved: Unresolved
     promised: int
     paid: int
-    free_steps: float
+    free_cost: float
     least_steps: float
     least_length: float
 
@@ -89,7 +115,7 @@ class Multisets:
 
 
 class SearchState(NamedTuple):
-    """A state of the search: what is pending, what is left of the resources, what lower bounds still need.
+    """A state of the search: what is pending, what limits leave, what lower bounds still need.
 
     ``moves`` is how many moves may still be taken; any number where it is infinite.
     """
@@ -100,26 +126,33 @@ class SearchState(NamedTuple):
     needed: int
     moves: float = INFINITE
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to do."""
+        return not self.pending and self.unresolved is None and not self.needed
+
 
 class PendingSymbols:
     """The demands of stacks, for one flow grammar.
 
     Args:
         grammar: the flow grammar.
-        counts_moves: whether moves are bounded. Then a free symbol is left out only where no limited terminal would
-            complete it in fewer.
+        measure: what completions cost.
+        like: the demands of the same grammar by another measure; what does not depend on it is shared.
 
     Attributes:
         grammar: the flow grammar.
         counters: its bounds, packed.
-        resources: its resources, as the grammar is known now.
+        flow: the ways of its symbols, as the grammar is known now.
+        classes: what limits leave, as it is packed there.
         multisets: how multisets of its symbols are packed.
         version: changes whenever the grammar has learnt symbols; demands from before are stale then.
     """
 
-    def __init__(self, grammar: FlowGrammar, *, counts_moves: bool = False) -> None:
+    def __init__(self, grammar: FlowGrammar, measure: Measure = ANY, like: PendingSymbols | None = None) -> None:
         self.grammar = grammar
-        self._counts_moves = counts_moves
+        self.measure = measure
+        self._like = like
         self.resolve = grammar.resolve_top
         self.counters = grammar.counters
         self.multisets = Multisets(grammar, self.can_drop)
@@ -133,12 +166,27 @@ class PendingSymbols:
 
     def can_drop(self, symbol: FlowSymbol) -> bool:
         """Whether a symbol can be left out, lower bounds aside: what completes it without limits is as good as any."""
-        return symbol.is_free and not (self._counts_moves and symbol.least_steps < symbol.free_steps)
+        return symbol.is_free and (not self.measure.is_exact or self.least_cost(symbol) == self.free_cost(symbol))
+
+    def least_cost(self, symbol: FlowSymbol) -> float:
+        """What the cheapest completion of a symbol costs, limits aside."""
+        cost: float = getattr(symbol, self.measure.least)
+        return cost
+
+    def free_cost(self, symbol: FlowSymbol) -> float:
+        """What the cheapest completion of a symbol without limited terminals costs."""
+        cost: float = getattr(symbol, self.measure.free)
+        return cost
 
     def _refresh_symbols(self) -> None:
         """Take in the symbols that the grammar has learnt since; what was concluded without them is forgotten."""
-        self.resources = Resources(self.grammar, exchange=not self.grammar.has_open_symbols)
+        self.flow: FlowWays
         self._symbols = len(self.grammar.symbols)
+        if self._like is not None and self._like._symbols == self._symbols:
+            self.flow = self._like.flow
+        else:
+            self.flow = FlowWays(self.grammar, exchange=not self.grammar.has_open_symbols)
+        self.classes = self.flow.classes
         self.version += 1
         self._demands.clear()
         self._below_cache: dict[tuple[State, Stack], StackDemand] = {}
@@ -152,6 +200,18 @@ class PendingSymbols:
                 self._refresh_symbols()
                 found = self._make_demand(state, stack)
         return found
+
+    def rest_of(self, demand: StackDemand, remaining: int, needed: int, most_moves: float = INFINITE) -> Rest | None:
+        """What there is to finish of a stack, what waits on it to be read taken; None where that is impossible."""
+        most_moves -= demand.free_cost
+        if demand.least_steps == INFINITE or most_moves < 0:
+            return None
+        if needed and demand.paid:
+            needed = self.counters.subtract_paid(needed, demand.paid)
+        remaining -= demand.promised
+        if remaining & self.counters.guard != self.counters.guard:
+            return None
+        return demand.pending, demand.unresolved, self.classes.left_of(remaining), needed, most_moves
 
     def demand_below(self, state: State, stack: Stack) -> StackDemand | None:
         """The demand of what lies under the top, where it is sure in which state it will be reached."""
@@ -223,15 +283,16 @@ class PendingSymbols:
         if below.least_steps == INFINITE or symbol.least_steps == INFINITE:
             return DEAD
         steps, length = below.least_steps + symbol.least_steps, below.least_length + symbol.least_length
-        name = self.resources.leaves.get(symbol.index)
+        name = self.flow.leaves.get(symbol.index)
         if name is not None:
             promised = below.promised + self.counters.need.get(name, 0)
             if (self.counters.remaining - promised) & self.counters.guard != self.counters.guard:
                 return DEAD
             paid = self.counters.add_payment(name, below.paid)
-            return StackDemand(below.pending, below.unresolved, promised, paid, below.free_steps + 1, steps, length)
+            cost = below.free_cost + 1 + self.measure.per_terminal
+            return StackDemand(below.pending, below.unresolved, promised, paid, cost, steps, length)
         if not symbol.due and self.can_drop(symbol):
-            free = below.free_steps + symbol.free_steps
-            return below._replace(free_steps=free, least_steps=steps, least_length=length)
+            free = below.free_cost + self.free_cost(symbol)
+            return below._replace(free_cost=free, least_steps=steps, least_length=length)
         pending = below.pending + self.multisets.unit_of(symbol.index)
         return below._replace(pending=pending, least_steps=steps, least_length=length)

@@ -8,7 +8,7 @@ reference and going back costs nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 #: A state of an automaton: any hashable value.
@@ -87,6 +87,10 @@ def _make_empty_stack() -> Stack:
 
 
 EMPTY = _make_empty_stack()
+
+
+#: Makes a named tuple by one call in place of two: steps are most of what a walk does.
+make_tuple: Callable[..., Any] = tuple.__new__
 
 
 class Configuration(NamedTuple):

@@ -10,26 +10,27 @@ on top of a grammar, ``grammar & behaviour``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 from formal_llm import authored
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
-from formal_llm.automata.models.formula import Always, Formula, Next, Repeated, satisfied_by_one
-from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
+from formal_llm.automata.models.formula import Always, Formula, Next, Repeated, and_, satisfied_by_one
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA, intersect_languages
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
-from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, unknown
-from formal_llm.exports import LazyFunction
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
 
-#: What may follow within limits is a question to the lookahead, which is built on these values.
-_terminals_after = LazyFunction("formal_llm.automata.languages.fronts:list_terminals_after")
+if TYPE_CHECKING:
+    import networkx
+
 #: The flag of a state whose text comes from the environment.
 ENV_INPUT = "env-input"
 
@@ -102,8 +103,14 @@ class Behaviour(PickledByFields, Written, Drawable):
         problem = self.limits.problem(by_name, self.symbols)
         if problem is not None:
             raise AutomatonError(problem)
-        if not self.dfa.accepting:
+        if not self._formula_dfa.accepting:
             raise AutomatonError("no sequence of states satisfies the formula")
+
+    @staticmethod
+    def _notation() -> tuple[Callable[..., Any], Callable[[Any], str]]:
+        from formal_llm.automata.notation.behaviour import read_behaviour, write_behaviour
+
+        return read_behaviour, write_behaviour
 
     @classmethod
     def load(cls, name: str) -> Behaviour:
@@ -140,7 +147,13 @@ class Behaviour(PickledByFields, Written, Drawable):
 
     @cached_property
     def dfa(self) -> DFA:
-        """The smallest automaton for the allowed sequences, as plain data."""
+        """The smallest automaton for the sequences that the formula and the rules about order allow, as plain data."""
+        if not self.limits.rules:
+            return self._formula_dfa
+        return minimal_dfa(and_(self.formula, *(rule.formula() for rule in self.limits.rules)), self.states)
+
+    @cached_property
+    def _formula_dfa(self) -> DFA:
         return minimal_dfa(self.formula, self.states)
 
     @cached_property
@@ -156,13 +169,33 @@ class Behaviour(PickledByFields, Written, Drawable):
 
     @cached_property
     def pda(self) -> PDA:
-        """The smallest automaton for the allowed sequences; its stack stays empty, its terminals are the states."""
-        made = finite_pda(self.dfa, name=self.name, symbols=self.symbols, alphabet=self.states)
+        """The smallest automaton for the formula, under the limits; its terminals are the states, its stack is empty.
+
+        Its rules about order stay rules, which messages can name; :attr:`dfa` has them worked in.
+        """
+        made = finite_pda(self._formula_dfa, name=self.name, symbols=self.symbols, alphabet=self.states)
         return made.with_limits(self.limits)
+
+    @property
+    def whole(self) -> PDA:
+        """The automaton with its rules about order worked in, as pictures show it."""
+        if not self.limits.rules:
+            return self.pda
+        made = finite_pda(self.dfa, name=self.name, symbols=self.symbols, alphabet=self.states)
+        return made.with_limits(self.limits.without_rules)
+
+    @property
+    def picture(self) -> Picture:
+        """The picture of its automaton."""
+        return self.whole.picture
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Return the graph of its automaton, see :meth:`PDA.to_networkx`."""
+        return self.whole.to_networkx()
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether a sequence of states is allowed and complete, and keeps the limits."""
-        return self.pda.accepts(word) if self.limits else self.dfa.accepts(word)
+        return self.pda.accepts(word) if self.limits.without_rules else self.dfa.accepts(word)
 
     def next_states(self, prefix: Iterable[str] = ()) -> tuple[str, ...]:
         """The states that can follow, so that the sequence can still be completed within the limits.
@@ -172,8 +205,10 @@ class Behaviour(PickledByFields, Written, Drawable):
         None for a prefix that no allowed sequence begins with, and for one that is complete and cannot continue;
         :meth:`accepts` distinguishes these.
         """
-        if self.limits:
-            return tuple(_terminals_after(self.pda, prefix))
+        if self.limits.without_rules:
+            from formal_llm.automata.languages.prefixes import list_terminals_after  # it is built on these values
+
+            return tuple(list_terminals_after(self.pda, prefix))
         state = self.dfa.run(prefix)
         return () if state is None else tuple(self.dfa.table[state])
 

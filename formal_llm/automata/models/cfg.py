@@ -5,30 +5,23 @@ chapter 5). Here it is an immutable value that also carries what people read, la
 may use up, its limits.
 
 A body may hold a *selection* ``some(a, b, c)``: any non-empty subset of the terminals, in that order. It is sugar for
-the unambiguous right-linear productions that :attr:`CFG.expanded` adds. It may hold repetitions and groups, ``X*`` or
-``(a b | c){1,3}``: nonterminals whose names contain their rules, which are the last among the productions
+the unambiguous right-linear productions that :attr:`CFG.expanded` adds. The notation also has repetitions and groups,
+``X*`` or ``(a b | c){1,3}``: its reader makes each a nonterminal with plain productions
 (:mod:`formal_llm.automata.models.repetition`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import is_finite
-from formal_llm.automata.models.repetition import (
-    add_sugar_productions,
-    describe_repetition,
-    is_sugar,
-    list_held_symbols,
-    parse_group,
-    parse_repetition,
-)
+from formal_llm.automata.models.repetition import is_sugar, parse_repetition, write_group
 from formal_llm.automata.models.symbols import (
     ORDERS,
     Order,
@@ -40,9 +33,12 @@ from formal_llm.automata.models.symbols import (
     selection_members,
 )
 from formal_llm.automata.models.tabulation import GrammarAutomaton, accepts_by_tabulation
-from formal_llm.automata.models.written import Written, notation_of
 from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
+
+if TYPE_CHECKING:
+    from formal_llm.automata.notation.typed_tools import TypedTool
 
 #: What a symbol's name may look like: no blanks, quotes, bars, commas, parentheses, equals or comment signs, no arrow.
 NAME = r'(?!%)(?:(?!->|→|::=)[^\s\x00-\x1f\x7f|"#(),=])+'
@@ -56,12 +52,12 @@ class CFG(PickledByFields, Written, Drawable):
     """A context-free grammar with labels and limits.
 
     Args:
-        productions: in the order in which options are shown; those of repetitions and groups in bodies are added.
+        productions: in the order in which options are shown.
         start: the start symbol; the head of the first production where left out.
         symbols: labels, descriptions and numbers of symbols.
         limits: bounds that every plan must keep.
-        order: whether a plan's word runs from its last step to its first (``"backward"``), as where each production is
-            a tool and what it is applied to, or from the first to the last; None where the grammar does not declare it.
+        order: ``"forward"`` if a word is the order in which its steps are carried out; ``"prefix"`` if productions are
+            nested calls, a tool before its inputs, so that a word is read from last to first.
 
     Raises:
         GrammarError: a name that the notation cannot write, no production at all, an unknown start symbol, a limit or
@@ -74,7 +70,7 @@ class CFG(PickledByFields, Written, Drawable):
     start: str = ""
     symbols: Mapping[str, Symbol] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
-    order: Order | None = None
+    order: Order = "forward"
 
     def __init__(
         self,
@@ -82,12 +78,11 @@ class CFG(PickledByFields, Written, Drawable):
         start: str = "",
         symbols: Mapping[str, Symbol] | None = None,
         limits: Limits | None = None,
-        order: Order | None = None,
+        order: Order = "forward",
     ) -> None:
         made = tuple(
             dict.fromkeys(p if isinstance(p, Production) else Production(p[0], tuple(p[1])) for p in productions)
         )
-        made = add_sugar_productions(made)
         if not made:
             raise GrammarError("a grammar needs at least one production", suggestion="write one: S -> a")
         object.__setattr__(self, "productions", made)
@@ -98,6 +93,14 @@ class CFG(PickledByFields, Written, Drawable):
         object.__setattr__(self, "order", order)
         _check_wellformed(self)
 
+    notation_error = GrammarError
+
+    @staticmethod
+    def _notation() -> tuple[Callable[..., Any], Callable[[Any], str]]:
+        from formal_llm.automata.notation.cfg import read_grammar, write_grammar
+
+        return read_grammar, write_grammar
+
     @classmethod
     def from_letters(cls, text: str, start: str = "") -> CFG:
         """Read the compact notation of papers, ``T → BI|DT|EIT|FTT``: a letter, with digits or primes, is a symbol.
@@ -107,11 +110,13 @@ class CFG(PickledByFields, Written, Drawable):
         Raises:
             GrammarError: with line, column and a caret.
         """
-        return notation_of(cls).get_reader("letters")(text, start)
+        from formal_llm.automata.notation.letters import read_letters
+
+        return read_letters(text, start)
 
     @classmethod
     def from_tools(
-        cls, tools: Iterable[object], inputs: Mapping[str, object] | None = None, *, uses: int | None = 1
+        cls, tools: Iterable[TypedTool], inputs: Mapping[str, object] | None = None, *, uses: int | None = 1
     ) -> CFG:
         """The grammar of all plans in which the types of tools fit.
 
@@ -130,7 +135,9 @@ class CFG(PickledByFields, Written, Drawable):
         Raises:
             GrammarError: there is no tool, two have one name, or none can be applied to the inputs.
         """
-        return notation_of(cls).get_reader("tools")(tools, inputs, uses=uses)
+        from formal_llm.automata.notation.typed_tools import grammar_of_tools
+
+        return grammar_of_tools(tools, inputs, uses=uses)
 
     def __repr__(self) -> str:
         return (
@@ -178,13 +185,16 @@ class CFG(PickledByFields, Written, Drawable):
     def terminals(self) -> Mapping[str, None]:
         """The symbols without a rule, in order of appearance (an ordered set)."""
         names: dict[str, None] = {}
-        for production in self.productions:
-            for symbol in production.body:
-                for held in list_held_symbols(symbol) if symbol in self.nonterminals else (symbol,):
-                    for name in selection_members(held) or (held,):
-                        if name not in self.nonterminals:
-                            names[name] = None
-        return FrozenDict(names)
+        seen: set[str] = set()
+        todo = [name for production in reversed(self.productions) for name in reversed(production.body)]
+        while todo:
+            name = todo.pop()
+            if name not in self.nonterminals:
+                names.update(dict.fromkeys(selection_members(name) or (name,)))
+            elif name not in seen and is_sugar(name):  # what it holds stands where it stands
+                seen.add(name)
+                todo += [held for p in reversed(self.by_head[name]) for held in reversed(p.body)]
+        return FrozenDict(dict.fromkeys(name for name in names if name not in self.nonterminals))
 
     @cached_property
     def expanded(self) -> tuple[Production, ...]:
@@ -232,10 +242,9 @@ class CFG(PickledByFields, Written, Drawable):
             return symbol.label
         again = parse_repetition(name)
         if again is not None:
-            return describe_repetition(name, self.label(again.of))
-        bodies = parse_group(name)
-        if bodies is not None:
-            return " or ".join(", ".join(map(self.label, body)) or "nothing" for body in bodies)
+            return again.describe(self.label(again.of))
+        if is_sugar(name) and name in self.nonterminals:
+            return " or ".join(", ".join(map(self.label, p.body)) or "nothing" for p in self.by_head[name])
         chosen = selection_members(name)
         return "some of " + ", ".join(map(self.label, chosen)) if chosen else name.replace("_", " ")
 
@@ -256,9 +265,16 @@ class CFG(PickledByFields, Written, Drawable):
             symbols[name] = replace(symbols.get(name, Symbol()), label=label)
         return replace(self, symbols=symbols)
 
-    def with_order(self, order: Order | None) -> CFG:
-        """The same grammar with its plans in this order."""
+    def with_order(self, order: Order) -> CFG:
+        """The same grammar, its words read in this order."""
         return replace(self, order=order)
+
+    @property
+    def picture(self) -> Picture:
+        """The grammar as a picture: a box for each nonterminal, with its productions."""
+        from formal_llm.automata.drawing.cfg import cfg_picture
+
+        return cfg_picture(self)
 
     # -- membership ---------------------------------------------------------------------------------------------
 
@@ -274,14 +290,15 @@ class CFG(PickledByFields, Written, Drawable):
 # -- what makes a grammar well-formed ---------------------------------------------------------------------------------
 
 
-def _check_repeated(cfg: CFG) -> None:
-    """Raise where what is repeated may be empty: then there were no end of ways to make the same plan."""
-    for name in cfg.nonterminals:
+def _check_sugar(cfg: CFG) -> None:
+    """Raise for a symbol that reads as a repetition or a group, and has other rules than that."""
+    for name in filter(is_sugar, (*cfg.nonterminals, *cfg.terminals)):
+        bodies = [production.body for production in cfg.productions if production.head == name]
         again = parse_repetition(name)
-        if again is not None and again.of in cfg.nullable:
+        if bodies != again.bodies if again else name != write_group(bodies):
             raise GrammarError(
-                f"{again.of} may be empty, and is repeated: {name}",
-                suggestion=f"write {again.of}" if again.most == 1 else f"leave ε out of the rules of {again.of}",
+                f"{name} reads as a repetition or a group, and can have no rules of its own",
+                suggestion="read it from its notation with CFG.from_string, or give the symbol another name",
             )
 
 
@@ -292,11 +309,11 @@ def _check_wellformed(cfg: CFG) -> None:
         GrammarError: a name that the notation cannot write, a selection that is none, an unknown start symbol, a label,
             number or limit of what there is not.
     """
-    if cfg.order not in (None, *ORDERS):
-        raise GrammarError(f"the order is 'backward' or 'forward', not {cfg.order!r}")
+    if cfg.order not in ORDERS:
+        raise GrammarError(f"the order is 'forward' or 'prefix', not {cfg.order!r}")
     _check_symbols(cfg)
     _check_selections(cfg)
-    _check_repeated(cfg)
+    _check_sugar(cfg)
     if cfg.start not in cfg.nonterminals:
         raise GrammarError(unknown("start symbol", cfg.start, cfg.nonterminals))
     _check_descriptions(cfg)

@@ -30,17 +30,6 @@ MAX_STATES = 20_000
 _Moment = tuple[int, int]
 
 
-def runs_backward(pda: PDA) -> bool:
-    """Whether the words of an automaton run from the last step to the first.
-
-    Raises:
-        AutomatonError: it is that of a grammar that does not declare its order.
-    """
-    if pda.order is None and pda.cfg is not None:
-        raise AutomatonError("a clock needs to know which way plans run; write %order forward, or %order backward")
-    return pda.order == "backward"
-
-
 @lru_cache(maxsize=32)
 def apply_timetable(pda: PDA, table: Timetable) -> PDA:
     """The words of an automaton that keep a timetable: a product with one constraint for each of its rules.
@@ -48,18 +37,18 @@ def apply_timetable(pda: PDA, table: Timetable) -> PDA:
     Where words run forward, the transitions that read a terminal show its times in their texts.
 
     Raises:
-        AutomatonError: there is no clock, or the rules do not declare which way plans run.
+        AutomatonError: there is no clock.
         Undecided: the clock can show too many different times.
     """
     if table.clock is None:
         raise AutomatonError(f"{table.lines()[0]} needs a clock; write, for instance: %clock time 8:00-20:00")
-    backward = runs_backward(pda)
+    prefix = pda.order == "prefix"
     numbers = {name: symbol.numbers for name, symbol in pda.symbols.items()}
     taking = {name: table.seconds(numbers, name) for name in pda.terminals}
     bounds: list[Window | Gap] = [*table.windows, *table.gaps]
-    rules = [_automaton_of_rule(rule, table.clock, taking, backward=backward) for rule in bounds]
-    clocked = product(pda, _automaton_of_rule(table.clock, table.clock, taking, backward=backward))
-    if not backward:
+    rules = [_automaton_of_rule(rule, table.clock, taking, prefix=prefix) for rule in bounds]
+    clocked = product(pda, _automaton_of_rule(table.clock, table.clock, taking, prefix=prefix))
+    if not prefix:
         clocked = _add_times_to_texts(clocked, taking)
     return constrained(clocked, rules)
 
@@ -80,7 +69,7 @@ def base_with_clock(pda: PDA) -> PDA:
     base, *rules = pda.factors or (pda,)
     base = base.without_limits
     clock = next((rule for rule in rules if rule.name.startswith("%clock ")), None)
-    if clock is None or base.cfg is not None or base.order == "backward":
+    if clock is None or base.cfg is not None or base.order == "prefix":
         return base
     made = product(base, clock)
     return _add_times_to_texts(made, {t.read: t.target[0] - t.state[0] for t in clock.transitions if t.read})  # type: ignore[index]
@@ -106,7 +95,7 @@ def step_times(begin: int, end: int) -> str:
     return f"{clock_text(begin)} to {clock_text(end)}" if end > begin else clock_text(begin)
 
 
-def _automaton_of_rule(rule: Clock | Window | Gap, clock: Clock, taking: Mapping[str, int], *, backward: bool) -> PDA:
+def _automaton_of_rule(rule: Clock | Window | Gap, clock: Clock, taking: Mapping[str, int], *, prefix: bool) -> PDA:
     """One rule of a timetable as a finite automaton."""
     begin, last = clock.span.edges
     window = rule if isinstance(rule, Window) else None
@@ -138,7 +127,7 @@ def _automaton_of_rule(rule: Clock | Window | Gap, clock: Clock, taking: Mapping
         _check_state_count(seen, rule)
     start: Hashable = first
     accepting: Iterable[Hashable] = todo
-    if backward:
+    if prefix:
         moves, start, accepting = _reverse_automaton(moves, first, todo, rule)
     transitions = [Transition(state, name, None, target) for state, name, target in moves]
     return PDA(transitions, start=start, accepting=accepting, name=str(rule), alphabet=taking, check=False)

@@ -3,7 +3,8 @@
 The derivative of a formula by a state a is the formula for what may follow a: { w : aw in L(f) } (Brzozowski 1964). The
 derivatives of a formula by all sequences are, up to the normal form of :mod:`formal_llm.automata.models.formula`,
 finitely many; they are the states of a deterministic automaton, and a state accepts where its formula holds ε.
-Partition refinement makes it the smallest one (Hopcroft 1971).
+Partition refinement makes it the smallest one (Hopcroft 1971). A conjunction is the product of the automata of
+its parts.
 
 Names that the formula does not mention all behave alike, so one represents all of them until the table is written out.
 """
@@ -11,13 +12,13 @@ Names that the formula does not mention all behave alike, so one represents all 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.formula import Formula, derivative
+from formal_llm.automata.models.formula import And, Formula, derivative
 from formal_llm.automata.models.pda import PDA, SubsetConstruction
 from formal_llm.automata.models.symbols import Symbol, find_reachable
 from formal_llm.automata.models.transition import Transition
@@ -70,26 +71,7 @@ def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = 
     #: For each letter the column of the letter that represents it.
     column = {letter: kinds.index(letter if letter in named else other or "") for letter in letters}
 
-    numbers: dict[Formula, int] = {formula: 0}
-    table: list[list[int]] = []
-    formulas = deque([formula])
-    while formulas:
-        now = formulas.popleft()
-        row = []
-        for kind in kinds:
-            after = derivative(now, kind)
-            if after not in numbers:
-                if len(numbers) >= max_states:
-                    raise Undecided(
-                        f"the formula needs an automaton of more than {max_states} states; "
-                        "bound repetitions by smaller numbers, or nest fewer of not, and, eventually"
-                    )
-                numbers[after] = len(numbers)
-                formulas.append(after)
-            row.append(numbers[after])
-        table.append(row)
-    accepting = {number for now, number in numbers.items() if now.nullable}
-
+    table, accepting = (_multiply_parts if isinstance(formula, And) else _derive_all)(formula, kinds, max_states)
     blocks = _equivalence_classes(table, accepting)
     before: list[list[int]] = [[] for _ in table]
     for state, row in enumerate(table):
@@ -112,6 +94,53 @@ def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = 
                 following[letter] = found[blocks[target]]
         rows.append(following)
     return DFA(tuple(rows), frozenset(found[blocks[state]] for state in accepting if blocks[state] in found))
+
+
+def _derive_all(formula: Formula, kinds: Sequence[str], max_states: int) -> tuple[list[list[int]], set[int]]:
+    """The complete automaton of the derivatives: where each kind of letter leads, and the final states."""
+    return _explore(formula, kinds, derivative, lambda now: now.nullable, max_states)
+
+
+def _multiply_parts(formula: Formula, kinds: Sequence[str], max_states: int) -> tuple[list[list[int]], set[int]]:
+    """The same for a conjunction: the product of the automata of its parts, far cheaper than its derivatives."""
+    dfas = [minimal_dfa(part, kinds, max_states=max_states) for part in formula.parts]
+    dead: tuple[int, ...] = ()
+
+    def follow(now: tuple[int, ...], kind: str) -> tuple[int, ...]:
+        after = [dfa.table[state].get(kind, -1) for dfa, state in zip(dfas, now, strict=False)]
+        return dead if -1 in after else tuple(after)
+
+    def accepts(now: tuple[int, ...]) -> bool:
+        return now != dead and all(state in dfa.accepting for dfa, state in zip(dfas, now, strict=True))
+
+    return _explore((0,) * len(dfas), kinds, follow, accepts, max_states)
+
+
+S = TypeVar("S", bound=Hashable)
+
+
+def _explore(
+    start: S, kinds: Sequence[str], follow: Callable[[S, str], S], accepts: Callable[[S], bool], max_states: int
+) -> tuple[list[list[int]], set[int]]:
+    numbers = {start: 0}
+    table: list[list[int]] = []
+    todo = deque([start])
+    while todo:
+        now = todo.popleft()
+        row = []
+        for kind in kinds:
+            after = follow(now, kind)
+            if after not in numbers:
+                if len(numbers) >= max_states:
+                    raise Undecided(
+                        f"the formula needs an automaton of more than {max_states} states; "
+                        "bound repetitions by smaller numbers, or nest fewer of not, and, eventually"
+                    )
+                numbers[after] = len(numbers)
+                todo.append(after)
+            row.append(numbers[after])
+        table.append(row)
+    return table, {number for now, number in numbers.items() if accepts(now)}
 
 
 def _equivalence_classes(table: Sequence[Sequence[int]], accepting: set[int]) -> list[int]:

@@ -21,10 +21,10 @@ A flowchart is a finite automaton, and :meth:`Flowchart.pda` shows it as one: it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from formal_llm.automata.models.flowgraph import (
     END,
@@ -36,16 +36,15 @@ from formal_llm.automata.models.flowgraph import (
     FlowGraph,
     one_line,
 )
-from formal_llm.automata.models.frozen import FrozenDict
+from formal_llm.automata.models.frozen import FrozenDict, Written
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.markings import FlowchartTransitions, find_endless, find_meeting, find_waiting
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError, did_you_mean, unknown
 from formal_llm.pictures.drawable import Drawable
-from formal_llm.pictures.picture import printable
+from formal_llm.pictures.picture import Picture, printable
 
 
 class ChartProblem(NamedTuple):
@@ -202,10 +201,23 @@ class Flowchart(FlowGraph, Written, Drawable):
         if problem is not None:
             raise AutomatonError(problem)
 
+    @staticmethod
+    def _notation() -> tuple[Callable[..., Any], Callable[[Any], str]]:
+        from formal_llm.automata.notation.flowchart import read_flowchart, write_flowchart
+
+        return read_flowchart, write_flowchart
+
     @classmethod
     def from_mermaid(cls, text: str, *, file: str | None = None) -> Flowchart:
         """Read a Mermaid flowchart; the same as :meth:`from_string`."""
         return cls.from_string(text, file=file)
+
+    @property
+    def picture(self) -> Picture:
+        """The chart as it is written, its texts wrapped."""
+        from formal_llm.automata.drawing.flowchart import flowchart_picture
+
+        return flowchart_picture(self)
 
     def to_mermaid(self) -> str:
         """The flowchart in Mermaid; :meth:`from_mermaid` reads an equal one from it."""
@@ -284,7 +296,8 @@ class Flowchart(FlowGraph, Written, Drawable):
             never = frozenset(name for name, most in limits.at_most.items() if most == 0 and "=" in name)
             most = {name: count for name, count in limits.at_most.items() if name not in never}
             limits = replace(limits, at_most=most) if never else limits
-            named = (*most, *limits.at_least, *limits.times.names)
+            ruled = (name for rule in limits.rules for name in rule.names)
+            named = (*most, *limits.at_least, *limits.times.names, *ruled)
             if counted := [name for name in named if "=" in name]:
                 raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
         moves = FlowchartTransitions(self, decisions=decisions, drawn=self.order == "drawn", never=never)

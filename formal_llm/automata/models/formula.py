@@ -39,8 +39,8 @@ double negation goes, and units and zeros vanish. With that every formula has on
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -302,6 +302,27 @@ def eventually(part: Formula | str) -> Formula:
     """Some contiguous part is in it."""
     part = _as_formula(part)
     return part if part == NOTHING or isinstance(part, Eventually) else Eventually((part,))
+
+
+# -- other formulas for the same states -------------------------------------------------------------------------
+
+
+def reverse(formula: Formula) -> Formula:
+    """The formula for the reversed sequences."""
+    parts = tuple(map(reverse, formula.parts))
+    match formula:
+        case Next():
+            return next_(*parts[::-1])
+        case Until(_, least, most):
+            return next_(parts[1], until(parts[0], EMPTY, least, most))
+    return replace(formula, parts=parts) if parts else formula
+
+
+def rename(formula: Formula, names: Mapping[str, str]) -> Formula:
+    """The same formula about states of other names."""
+    if isinstance(formula, Atom):
+        return Atom(name=names[formula.name])
+    return replace(formula, parts=tuple(rename(part, names) for part in formula.parts)) if formula.parts else formula
 
 
 # -- derivatives ------------------------------------------------------------------------------------------------

@@ -1,9 +1,14 @@
-"""Values: a mapping that does not change, and pickling by fields."""
+"""What values have in common: a mapping that does not change, pickling by fields, a notation."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, ClassVar, NoReturn, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
+
+from formal_llm.authored.files import read_text
+from formal_llm.errors import NotationError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -41,3 +46,55 @@ class PickledByFields:
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+class Written:
+    """What has a notation: gives a class the methods that read and write it.
+
+    Readers and writers are built on the values, so a class imports its own inside :meth:`_notation`.
+    """
+
+    __slots__ = ()
+    #: What is raised for a file that cannot be read.
+    notation_error: ClassVar[type[NotationError]] = NotationError
+
+    @staticmethod
+    def _notation() -> tuple[Callable[[str, str | None], Any], Callable[[Any], str]]:
+        """Return the reader (of a text and the name of its file) and the writer."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_string(cls, text: str, *, file: str | None = None) -> Self:
+        """Read the notation.
+
+        Warns with :class:`~formal_llm.errors.GrammarWarning` for each thing that looks like a mistake but is legal.
+
+        Args:
+            text: what is written.
+            file: what messages call the place it is from.
+
+        Raises:
+            NotationError: it cannot be read, or has no meaning; with line, column, a caret and what was
+                expected there. Of grammars it is a ``GrammarError``.
+        """
+        made: Self = cls._notation()[0](text, file)
+        return made
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Read a file (UTF-8, with or without a byte order mark); see :meth:`from_string`."""
+        made: Self = cls._notation()[0](read_text(path, cls.notation_error), str(path))
+        return made
+
+    def with_rules(self, *texts: str) -> Self:
+        """The same rules under more rules about order: sentences (``"backup before migrate"``) or formulas.
+
+        Raises:
+            NotationError: a text is neither, or names what is no step.
+        """
+        from formal_llm.automata.notation.formula import add_rules
+
+        return add_rules(self, *texts)  # type: ignore[type-var]
+
+    def __str__(self) -> str:
+        return self._notation()[1](self)

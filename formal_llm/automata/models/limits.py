@@ -2,7 +2,8 @@
 
 A limit bounds how often a terminal is used, or the sum of a number that terminals carry (minutes, money). Counting
 uses is the special case of weight 1, so both become a :class:`Bound`: least and most for a weighted sum over the word.
-When steps may be is bounded by a :class:`~formal_llm.automata.models.timetable.Timetable`.
+When steps may be is bounded by a :class:`~formal_llm.automata.models.timetable.Timetable`, and in which order by rules
+(:class:`~formal_llm.automata.models.declare.Sentence`).
 
 Limits only ever narrow a language: ``limits & more`` keeps the tighter of both.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import lcm
 
+from formal_llm.automata.models.declare import Sentence
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.quantities import (
     Number,
@@ -104,6 +106,9 @@ class Limits:
         default: the most uses of every terminal that ``at_most`` does not name; None for no limit.
         sums: bounds on the sums of numbers that terminals carry.
         times: when steps may be.
+        rules: in which order steps may be; a rule that is a plain count belongs to ``at_most`` and ``at_least``
+            (:meth:`from_sentence`).
+        wordings: what messages call a limit on uses that was written as a sentence, by its line.
 
     Raises:
         ValueError: a negative or fractional count, a sum bounded by what is no finite number from 0, or in two units;
@@ -117,6 +122,19 @@ class Limits:
     default: int | None = None
     sums: tuple[SumLimit, ...] = ()
     times: Timetable = field(default_factory=Timetable)
+    rules: tuple[Sentence, ...] = ()
+    wordings: Mapping[str, str] = field(default=FrozenDict(), compare=False, repr=False)
+
+    @classmethod
+    def from_sentence(cls, rule: Sentence) -> Limits:
+        """The limits that a sentence sets: bounds on uses where it is a plain count, else the rule itself."""
+        if not rule.counts:
+            return cls(rules=(rule,))
+        made = cls(
+            {name: most for name, (_, most) in rule.counts.items() if most is not None},
+            {name: least for name, (least, _) in rule.counts.items()},
+        )
+        return replace(made, wordings={line: rule.text for name in rule.counts for line in made._count_lines(name)})
 
     def __post_init__(self) -> None:
         # What bounds nothing is left out, so that equal limits are equal values.
@@ -147,12 +165,15 @@ class Limits:
         object.__setattr__(self, "at_most", FrozenDict(sorted(most.items())))
         object.__setattr__(self, "at_least", FrozenDict(sorted(least.items())))
         object.__setattr__(self, "sums", tuple(merged[name] for name in sorted(merged) if merged[name].parts()))
+        object.__setattr__(self, "rules", tuple(dict.fromkeys(self.rules)))
+        object.__setattr__(self, "wordings", FrozenDict(self.wordings))
 
     def __hash__(self) -> int:
-        return hash((*self.at_most.items(), *self.at_least.items(), self.default, self.sums, self.times))
+        return hash((*self.at_most.items(), *self.at_least.items(), self.default, self.sums, self.times, self.rules))
 
     def __bool__(self) -> bool:
-        return bool(self.at_most or self.at_least or self.default is not None or self.sums or self.times)
+        counted = self.at_most or self.at_least or self.default is not None
+        return bool(counted or self.sums or self.times or self.rules)
 
     def most(self, terminal: str) -> int | None:
         """The most uses of a terminal, None where there is no limit."""
@@ -171,6 +192,8 @@ class Limits:
             default=_tighter_count(self.default, other.default),
             sums=self.sums + other.sums,
             times=self.times & other.times,
+            rules=self.rules + other.rules,
+            wordings={**other.wordings, **self.wordings},
         )
 
     def lines(self, write_name: Callable[[str], str] = str) -> list[str]:
@@ -182,7 +205,13 @@ class Limits:
         for name, count in self.at_least.items():
             by_count.setdefault(("require", str(count)), []).append(write_name(name))
         lines += [f"%{word} {count} {' '.join(names)}" for (word, count), names in by_count.items()]
-        return [*lines, *(line for bound in self.sums for line in bound.lines()), *self.times.lines(write_name)]
+        lines += [line for bound in self.sums for line in bound.lines()]
+        return [*lines, *self.times.lines(write_name), *(f"%rule {rule}" for rule in self.rules)]
+
+    def _count_lines(self, name: str) -> list[str]:
+        """The limits on the uses of one terminal, as lines: the most, then the least."""
+        most, least = self.most(name), self.at_least.get(name, 0)
+        return [f"%limit {most} {name}"] * (most is not None) + [f"%require {least} {name}"] * bool(least)
 
     def without(self, line: str) -> Limits:
         """These limits less the one of that :attr:`Bound.line` (one terminal's limit, one sum's, or the default's)."""
@@ -200,11 +229,17 @@ class Limits:
         """These limits less the timetable."""
         return replace(self, times=Timetable()) if self.times else self
 
+    @property
+    def without_rules(self) -> Limits:
+        """These limits less the rules about order."""
+        return replace(self, rules=()) if self.rules else self
+
     def renamed(self, names: Mapping[str, str]) -> Limits:
         """The same limits on terminals of other names."""
         most = {names[name]: count for name, count in self.at_most.items()}
         least = {names[name]: count for name, count in self.at_least.items()}
-        return replace(self, at_most=most, at_least=least, times=self.times.renamed(names))
+        rules = tuple(rule.renamed(names) for rule in self.rules)
+        return replace(self, at_most=most, at_least=least, times=self.times.renamed(names), rules=rules)
 
     def problem(self, terminals: Collection[str], symbols: Mapping[str, Symbol]) -> str | None:
         """What is wrong with these limits for rules with these terminals; None where nothing is.
@@ -215,6 +250,10 @@ class Limits:
         for name in (*self.at_most, *self.at_least):
             if name not in terminals:
                 return unknown("terminal in a limit", name, terminals)
+        for rule in self.rules:
+            for name in rule.names:
+                if name not in terminals:
+                    return f"{unknown('step', name, terminals)} in the rule {rule.text}"
         carried = amounts_by_quantity({name: symbol.numbers for name, symbol in symbols.items()})
         for limit in self.sums:
             if limit.quantity not in carried:

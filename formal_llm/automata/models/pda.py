@@ -10,20 +10,24 @@ and matches a terminal with the input. A PDA written by hand is used in just the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
+from typing import TYPE_CHECKING, Any
 
-from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, make_fingerprint
+from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, make_fingerprint, make_tuple
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, find_reachable, selection_members
 from formal_llm.automata.models.tabulation import accepts_by_tabulation
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
-from formal_llm.automata.models.written import Written
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
+
+if TYPE_CHECKING:
+    import networkx
 
 #: How many sets are kept: a few automata have as many as 2 to the number of their states.
 _KEPT = 10_000
@@ -115,8 +119,8 @@ class PDA(PickledByFields, Written, Drawable):
         name: what messages call it, for instance where a constraint is to blame.
         factors: for a product, its factors: the base first, then the constraints.
         limits: the bounds that belong to it, as those of a grammar do: planning and lookahead keep them.
-        order: whether a plan's word runs from its last step to its first (``"backward"``) or from the first to the
-            last; None where that is not declared. That of a grammar is the grammar's.
+        order: ``"forward"`` if a word is the order in which its steps are carried out, ``"prefix"`` if it is read from
+            last to first; that of a grammar is the grammar's (:attr:`CFG.order`).
         alphabet: terminals that it knows, besides those that its transitions read.
         check: whether to raise for what contradicts itself; automata that are made by a construction are not checked.
 
@@ -136,7 +140,7 @@ class PDA(PickledByFields, Written, Drawable):
     factors: tuple[PDA, ...] = ()
     limits: Limits = field(default_factory=Limits)
     alphabet: tuple[str, ...] = ()
-    order: Order | None = None
+    order: Order = "forward"
 
     def __init__(
         self,
@@ -152,7 +156,7 @@ class PDA(PickledByFields, Written, Drawable):
         factors: Iterable[PDA] = (),
         limits: Limits | None = None,
         alphabet: Iterable[str] = (),
-        order: Order | None = None,
+        order: Order = "forward",
         check: bool = True,
     ) -> None:
         made = tuple(dict.fromkeys(t if isinstance(t, Transition) else transition_of(t) for t in transitions))
@@ -168,12 +172,18 @@ class PDA(PickledByFields, Written, Drawable):
         object.__setattr__(self, "limits", limits or Limits())
         object.__setattr__(self, "alphabet", tuple(alphabet))
         object.__setattr__(self, "order", order)
-        if order not in (None, *ORDERS):
-            raise AutomatonError(f"the order is 'backward' or 'forward', not {order!r}")
+        if order not in ORDERS:
+            raise AutomatonError(f"the order is 'forward' or 'prefix', not {order!r}")
         if check:
             problem = find_problem(self.transitions, start, self.accepting_states, self.stack_symbols)
             if problem is not None:
                 raise AutomatonError(problem.message)
+
+    @staticmethod
+    def _notation() -> tuple[Callable[..., Any], Callable[[Any], str]]:
+        from formal_llm.automata.notation.pda import read_pda, write_pda
+
+        return read_pda, write_pda
 
     @classmethod
     def from_cfg(cls, cfg: CFG) -> PDA:
@@ -223,6 +233,11 @@ class PDA(PickledByFields, Written, Drawable):
         """
         read = (t.read for t in self.transitions if t.read is not None)
         return FrozenDict(dict.fromkeys((*self.alphabet, *read)))
+
+    @cached_property
+    def answers(self) -> frozenset[str]:
+        """The terminals that are answers to decisions, and no steps of a plan."""
+        return frozenset(t.read for t in self.transitions if t.decision and t.read is not None)
 
     @cached_property
     def stack_symbols(self) -> Mapping[str, None]:
@@ -340,6 +355,23 @@ class PDA(PickledByFields, Written, Drawable):
     def __rand__(self, other: object) -> PDA:
         return intersect_languages(other, self)
 
+    @property
+    def picture(self) -> Picture:
+        """The automaton as a picture: its states, and what is read and pushed between them."""
+        from formal_llm.automata.drawing.pda import pda_picture
+
+        return pda_picture(self)
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Return a graph with a node for each state and an edge for each transition.
+
+        Nodes have ``start`` and ``accepting``; edges have ``read``, ``pop`` (None for ε), ``push`` (a tuple, its first
+        symbol on top), ``text``, and ``label`` in the notation of the picture.
+        """
+        from formal_llm.automata.drawing.pda import pda_graph
+
+        return pda_graph(self)
+
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 
     def start(self) -> Configuration:
@@ -361,7 +393,8 @@ class PDA(PickledByFields, Written, Drawable):
             stack = stack.rest
         for name in reversed(move.push):
             stack = Stack(name, stack)
-        return Configuration(move.target, stack)
+        after: Configuration = make_tuple(Configuration, (move.target, stack))
+        return after
 
     def accepting(self, configuration: Configuration) -> bool:
         """Whether the state is final."""
@@ -382,11 +415,17 @@ class PDA(PickledByFields, Written, Drawable):
         """Whether a word keeps all the limits, the timetable included; its language is not looked at."""
         if not all(bound.holds(word) for bound in self.bounds):
             return False
-        if not self.limits.times:
+        if not self.limits.times and not self.limits.rules:
             return True
-        backward = self.order == "backward" or (self.order is None and self.cfg is not None)
         numbers = {name: symbol.numbers for name, symbol in self.symbols.items()}
-        return self.limits.times.holds(word[::-1] if backward else word, numbers)
+        word = word[::-1] if self.order == "prefix" else word
+        if self.limits.times and not self.limits.times.holds(word, numbers):
+            return False
+        ignored = [self.answers - {*rule.names} for rule in self.limits.rules]
+        return all(
+            rule.accepts(name for name in word if name not in others)
+            for rule, others in zip(self.limits.rules, ignored, strict=True)
+        )
 
     # -- what options are made of -------------------------------------------------------------------------------
 

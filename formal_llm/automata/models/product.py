@@ -8,18 +8,19 @@ membership and drawing work on it as on any other.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
+from functools import lru_cache, reduce
 from math import prod
 
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.dfa import finite_pda, minimal_dfa
-from formal_llm.automata.models.formula import EVERYTHING, And
+from formal_llm.automata.models.declare import Sentence
+from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
+from formal_llm.automata.models.formula import EVERYTHING, And, reverse
 from formal_llm.automata.models.pda import PDA, intersect_languages
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.models.transition import Transition
-from formal_llm.errors import AutomatonError
+from formal_llm.errors import AutomatonError, Undecided
 
 
 def product(pda: PDA, finite: PDA) -> PDA:
@@ -115,6 +116,35 @@ def _merge_symbols(one: Symbol | None, other: Symbol | None) -> Symbol:
 def constrained(pda: PDA, constraints: Iterable[PDA]) -> PDA:
     """``pda`` with every constraint on top."""
     return reduce(product, constraints, pda)
+
+
+#: How many transitions a product with rules about order may have.
+_MOST_TRANSITIONS = 1_000_000
+
+
+@lru_cache(maxsize=32)
+def apply_rules(pda: PDA, rules: tuple[Sentence, ...]) -> PDA:
+    """The words of an automaton that keep rules about order: a product with one constraint for each, named by its text.
+
+    Rules speak of the steps as they are carried out: over prefix grammars their formulas are reversed. An
+    answer to a decision is no step; only a rule that names it reads it.
+
+    Raises:
+        Undecided: a rule, or all of them together, need too large an automaton.
+    """
+    for rule in rules:
+        formula = reverse(rule.formula()) if pda.order == "prefix" else rule.formula()
+        ignored = pda.answers - {*rule.names}
+        try:
+            dfa = minimal_dfa(formula, [name for name in pda.terminals if name not in ignored])
+        except Undecided as error:
+            raise Undecided(f"{rule.text}: {error}") from None
+        rows = [{**row, **dict.fromkeys(ignored, state)} for state, row in enumerate(dfa.table)]
+        constraint = finite_pda(DFA(tuple(rows), dfa.accepting), name=rule.text, alphabet=pda.terminals)
+        pda = product(pda, constraint)
+        if len(pda.transitions) > _MOST_TRANSITIONS:
+            raise Undecided(f"these rules need too large an automaton together: {'; '.join(one.text for one in rules)}")
+    return pda
 
 
 #: A conjunction whose parts have more states, multiplied, is not split.

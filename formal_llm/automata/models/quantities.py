@@ -203,10 +203,13 @@ def read_clock(text: str) -> int:
     """The seconds since midnight of a time of day, such as ``9:15``.
 
     Raises:
-        ValueError: it is no time of day.
+        ValueError: it is no time of day, or has a time zone.
     """
     found = _CLOCK.fullmatch(text)
     if found is None:
+        zone = re.fullmatch(r"(\d{1,2}:\d\d(?::\d\d)?) ?(?:Z|[A-Z]{3,4}|[+-]\d\d(?::?\d\d)?)", text)
+        if zone is not None:
+            raise ValueError(f"{text!r} has a time zone; all times are those of one clock: write {zone[1]}")
         near = re.fullmatch(r"(\d{1,2})(?:[.h](\d\d)|h)?", text)
         hint = f"; write {near[1]}:{near[2] or '00'}" if near else "; write, for instance, 9:15"
         raise ValueError(f"{text!r} is no time of day{hint}")
@@ -227,8 +230,8 @@ def seconds_since_midnight(value: str | time | int) -> int:
     if isinstance(value, str):
         return read_clock(value)
     if isinstance(value, time):
-        if value.microsecond:
-            raise ValueError(f"{value} is no time of day in whole seconds")
+        if value.microsecond or value.tzinfo is not None:
+            raise ValueError(f"{value} is no time of day in whole seconds, without a time zone")
         return (value.hour * 60 + value.minute) * 60 + value.second
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LAST:
         raise ValueError(f"a time of day is a text such as '9:15', not {value!r}")

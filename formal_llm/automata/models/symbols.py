@@ -16,9 +16,15 @@ from formal_llm.automata.models.quantities import Number, amount
 
 N = TypeVar("N", bound=Hashable)
 
-#: Whether a plan's word runs from its last step to its first, or from the first to the last.
-Order = Literal["backward", "forward"]
-ORDERS: tuple[Order, ...] = ("backward", "forward")
+#: Which way a word is read: as its steps are carried out, or, in a grammar of nested calls, from last to first.
+Order = Literal["forward", "prefix"]
+ORDERS: tuple[Order, ...] = ("forward", "prefix")
+
+
+def suggest_order(name: str) -> str:
+    """Return what to write instead of an order that there is not; ``prefix`` was called ``backward``."""
+    return "write %order prefix" if name == "backward" else "write %order forward, or %order prefix"
+
 
 _SUBSET = re.compile(r"(some|any)\((.*)\)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)")

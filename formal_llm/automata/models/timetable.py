@@ -68,6 +68,11 @@ class Span:
         first, last = self.edges
         return first <= begin and end <= last
 
+    def overlaps(self, other: Span) -> bool:
+        """Whether both have some moment in common."""
+        (first, last), (begin, end) = self.edges, other.edges
+        return first <= end and begin <= last
+
 
 @dataclass(frozen=True, slots=True)
 class Clock:
@@ -98,7 +103,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """At least a while from the end of any step of ``before`` to the beginning of a later one of ``after``."""
+    """At least a while from the end of any step of ``before`` to the beginning of a later one of ``after``.
+
+    Raises:
+        ValueError: ``least`` is no time, or a negative one.
+    """
 
     least: str | timedelta | Amount
     before: tuple[str, ...]
@@ -108,6 +117,8 @@ class Gap:
         made = amount(self.least)
         if unit_of(made) != TIME:
             raise ValueError(f"a gap is a time such as 30min, not {format_amount(made)}")
+        if made < 0:
+            raise ValueError(f"a gap is a time from 0, not {format(made, 'f')} seconds")
         object.__setattr__(self, "least", made)
 
     @classmethod

@@ -29,6 +29,7 @@ from formal_llm.automata.models.symbols import Symbol, quote_text
 from formal_llm.automata.notation.formula import FormulaReader
 from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord, split_line
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
+from formal_llm.automata.notation.sentences import read_sentences
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import AutomatonError, NotationError, did_you_mean
 
@@ -37,11 +38,15 @@ _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
 _SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":behavior", ":limits": ":limits"}
 #: The characters that require quotes around a name in a limit.
 _NOT_A_WORD = re.compile(r'[\s,"]')
+#: What a text of sentences begins with, which no definition does.
+_SENTENCES = re.compile(r"\ufeff?(?:\s|#.*\n)*steps\s*:", re.IGNORECASE)
 _FLAGS = (f":{ENV_INPUT}",)
 
 
 def read_behaviour(text: str, file: str | None = None) -> Behaviour:
-    """Read the behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
+    """Read the behaviour that ``text`` describes, also in sentences; see :meth:`Behaviour.from_string`."""
+    if _SENTENCES.match(text):
+        return read_sentences(text, file)
     source = SourceText.from_text(text, file, NotationError)
     expressions = read_expressions(source)
     reader = _BehaviourReader(source)
@@ -147,6 +152,9 @@ class _BehaviourReader:
         for item in section.items[1:] if section is not None else ():
             if not isinstance(item, SAtom) or not item.quoted:
                 self.fail("a limit is a text", item.place, suggestion='write (:limits "%limit 5 NAME")')
+            if item.text.startswith("%rule "):
+                reader.read_rule(item.text[5:], Place(item.place.line, item.place.column + len('"%rule')))
+                continue
             directive, words = split_line(item.text)
             reader.read_line(PlacedWord(directive, item.place), [PlacedWord(word, item.place) for word in words])
         return reader
@@ -194,7 +202,7 @@ class _BehaviourReader:
             )
         formula = FormulaReader(self.source, states, "state").read_formula(formulas[0])
         self.source.places[""] = formulas[0].place
-        symbols = {name: Symbol(numbers=state.numbers) for name, state in states.items()}
+        symbols = {name: Symbol(state.text, numbers=state.numbers) for name, state in states.items()}
         limits = limits_read.build_limits(states, symbols, called="state")
         try:
             return Behaviour(definition.items[1].text, states.values(), formula, limits)

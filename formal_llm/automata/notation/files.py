@@ -5,6 +5,7 @@
 ``.pda``              a pushdown automaton (:class:`PDA`)
 ``.mmd, .mermaid``    a flowchart (:class:`Flowchart`)
 ``.agent``            a behaviour (:class:`Behaviour`)
+``.rules``            sentences about steps (a :class:`Behaviour`)
 ====================  =================================================
 
 Other packages can provide readers for additional endings.
@@ -22,15 +23,17 @@ from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Rules
-from formal_llm.automata.models.written import notation_of
-from formal_llm.errors import NotationError
+from formal_llm.automata.notation.sentences import read_sentences
+from formal_llm.errors import GrammarError, NotationError
 
 #: The class of rules by the ending of the file.
 _KINDS: dict[str, type[Rules]] = {
     ".cfg": CFG, ".pda": PDA, ".mmd": Flowchart, ".mermaid": Flowchart, ".agent": Behaviour,
 }  # fmt: skip
+#: The ending of files of sentences.
+SENTENCES = ".rules"
 #: The endings of files with rules.
-ENDINGS = tuple(_KINDS)
+ENDINGS = (*_KINDS, SENTENCES)
 
 
 class RulesReader(Protocol):
@@ -65,9 +68,11 @@ def read_rules_text(text: str, path: str | Path) -> Rules:
         PluginError: another package reads this ending, and cannot be used.
     """
     path = Path(path)
+    if path.suffix == SENTENCES:
+        return read_sentences(text, str(path))
     kind = _KINDS.get(path.suffix)
     if kind is not None:
-        return notation_of(kind).get_reader()(text, str(path))
+        return kind.from_string(text, file=str(path))
     rules = PLUGINS.make(path.suffix[1:], text, str(path))
     if rules is None:
         raise NotationError(f"the ending names no notation of rules; there are: {', '.join(endings())}", file=str(path))
@@ -84,8 +89,10 @@ def read_rules(path: str | Path) -> Rules:
         PluginError: another package reads this ending, and cannot be used.
     """
     path = Path(path)
-    if path.suffix in _KINDS or PLUGINS.find(path.suffix[1:]) is not None:
-        return read_rules_text(read_text(path, notation_of(_KINDS.get(path.suffix, CFG)).error), path)
+    if path.suffix in _KINDS:
+        return _KINDS[path.suffix].from_file(path)
+    if path.suffix == SENTENCES or PLUGINS.find(path.suffix[1:]) is not None:
+        return read_rules_text(read_text(path, GrammarError), path)
     if path.suffix and not path.is_file():
         raise NotationError(
             f"the ending {path.suffix} names no notation of rules; there are: {', '.join(endings())}", file=str(path)

@@ -1,6 +1,7 @@
 """Reading and writing flowcharts in Mermaid, with errors that show the author where a chart is wrong.
 
-Limits stand in comments, which Mermaid ignores: ``%% %limit 2 retry`` and all other lines of limits as in a grammar;
+Limits stand in comments, which Mermaid ignores: ``%% %limit 2 retry``, ``%% %rule SENTENCE`` and all other lines as in a
+grammar;
 ``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches of forks.
 """
 
@@ -14,7 +15,7 @@ from typing import Literal, NoReturn
 
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.flowchart import Flowchart, find_problem
-from formal_llm.automata.models.flowgraph import FlowGraph
+from formal_llm.automata.models.flowgraph import FlowGraph, one_line
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, format_amount, read_amount
@@ -27,7 +28,7 @@ from formal_llm.errors import NotationError, did_you_mean, unknown
 #: Text that looks like numbers at the end of a label.
 _NUMBERS = re.compile(r"(?:\s[^\W\d]\w*=[^\s=]+)+$")
 _BRACKETS_OF = {shape: (opening, closing) for opening, (closing, shape) in BRACKETS.items()}
-_KNOWN = (*DIRECTIVES, "%numbers", "%parallel")
+_KNOWN = (*DIRECTIVES, "%rule", "%numbers", "%parallel")
 
 
 def read_flowchart(text: str, file: str | None = None) -> Flowchart:
@@ -123,6 +124,8 @@ def _read_limits(
         directive = line.directive.text
         if directive == "%numbers":
             _read_numbers(line, known, numbers, source)
+        elif directive == "%rule":
+            reader.read_rule(*line.words[0])
         elif directive in DIRECTIVES:
             reader.read_line(line.directive, line.words)
         elif directive != "%parallel":
@@ -134,7 +137,8 @@ def _read_limits(
             answers = chart.answers(name.text) if chart.is_decision(name.text) else {}
             way_out = f"it is a decision; count its answers: {', '.join(answers)}" if answers else None
             source.fail_at(unknown("step or answer in a limit", name.text, known), name.place, suggestion=way_out)
-    symbols = {name: Symbol(numbers=amounts) for name, amounts in numbers.items()}
+    texts = {node.id: one_line(node.text) for node in chart.nodes}
+    symbols = {name: Symbol(texts.get(name, ""), numbers=numbers.get(name, {})) for name in known}
     return reader.build_limits(known, symbols, called="step or answer"), numbers
 
 

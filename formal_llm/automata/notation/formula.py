@@ -1,4 +1,4 @@
-"""Reading formulas, and constraints built from them.
+"""Reading formulas, rules about order in either form, and constraints built from them.
 
 In ``(not (eventually (next fry wash)))``, a name is a state and a group an operator with its parts. A name with unusual
 characters, or equal to an operator, may be quoted. The meaning of the operators is defined in
@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TypeVar
 
 from formal_llm.automata.models import formula as formulas
 from formal_llm.automata.models.automaton import HasTerminals
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
+from formal_llm.automata.models.declare import KEYWORDS, Sentence
 from formal_llm.automata.models.dfa import MAX_STATES, finite_pda, minimal_dfa
-from formal_llm.automata.models.formula import Always, Atom, Formula, Next, Repeated, satisfied_by_one, until
+from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.flowgraph import one_line
+from formal_llm.automata.models.formula import Always, Atom, Formula, Next, Repeated, reverse, satisfied_by_one, until
+from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
+from formal_llm.automata.notation.sentences import read_sentence
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError, did_you_mean
 
@@ -38,6 +45,8 @@ _OPERATORS: Mapping[str, tuple[Callable[..., Formula], int, int | None]] = {
     "eventually": (formulas.eventually, 1, 1),
 }
 _CONSTANTS = {"any": formulas.ANY, "empty": formulas.EMPTY}
+_START = Place(1, 1)
+_QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _UNTIL = re.compile(r"until_([0-9]{1,6})(?:_([0-9]{1,6}|\*))?")
 
 
@@ -54,13 +63,75 @@ def read_formula(text: str, alphabet: Alphabet) -> Formula:
     return _read_one_formula(SourceText.from_text(text, None, NotationError), _terminals_of(alphabet))[0]
 
 
+def is_formula(text: str) -> bool:
+    """Return whether a rule about order is a formula: a sentence has keywords, and no parenthesis before them."""
+    bare = _QUOTED.sub('""', text.strip())
+    return bare[:1] in ("(", "#", ";") or not any(word.casefold() in KEYWORDS for word in bare.split())
+
+
+def read_rule(text: str, labels: Mapping[str, str], source: SourceText, place: Place = _START) -> Sentence:
+    """Read a rule about order that is part of a text: a sentence, or a formula in parentheses.
+
+    Args:
+        text: the rule.
+        labels: the steps, each with its label; empty where it has none.
+        source: the text that it is part of, for errors.
+        place: where it begins there.
+
+    Raises:
+        NotationError: it is neither, or names what is no step; with the place.
+    """
+    padded = "\n" * (place.line - 1) + " " * (place.column - 1) + text
+    try:
+        if not text.startswith("("):
+            return read_sentence(padded, labels, source.file)
+        formula, _ = _read_one_formula(SourceText(padded, source.file, error=NotationError), labels)
+        return Sentence("formula", text=" ".join(text.split()), given=formula)
+    except NotationError as error:
+        at = Place(error.line or place.line, error.column or place.column)
+        source.fail_at(error.problem, at, expected=error.expected, suggestion=error.suggestion)
+
+
+T = TypeVar("T", CFG, PDA, Flowchart, Behaviour)
+
+
+def add_rules(rules: T, *texts: str) -> T:
+    """Return rules under more rules about order, each a sentence or a formula in parentheses.
+
+    Raises:
+        NotationError: one is neither, or names what is no step.
+    """
+    labels = _list_labels(rules)
+    limits = rules.limits
+    for text in texts:
+        limits &= Limits.from_sentence(read_rule(text, labels, SourceText.from_text(text, None, NotationError)))
+    if isinstance(rules, CFG | PDA):
+        return rules.with_limits(limits)
+    if isinstance(rules, Flowchart):
+        return replace(rules, limits=limits)
+    return Behaviour(rules.name, rules.states.values(), rules.formula, limits)
+
+
+def _list_labels(alphabet: Alphabet | Flowchart) -> dict[str, str]:
+    """The terminals with their labels."""
+    if isinstance(alphabet, Flowchart):
+        return dict.fromkeys(alphabet.terminals, "") | {
+            node.id: one_line(node.text) for node in alphabet.nodes if node.id in alphabet.terminals
+        }
+    known: Mapping[str, Symbol] = getattr(alphabet, "symbols", {})
+    return {name: known[name].label if name in known else "" for name in _terminals_of(alphabet)}
+
+
 def constraint(
     text: str | Formula, alphabet: Alphabet, *, name: str | None = None, max_states: int = MAX_STATES
 ) -> PDA:
-    """Return the constraint of a formula over terminals: the smallest finite automaton for it.
+    """Return the constraint of a sentence or a formula: the smallest finite automaton for it.
+
+    A formula is about words. A sentence is about steps in the order of carrying out, so it is reversed where the words
+    of the alphabet's grammar are in prefix order.
 
     Args:
-        text: a formula in its notation, or as a value.
+        text: a sentence (``"backup before migrate"``), a formula in its notation, or a formula as a value.
         alphabet: the alphabet: a grammar, an automaton, a behaviour, or the names of the terminals.
         name: the name for messages; by default the text.
         max_states: the maximum number of states while constructing the automaton.
@@ -71,6 +142,10 @@ def constraint(
     """
     terminals = _terminals_of(alphabet)
     source = SourceText.from_text(str(text), None, NotationError)
+    if isinstance(text, str) and not is_formula(text):
+        name = name or " ".join(text.split())
+        text = read_sentence(text, _list_labels(alphabet)).formula()
+        text = reverse(text) if getattr(alphabet, "order", None) == "prefix" else text
     # An invalid value is read again from its text, which raises an error with the place.
     if isinstance(text, Formula) and not _warn_about_formula(text, terminals):
         formula, place = text, Place(1, 1)

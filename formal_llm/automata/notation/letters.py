@@ -7,8 +7,7 @@ import unicodedata
 
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
 from formal_llm.automata.models.symbols import Production
-from formal_llm.automata.notation.cfg import check_grammar_text
-from formal_llm.automata.notation.cfg_syntax import ARROW
+from formal_llm.automata.notation.cfg import ARROW, check_grammar_text
 from formal_llm.automata.notation.source import SourceText
 
 _LETTER = re.compile(r"[^\W\d_][0-9'′]*|ε")
@@ -37,7 +36,7 @@ def read_letters(text: str, start: str = "") -> CFG:
             at += len(alternative) + 1
     if not productions:
         source.fail_at("the grammar is empty", None, suggestion="write at least one rule, such as: S → aS | b")
-    cfg = CFG(productions, start)
+    cfg = CFG(productions, start, order="prefix")
     check_grammar_text(cfg, source)
     return cfg
 

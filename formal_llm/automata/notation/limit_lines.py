@@ -2,7 +2,8 @@
 
 ``%limit 2 fetch`` and ``%require 1 fetch`` bound how often a terminal is used; the number may also come last.
 ``%limit cost <= 12.50``, ``%limit 8h <= work <= 10h`` and ``%limit cost = 100`` bound a sum. ``%clock``, ``%window``,
-``%deadline`` and ``%gap`` are the lines of a timetable (:mod:`formal_llm.automata.models.timetable`).
+``%deadline`` and ``%gap`` are the lines of a timetable (:mod:`formal_llm.automata.models.timetable`). What stands
+behind ``%rule`` is a sentence or a formula (:mod:`formal_llm.automata.notation.sentences`).
 
 A notation passes the words of each line, with their places, to a :class:`LimitsReader`. :func:`read_line` reads a
 line that is a complete text.
@@ -13,7 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
-from typing import NamedTuple, Protocol
+from functools import reduce
+from operator import and_
+from typing import NamedTuple
 
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.quantities import (
@@ -27,13 +30,15 @@ from formal_llm.automata.models.quantities import (
 )
 from formal_llm.automata.models.symbols import Symbol, unquote_text
 from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
-from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.formula import read_rule
+from formal_llm.automata.notation.source import Place, SourceText, Token
 from formal_llm.errors import did_you_mean, unknown
 
 #: A word of a whole line; a name with spaces is in quotes.
 _WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,]+')
 #: The separators of the two times of a span.
 _DASH = re.compile(r"[-–—]")
+_DAY = 86_400
 _ARROWS = ("->", "→", "::=")
 #: An example of each line of a timetable.
 EXAMPLES: Mapping[str, str] = {
@@ -227,16 +232,19 @@ class PlacedWord(NamedTuple):
     place: Place
 
 
-class HasPlace(Protocol):
-    """A word of a text with its place, like the tokens of a notation."""
+#: A line with a rule about order: what stands behind the directive is read as a whole.
+_RULE = re.compile(r"""[ \t\f]*(%rule)(?!\w)((?:"(?:[^"\\]|\\.)*"|[^"\#])*)(?:\#.*)?""")
 
-    @property
-    def text(self) -> str:
-        """The word."""
 
-    @property
-    def place(self) -> Place:
-        """The place of the word."""
+def split_rule_line(line: str, number: int) -> list[Token] | None:
+    """Return the directive ``%rule`` of a line, and what stands behind it; None for any other line."""
+    found = _RULE.fullmatch(line)
+    if found is None:
+        return None
+    return [
+        Token(kind, found[group], Place(number, found.start(group) + 1), found.end(group) + 1)
+        for group, kind in ((1, "directive"), (2, "rule"))
+    ]
 
 
 class LimitsReader:
@@ -253,11 +261,13 @@ class LimitsReader:
         self._source = source
         self._prefix = prefix
         self._collected = CollectedLimits()
-        self.names: list[HasPlace] = []
-        self._quantities: list[HasPlace] = []
-        self._first_time: HasPlace | None = None
+        self.names: list[PlacedWord | Token] = []
+        self._quantities: list[PlacedWord | Token] = []
+        self._rules: list[PlacedWord | Token] = []
+        self._first_time: PlacedWord | Token | None = None
+        self._window_places: dict[tuple[str, str], Place] = {}
 
-    def read_line(self, directive: HasPlace, words: Sequence[HasPlace]) -> None:
+    def read_line(self, directive: PlacedWord | Token, words: Sequence[PlacedWord | Token]) -> None:
         """Read one line.
 
         Raises:
@@ -270,14 +280,15 @@ class LimitsReader:
             hint = error.suggestion and error.suggestion.replace(directive.text, f"{self._prefix}{directive.text}")
             self._source.fail_at(str(error), at.place, suggestion=hint)
         self.names += [words[at] for at in named.terminals]
+        self._window_places |= {(directive.text, words[at].text): words[at].place for at in named.terminals}
         self._quantities += [words[at] for at in named.quantities]
         if directive.text in EXAMPLES and self._first_time is None:
             self._first_time = directive
 
-    @property
-    def first_time(self) -> Place | None:
-        """The place of the first line of a timetable."""
-        return None if self._first_time is None else self._first_time.place
+    def read_rule(self, text: str, place: Place) -> None:
+        """Read what stands behind ``%rule`` on a line; its steps are looked up by :meth:`build_limits`."""
+        blanks = len(text) - len(text.lstrip())
+        self._rules.append(PlacedWord(text.strip(), Place(place.line, place.column + blanks)))
 
     def build_limits(
         self,
@@ -306,10 +317,13 @@ class LimitsReader:
             if quantity.text not in carried:
                 fail(unknown("quantity", quantity.text, carried), quantity.place, suggestion="no terminal carries it")
         if self._first_time is not None and self._collected.times.clock is None:
-            fail(f"{self._first_time.text} needs a clock", self.first_time,
+            fail(f"{self._first_time.text} needs a clock", self._first_time.place,
                  suggestion=f"write: {self._prefix}{EXAMPLES['%clock']}")  # fmt: skip
+        self._check_windows()
+        labels = {name: symbols[name].label if name in symbols else "" for name in terminals}
+        rules = [read_rule(rule.text, labels, self._source, rule.place) for rule in self._rules]
         try:
-            limits = self._collected.limits
+            limits = reduce(and_, map(Limits.from_sentence, rules), self._collected.limits)
             problem = limits.problem(terminals, symbols)
         except ValueError as error:  # two bounds of one quantity have two units
             problem = str(error)
@@ -317,6 +331,32 @@ class LimitsReader:
             about = [word for word in self._quantities if problem.startswith(f"{word.text} ")] or self._quantities
             fail(problem, about[-1].place if about else None)
         return limits
+
+    def _check_windows(self) -> None:
+        """Raise for a window that lies outside of the clock, and warn of a span of one that was meant a day later.
+
+        Raises:
+            NotationError: no span of a window has a moment in common with the clock.
+        """
+        clock = self._collected.times.clock
+        for window in self._collected.times.windows if clock is not None else ():
+            assert clock is not None
+            outside = [span for span in window.spans if not span.overlaps(clock.span)]
+            begin, end = clock.span.edges
+            meant = [
+                clock_text(last + _DAY)
+                if span.begin is None
+                else f"{clock_text(first + _DAY)}-{clock_text(last + _DAY)}"
+                for span in outside
+                for first, last in [span.edges]
+                if first + _DAY <= end and begin <= last + _DAY
+            ]
+            hint = f"times of the next day go on from 24:00: write {' '.join(meant)}" if meant else None
+            place = self._window_places[str(window).split(" ")[0], window.terminal]
+            if len(outside) == len(window.spans):
+                self._source.fail_at(f"{window} lies outside of the clock, {clock.span}", place, suggestion=hint)
+            if hint:
+                self._source.warn_at(f"{outside[0]} lies outside of the clock, {clock.span}; {hint}", place)
 
 
 # -- timetables -------------------------------------------------------------------------------------------------------

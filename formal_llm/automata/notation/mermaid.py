@@ -152,7 +152,7 @@ def _read_yaml_scalar(value: str) -> str:
 class DirectiveLine(NamedTuple):
     """A comment ``%% %directive word ...``; the place of the directive is that of the word after the ``%``.
 
-    ``marked`` is False where the ``%`` is missing, so it is a comment.
+    What stands behind ``%rule`` is one word. ``marked`` is False where the ``%`` is missing, so it is a comment.
     """
 
     directive: PlacedWord
@@ -283,12 +283,12 @@ class _ChartParser:
             return
         for found in _COMMENT.finditer(self.text, start, self.at):
             if found[2]:
-                words = _WORD.finditer(self.text, *found.span(3))
-                directive, *others = (
-                    PlacedWord(word, self.source.place_of(at))
-                    for word, at in [(f"%{found[2]}", found.start(2)), *((word[0], word.start()) for word in words)]
-                )
-                self.drawing.directives.append(DirectiveLine(directive, tuple(others), bool(found[1])))
+                placed = self.source.place_of
+                rest = [PlacedWord(word[0], placed(word.start())) for word in _WORD.finditer(self.text, *found.span(3))]
+                if found[2] == "rule":
+                    rest = [PlacedWord(found[3], placed(found.start(3)))]
+                directive = PlacedWord(f"%{found[2]}", placed(found.start(2)))
+                self.drawing.directives.append(DirectiveLine(directive, tuple(rest), bool(found[1])))
 
     def _read_direction(self, word: str, at: int) -> str:
         if word not in DIRECTIONS:

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from formal_llm.automata.models.symbols import unquote_text
-from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.source import Place, SourceText, normalize_name
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -82,7 +82,7 @@ def read_expressions(source: SourceText) -> tuple[Expression, ...]:
 def _read_tree(tree: Tree[Token] | Token, source: SourceText, depth: int) -> Expression:
     if isinstance(tree, str):
         quoted = tree.type == "STRING"
-        return SAtom(unquote_text(tree) if quoted else str(tree), _place_of(tree), quoted)
+        return SAtom(unquote_text(tree) if quoted else normalize_name(str(tree)), _place_of(tree), quoted)
     opening, *items = tree.children
     place = _place_of(cast("Token", opening))
     if depth >= _DEPTH:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -18,6 +19,39 @@ class Place(NamedTuple):
 
     line: int
     column: int
+
+
+class Token(NamedTuple):
+    """A token of a line: its kind, its text, its place, and the column after it."""
+
+    kind: str
+    text: str
+    place: Place
+    end: int
+
+
+def split_tokens(pattern: re.Pattern[str], line: str, number: int) -> list[Token]:
+    """Return the tokens of a line.
+
+    Names have one Unicode form, texts their own.
+
+    Args:
+        pattern: what matches any token; its groups are the kinds, ``blank`` for what is skipped.
+        line: the line.
+        number: which line of the text it is, from 1.
+    """
+    tokens = []
+    for found in pattern.finditer(line):
+        kind = str(found.lastgroup)
+        if kind != "blank":
+            text = found[0] if kind == "text" else normalize_name(found[0])
+            tokens.append(Token(kind, text, Place(number, found.start() + 1), found.end() + 1))
+    return tokens
+
+
+def normalize_name(name: str) -> str:
+    """Return a name in the one Unicode form (NFC) that all ways to write its characters have in common."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 @dataclass

@@ -145,4 +145,4 @@ class _Grammar:
         }
         used = [name for name, actual in own.items() if actual in needed]
         limits = Limits() if uses is None else Limits(dict.fromkeys(used), default=uses)
-        return CFG([*productions, *classes], start, symbols, limits, "backward")
+        return CFG([*productions, *classes], start, symbols, limits, "prefix")

@@ -9,18 +9,18 @@ from typing import cast
 
 from formal_llm.control.machines import (
     ANY_CALL,
-    AfterMachine,
-    AtLeastMachine,
     AtMostMachine,
-    BeforeMachine,
     BudgetMachine,
     DeadlineMachine,
     Letters,
     Machine,
-    NeverMachine,
     RateMachine,
     TimedMachine,
-    WithinMachine,
+    build_after,
+    build_at_least,
+    build_before,
+    build_never,
+    build_within,
 )  # fmt: skip
 from formal_llm.errors import FormalLLMError, NotationError
 from formal_llm.exports import LazyFunction
@@ -103,17 +103,17 @@ def _build_machines(
 
     match rule.body:
         case bodies.NeverBody(names, after):
-            return [NeverMachine(order_letters(names, after), frozenset(names), frozenset(after), not after)]
+            return [build_never(order_letters(names, after), frozenset(names), frozenset(after))]
         case bodies.BeforeBody(first, then, count, each):
-            return [BeforeMachine(order_letters(first, then), frozenset(first), frozenset(then), count, each)]
+            return [build_before(order_letters(first, then), frozenset(first), frozenset(then), count, each=each)]
         case bodies.AfterBody(first, then, within) if not isinstance(within, int):
             letters, both = order_letters(first, then), (frozenset(first), frozenset(then))
             due = [] if within is None else [DeadlineMachine((*letters, ANY_CALL), *both, within)]
-            return [AfterMachine(letters, *both), *due]
+            return [build_after(letters, *both), *due]
         case bodies.OnlyBody() | bodies.AfterBody():
             return [_build_call_machine(rule.body, rules)]
         case bodies.AtLeastBody(count, names):
-            return [AtLeastMachine(order_letters(names), count)]
+            return [build_at_least(order_letters(names), count)]
         case bodies.AtMostBody(count, names, _, within) if within is not None:
             return [RateMachine(order_letters(names), count, within)]
         case bodies.AtMostBody(count, names, since):
@@ -128,11 +128,11 @@ def _build_machines(
 def _build_call_machine(body: bodies.OnlyBody | bodies.AfterBody, rules: GuardRuleSet) -> Machine:
     """Build the machine of a rule about all calls, whether they have a declared letter or not."""
     if isinstance(body, bodies.OnlyBody):
-        return NeverMachine((body.others,), frozenset((body.others,)), frozenset(), True)
+        return build_never((body.others,), frozenset((body.others,)), frozenset())
     assert isinstance(body.within, int)
     late = any(one.kind != "call" for name in body.first for one in rules.by_name[name].patterns)
     letters = tuple(letter.name for letter in rules.letters if letter.name in (*body.first, *body.then))
-    return WithinMachine((*letters, ANY_CALL), frozenset(body.first), frozenset(body.then), body.within, late)
+    return build_within(letters, frozenset(body.first), frozenset(body.then), body.within, late=late)
 
 
 def build_budget_machine(quantity: str, most: Fraction, fields: Mapping[str, set[str]]) -> BudgetMachine:

@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Limits, Lookahead
-from formal_llm.automata.languages.fronts import ConfigurationSets
+from formal_llm.automata.languages.prefixes import ConfigurationSets
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.dfa import minimal_dfa
 from formal_llm.automata.models.formula import Atom, Formula, quote_name
@@ -22,12 +22,13 @@ from formal_llm.automata.notation.files import read_rules as read_file
 from formal_llm.automata.notation.formula import read_formula
 from formal_llm.automata.notation.limit_lines import read_line
 from formal_llm.control.machines import (
-    AtLeastMachine,
     AtMostMachine,
     ConfigurationMachine,
+    Letters,
     Machine,
     TableMachine,
-    list_letter_sets,
+    build_at_least,
+    get_symbol,
 )
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.guard.rules.compiled import build_budget_machine
@@ -59,7 +60,7 @@ def _build_limit_machines(limits: Limits, fields: Mapping[str, set[str]]) -> lis
         for name, count in limits.at_most.items()
         if count is not None
     ]
-    machines += [AtLeastMachine((name,), count) for name, count in limits.at_least.items()]
+    machines += [build_at_least((name,), count) for name, count in limits.at_least.items()]
     machines += [
         build_budget_machine(bound.quantity, Fraction(Decimal(bound.edges[0] or 0)), fields) for bound in limits.sums
     ]
@@ -87,7 +88,25 @@ def _compile_formula(text: str, rules: GuardRuleSet) -> TableMachine:
     dfa = minimal_dfa(read_formula(expand_formula(formula), symbols.values()), symbols.values())
     if not dfa.accepting:
         raise NotationError(f"nothing keeps this formula: {text}")
-    return TableMachine(tuple(letter.name for letter in letters), dfa, symbols)
+    names = tuple(letter.name for letter in letters)
+    groups = tuple(frozenset((name,)) for name in names)
+    numbers = {symbol: get_symbol(groups, one) for one, symbol in symbols.items()}
+    rows = {state: {numbers[symbol]: target for symbol, target in row.items()} for state, row in enumerate(dfa.table)}
+    return TableMachine(names, groups, rows, dfa.accepting)
+
+
+def list_letter_sets(letters: Sequence[str], together: Iterable[tuple[str, str]], most: int) -> list[Letters] | None:
+    """List the nonempty sets of letters that one event may have; return None if there are more than ``most``."""
+    compatible = {frozenset(pair) for pair in together}
+    sets: list[Letters] = []
+    chains: list[tuple[str, ...]] = [()]
+    for name in letters:
+        new = [(*chain, name) for chain in chains if all(frozenset((name, other)) in compatible for other in chain)]
+        chains += new
+        sets += [frozenset(one) for one in new]
+        if len(sets) > most:
+            return None
+    return sets
 
 
 def pair_compatible_letters(letters: Iterable[Letter]) -> list[tuple[str, str]]:
@@ -124,5 +143,5 @@ def _compile_notation(body: NotationBody, rules: GuardRuleSet) -> ConfigurationM
     if fronts.start.is_viable is False:
         raise NotationError("nothing keeps it")
     order = [letter.name for letter in rules.letters if letter.name in set(fronts.terminals)]
-    counted = fronts.lookahead.pda is not None and not fronts.limited
-    return ConfigurationMachine(tuple(order), fronts.start, fronts.lookahead if counted else None)
+    counted = fronts.lookahead.pda is not None and not fronts.lookahead.bounds
+    return ConfigurationMachine(tuple(order), fronts.start, fronts.lookahead.pda if counted else None)

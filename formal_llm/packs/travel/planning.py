@@ -184,7 +184,6 @@ def _join_names(parts: Iterable[object]) -> str:
 
 #: Short, since a trip takes about thirty independent questions. ``{task}`` is replaced by a summary of the query.
 WORDING = Wording(
-    order="forward",
     prompt="{task}\n{target}\n{options}\n{instruction}",
     question_target="{question}",
     instruction="Answer with one number.",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from formal_llm.automata import PDA, Configuration, Lookahead, Transition, Word
 from formal_llm.automata.languages.emptiness import RuleSet
-from formal_llm.automata.languages.fronts import ViablePrefixes
+from formal_llm.automata.languages.prefixes import ConfigurationSets
 from formal_llm.automata.models.product import constrained
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.checking.verify import Verifier
@@ -62,7 +62,7 @@ class Reasons:
         if fork.several:
             texts: Sequence[str] = [self._pda.label(choice.reads[0]) for choice in fork.choices]
         else:
-            texts = walk.wording.options(fork.choices, self._rules.base.label)
+            texts = walk.wording.options(fork.choices, self._rules.base.label, walk.table.vocabulary.order)
         missing = self._find_missing(walk, fork)
         return [
             LeftOut(texts[n], self._explain_choice(walk.word, here, fork.choices[n], fork.several)) for n in missing
@@ -179,7 +179,7 @@ class Reasons:
         begun = _build_continuation(self._pda, walk.word, state, [tuple(stack)]).with_limits(
             self._pda.limits, self._pda.terminals
         )
-        return ViablePrefixes(Lookahead(begun, max_states=self._max_states)).is_viable((*walk.word, name)) is True
+        return ConfigurationSets(Lookahead(begun, max_states=self._max_states)).is_viable((*walk.word, name)) is True
 
 
 def _build_continuation(pda: PDA, word: Word, state: Any, stacks: Iterable[Word]) -> PDA:

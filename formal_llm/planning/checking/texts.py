@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from formal_llm.automata import PDA, Limits, Lookahead, SumLimit, Symbol, Transition, Word
-from formal_llm.automata.languages.edits import Edit, EditWeights, find_edits
-from formal_llm.automata.languages.nearest_words import nearest
+from formal_llm.automata.languages.nearest_words import Edit, EditWeights, find_edits, nearest
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.certificates import find_run
 from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.plans.vocabulary import order_of, write_word
+from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.planning.reading.candidates import CandidateWords, write_step
 from formal_llm.planning.reading.phrases import MovePhrases
 from formal_llm.planning.reading.prose import ReadingProblem, StepLine, fold_text
@@ -48,7 +47,7 @@ def find_remedy(rules: PDA, lines: Sequence[StepLine], order: Order, *, max_stat
     Args:
         rules: the automaton with its constraints and limits.
         lines: the steps, from first to last.
-        order: whether a run goes from the last step to the first.
+        order: which way a run is read.
         max_states: the budget of states.
     """
     steps = _StepAutomaton(rules, lines if order == "forward" else lines[::-1])
@@ -180,15 +179,12 @@ class TextVerification(Verification):
         return "\n".join([*rows, "to get there:", *(f"  {change}" for change in self.changes)])
 
 
-def verify_text(
-    text: str, verifier: Verifier, *, order: Order | None = None, strict: bool = False, repair: bool = True
-) -> TextVerification:
+def verify_text(text: str, verifier: Verifier, *, strict: bool = False, repair: bool = True) -> TextVerification:
     """Whether the plan that anybody wrote is valid, where it goes wrong if not, and a nearest valid one.
 
     Args:
         text: the plan; for the forms see :func:`~formal_llm.planning.reading.reader.read_plan`.
         verifier: of the rules.
-        order: whether the word runs from the last step to the first; see there.
         strict: whether only what is printed is understood.
         repair: whether to look for a nearest valid plan.
 
@@ -198,11 +194,11 @@ def verify_text(
     """
     rules = verifier.lookahead.pda
     assert rules is not None  # a verifier is of a pushdown automaton
-    reading = read_plan(text, rules, order=order, strict=strict)
+    reading = read_plan(text, rules, strict=strict)
     skipped = tuple(map(str, reading.skipped))
     word = reading.within(rules, max_states=verifier.lookahead.max_states)
     if word is None:
-        found = _InvalidText(reading, verifier, rules, order or order_of(rules)).build_verification(repair)
+        found = _InvalidText(reading, verifier, rules).build_verification(repair)
         return replace(found, skipped=skipped)
     other = reading.within()
     also = other if other is not None and not rules.accepts(other) else None
@@ -216,8 +212,8 @@ def verify_text(
 class _InvalidText:
     """The verification of a text that stands for no valid word."""
 
-    def __init__(self, reading: Reading, verifier: Verifier, rules: PDA, order: Order) -> None:
-        self._reading, self._verifier, self._rules, self._order = reading, verifier, rules, order
+    def __init__(self, reading: Reading, verifier: Verifier, rules: PDA) -> None:
+        self._reading, self._verifier, self._rules, self._order = reading, verifier, rules, rules.order
         self._max_states = verifier.lookahead.max_states
 
     def build_verification(self, repair: bool) -> TextVerification:
@@ -287,7 +283,7 @@ class _InvalidText:
             )  # fmt: skip
         if found.nearest is None or not found.edits or not reading.lines:
             return found
-        printed = Overlay(found.nearest, self._rules, order=self._order).steps
+        printed = Overlay(found.nearest, self._rules).steps
         steps = tuple(map(str, printed)) or (write_word(found.nearest),)
         if not any(step.inputs and not step.has_own_text for step in printed):
             return replace(found, steps=steps, changes=describe_line_changes(reading.lines, steps))
@@ -296,7 +292,7 @@ class _InvalidText:
 
     def _read_back(self, made: PlanRemedy) -> Word | None:
         text = "\n".join(f"Step {number}: {step}" for number, step in enumerate(made.steps, 1))
-        return read_plan(text, self._rules, order=self._order, strict=True).within(self._rules)
+        return read_plan(text, self._rules, strict=True).within(self._rules)
 
 
 _UNKNOWN = Verification((), False, "", decided=False, nearest_decided=False)

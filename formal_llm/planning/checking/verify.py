@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import cast
 
-from formal_llm.automata import Limits, Lookahead, Source, Word
-from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights
+from formal_llm.automata import PDA, Limits, Lookahead, Source, Word
 from formal_llm.automata.languages.emptiness import RuleSet, why_empty
-from formal_llm.automata.languages.fronts import ViablePrefixes
-from formal_llm.automata.languages.nearest_words import Nearest, nearest
+from formal_llm.automata.languages.nearest_words import UNIT_WEIGHTS, Edit, EditWeights, Nearest, nearest
+from formal_llm.automata.languages.prefixes import ConfigurationSets
 from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.product import split_conjunction
-from formal_llm.errors import did_you_mean
+from formal_llm.errors import AutomatonError, did_you_mean
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.vocabulary import write_word
@@ -41,8 +42,10 @@ class Verification:
             None for a valid word, and where it was not decided.
         allowed: the terminals that were possible at ``position``, in the order of the alphabet.
         may_stop: whether the word could have ended at ``position``.
-        limits: the limits to blame, as lines of the grammar notation; empty where the word breaks the grammar itself.
-        constraints: the constraints of a product to blame, by name (``"constraint 2"``, by its place, for one without).
+        limits: the limits to blame, as lines of the grammar notation or the sentences that they were written as; empty
+            where the word breaks the grammar itself.
+        constraints: the constraints to blame, by name (``"constraint 2"``, by its place, for one without); a rule about
+            order by its text.
             The limits and constraints to blame are those that the word breaks at ``position``, each by itself; where it
             breaks none there, they are a smallest set that together leave no way on: without any one there is one.
         decided: False where the budget of states ran out before ``position`` and all of ``allowed`` were known; what
@@ -117,12 +120,17 @@ class Verifier:
         self.weights = weights
         self._max_states = max_states
         self._time = search_time
-        self._prefixes = ViablePrefixes(self.lookahead, search_time=search_time)
-        self._pda = self._prefixes.pda
+        if self.lookahead.pda is None:
+            raise AutomatonError("plans are verified against grammars and pushdown automata alone")
+        self._prefixes = ConfigurationSets(self.lookahead, search_time=search_time)
+        self._pda = self.lookahead.pda
         self._decisions = {t.read: f"{t.question} {t.text}" for t in self._pda.transitions if t.decision and t.text}
-        self.rules = RuleSet(split_conjunction(source) if isinstance(source, Behaviour) else self._pda, max_states)
-        self._under: dict[frozenset[int], ViablePrefixes] = {frozenset(): self._prefixes}
-        self._alone: dict[int, ViablePrefixes] = {}
+        parts = self._pda
+        if isinstance(source, Behaviour):
+            parts = cast("PDA", as_automaton(split_conjunction(source), limits))
+        self.rules = RuleSet(parts, max_states)
+        self._under: dict[frozenset[int], ConfigurationSets] = {frozenset(): self._prefixes}
+        self._alone: dict[int, ConfigurationSets] = {}
 
     def verify(self, plan: Plan | Sequence[str], *, repair: bool = True) -> Verification:
         """Verify a plan: whether it is valid, and if not, where and why.
@@ -207,7 +215,7 @@ class Verifier:
             return not constraint.accepts(prefix)
         if number not in self._alone:
             alone = Lookahead(constraint, max_states=self._max_states)
-            self._alone[number] = ViablePrefixes(alone, search_time=self._time)
+            self._alone[number] = ConfigurationSets(alone, search_time=self._time)
         return self._alone[number].is_viable(prefix) is False
 
     def _allows_prefix(self, prefix: Word, ends: bool, dropped: frozenset[int]) -> bool:
@@ -221,7 +229,7 @@ class Verifier:
             lookahead = Lookahead(self.rules.automaton_without(dropped), max_states=self._max_states)
             # There are as many questions as there are rules: together they may take about as long as one.
             each = None if self._time is None else self._time / len(self.rules.every)
-            prefixes = self._under[dropped] = ViablePrefixes(lookahead, search_time=each)
+            prefixes = self._under[dropped] = ConfigurationSets(lookahead, search_time=each)
         return prefixes.is_viable(prefix) is not False
 
     def label(self, name: str) -> str:

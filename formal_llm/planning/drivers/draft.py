@@ -351,7 +351,7 @@ def _describe_grammar(cfg: CFG) -> Iterator[str]:
 
 
 def _describe_chart(pda: PDA) -> Iterator[str]:
-    begins, ends = ("ends", "begins") if pda.order == "backward" else ("begins", "ends")
+    begins, ends = ("ends", "begins") if pda.order == "prefix" else ("begins", "ends")
     yield f"A plan {begins} at {pda.start_state}; each step leads from one place to another."
     leaving: dict[object, list[str]] = {}
     selecting = _find_selecting(pda)
@@ -485,8 +485,8 @@ class _DraftMender:
     def _draft_steps(self) -> DraftSteps:
         text = self._walk.draft.text if self._walk.draft is not None else ""
         if text != self._read[0]:
-            source, order = self._walk.table.lookahead.source, self._walk.wording.reads
-            self._read = (text, read_draft(text, source, order=order))
+            source = self._walk.table.lookahead.source
+            self._read = (text, read_draft(text, source))
         return self._read[1]
 
     @property
@@ -524,8 +524,9 @@ class _DraftMender:
                 "rules": describe_rules(table),
                 "limits": describe_limits(table),
             }
-        nested = wording.backward and has_calls(table.vocabulary.grammar)
-        prompt = wording.ask_draft(task, walk.partial.tree, self._prompt_parts, nested=nested)
+        order = table.vocabulary.order
+        nested = order == "prefix" and has_calls(table.vocabulary.grammar)
+        prompt = wording.ask_draft(task, walk.partial.tree, self._prompt_parts, order, nested=nested)
         before = replace(wording, examples=()).before((), task, table.rules)
         messages = (*before, Message("user", prompt))
         return Writing(messages, max_tokens=self._drafting.max_tokens, task=task, walk=walk.name)

@@ -118,7 +118,7 @@ def ask_for_steps(walk: Walk) -> AskedSteps:
         several=True,
         task=task,
         messages=lambda: wording.before((), task, table.rules),
-        outlook=Outlook((), tuple(Prospect((term,)) for term in terms), wording.backward),
+        outlook=Outlook((), tuple(Prospect((term,)) for term in terms), table.vocabulary.order == "prefix"),
         walk=walk.name,
     )
     return AskedSteps(question, tuple(term.name for term in terms))

@@ -170,7 +170,7 @@ class Planner(PlansMany):
         length_penalty: for ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
         drafting: for ``"draft"``: when to request another draft.
-        wording: how questions are phrased; by default :meth:`Wording.default`, shortened for models that prefer it.
+        wording: how questions are phrased; by default :class:`Wording`, shortened for models that prefer it.
         pages: the maximum number of options of a question, or :class:`~formal_llm.planning.walks.pages.Pages`: how a
             question with more options is split into several. None for no bound.
         budget: what each plan may use; by default 200 questions each time a walk is driven. Walks that are driven by
@@ -244,7 +244,7 @@ class Planner(PlansMany):
         self.drafting = drafting
         self.seed = seed
         self._random = random.Random(seed)
-        self.wording = (wording or adapt_wording(Wording(), self.llm)).settled(self.source)
+        self.wording = wording or adapt_wording(Wording(), self.llm)
         self.pages = Pages.of(pages)
         #: The budget of walks if none was given; while this planner drives one, its questions are bounded as well.
         self._usual = Budget()

@@ -115,9 +115,10 @@ def _describe_task(task: Task) -> dict[str, JSON]:
         limits = task.limits
         sums: list[JSON] = [line for bound in limits.sums for line in bound.lines()]
         times: dict[str, JSON] = {"times": limits.times.lines()} if limits.times else {}
+        rules: dict[str, JSON] = {"rules": [str(rule) for rule in limits.rules]} if limits.rules else {}
         asked["limits"] = {
             "at_most": {**limits.at_most}, "at_least": {**limits.at_least}, "default": limits.default, "sums": sums,
-            **times,
+            **times, **rules,
         }  # fmt: skip
     return asked
 

@@ -60,7 +60,7 @@ def plan_picture(plan: PlanParts) -> Picture:
     name each of them. Any other plan is a chain of its steps. What an unfinished plan leaves open is drawn dashed.
     """
     title = "\n".join(textwrap.wrap(shorten(plan.task, 240), 80)) or None
-    if plan.order == "backward" and is_nested(plan.tree):
+    if plan.order == "prefix" and is_nested(plan.tree):
         boxes, arrows = _draw_flow(plan)
     else:
         boxes, arrows = _draw_chain(plan)
@@ -85,7 +85,7 @@ def _draw_flow(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
     leaves = plan.tree.leaves
     boxes = {_name_box(step): _step_box(step, leaves) for step in plan.steps}
     arrows: list[Arrow] = []
-    # A backward plan's steps are numbered against the order in which the tree is walked.
+    # A prefix plan's steps are numbered against the order in which the tree is walked.
     steps = reversed(plan.steps)
     result = Box("result", _wrap_text(root_label(plan.tree)), "result")
     # The root's value is the result; below it, each step takes the values of its arguments.
@@ -131,8 +131,8 @@ def _draw_chain(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
     if not plan.complete:
         labels = dict.fromkeys(printable(node.label) for node in plan.tree.walk() if node.open)
         rest = Box("open", _wrap_text(f"{', '.join(labels)} …" if labels else "…"), "open")
-        # A backward plan is made from its last step on: what is open comes before the steps there are.
-        if boxes and plan.order == "backward":
+        # A prefix plan is made from its last step on: what is open comes before the steps there are.
+        if boxes and plan.order == "prefix":
             arrows.append(Arrow(rest.id, boxes[0].id, style="dashed"))
         elif boxes:
             arrows.append(Arrow(boxes[-1].id, rest.id, style="dashed"))
@@ -162,17 +162,12 @@ def _list_ordinals(count: int) -> list[str]:
 
 
 def plan_graph(plan: PlanParts) -> networkx.DiGraph:
-    """The calls of a plan as a graph; the derivation tree where the plan is no nesting of calls.
-
-    Nodes are numbers, counted from 0 in the order of the word (in a tree: from the root on), with ``name``, ``label``
-    and ``kind``: ``tool`` or ``input``; in a tree ``nonterminal``, ``terminal`` or ``open``. Edges lead from an
-    argument to its tool, in a tree from a node to its children; ``position`` counts arguments and children from 0.
-    """
+    """Build the graph of a plan, see :meth:`~formal_llm.planning.plans.plan.Plan.to_networkx`."""
     import networkx
 
     graph = networkx.DiGraph()
     # The word of a forward plan is in the order of execution: to read it as nested calls would turn it around.
-    call = plan.call if plan.order == "backward" else None
+    call = plan.call if plan.order == "prefix" else None
     todo: list[tuple[Call | Node, int | None, int]] = [(plan.tree if call is None else call, None, 0)]
     while todo:
         item, parent, position = todo.pop()
@@ -207,7 +202,7 @@ def plan_rich(plan: PlanParts, *, deepest: int = 24, most: int = 200) -> Rendera
 
     parts: list[RenderableType] = [Text(shorten(plan.task, 1000), style="bold"), ""] if plan.task else []
     parts.append(_steps_text(plan))
-    call = plan.call if plan.order == "backward" else None
+    call = plan.call if plan.order == "prefix" else None
     if call is not None:
         parts += ["", Text(shorten(str(call), 1000), style="green")]
     parts += ["", _rich_tree(plan.tree, deepest, most), "", Text(_usage_line(plan.usage), style="dim")]

@@ -14,7 +14,7 @@ from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.certificates import find_run
-from formal_llm.planning.plans.steps import Order, Step, read_steps
+from formal_llm.planning.plans.steps import Step, read_steps
 from formal_llm.planning.plans.tree import Node, build_tree, only_terminal, takes_several
 
 Numbers = tuple[int, ...]
@@ -33,23 +33,22 @@ class Overlay(Drawable):
     Args:
         word: the plan's word.
         rules: a grammar, flowchart (its placeholders may be filled or not), behaviour, automaton, or one under limits.
-        order: whether the word runs from the last step to the first (``backward``) or from the first to the last.
 
     Raises:
         AutomatonError: the word is none of the language; :func:`~formal_llm.planning.checking.verify.verify` explains
             why.
     """
 
-    def __init__(self, word: Sequence[str], rules: Source, *, order: Order = "forward") -> None:
+    def __init__(self, word: Sequence[str], rules: Source) -> None:
         self.word = tuple(word)
         self.rules = rules
         self._automaton = _resolve_pda(rules)
         self.moves = find_run(self._automaton, self.word)
         grammar = self._automaton.cfg
         self.tree = build_tree(self.moves, self._automaton.label, grammar.start if grammar is not None else None)
-        self.steps = read_steps(self.tree, order)
+        self.steps = read_steps(self.tree, self._automaton.order)
         #: The steps in the order in which the word is read.
-        self._read = self.steps if order == "forward" else self.steps[::-1]
+        self._read = self.steps if self._automaton.order == "forward" else self.steps[::-1]
 
     def __repr__(self) -> str:
         return f"<Overlay: {' '.join(self.word)}>"

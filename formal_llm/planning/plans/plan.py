@@ -13,6 +13,7 @@ from formal_llm.authored.files import parse_json
 from formal_llm.automata import Source, Word
 from formal_llm.automata.models.automaton import Move
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Call, Node, read_call
@@ -20,6 +21,7 @@ from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.plans.vocabulary import write_word
 
 if TYPE_CHECKING:
+    import networkx
     from rich.console import RenderableType
 
     from formal_llm.planning.plans.overlay import Overlay
@@ -33,8 +35,8 @@ class Plan(Drawable):
     Args:
         task: the description of the task.
         tree: the derivation tree, or a function that builds it.
-        order: whether the word is written from the last step to the first (``backward``, as the nested calls of a
-            prefix grammar are) or from the first to the last.
+        order: ``forward`` if the word is the order in which the steps are carried out, ``prefix`` if it is read from
+            last to first, as nested calls are.
         usage: what was used to make it.
         complete: False for the partial plan of an unfinished walk.
         log_probability: see the attribute.
@@ -52,7 +54,7 @@ class Plan(Drawable):
         task: str,
         tree: Node | Callable[[], Node],
         *,
-        order: Order = "backward",
+        order: Order = "forward",
         usage: Usage | None = None,
         complete: bool = True,
         log_probability: float | None = None,
@@ -80,13 +82,13 @@ class Plan(Drawable):
 
     @cached_property
     def word(self) -> Word:
-        """The terminals, in the order of the language."""
+        """The terminals as the rules write them; where :attr:`order` is ``prefix``, the last one comes first."""
         return tuple(leaf.symbol for leaf in self.tree.leaves)
 
     @cached_property
     def call(self) -> Call | None:
-        """The nested calls of a backward plan of a prefix grammar (each production a tool, then its arguments)."""
-        return read_call(self.tree) if self.complete and self.order == "backward" else None
+        """The nested calls of a plan of a prefix grammar (each production a tool, then its arguments)."""
+        return read_call(self.tree) if self.complete and self.order == "prefix" else None
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -203,6 +205,25 @@ class Plan(Drawable):
         except (KeyError, TypeError, IndexError) as error:
             raise ValueError(f"this is no plan: {error!r}") from error
 
+    @property
+    def picture(self) -> Picture:
+        """The flow of data through the plan's steps, or a chain of them."""
+        from formal_llm.planning.plans.drawing import plan_picture
+
+        return plan_picture(self)
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """Return the nested calls as a graph; the derivation tree where the plan is no nesting of calls.
+
+        Nodes are numbers, counted from 0 in the order of the word (in a tree: from the root on), with ``name``,
+        ``label`` and ``kind``: ``tool`` or ``input``; in a tree ``nonterminal``, ``terminal`` or ``open``. Edges lead
+        from an argument to its tool, in a tree from a node to its children; ``position`` counts arguments and children
+        from 0.
+        """
+        from formal_llm.planning.plans.drawing import plan_graph
+
+        return plan_graph(self)
+
     def over(self, rules: Source) -> Overlay:
         """Draw the plan over the rules that it follows: a picture of the rules with the parts that it uses marked.
 
@@ -215,7 +236,7 @@ class Plan(Drawable):
         """
         from formal_llm.planning.plans.overlay import Overlay
 
-        return Overlay(self.word, rules, order=self.order)
+        return Overlay(self.word, rules)
 
     def __rich__(self) -> RenderableType:
         from formal_llm.planning.plans.drawing import plan_rich

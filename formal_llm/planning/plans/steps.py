@@ -49,10 +49,10 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
     """Read the steps of a tree, first to last.
 
     A production with a text is a step; terminals that were chosen for it are added to the text. The other terminals of
-    a nested backward plan are steps if they are applied to something; in a forward plan, and if the tree is not a
+    a plan of nested calls are steps if they are applied to something; in a forward plan, and if the tree is not a
     nesting of calls, all of them are. A decision is not a step.
     """
-    nested = order == "backward" and is_nested(tree)
+    nested = order == "prefix" and is_nested(tree)
     rows: list[tuple[int, str, str, int, list[Node], bool]] = []
     covered: set[int] = set()
     position = 0
@@ -79,7 +79,7 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
         elif node.terminal and not nested and id(node) not in covered:
             rows.append((id(node), node.symbol, node.text or f"Use {node.label}", position - 1, [], False))
     last = len(rows)
-    numbers = {key: last - n if order == "backward" else n + 1 for n, (key, *_) in enumerate(rows)}
+    numbers = {key: last - n if order == "prefix" else n + 1 for n, (key, *_) in enumerate(rows)}
     steps = [
         Step(numbers[key], name, text, place, tuple(_list_inputs(arguments, numbers)) if nested else (), is_written)
         for key, name, text, place, arguments, is_written in rows

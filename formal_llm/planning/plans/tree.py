@@ -15,6 +15,7 @@ from formal_llm.automata.models.automaton import Move
 from formal_llm.automata.models.repetition import parse_repetition
 from formal_llm.automata.models.symbols import selection_members
 from formal_llm.pictures.drawable import Drawable
+from formal_llm.pictures.picture import Picture
 from formal_llm.planning.json_data import JSON
 
 #: A node in a flat list: symbol, label, number of children, terminal, open, text, and of a decision its question.
@@ -61,6 +62,13 @@ class Node(Drawable):
     open: bool = False
     text: str | None = None
     question: str | None = None
+
+    @property
+    def picture(self) -> Picture:
+        """The tree, from the root down."""
+        from formal_llm.planning.plans.drawing import tree_picture
+
+        return tree_picture(self)
 
     def walk(self) -> Iterator[Node]:
         """Yield the nodes in preorder: a node, then its children from left to right."""

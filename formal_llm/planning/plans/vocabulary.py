@@ -17,6 +17,10 @@ EMPTY = "ε (the empty plan)"
 _PLAIN_NAME = re.compile(r'\w[^\s"]*')
 
 
+#: What is said where a word of rules of the order ``prefix`` is shown.
+PREFIX_NOTE = "words are read from last to first (%order prefix)"
+
+
 def write_word(word: Iterable[str]) -> str:
     """Write a word on one line: its names separated by blanks, quoted where necessary."""
     return " ".join(name if _PLAIN_NAME.fullmatch(name) else quote_text(name) for name in word) or EMPTY
@@ -68,7 +72,7 @@ class Vocabulary:
 
     Attributes:
         grammar: the grammar from which the automaton was made; None if there is none.
-        order: the direction of the word of a plan; None if the automaton does not declare it.
+        order: which way a word is read; ``forward`` for an automaton that does not say it.
         terminals: the alphabet; empty if the automaton does not declare it.
     """
 
@@ -77,7 +81,7 @@ class Vocabulary:
     def __init__(self, automaton: Source) -> None:
         inner = automaton.source if isinstance(automaton, LimitedAutomaton) else automaton
         self.grammar: CFG | None = None
-        self.order: Order | None = None
+        self.order: Order = "forward"
         self.symbols: Mapping[str, Symbol] = {}
         self.terminals: Iterable[str] = ()
         #: Returns the text that a person reads for a symbol.
@@ -109,12 +113,5 @@ def _replace_underscores(name: str) -> str:
 
 
 def order_of(source: Source) -> Order:
-    """Return the direction of the words of rules: the declared one (``%order``), or the default.
-
-    By default the words of a grammar run from the last step to the first, those of an automaton without a grammar from
-    the first to the last.
-    """
-    if isinstance(source, CFG):
-        return source.order or "backward"
-    words = Vocabulary(source)
-    return words.order or ("forward" if words.grammar is None else "backward")
+    """Return which way the words of rules are read: as they declare it (``%order prefix``), or else forward."""
+    return source.order if isinstance(source, CFG) else Vocabulary(source).order

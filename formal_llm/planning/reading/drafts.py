@@ -16,7 +16,6 @@ from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.automaton import Move
 from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.errors import NotationError, Undecided
-from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.vocabulary import Vocabulary
 from formal_llm.planning.reading.candidates import write_step
 from formal_llm.planning.reading.phrases import MovePhrases, Naming
@@ -79,24 +78,24 @@ class DraftSteps:
         return bool(self.steps) or not self.problem
 
 
-def read_draft(text: str, source: Source, *, order: Order | None = None) -> DraftSteps:
+def read_draft(text: str, source: Source) -> DraftSteps:
     """The steps of a draft; none where nothing in it can be read.
 
     Args:
         text: the draft.
         source: the rules, with constraints and limits.
-        order: which way the word runs where the steps are on lines of their own.
     """
-    return _DraftReader(source, order or "forward").read_text(text[:_MOST])
+    return _DraftReader(source).read_text(text[:_MOST])
 
 
 class _DraftReader:
-    def __init__(self, source: Source, order: Order) -> None:
+    def __init__(self, source: Source) -> None:
         automaton = as_automaton(source)
-        self._source, self._order = source, order
+        self._source = source
         self._pda = automaton if isinstance(automaton, PDA) else None
         self._base = base_with_clock(self._pda) if self._pda is not None else None
         words = Vocabulary(automaton)
+        self._order = words.order
         self._terminals = dict.fromkeys(words.terminals)
         self._naming = Naming(words, self._terminals)
         self._moves = MovePhrases(self._base) if self._base is not None and self._base.cfg is None else None
@@ -106,7 +105,7 @@ class _DraftReader:
             return DraftSteps(problem="nothing was written")
         problem, steps = "", None
         try:
-            reading = read_plan(text, self._source, order=self._order)
+            reading = read_plan(text, self._source)
             steps = self._convert_reading(reading)
             problem = reading.wrong.problem if steps is None and reading.wrong is not None else ""
         except (NotationError, Undecided, ValueError, RecursionError) as error:
@@ -121,7 +120,7 @@ class _DraftReader:
             if not reading.candidates:
                 return None
             lines = [self._read_step(line.text) for line in reading.lines]
-            return tuple(lines[::-1] if self._order == "backward" else lines)
+            return tuple(lines[::-1] if self._order == "prefix" else lines)
         word = reading.within(self._pda) if self._pda is not None else None
         word = reading.within() if word is None else word
         return None if word is None else tuple(self._make_terminal_step(name) for name in word)
@@ -145,7 +144,7 @@ class _DraftReader:
         found = [steps for row in rows if (steps := self._salvage_row(row))]
         # A word and nested calls are on one line, in the order of the word; steps on lines are in that of the plan.
         lines = all(len(steps) == 1 for steps in found)
-        for steps in found[::-1] if lines and self._order == "backward" else found:
+        for steps in found[::-1] if lines and self._order == "prefix" else found:
             yield from steps
 
     def _salvage_row(self, row: str) -> Sequence[DraftStep]:

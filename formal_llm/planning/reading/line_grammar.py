@@ -33,7 +33,7 @@ _RESULT_LIKE = re.compile(r"(?:the )?(?:result|output) of step (\d+)(?: and |$)"
 #: several; anyhow, as the whole of a plan that is no nesting.
 _ANYHOW, _UNNAMED, _NAMED, _ALONE, _ELIDED, _SILENT, _SEVERAL, _TOP = range(-1, -9, -1)
 _IN_NO_LINE = (_ELIDED, _SILENT, _SEVERAL)
-#: How the steps on the lines are nested: not at all, or applied to each other, as those of a backward plan are.
+#: How the steps on the lines are nested: not at all, or applied to each other, as those of a prefix plan are.
 _CHOSEN, _INPUTS = ", ", " and "
 #: How many ways to read one line are kept.
 _WAYS = 1_000
@@ -58,10 +58,10 @@ class LineGrammar:
     """The grammar of the lines.
 
     Args:
-        lines: in the order of the derivation, which for a backward plan is from the last to the first.
+        lines: in the order of the derivation, which for a prefix plan is from the last to the first.
         nested: whether the steps are applied to each other: each step is a tool, and its arguments are written with it.
         manner: what is understood.
-        bent: whether only plans are meant that are no nesting of calls. A backward plan that is one is printed so.
+        bent: whether only plans are meant that are no nesting of calls. A prefix plan that is one is printed so.
     """
 
     def __init__(
@@ -405,7 +405,7 @@ class GrammarLines:
 
     Args:
         lines: the steps, from first to last.
-        order: whether the derivation runs from the last step to the first, as that of a backward plan does.
+        order: whether the derivation runs from the last step to the first, as that of a prefix plan does.
         strict: whether only what is printed is understood.
 
     Attributes:
@@ -423,10 +423,10 @@ class GrammarLines:
         found = self._find_candidates(manner, strict=strict)
         inputs = any(map(phrases.has_inputs, lines))
         if not found and not strict and inputs and order == "forward":
-            # Only backward plans contain what a step is applied to; where it is written, it is meant.
-            self._order = "backward"
+            # Only prefix plans contain what a step is applied to; where it is written, it is meant.
+            self._order = "prefix"
             found = self._find_candidates(manner, strict=False)
-        elif not found and not strict and not inputs and order == "backward":
+        elif not found and not strict and not inputs and order == "prefix":
             elided = LineGrammar(cfg, lines[::-1], nested=True, manner="elided").chart.build_candidates()
             found = [elided] if elided is not None else []
         self.candidates = tuple(self._restore_line_order(one) for one in found)
@@ -452,18 +452,18 @@ class GrammarLines:
 
     def explain_failure(self) -> ReadingProblem:
         """Why there are no words: the first line that cannot follow, in the order of the derivation."""
-        backward = self._order == "backward"
+        prefix = self._order == "prefix"
         reading = max(self._readings, key=lambda one: one.chart.longest)
         longest = reading.chart.longest
-        lines = self._lines[::-1] if backward else self._lines
+        lines = self._lines[::-1] if prefix else self._lines
         line = lines[min(longest, len(lines) - 1)]
-        side = "before" if backward else "after"
+        side = "before" if prefix else "after"
         if longest == len(lines):
             problem = f"no plan is written like this: a step is missing {side} this one"
         elif longest:
             problem = f"no plan has this step right {side} step {lines[longest - 1].number}"
         else:
-            problem = f"no plan {'ends' if backward else 'begins'} with this step"
+            problem = f"no plan {'ends' if prefix else 'begins'} with this step"
         return ReadingProblem(problem, line, tuple(reading.chart.could))
 
     def guess_word(self) -> Word | None:

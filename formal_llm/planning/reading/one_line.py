@@ -8,7 +8,7 @@ from formal_llm.automata import Source
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.pda import PDA
-from formal_llm.pictures.visible import visible
+from formal_llm.errors.visible import visible
 from formal_llm.planning.plans.vocabulary import Vocabulary, order_of, write_word
 from formal_llm.planning.reading.explicit import looks_like_json, read_names
 from formal_llm.planning.reading.phrases import MovePhrases, Naming
@@ -68,7 +68,7 @@ class PlanLine:
         if self._base is None or self._base.cfg is not None:
             self._base = None
             return
-        self._backward = order_of(rules) == "backward"
+        self._prefix = order_of(rules) == "prefix"
         self._moves = MovePhrases(self._base)
         self._phrases = self._moves.collect_phrases()
         self._labels = {name: self._base.label(name) for name in self._base.terminals}
@@ -98,7 +98,7 @@ class PlanLine:
             elif label != self._labels.get(behind) or behind in self._questions:
                 colon = "" if question[-1:] in ("", "?", ":") else ":"
                 parts.append((name, f"{question}{colon} {label}".strip()))
-        parts = parts[::-1] if self._backward else parts
+        parts = parts[::-1] if self._prefix else parts
         line = _SLASH.join(text for _, text in parts)
         return line if self._is_read_back(line, parts) else write_word(word)
 

@@ -31,7 +31,7 @@ from formal_llm.automata.models.product import product
 from formal_llm.errors import NotationError, Undecided, unknown
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.plans.vocabulary import EMPTY, Vocabulary, order_of
+from formal_llm.planning.plans.vocabulary import EMPTY, Vocabulary
 from formal_llm.planning.reading.candidates import Around, CandidateWords, build_run_candidates, has_word
 from formal_llm.planning.reading.explicit import (
     find_call_candidates,
@@ -94,11 +94,11 @@ class AutomatonLines:
         return all(move.decision for move in self._matches[at])
 
     def _find_candidates(self, matches: Sequence[Collection[Transition]], around: Around = "") -> CandidateWords:
-        backward = self._order == "backward"
+        prefix = self._order == "prefix"
         candidates = build_run_candidates(
-            self._moves.pda, self._moves.silent, matches[::-1] if backward else matches, around
+            self._moves.pda, self._moves.silent, matches[::-1] if prefix else matches, around
         )
-        if not backward:
+        if not prefix:
             return candidates
         return CandidateWords(
             candidates.pda, {move: len(matches) - 1 - line for move, line in candidates.lines.items()}
@@ -110,7 +110,7 @@ class AutomatonLines:
         Args:
             possible: whether some of the words follow the rules.
         """
-        around: Around = "before" if self._order == "backward" else "after"
+        around: Around = "before" if self._order == "prefix" else "after"
         low, high = 0, len(self._lines) + 1
         # Each beginning of the lines that some plan has, has only beginnings with which that is so: halving.
         while high - low > 1:
@@ -135,7 +135,7 @@ class AutomatonLines:
 
     def guess_word(self) -> Word | None:
         """The terminals of the steps with decisions filled in as far as they go, where that is no word."""
-        matches = self._matches[::-1] if self._order == "backward" else self._matches
+        matches = self._matches[::-1] if self._order == "prefix" else self._matches
         names = [
             tuple(name for name in self._moves.pda.terminals if name in {m.read for m in found}) for found in matches
         ]
@@ -246,15 +246,12 @@ class Reading:
         return next((word for word in chain(outright, found) if word is not None), None)
 
 
-def read_plan(text: str, source: Source, *, order: Order | None = None, strict: bool = False) -> Reading:
+def read_plan(text: str, source: Source, *, strict: bool = False) -> Reading:
     """What a text describes, of the plans of a grammar or an automaton; its constraints and limits are not looked at.
 
     Args:
         text: the plan; see the module's page for the forms that are understood.
         source: the grammar, flowchart, behaviour or automaton whose terminals and labels are meant.
-        order: whether the word runs from the last of the steps to the first (``backward``) or from the first to the
-            last. Left out, it is as the source declares
-            (:func:`~formal_llm.planning.plans.vocabulary.order_of`). A word and nested calls keep their own order.
         strict: for machines: only what is printed is understood, to the letter.
 
     Raises:
@@ -262,10 +259,10 @@ def read_plan(text: str, source: Source, *, order: Order | None = None, strict: 
             JSON that is no plan; with its line.
         Undecided: there are too many ways to read it.
     """
-    return _PlanReader(source, order, strict).read_text(text)
+    return _PlanReader(source, strict).read_text(text)
 
 
-def read_plan_text(text: str, source: Source, *, order: Order | None = None, strict: bool = False) -> Word:
+def read_plan_text(text: str, source: Source, *, strict: bool = False) -> Word:
     """The word of a plan that anybody wrote: one that follows all the rules, where it can be read as one.
 
     The arguments are those of :func:`read_plan`. What is no plan of the grammar or automaton gives a word that is none
@@ -277,7 +274,7 @@ def read_plan_text(text: str, source: Source, *, order: Order | None = None, str
             words that differ in terminals with the same label. With its line.
         Undecided: there are too many ways to read it.
     """
-    reader = _PlanReader(source, order, strict)
+    reader = _PlanReader(source, strict)
     reading = reader.read_text(text)
     word = reading.within(reader.pda) if reader.pda is not None else reading.within()
     if word is not None and reader.pda is not None:
@@ -297,7 +294,7 @@ def find_names(text: str, source: Source) -> Word:
     Raises:
         NotationError: a label that several terminals share, where no decisions determine which one is meant.
     """
-    reader = _PlanReader(source, None, strict=False)
+    reader = _PlanReader(source, strict=False)
     moves = MovePhrases(reader.base).find_transitions(text) if reader.base is not None and reader.cfg is None else ()
     matching = [move for move in reader.base.transitions if move in moves] if reader.base is not None else []
     names = tuple(
@@ -309,7 +306,7 @@ def find_names(text: str, source: Source) -> Word:
 
 
 class _PlanReader:
-    def __init__(self, source: Source, order: Order | None, strict: bool) -> None:
+    def __init__(self, source: Source, strict: bool) -> None:
         automaton = as_automaton(source_of(source, "read_plan_text"))
         self.pda = automaton if isinstance(automaton, PDA) else None
         #: The automaton without what is put on top of it, and the grammar that it was made from.
@@ -318,7 +315,7 @@ class _PlanReader:
         vocabulary = Vocabulary(automaton)
         self._terminals = dict.fromkeys(vocabulary.terminals)
         self.naming = Naming(vocabulary, self._terminals)
-        self._order: Order = order or order_of(source)
+        self._order: Order = vocabulary.order
         self._strict = strict
 
     @cached_property
@@ -478,7 +475,7 @@ class _PlanReader:
             candidates = (moved.candidates,) if has_word(moved.candidates) else ()
             decisions = [moved.is_decision(at) for at in range(len(lines))]
         else:
-            ordered = lines[::-1] if self._order == "backward" else lines
+            ordered = lines[::-1] if self._order == "prefix" else lines
             words = (tuple(self._resolve_terminal(line.text, line.place, line.source) for line in ordered),)
         wrong = find_wrong_number(lines, decisions)
         if wrong is not None:

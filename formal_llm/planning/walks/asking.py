@@ -193,7 +193,7 @@ class QuestionBuilder:
             part = entry.fork.part
             wanted = "" if part is None else fill_template(wording.page_wanted, {"count": len(part.all_members)})
             return wording.ask(
-                self._task, self.build_plan_tree(before), texts,
+                self._task, self.build_plan_tree(before), texts, self._table.vocabulary.order,
                 several=several, shown=shown, question=question, wanted=wanted, hints=hints,
             )  # fmt: skip
 
@@ -223,7 +223,7 @@ class QuestionBuilder:
         """The texts of all choices of a fork."""
         if fork.several:
             return tuple(self._table.vocabulary.label(choice.reads[0]) for choice in fork.choices)
-        return self.wording.options(fork.choices, self._table.vocabulary.label)
+        return self.wording.options(fork.choices, self._table.vocabulary.label, self._table.vocabulary.order)
 
     def describe_chosen(self, entry: JournalEntry) -> str:
         """The text of what was chosen at an entry."""
@@ -231,10 +231,11 @@ class QuestionBuilder:
 
     def describe_choice(self, fork: ChoiceFork, choice: Choice) -> str:
         """The text of a choice of a fork by itself; of a selection, what is chosen together."""
-        label = self._table.vocabulary.label
+        vocabulary = self._table.vocabulary
+        label = vocabulary.label
         parts = [*map(label, choice.reads)] if fork.several else []
         parts += [choice.menu.text] if choice.menu is not None else []
-        return ", ".join(parts) if parts else self.wording.option(choice, label)
+        return ", ".join(parts) if parts else self.wording.option(choice, label, vocabulary.order)
 
     def _make_options(self, entry: JournalEntry) -> tuple[Option, ...]:
         """The options of an entry; those of a fork with nothing ruled out are made once."""
@@ -267,7 +268,7 @@ class QuestionBuilder:
         prospect = partial(self._make_prospect, known=known)
         prospects = tuple(map(prospect, offered, after, detours, lookahead.least_lengths(after)))
         so_far = tuple(self._make_term(move.read) for move in moves if move.read is not None)
-        return Outlook(so_far, prospects, self.wording.backward)
+        return Outlook(so_far, prospects, self._table.vocabulary.order == "prefix")
 
     def _make_prospect(
         self, choice: Choice, after: Hashable, detours: dict[str, int], least: float, known: Sequence[tuple[str, Term]]

@@ -20,10 +20,10 @@ from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.limited import as_automaton, stack_depth
+from formal_llm.automata.lookahead.limited import LimitedConfiguration, as_automaton
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import SEARCH, SEARCH_TIME, START, TALLY, TIME, Verdict
-from formal_llm.automata.models.automaton import Automaton, C, M, State
+from formal_llm.automata.models.automaton import Automaton, C, Configuration, M, State
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
@@ -196,7 +196,10 @@ def list_candidates(
     automaton: Automaton[C, M], configuration: C, at_class: Callable[[C], bool]
 ) -> Iterator[tuple[Choice, C]]:
     """Yield the choices of a configuration that are single options, with the resulting configurations."""
-    base = stack_depth(configuration) - 1
+    limited = isinstance(configuration, LimitedConfiguration)
+    here: Any = configuration.inner if isinstance(configuration, LimitedConfiguration) else configuration
+    # An option has pushed something where the stack is higher afterwards than without its top; else all belongs to it.
+    base = here.stack.depth - 1 if isinstance(here, Configuration) else None
     number = 0
     if automaton.accepting(configuration):
         yield Choice(0, ()), configuration
@@ -204,18 +207,20 @@ def list_candidates(
     for move in automaton.moves(configuration):
         after = automaton.step(configuration, move)
         paths: list[tuple[tuple[M, ...], C]] = [((move,), after)]
-        if move.read is None and at_class(after) and stack_depth(after) > base:
+        inner: Any = after.inner if limited else after  # type: ignore[attr-defined]
+        if move.read is None and (base is None or inner.stack.depth > base) and at_class(after):
             paths = [((move, member), automaton.step(after, member)) for member in automaton.moves(after)]
         for moves, end in paths:
             # A terminal that the option has pushed, and that must come next, belongs to the option.
-            if moves[-1].read is None and stack_depth(end) > base and not automaton.accepting(end):
+            inner = end.inner if limited else end  # type: ignore[attr-defined]
+            if moves[-1].read is None and (base is None or inner.stack.depth > base) and not automaton.accepting(end):
                 following = automaton.moves(end)
                 if len(following) == 1 and following[0].read is not None:
                     moves, end = (*moves, following[0]), automaton.step(end, following[0])
                 elif not following:
                     number += 1
                     continue
-            yield Choice(number, moves, tuple(m.read for m in moves if m.read is not None)), end
+            yield Choice(number, moves, tuple([m.read for m in moves if m.read is not None])), end
             number += 1
 
 
@@ -512,22 +517,23 @@ class ChoiceTable:
         for place, number in enumerate(doubtful):  # again, with the time that the others have left
             self.lookahead.work.share_among(len(doubtful) - place)
             verdicts[number] = self.lookahead.completable(found[number][1])
-        return self._build_fork(list(zip((choice for choice, _ in found), verdicts, strict=True)), total, deeper)
+        return self._build_fork([(found[n][0], verdict) for n, verdict in enumerate(verdicts)], total, deeper)
 
     def _build_fork(self, judged: list[tuple[Choice, Verdict]], total: int, deeper: float) -> tuple[ChoiceFork, float]:
         """Build the fork of judged choices, and compute the moves that finish a plan after the decided ones."""
-        reach = max(
-            (self._count_reach(c.moves, verdict, deeper) for c, verdict in judged if verdict.possible), default=0.0
-        )
-        return ChoiceFork(
-            tuple(choice for choice, verdict in judged if verdict.possible),
-            total,
-            unknown=collect_indices(choice for choice, verdict in judged if verdict.value == "unknown"),
-            open=collect_indices(
-                choice for choice, verdict in judged if (verdict.value, verdict.how) == ("unknown", TIME)
-            ),
-            tally=sum(TALLY.get(verdict.how, TALLY[SEARCH]) for _, verdict in judged),
-        ), max(reach, 0.0)
+        reach, tally = 0.0, 0
+        possible: list[Choice] = []
+        unknown: list[Choice] = []
+        for choice, verdict in judged:
+            tally += TALLY.get(verdict.how) or TALLY[SEARCH]
+            if verdict.value != "no":
+                possible.append(choice)
+                reach = max(reach, self._count_reach(choice.moves, verdict, deeper))
+                if verdict.value == "unknown":
+                    unknown.append(choice)
+        undecided = frozenset([choice.index for choice in unknown])
+        later = frozenset([c.index for c, verdict in judged if verdict.how is TIME]) if unknown else undecided
+        return ChoiceFork(tuple(possible), total, unknown=undecided, open=later, tally=tally), reach
 
     @staticmethod
     def _count_reach(moves: tuple[Any, ...], verdict: Verdict, deeper: float) -> float:

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, pairwise, repeat
+from itertools import pairwise
 from typing import Any, TypeAlias
 from zlib import crc32
 
@@ -312,12 +312,15 @@ def number_options(
     fork: ChoiceFork, choices: Sequence[Choice], texts: Sequence[str], wording: Wording
 ) -> tuple[Option, ...]:
     """The options of choices of a fork; those that are undecided are marked as the wording says."""
-    certain = chain((fork.unknown.isdisjoint(one.index for one in c.iter_choices()) for c in choices), repeat(True))
-    return tuple(
+    certain = [True] * len(texts)
+    if fork.unknown:
+        for number, choice in enumerate(choices):
+            certain[number] = fork.unknown.isdisjoint(one.index for one in choice.iter_choices())
+    return tuple([
         Option(number, text if known or not wording.uncertain_option
                else fill_template(wording.uncertain_option, {"option": text}), known)
-        for number, (text, known) in enumerate(zip(texts, certain, strict=False), 1)
-    )  # fmt: skip
+        for number, (text, known) in enumerate(zip(texts, certain, strict=True), 1)
+    ])  # fmt: skip
 
 
 def _make_rank(quantity: str) -> Callable[[Offer], Any]:

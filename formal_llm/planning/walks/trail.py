@@ -195,6 +195,9 @@ class Trail:
                 self.state = _DEAD
             elif (count > 1 and fork.only is None) or (count and self.stops and len(self.moves) in self.stops):
                 self.state = JournalEntry(self.configuration, self.asker.take_first_page(fork), len(self.moves))
+                # Members that were not decided in time may all be dead, which the search for a single set finds.
+                if fork.several and fork.open and self.state.is_dead(table, left):
+                    self.state = _DEAD
             elif count:
                 self._take_forced(fork, left)
             else:

@@ -101,7 +101,7 @@ class Walk(DraftFollower):
         else:
             both = self.task.limits & limits if limits else self.task.limits
             table = ChoiceTable.of(source_of(source, "Walk"), goal=self.task.goal, limits=both, lookahead=lookahead)
-        self.wording = (wording or Wording()).settled(table)
+        self.wording = wording or Wording()
         self.budget = budget or Budget()
         self._asker = QuestionBuilder(table, self.wording, self.task.description, name, Pages.of(pages))
         self._trail = Trail(table, self._asker, Meter(prices), on_event)
@@ -215,7 +215,7 @@ class Walk(DraftFollower):
         """The plan so far."""
         asker, table, moves = self._asker, self.table, tuple(self._trail.moves)
         return Plan(
-            self.task.description, lambda: asker.build_plan_tree(moves), order=self.wording.reads, usage=self.usage,
+            self.task.description, lambda: asker.build_plan_tree(moves), order=table.vocabulary.order, usage=self.usage,
             complete=self._trail.state is Stage.DONE, log_probability=self.log_probability,
             run=lambda: (table.lookahead.source, moves),
         )  # fmt: skip

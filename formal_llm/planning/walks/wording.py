@@ -16,16 +16,15 @@ from types import MappingProxyType
 from typing import Any
 
 from formal_llm.authored.tables import Items, Keys, Shape, problems, read_toml
-from formal_llm.automata import Source, Transition
+from formal_llm.automata import Transition
 from formal_llm.automata.models.repetition import parse_repetition
-from formal_llm.automata.models.symbols import ORDERS, selection_members
+from formal_llm.automata.models.symbols import selection_members
 from formal_llm.errors import NotationError
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Message
-from formal_llm.planning.plans.steps import Order, Step, read_steps
+from formal_llm.planning.plans.steps import Order, read_steps
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, path_to_open, production_of, text_of
-from formal_llm.planning.plans.vocabulary import order_of
-from formal_llm.planning.walks.choices import Choice, ChoiceTable
+from formal_llm.planning.walks.choices import Choice
 
 _PROMPT = dict.fromkeys(("task", "progress", "target", "options", "instruction"), "")
 _DRAFT = dict.fromkeys(("task", "progress", "names", "rules", "limits", "instruction"), "")
@@ -89,8 +88,6 @@ class Wording:
     """The templates of a question.
 
     Attributes:
-        order: ``backward`` when a plan's word runs from its last step to its first, as in a prefix grammar;
-            ``forward`` when from the first to the last; None for the order that the rules declare (:meth:`settled`).
         conversation: False: each question is asked on its own; True: after all earlier ones and their answers.
         system: a system message; empty for none. May use ``{task}`` and ``{rules}``, the rules in their
             notation. It is the same for every question of a task, so providers can read it from their
@@ -105,7 +102,7 @@ class Wording:
         selection_sum, selection_sum_later: the required sum over the choices, and over the choices and everything
             after them; may use ``{amount}`` ("between 3 and 5") and ``{quantity}``.
         target: the current target, for an argument of a tool; may use ``{label}``, ``{tool}``, ``{ordinal}``.
-        first_target: the same for the whole of a backward plan; may use ``{label}``.
+        first_target: the same for the whole of a prefix plan; may use ``{label}``.
         next_target: the same in a forward plan, and in a plan that is not nested; may use ``{label}``.
         tool_option: an option that begins with a tool; may use ``{label}``.
         stop_option: the option to stop here.
@@ -129,7 +126,6 @@ class Wording:
         draft_wanted: the note in a question at which the draft breaks the rules; may use ``{step}``.
     """
 
-    order: Order | None = None
     conversation: bool = False
     system: str = ""
     examples: tuple[tuple[str, str], ...] = ()
@@ -182,38 +178,12 @@ class Wording:
     draft_wanted: str = "Your draft of the plan has this here: {step}."
 
     def __post_init__(self) -> None:
-        if self.order not in (None, *ORDERS):
-            raise ValueError(f"order is 'backward' or 'forward', not {self.order!r}")
         object.__setattr__(self, "examples", tuple((str(q), str(a)) for q, a in self.examples))
         for name, known in FIELDS:
             try:
                 fill_template(getattr(self, name), known)
             except ValueError as error:
                 raise ValueError(f"wording, {name}: {error}") from None
-
-    @classmethod
-    def default(cls, source: Source | ChoiceTable) -> Wording:
-        """Create the wording for rules that have none of their own."""
-        return cls().settled(source)
-
-    def settled(self, source: Source | ChoiceTable) -> Wording:
-        """Return the same wording with a definite order: its own, or else that of the rules.
-
-        See :func:`~formal_llm.planning.plans.vocabulary.order_of`.
-        """
-        if self.order is not None:
-            return self
-        return replace(self, order=order_of(source.lookahead.source if isinstance(source, ChoiceTable) else source))
-
-    @property
-    def reads(self) -> Order:
-        """The order; ``backward`` if it is not known."""
-        return self.order or "backward"
-
-    @property
-    def backward(self) -> bool:
-        """Whether a plan's word runs from its last step to its first."""
-        return self.reads == "backward"
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, object], *, file: str | None = None) -> Wording:
@@ -245,6 +215,7 @@ class Wording:
         task: str,
         tree: Node,
         options: Sequence[str],
+        order: Order,
         *,
         several: bool,
         shown: Node | None = None,
@@ -252,7 +223,7 @@ class Wording:
         wanted: str = "",
         hints: Iterable[str] = (),
     ) -> str:
-        """Write the text of a question, given the tree of the plan so far.
+        """Write the text of a question, given the tree of the plan so far, and which way its word is read.
 
         In a conversation ``shown`` is the tree at the previous question, whose steps were shown there; ``question`` is
         the question of the automaton itself, if it has one; ``wanted`` replaces the label of the target;
@@ -262,11 +233,11 @@ class Wording:
         values = {
             "task": task,
             "progress": self.progress(
-                tree, 0 if shown is None else len(self._write_progress_lines(shown, self._list_steps(shown)))
+                tree, order, 0 if shown is None else len(self._write_progress_lines(shown, order))
             ),
             "target": fill_template(self.question_target, {"question": question})
             if question
-            else self.goal(tree, wanted),
+            else self.goal(tree, order, wanted),
             "options": "\n".join(f"{number}: {text}" for number, text in enumerate(options, 1)),
             "instruction": "\n".join([*hints, fill_template(instruction, {"count": len(options)})]),
         }
@@ -294,11 +265,11 @@ class Wording:
             return self
         return replace(self, system=f"{self.system}\n\n{RULES}" if self.system else RULES)
 
-    def ask_draft(self, task: str, tree: Node, parts: Mapping[str, str], *, nested: bool) -> str:
+    def ask_draft(self, task: str, tree: Node, parts: Mapping[str, str], order: Order, *, nested: bool) -> str:
         """Write the request for a draft, given the tree of the plan so far; ``parts`` has names, rules and limits."""
         instruction = self.draft_call if nested else self.draft_steps
         return fill_template(
-            self.draft, {"task": task, "progress": self.progress(tree), "instruction": instruction, **parts}
+            self.draft, {"task": task, "progress": self.progress(tree, order), "instruction": instruction, **parts}
         )
 
     def ask_steps(self, task: str, options: Sequence[str]) -> str:
@@ -307,25 +278,17 @@ class Wording:
         instruction = fill_template(self.instruction_several, {"count": len(options)})
         return fill_template(self.look, {"task": task, "options": listed, "instruction": instruction})
 
-    def progress(self, tree: Node, skip: int = 0) -> str:
+    def progress(self, tree: Node, order: Order, skip: int = 0) -> str:
         """Write the steps so far, in the order in which they were chosen, and the one to choose now."""
-        steps = self._list_steps(tree)
-        return "\n".join([*self._write_progress_lines(tree, steps)[skip:], f"{self._step_name(len(steps))}: ?"])
+        now = f"{_step_name(len(read_steps(tree, order)), order)}: ?"
+        return "\n".join([*self._write_progress_lines(tree, order)[skip:], now])
 
-    def _list_steps(self, tree: Node) -> tuple[Step, ...]:
-        """List the steps of a tree in the order in which they were chosen."""
-        steps = read_steps(tree, self.reads)
-        return steps[::-1] if self.backward else steps
-
-    def _step_name(self, place: int) -> str:
-        if not self.backward:
-            return f"Step {place + 1}"
-        return f"Step n-{place}" if place else "Step n"
-
-    def _write_progress_lines(self, tree: Node, steps: Sequence[Step]) -> list[str]:
-        """Write the lines of the progress: the numbered steps so far, and the decisions between them."""
+    def _write_progress_lines(self, tree: Node, order: Order) -> list[str]:
+        """Write the lines of the progress: the numbered steps as they were chosen, and the decisions between them."""
+        steps = read_steps(tree, order)
+        chosen = steps[::-1] if order == "prefix" else steps
         lines = [
-            f"{self._step_name(n)}: {fill_template(self.step, {'text': step.text})}" for n, step in enumerate(steps)
+            f"{_step_name(n, order)}: {fill_template(self.step, {'text': step.text})}" for n, step in enumerate(chosen)
         ]
         if tree.symbol != "plan" or all(node.question is None for node in tree.children):
             return lines
@@ -338,7 +301,7 @@ class Wording:
         colon = "" if question.endswith(_ASKING) else ":"
         return fill_template(self.decision, {"question": f"{question}{colon}", "answer": node.text or node.label})
 
-    def goal(self, tree: Node, wanted: str = "") -> str:
+    def goal(self, tree: Node, order: Order, wanted: str = "") -> str:
         """Write the current target: the leftmost symbol without a chosen production, by its label or as ``wanted``."""
         path = path_to_open(tree)
         if path is None:
@@ -346,9 +309,9 @@ class Wording:
         node = path[-1]
         while len(path) > 1 and len(path[-2].children) == 1 and parse_repetition(path[-2].symbol) is None:
             path.pop()  # a renaming: the target is its parent
-        if len(path) == 1 and self.backward:
+        if len(path) == 1 and order == "prefix":
             return fill_template(self.first_target, {"label": wanted or node.label})
-        if not self.backward or not is_nested(tree):
+        if order == "forward" or not is_nested(tree):
             return fill_template(self.next_target, {"label": wanted or node.label})
         parent, child = path[-2], path[-1]
         if parse_repetition(parent.symbol) is not None:
@@ -365,8 +328,8 @@ class Wording:
         ordinal = f"{_ORDINALS[place]} " if 1 < len(same_label) <= len(_ORDINALS) else ""
         return fill_template(self.target, {"label": wanted or child.label, "tool": tool.label, "ordinal": ordinal})
 
-    def option(self, choice: Choice, label: Callable[[str], str]) -> str:
-        """Write the text of an option; ``label`` gives the text of a symbol."""
+    def option(self, choice: Choice, label: Callable[[str], str], order: Order) -> str:
+        """Write the text of an option; ``label`` gives the text of a symbol, ``order`` says how words are read."""
         if not choice.moves:
             return self.stop_option
         first = choice.moves[0]
@@ -391,13 +354,13 @@ class Wording:
             return ", ".join(map(label, body))
         if len(body) == 1:
             return label(choice.reads[0])
-        if self.backward:
+        if order == "prefix":
             return fill_template(self.tool_option, {"label": label(choice.reads[0])})
         return ", ".join([label(choice.reads[0]), *map(label, body[1:])])
 
-    def options(self, choices: Sequence[Choice], label: Callable[[str], str]) -> tuple[str, ...]:
+    def options(self, choices: Sequence[Choice], label: Callable[[str], str], order: Order) -> tuple[str, ...]:
         """Write the texts of the options, adding what distinguishes those that would read the same."""
-        texts = with_questions(choices, [self.option(choice, label) for choice in choices])
+        texts = with_questions(choices, [self.option(choice, label, order) for choice in choices])
         if len(set(texts)) == len(texts):
             return tuple(texts)
         alike = find_duplicates(texts)
@@ -414,6 +377,13 @@ class Wording:
                 names = [*choices[number].reads] or [str(move) for move in choices[number].moves[:1]]
                 texts[number] = f"{text} [{', '.join(names)}]"
         return tuple(texts)
+
+
+def _step_name(place: int, order: Order) -> str:
+    """Name the step that is chosen after ``place`` others."""
+    if order == "forward":
+        return f"Step {place + 1}"
+    return f"Step n-{place}" if place else "Step n"
 
 
 def with_questions(choices: Sequence[Choice], texts: list[str]) -> list[str]:

@@ -13,10 +13,10 @@ from formal_llm.agents.decoding.contents import OneOf
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds, Writer
 from formal_llm.errors import NotRecorded, WritesNoText
-from formal_llm.llms import RandomLLM, RecordingLLM, ReplayLLM
+from formal_llm.llms import HostedLLM, RandomLLM, RecordingLLM, ReplayLLM
 from formal_llm.llms.text_doubles import RandomTextLLM, ScriptedTextLLM
 from tests.agents.decoding.runs import run
-from tests.llms.hosted import protocol_server as ps
+from tests.llms.hosted.wire_server import Reply, WireServer, events
 
 REACT = Behaviour.load("react-5")
 MARKERS = Markers.of(REACT)
@@ -39,20 +39,18 @@ def test_a_tiny_model_that_runs_here() -> None:
         assert made.corrections
 
 
-def test_a_server_like_that_of_llama_cpp(monkeypatch: pytest.MonkeyPatch) -> None:
-    from formal_llm.llms.hosted.llamacpp import LlamaCppLLM
-
+def test_a_server_that_continues_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    server = ps.ProtocolServer()
-    server.start()
-    try:
-        said = ["Thought] a [Answer] b", " Search [Action Input] c [Observation] 9", "Final Thought] d", " e"]
-        server.script = [ps.text(text) for text in said]
-        llm = LlamaCppLLM("tiny", base_url=f"{server.url}/v1", max_retries=0)
+
+    def stream(text: str) -> Reply:
+        choice = {"index": 0, "text": text, "finish_reason": "stop"}
+        part = {"id": "x", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]}
+        return events({**part, "usage": {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}})
+
+    said = ["Thought] a [Answer] b", " Search [Action Input] c [Observation] 9", "Final Thought] d", " e"]
+    with WireServer(*map(stream, said)) as server:
+        llm = HostedLLM("llamacpp:tiny", base_url=f"{server.root}/v1", max_retries=0)
         made = run(ContinuingWriter(llm, REACT), BEHIND, ASKED, world=WORLD, markers=MARKERS)
-        llm.client.close()
-    finally:
-        server.stop()
     assert made.word == (
         "question", "thought", "action", "action-input", "observation", "final-thought", "answer",
     )  # fmt: skip
@@ -60,7 +58,7 @@ def test_a_server_like_that_of_llama_cpp(monkeypatch: pytest.MonkeyPatch) -> Non
         (2, "[Answer]", "[Action]"), (6, "", "[Answer]"),
     ]  # fmt: skip
     assert made.text_of("observation") == "[Answer] 1"
-    assert set(server.paths) == {"/completion"}
+    assert {asked.path for asked in server.asked} == {"/v1/completions"}
     assert made.usage.requests == 4
     assert made.usage.output_tokens == 28
 

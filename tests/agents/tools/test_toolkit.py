@@ -34,7 +34,7 @@ def test_each_toolkit_is_one_run() -> None:
 
 
 def test_an_executor_carries_out_a_plan_of_them() -> None:
-    cfg = CFG.from_string("Text -> calculate Text | search Text | what")
+    cfg = CFG.from_string("%order prefix\nText -> calculate Text | search Text | what")
     tools = agent_toolkit()
     tools.check(cfg, {"Text": "text", "what": "text"})
     plan = Planner(cfg, "test:script=1,3").plan("calculate")

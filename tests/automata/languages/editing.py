@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from formal_llm.automata import Word
-from formal_llm.automata.languages.edits import EditWeights
+from formal_llm.automata.languages.nearest_words import EditWeights
 from tests.strategies import LETTERS
 
 words = st.lists(st.sampled_from(LETTERS), max_size=4).map(tuple)

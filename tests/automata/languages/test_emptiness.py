@@ -5,11 +5,23 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Symbol
-from formal_llm.automata.languages.emptiness import RuleSet, clash, remedy, why_empty
+from formal_llm.automata.languages.emptiness import RuleSet, why_empty
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.product import constrained
 from tests.oracles import Reference
 from tests.strategies import automata, examples, grammars, limited_automata, limited_grammars, limits
+
+
+def clash(source, max_states=20_000, search_time=None):
+    """The names of the rules of a clash."""
+    rules = RuleSet(as_automaton(source), max_states, search_time)
+    return rules.name_rules(rules.find_clash())
+
+
+def remedy(source, max_states=20_000, max_tries=60):
+    """The names of the rules of a smallest remedy."""
+    rules = RuleSet(as_automaton(source), max_states)
+    return rules.name_rules(rules.find_remedy(rules.find_clash(), max_tries))
 
 
 class Ruled:

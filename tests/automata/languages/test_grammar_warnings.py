@@ -1,14 +1,10 @@
 import pytest
 from hypothesis import given
 
-from formal_llm import CFG, PDA, Limits, Lookahead, constraint
-from formal_llm.automata.languages.fronts import ConfigurationSets
-from formal_llm.automata.languages.grammar_warnings import (
-    cfg_warnings,
-    empty_reason,
-    find_unused_terminals,
-    without_left_recursion,
-)
+from formal_llm import CFG, PDA, Limits, Lookahead
+from formal_llm.automata.languages.emptiness import explain_unused, find_unused_terminals
+from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason, warn_of_similar_steps
+from formal_llm.automata.models.symbols import ORDERS
 from formal_llm.errors import GrammarError, GrammarWarning
 from tests.oracles import Reference, language, rules
 from tests.strategies import examples, grammars, limited_grammars
@@ -40,6 +36,10 @@ class TestWarnings:
             ("%start B\nA -> a\nB -> b", "unreachable", "A", "2:1", "A cannot be reached from the start symbol B"),
             ("S -> cook | Clean\nCook -> a | b\nClean -> Cook c", "typo", "cook", "1:6", "did you mean Cook?"),
             ("S -> Ingredients\n  | Ingredeints\nIngredients -> a", "typo", "Ingredeints", "2:5", "mean Ingredients?"),
+            ("Job -> Step\nStep -> Step | wash", "cycle", "Step", "2:1", "Step can become Step again"),
+            ("S -> N S N | a\nN -> b | ε", "cycle", "S", "1:1", "leave out the rule that leads back"),
+            ("S -> T | a\nT -> S | b", "cycle", "S", "1:1", "S can become S again (by T)"),
+            ("S -> epsilon | open S close", "typo", "epsilon", "1:6", "if the empty word is meant, write ε"),
         ],
     )
     def test_each_names_place_and_symbol(self, text, kind, symbol, place, words):
@@ -51,21 +51,33 @@ class TestWarnings:
         assert words in message
         assert str(cfg_warnings(cfg)[0]) == cfg_warnings(cfg)[0].message
 
-    FORWARD = 'Trip "trip" -> Way Stay\nWay -> train "Take the train" | bus\nStay -> hotel "Sleep" | tent'
+    CALLS = "plan -> F T\nT -> B I | D T | F T T\nI -> A I | photo\nA -> a | b\nB -> c\nD -> d\nF -> f"
 
-    def test_rules_that_look_forward_where_the_order_is_not_said(self):
-        with pytest.warns(GrammarWarning, match=r"^x.cfg:1:1: the rule Trip -> Way Stay .* %order forward if Way"):
-            cfg = CFG.from_string(self.FORWARD, file="x.cfg")
-        assert [(found.kind, found.symbol) for found in cfg_warnings(cfg)] == [("order", "Trip")]
-        # Each of these is read without a warning.
-        CFG.from_string(f"%order forward\n{self.FORWARD}")
-        CFG.from_string(f"%order backward\n{self.FORWARD}")
-        # What the head of a rule is chosen from is a tool, and a rule of one symbol is a renaming.
-        CFG.from_string('S "shirt" -> Tool S | T\nT -> dirty_shirt\nTool -> wash | iron')
-        # A production with a text is a step itself, applied to what it begins with.
-        CFG.from_string('S -> Cut tub "Wash"\nCut -> knife "Cut" | scissors "Snip"')
-        # Nobody reads steps in a grammar without texts and labels.
-        CFG.from_string("S -> S a | b")
+    def test_rules_that_look_like_nested_calls_where_the_order_is_not_said(self):
+        says = (
+            r"^x.cfg:2:1: the rule T -> F T T looks like nested calls, .* Write %order prefix if .* %order forward if F"
+        )
+        with pytest.warns(GrammarWarning, match=says):
+            cfg = CFG.from_string(self.CALLS, file="x.cfg")
+        assert cfg.order == "forward"
+        for order in ORDERS:  # said, also where it is read again from what was written
+            assert CFG.from_string(str(CFG.from_string(f"%order {order}\n{self.CALLS}"))).order == order
+        assert CFG.from_letters("T -> BI|FTT\nI -> AI|i").order == "prefix"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Day -> wake Breakfast work\nBreakfast -> tea Toast | coffee Toast\nToast -> bread | toast",
+            "Day -> wake Morning Evening\nMorning -> jog Morning | rest\nEvening -> read Evening | sleep",
+            "S -> a S | b",
+            "Plan -> setup Loop\nLoop -> try Check Loop | done\nCheck -> test Result\nResult -> pass | fail",
+            "S -> open S S close | x",
+            "S -> a S S | x y | S z",
+            "Trip -> Way Stay\nWay -> train | bus\nStay -> hotel | tent",
+        ],
+    )
+    def test_rules_of_steps_in_their_order_are_read_without_a_warning(self, text):
+        assert CFG.from_string(text).order == "forward"
 
     def test_the_warning_points_at_the_line_that_read_the_grammar(self):
         with pytest.warns(GrammarWarning) as caught:
@@ -84,7 +96,7 @@ class TestWarnings:
     @given(grammars())
     @examples(100)
     def test_unproductive_and_unreachable_are_just_those(self, cfg):
-        found = {(d.kind, d.symbol) for d in cfg_warnings(cfg) if d.kind != "typo"}
+        found = {(d.kind, d.symbol) for d in cfg_warnings(cfg) if d.kind not in ("typo", "cycle")}
         for head in cfg.nonterminals:
             sub = PDA.from_cfg(cfg.with_start(head))
             assert (("unproductive", head) in found) == Reference(sub, cfg.limits).empty
@@ -92,6 +104,27 @@ class TestWarnings:
         while more := {n for head in reached for body in table.get(head, []) for n in body} - reached:
             reached |= more
         assert {symbol for kind, symbol in found if kind == "unreachable"} == set(cfg.nonterminals) - reached
+
+
+@given(grammars())
+@examples(60)
+def test_rules_by_which_a_symbol_becomes_itself(cfg):
+    table = rules(cfg)
+    productive = {
+        head for head in cfg.nonterminals if not Reference(PDA.from_cfg(cfg.with_start(head)), Limits()).empty
+    }
+    empty = {head for head in productive if () in language(cfg.with_start(head), 0)}
+    becomes = {
+        (head, name) for head in productive for body in table[head] for place, name in enumerate(body)
+        if name in productive and all(other in empty for other in (*body[:place], *body[place + 1 :]))
+    }  # fmt: skip
+    for _ in table:
+        becomes |= {(one, other) for one, middle in becomes for start, other in becomes if start == middle}
+    found = [warning.symbol for warning in cfg_warnings(cfg) if warning.kind == "cycle"]
+    circular = {one for one, other in becomes if one == other}
+    assert set(found) <= circular
+    for head in circular:
+        assert any(name == head or {(name, head), (head, name)} <= becomes for name in found)
 
 
 class TestEmpty:
@@ -161,64 +194,30 @@ def test_unreachable_ones_and_those_that_limits_leave_no_place_for() -> None:
     assert find_unused_terminals(Lookahead(cfg, Limits({"a": 0}))) == (["a", "b", "d"], [])
 
 
-@given(grammars())
-@examples(60)
-def test_the_same_words(cfg):
-    pda = PDA.from_cfg(cfg)
-    made = without_left_recursion(pda)
-    if made is not pda:
-        assert made.cfg is not None
-        assert language(made.cfg, 3) == language(cfg, 3)
+def test_what_leaves_no_place_for_a_terminal_is_named() -> None:
+    cfg = CFG.from_string("S -> a S b | c | d a d d\n%limit 1 a d\n%limit 3 c")
+    assert explain_unused(Lookahead(cfg), "d") == ["%limit 1 d"]
+    assert explain_unused(Lookahead(PDA.from_cfg(cfg).with_limits(Limits(), ["z"])), "z") == []
 
 
-@given(limited_grammars())
-@examples(40)
-def test_under_the_same_limits(cfg):
-    pda = PDA.from_cfg(cfg).with_limits(cfg.limits)
-    made = without_left_recursion(pda)
-    if made is not pda:
-        assert made.cfg is not None
-        assert {bound.line for bound in made.bounds} == {bound.line for bound in pda.bounds}
-        words = language(cfg, 3)
-        assert {word for word in words if made.accepts(word)} == {word for word in words if pda.accepts(word)}
-        assert Lookahead(made).completable().value == Lookahead(pda).completable().value
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ("roll_back", "rollback", "Roll-back", "rolling back", "rollbacks", "rollBack"),
+        ("restart", "Restarts", "restarted", "restarting"), ("log_in", "login", "logging_in"),
+        ("process", "processes", "processing"), ("plan", "plans", "planned", "planning"), ("bake", "baking", "baked"),
+    ],
+)  # fmt: skip
+def test_spacing_case_and_regular_endings_are_no_difference(forms: tuple[str, ...]) -> None:
+    assert len(warn_of_similar_steps(forms, str)) == len(forms) - 1
 
 
-def test_steps_one_after_the_other_take_few_configurations() -> None:
-    cfg = CFG.from_string(
-        "%order forward\n%limit 40 a\nSteps -> Steps Step | Step\nStep -> a | Block\nBlock -> Block end | begin"
-    )
-    fronts = ConfigurationSets(Lookahead(cfg), max_configurations=30)
-    front = fronts.after_word(("begin", "end", "a") * 40)
-    assert front.word is None
-    assert list(front.allowed_terminals) == ["end", "begin"] or list(front.allowed_terminals) == ["begin"]
-    assert front.after_terminal("a").is_viable is False
+def test_other_names_are_not_taken_for_one() -> None:
+    names = ("approve", "approval", "wash", "watch", "step1", "step2", "get_order", "get_user", "test", "taste")
+    assert warn_of_similar_steps([*names, "a", "A", "as", "wash"], str) == []
 
 
-def test_mutual_recursion_and_a_constraint_on_top() -> None:
-    cfg = CFG.from_string("%order forward\nS -> T a | b\nT -> S c | T d | a")
-    both = cfg & constraint("(until_0_9 any empty)", cfg)
-    made = without_left_recursion(both)
-    assert made is not both
-    assert made.bounds == both.bounds
-    for word in language(cfg, 6):
-        assert made.accepts(word)
-    fronts = ConfigurationSets(Lookahead(both), max_configurations=50)
-    assert fronts.after_word("bcaca").may_stop
-    assert fronts.after_word("bcaca").word is None
-    assert fronts.after_word("bb").is_viable is False
-
-
-def test_what_stays_as_it_is() -> None:
-    for text in ("S -> a S | b", "S -> E S a | b\nE -> ε"):
-        pda = PDA.from_cfg(CFG.from_string(f"%order forward\n{text}"))
-        assert without_left_recursion(pda) is pda
-    finite = constraint("(until a b)", ["a", "b"]).with_limits(Limits(at_most={"a": 1}))
-    assert without_left_recursion(finite) is finite
-
-
-def test_what_recurses_again_further_on_is_turned_round_and_what_hides_behind_nothing_is_not() -> None:
-    again = PDA.from_cfg(CFG.from_string("%order forward\nS -> S a S | b"))
-    assert without_left_recursion(again) is not again
-    hidden = PDA.from_cfg(CFG.from_string("%order forward\nS -> N S a | S c | b\nN -> n | ε"))
-    assert without_left_recursion(hidden) is hidden
+def test_labels_are_compared_and_not_the_names_beside_them() -> None:
+    labels = {"n1": "Roll back", "n2": "Rollback", "n3": "Roll back", "n4": "Deploy"}
+    (warning,) = warn_of_similar_steps(labels, labels.__getitem__)
+    assert warning.startswith("Roll back and Rollback differ only in how they are spelled")

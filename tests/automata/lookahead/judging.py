@@ -7,6 +7,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from formal_llm import Lookahead
+from formal_llm.automata.lookahead.counters import Counters
+from formal_llm.automata.lookahead.flow import FlowGrammar
+from formal_llm.automata.lookahead.limited import LimitedConfiguration
+from formal_llm.automata.lookahead.search import CompletionSearch
+from formal_llm.automata.lookahead.stacks import PendingSymbols
+from formal_llm.automata.models.automaton import Configuration
 from tests.oracles import Reference
 from tests.strategies import limited_automata, limited_grammars
 
@@ -23,6 +29,19 @@ def parts(configuration: Any) -> tuple[Any, tuple[str, ...]]:
 def reference(lookahead: Lookahead) -> Reference:
     assert lookahead.pda is not None
     return Reference(lookahead.pda, lookahead.limits)
+
+
+def pieces(lookahead: Lookahead, now: Any) -> tuple[Configuration, int, int]:
+    """The configuration without counters, what is left, what is needed."""
+    inner = lookahead.uncounted(now)
+    return (inner, now.remaining, now.needed) if isinstance(now, LimitedConfiguration) else (inner, 0, 0)
+
+
+def search_of(lookahead: Lookahead, max_states: int = 20_000) -> CompletionSearch:
+    """A search of the same rules that has found nothing yet, without CP-SAT."""
+    assert lookahead.pda is not None
+    grammar = FlowGrammar(lookahead.pda, Counters(lookahead.bounds))
+    return CompletionSearch(PendingSymbols(grammar), max_states)
 
 
 class Plain:

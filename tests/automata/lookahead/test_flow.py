@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits, Lookahead, constraint
-from formal_llm.automata.languages.fronts import ViablePrefixes
+from formal_llm import PDA, Limits, Lookahead, constraint
+from formal_llm.automata.languages.prefixes import ConfigurationSets
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, AcceptBelowTarget, FlowGrammar
+from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowGrammar
 from formal_llm.automata.models.automaton import Stack
 from formal_llm.automata.models.pda import LOOP
 from formal_llm.automata.models.product import constrained
@@ -119,8 +119,6 @@ class SlowCosts:
     def of(self, key):
         """The cost of a flow symbol."""
         state, top, target = key
-        if isinstance(target, AcceptBelowTarget):
-            return self.work_off(state, (top, *target.below, None))[1]
         return self.accepts.get((state, top), INFINITE) if target is ACCEPTING else self.pops.get(key, INFINITE)
 
 
@@ -199,22 +197,18 @@ def ask_everything(pda):
         for top in (None, "X", "Y"):
             for target in grammar.target_states(state, top):
                 grammar.get_symbol(state, top, target)
-            for below in ((), ("X",), ("Y",)) if top is not None else ():
-                grammar.get_symbol(state, top, AcceptBelowTarget(below))
     return grammar
 
 
 def endings(pda, key, most):
     """(terminals read, moves) of all runs that a flow symbol is for, of up to ``most`` moves, by making the runs."""
     state, top, target = key
-    inside = target is ACCEPTING or isinstance(target, AcceptBelowTarget)
-    grounded = top is not None and not isinstance(target, AcceptBelowTarget)
-    below = target.below if isinstance(target, AcceptBelowTarget) else ()
-    begin = (state, tuple(name for name in (top, *below) if name is not None), (), 0)
+    inside = target is ACCEPTING
+    begin = (state, (top,) if top is not None else (), (), 0)
     todo, seen, found = [begin], {begin}, set()
     while todo:
         at, stack, read, moves = todo.pop()
-        if grounded and not stack:  # popped
+        if top is not None and not stack:  # popped
             if at == target:
                 found.add((read, moves))
             continue
@@ -276,9 +270,6 @@ class TestRuns:
                 assert {*grammar.target_states(state, top)} == targets
                 assert {target for _, target in grammar.resolve_top(state, top)} == targets
                 ways = grammar.resolve_top(state, top, rest)
-                if len(targets) > 1 and rest.depth <= 1:
-                    assert [symbol.key for symbol, _ in ways] == [(state, top, AcceptBelowTarget((*rest,)))]
-                    continue
                 assert all(symbol.key == (state, top, target) for symbol, target in ways)
                 found = {target for _, target in ways}
                 ends = {one for one in targets if one is ACCEPTING or slow.work_off(one, (*rest, None))[1] < INFINITE}
@@ -320,8 +311,7 @@ class TestRuns:
             using = SlowCosts(noting(pda, name), (), LENGTH)
             for symbol in grammar.symbols:
                 at, top, target = symbol.key
-                pops = target is not ACCEPTING and not isinstance(target, AcceptBelowTarget)
-                cost = using.of(((at, False), top, (target, True) if pops else target))
+                cost = using.of(((at, False), top, target if target is ACCEPTING else (target, True)))
                 found = grammar.detours_of(symbol.index).get(name)
                 assert found == (None if cost == INFINITE else (cost - least.of(symbol.key)) // LENGTH)
 
@@ -363,17 +353,7 @@ class TestManyStates:
         words = [word for word in language(cfg, 5) if pda.accepts(word) and all(word.count(a) < 3 for a in LETTERS)]
         lookahead = Lookahead(pda, limits)
         for cut in {word[:n] for word in words for n in range(len(word) + 1)}:
-            assert ViablePrefixes(lookahead).is_viable(cut) is not False
+            assert ConfigurationSets(lookahead).is_viable(cut) is not False
         if words:
             assert lookahead.shortest() == min(map(len, words))
         assert lookahead.completable().value != "no" or not words
-
-    def test_the_last_symbol_has_one_flow_symbol_for_all_states(self):
-        cfg = CFG.from_string("S -> T | T S\nT -> a | b | c")
-        formulas = ["(eventually a)", "(eventually b)", "(eventually c)"]
-        formulas = [f"(or {one} (not {one}))" for one in formulas] + ["(not (eventually (next a (until any b))))"]
-        pda = constrained(PDA.from_cfg(cfg), [constraint(formula, cfg) for formula in formulas])
-        grammar = FlowGrammar(pda, Counters(()))
-        stack = pda.start().stack
-        assert [target for _, target in grammar.resolve_top(pda.start_state, stack.top, stack.rest)] == [ACCEPTING]
-        assert sum(symbol.key[1] == "S" for symbol in grammar.symbols) <= len(pda.states)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits, Lookahead, SumLimit, Symbol, Transition
-from formal_llm.automata.languages.emptiness import clash
+from formal_llm.automata.languages.emptiness import why_empty
 from formal_llm.automata.lookahead.limited import (
     LimitedAutomaton,
     add_counters,
@@ -79,7 +79,7 @@ class TestAccepts:
         )
         assert list((cfg & knows_c).terminals) == ["a", "b", "c"]
         assert Lookahead(cfg & knows_c).completable().value == "no"
-        assert clash(cfg & knows_c) == ["%require 1 c"]
+        assert why_empty(cfg & knows_c).limits == ("%require 1 c",)
 
     def test_a_weight_above_the_bound_is_never_paid(self):
         cfg = CFG.from_string("%limit cost <= 3\nS -> a S | b\na cost=1000000\nb cost=2")
@@ -142,7 +142,7 @@ class TestComposition:
         assert list(once.terminals) == list(twice.terminals) == ["a", "b"]
         assert [bound.line for bound in twice.counters.bounds] == ["%limit 2 a", "%require 1 a"]
         assert Lookahead(once, Limits(at_least={"a": 2})).shortest_word() == ("a", "a")
-        assert clash(as_automaton(once, Limits(at_least={"a": 3}))) == ["%limit 2 a", "%require 3 a"]
+        assert why_empty(as_automaton(once, Limits(at_least={"a": 3}))).limits == ("%limit 2 a", "%require 3 a")
         assert as_automaton(AsOften()).start() == 0
         with pytest.raises(AutomatonError, match="does not tell its own"):
             as_automaton(AsOften(), Limits({"a": 1}))

@@ -205,7 +205,7 @@ class TestSignature:
         assert lookahead.signature(alive)[0] != lookahead.signature(dead)[0]
 
     def test_deep_stacks_of_free_symbols_share_one(self):
-        lookahead = Lookahead(CFG.from_string("%limit 1 b\nS -> a S T | b\nT -> c"))
+        lookahead = Lookahead(CFG.from_string("%order prefix\n%limit 1 b\nS -> a S T | b\nT -> c"))
         now = lookahead.automaton.start()
         found = []
         for _ in range(30):

@@ -16,8 +16,9 @@ from formal_llm.automata.lookahead import program as program_module
 from formal_llm.automata.lookahead import search
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.program import FlowProgram, FlowRows, is_solver_installed
-from formal_llm.automata.lookahead.verdicts import FILTER, LINEAR
-from tests.automata.lookahead.judging import parts, reference, sources
+from formal_llm.automata.lookahead.search import States
+from formal_llm.automata.lookahead.verdicts import FILTER, LINEAR, WorkBudget
+from tests.automata.lookahead.judging import parts, pieces, reference, search_of, sources
 from tests.oracles import INF
 from tests.strategies import HEADS, LETTERS, choices, examples, tool_grammars, walk
 
@@ -117,19 +118,15 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def states_of(lookahead: Lookahead, walks: list[list[int]]) -> Any:
-    """States of the search at the start and after walks, each with the least moves to the end."""
-    completion = lookahead._search
-    assert completion is not None
-    slow = reference(lookahead)
+    """(the rows, a state of the search, the least moves to the end) at the start and after walks."""
+    slow, demands = reference(lookahead), search_of(lookahead).demands
     for picks in [[], *walks]:
         now, word = walk(lookahead.automaton, picks)
-        inner, remaining, needed = lookahead._split_configuration(now)
-        demand = completion.demands.for_configuration(*inner)
-        key = completion._key_of_demand(demand, remaining, needed, INFINITE)
-        completion._forget_old_version()
-        normal = None if key is None else completion._after.normalize_state(*key)
-        if normal is not None and normal[1].unresolved is None and (normal[1].pending or normal[1].needed):
-            yield normal[1], slow.moves(*parts(now), word)
+        inner, remaining, needed = pieces(lookahead, now)
+        rest = demands.rest_of(demands.for_configuration(*inner), remaining, needed)
+        normal = rest and States(demands, WorkBudget()).normalize(*rest)
+        if normal and normal[1].unresolved is None and (normal[1].pending or normal[1].needed):
+            yield FlowRows(demands), normal[1], slow.moves(*parts(now), word)
 
 
 @kinds
@@ -140,8 +137,8 @@ class TestAlone:
         """By one program, with what it has learned and kept before."""
         lookahead = Lookahead(*source)
         made = None
-        for state, least in states_of(lookahead, walks):
-            made = made or kind(FlowRows(lookahead._search.demands))
+        for rows, state, least in states_of(lookahead, walks):
+            made = kind(rows) if made is None or made.rows.demands.version != rows.demands.version else made
             known = made.decide_known(state) if made.rows.is_small else None
             assert known is None or (known[0] == INFINITE) == (least == INF)
             if made.rows.is_small:
@@ -161,8 +158,8 @@ class TestAlone:
         rules = [Production("S", ("T", "T", "T")), *(Production("T", (name,)) for name in symbols)]
         sums = (SumLimit("cost", at_most=most), SumLimit("value", at_least=least))
         lookahead = Lookahead(CFG(rules, "S", symbols, Limits(default=1, sums=sums)))
-        for state, _ in states_of(lookahead, []):
-            decided = kind(FlowRows(lookahead._search.demands)).decide_state(state, ENOUGH)
+        for rows, state, _ in states_of(lookahead, []):
+            decided = kind(rows).decide_state(state, ENOUGH)
             assert decided is not None and (decided[0] < INFINITE) == possible
 
     def test_a_week_that_is_just_possible_and_one_that_is_just_not(self, kind):
@@ -175,8 +172,8 @@ class TestAlone:
         )
         for least in (best, best + 1):
             lookahead = Lookahead(*week(least))
-            for state, _ in states_of(lookahead, []):
-                decided = kind(FlowRows(lookahead._search.demands)).decide_state(state, ENOUGH)
+            for rows, state, _ in states_of(lookahead, []):
+                decided = kind(rows).decide_state(state, ENOUGH)
                 assert decided is not None and (decided[0] < INFINITE) == (least == best)
 
 
@@ -262,14 +259,14 @@ class TestWhatIsNotBelieved:
         big = 10**18
         cfg = CFG.from_string(f"S -> a a | b c\na cost={big}\nb cost={big - 1}\nc cost={big}")
         lookahead = Lookahead(cfg, Limits(sums=(SumLimit("cost", 2 * big, 2 * big),)))
-        assert not FlowRows(lookahead._search.demands).is_small
+        assert not FlowRows(search_of(lookahead).demands).is_small
         assert lookahead.completable().value == "yes"
         assert lookahead.shortest_word() == ("a", "a")
 
     def test_what_it_costs_is_charged_and_bounded(self):
         lookahead = Lookahead(*week(64), solver=False, max_states=1)
-        for state, _ in states_of(lookahead, []):
-            made = FlowProgram(FlowRows(lookahead._search.demands))
+        for rows, state, _ in states_of(lookahead, []):
+            made = FlowProgram(rows)
             assert made.decide_state(state, 0) is None
             assert made.decide_state(state, ENOUGH) is not None
             assert made.tries > 0
@@ -294,3 +291,21 @@ def test_an_exact_sum_of_many_amounts() -> None:
         symbols = {name: Symbol(numbers={"weight": weight}) for name, weight in weights.items()}
         limits = Limits(sums=(SumLimit("weight", at_most=wanted, at_least=wanted),))
         assert Lookahead(CFG(rules, "Pack", symbols, limits)).completable().value == value
+
+
+@pytest.mark.parametrize("solver", [True, False])
+def test_a_sum_beyond_64_bits_is_decided(solver: bool) -> None:
+    """Ten ether in wei, and the gas; then twelve amounts of which six are the exact sum."""
+    rules = CFG.from_string(
+        "%limit cost = 10000000000000000001\nJob -> swap gas | swap swap | swap half\n"
+        "swap cost=10000000000000000000\ngas cost=1\nhalf cost=0.5"
+    )
+    assert Lookahead(rules, solver=solver).count() == 1
+    assert Lookahead(rules, solver=solver).shortest_word() in {("swap", "gas"), ("gas", "swap")}
+    amounts = [10**19 + n * n for n in range(12)]
+    lines = [f"t{n} cost={amount}" for n, amount in enumerate(amounts)]
+    text = "\n".join(["%limit 1", "S -> T S | T", f"T -> {' | '.join(f't{n}' for n in range(12))}", *lines])
+    for total, verdict in ((sum(amounts[::2]), "yes"), (sum(amounts[::2]) + 10**19 // 2, "no")):
+        limits = CFG.from_string(text).limits & Limits(sums=(SumLimit("cost", total, total),))
+        found = Lookahead(CFG.from_string(text).with_limits(limits), solver=solver).completable()
+        assert found.value == verdict

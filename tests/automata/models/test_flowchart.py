@@ -14,8 +14,6 @@ from formal_llm.errors import AutomatonError
 from tests.automata.charts import RETURNS, flowcharts
 from tests.strategies import examples
 
-FORWARD = Wording(order="forward")
-
 
 class TestFill:
     def test_names_are_filled_in_everywhere(self):
@@ -97,7 +95,7 @@ class TestAutomaton:
     def test_as_a_constraint(self):
         """The steps of a grammar in the order of a chart."""
         cfg = CFG.from_string("Plan -> Step Plan | Step\nStep -> take | refuse | half | all")
-        planner = Planner(cfg, "test:first", constraints=[RETURNS.pda(decisions=False)], wording=FORWARD)
+        planner = Planner(cfg, "test:first", constraints=[RETURNS.pda(decisions=False)])
         assert planner.plan("x").word in {("take", "half"), ("take", "all"), ("refuse",)}
 
 
@@ -128,7 +126,7 @@ class TestPlanning:
         for decisions in (True, False):
             pda = chart.pda(decisions=decisions)
             for answers, steps, word in ways(chart):
-                walk = Walk(pda, "the task", wording=FORWARD)
+                walk = Walk(pda, "the task")
                 made = []
                 for text, options, number in answers:
                     if len(options) > 1:
@@ -150,7 +148,7 @@ class TestPlanning:
     def test_what_is_asked(self):
         llm = ScriptedLLM([1, 2])
         chart = RETURNS.fill({"limit": 14})
-        plan = Planner(chart.pda(), llm, wording=FORWARD).plan("A phone comes back")
+        plan = Planner(chart.pda(), llm).plan("A phone comes back")
         assert llm.questions[1].prompt == (
             "Task description: A phone comes back\n\nCurrent progress:\nWithin 14 days? yes;\nStep 1: Take the goods;\n"
             'Step 2: ?\n\nTo get the answer to "Seal broken?", we have the following choices:\n1: yes\n2: no\n\n'
@@ -161,7 +159,7 @@ class TestPlanning:
 
     def test_in_a_conversation_only_what_is_new_is_shown(self):
         llm = ScriptedLLM([1, 2])
-        wording = Wording(order="forward", conversation=True)
+        wording = Wording(conversation=True)
         Planner(RETURNS.pda(), llm, wording=wording).plan("A phone comes back")
         assert llm.questions[1].prompt.startswith(
             "Within {limit} days? yes;\nStep 1: Take the goods;\nStep 2: ?\n\nTo get the answer"
@@ -169,7 +167,7 @@ class TestPlanning:
 
     def test_the_words_of_a_decision_can_be_changed(self):
         llm = ScriptedLLM([1, 2])
-        wording = Wording(order="forward", prompt="{progress}\n{target}", question_target="Q: {question}",
+        wording = Wording(prompt="{progress}\n{target}", question_target="Q: {question}",
                           decision="{question} -> {answer}")  # fmt: skip
         Planner(RETURNS.pda(), llm, wording=wording).plan("x")
         assert (
@@ -182,7 +180,7 @@ class TestPlanning:
             "flowchart TD\nA[Try] --> B{Worked?}\nB -->|no| A\nB -->|yes| C[Bill]\nS([Start]) --> A"
         )
         llm = ScriptedLLM([1, 1])
-        plan = Planner(chart.pda(), llm, wording=FORWARD, limits=Limits(at_most={"A": 3})).plan("x")
+        plan = Planner(chart.pda(), llm, limits=Limits(at_most={"A": 3})).plan("x")
         assert [step.text for step in plan.steps] == ["Try", "Try", "Try", "Bill"]
         assert plan.usage.forced == 1
 

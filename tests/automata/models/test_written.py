@@ -12,48 +12,8 @@ from hypothesis import strategies as st
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Lookahead
 from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
 from formal_llm.automata.models.rules import automaton_of
-from formal_llm.automata.models.written import Notation, Written, register_notation
 from formal_llm.errors import AutomatonError, GrammarError, NotationError
 from tests.automata.charts import RETURNS
-
-
-@dataclass(frozen=True)
-class Pair(Written):
-    one: str
-    other: str
-    file: str | None = None
-
-
-class Unknown(Written):
-    """Nobody has said how these are written."""
-
-
-class PairError(NotationError):
-    pass
-
-
-def read_pair(text, file):
-    one, other = text.split("+")
-    return Pair(one, other, file)
-
-
-PAIRS = Notation(read_pair, lambda pair: f"{pair.one}+{pair.other}", PairError)
-register_notation(Pair, PAIRS)
-
-
-class TestTable:
-    def test_methods_come_from_the_table(self, tmp_path):
-        assert Pair.from_string("a+b") == Pair("a", "b")
-        assert Pair.from_string("a+b", file="here").file == "here"
-        assert str(Pair("a", "b")) == "a+b"
-        path = tmp_path / "some.pair"
-        path.write_text("\ufeffa+é", encoding="utf-8")
-        assert Pair.from_file(path) == Pair.from_file(str(path)) == Pair("a", "é", str(path))
-
-    def test_an_unreadable_file_is_an_error_of_the_notation(self, tmp_path):
-        with pytest.raises(PairError, match="no such file"):
-            Pair.from_file(tmp_path / "none.pair")
-
 
 #: One of each kind, as it is printed.
 PRINTED = {

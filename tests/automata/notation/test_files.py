@@ -27,6 +27,7 @@ TEXTS = {
     ".mmd": (Flowchart, "flowchart TD\nA --> B"),
     ".mermaid": (Flowchart, "flowchart TD\nA --> B"),
     ".agent": (Behaviour, "(define b (:states a) (:behavior a))"),
+    ".rules": (Behaviour, "steps: a\nfirst a"),
 }
 
 
@@ -37,7 +38,7 @@ class TestReadRules:
         path = tmp_path / f"some rules{ending}"
         path.write_text(text, encoding="utf-8")
         assert type(read_rules(path)) is kind
-        assert read_rules(str(path)) == read_rules(path) == kind.from_string(text)
+        assert read_rules(str(path)) == read_rules(path) == kind.from_string(text, file=str(path))
 
     @pytest.mark.parametrize("ending", ENDINGS)
     def test_a_text_that_is_not_saved_is_read_as_its_file_would_be(self, tmp_path, ending):

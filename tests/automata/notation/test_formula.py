@@ -304,3 +304,7 @@ class TestExpressionErrors:
             assume('"' not in text)
             uncommented = "".join(line.partition(";")[0] for line in text.split("\n"))
             assert uncommented.count("(") == uncommented.count(")")
+
+
+def test_a_name_in_two_unicode_forms_is_one_name() -> None:
+    assert constraint("(eventually cafe\u0301)", ["caf\u00e9"]).accepts(["caf\u00e9"])

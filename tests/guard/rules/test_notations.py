@@ -11,6 +11,7 @@ import pytest
 from formal_llm.control.machines import ConfigurationMachine, Machine, TableMachine
 from formal_llm.errors import NotationError
 from formal_llm.guard import GuardRules
+from formal_llm.guard.rules.notations import list_letter_sets
 
 
 def machine(rule: str) -> Machine:
@@ -48,7 +49,7 @@ def test_what_may_not_follow(rule: str, kind: type[Machine], forbidden: str) -> 
 
 def test_lines_of_limits() -> None:
     rules = GuardRules.from_string("a: a with cost = n\n%limit 2 a\n%require 1 a\n%limit cost <= 5\n")
-    assert [type(part.machine).__name__ for part in rules.parts] == ["AtMostMachine", "AtLeastMachine", "BudgetMachine"]
+    assert [type(part.machine).__name__ for part in rules.parts] == ["AtMostMachine", "TableMachine", "BudgetMachine"]
 
 
 @pytest.mark.parametrize(
@@ -69,3 +70,10 @@ def test_rules_in_words_load_none_of_this() -> None:
         "'formal_llm.automata.models.cfg', 'formal_llm.llms', 'formal_llm.agents.compiled')])"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_sets_of_letters() -> None:
+    found = list_letter_sets(["a", "b", "c"], [("a", "b")], 10)
+    assert found is not None
+    assert set(found) == {frozenset("a"), frozenset("b"), frozenset("c"), frozenset("ab")}
+    assert list_letter_sets(["a", "b", "c"], [("a", "b")], 3) is None

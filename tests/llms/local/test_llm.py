@@ -19,7 +19,9 @@ from formal_llm.llms.question import Answer, Option, Question
 from tests import tiny_models
 from tests.llms.local import token_by_token
 
-RULES = CFG.from_string('%limit 1\n%limit * e\nS -> a S | b S | c S | e\na "Alpha"\nb "Beta"\nc "Gamma"\ne "the input"')
+RULES = CFG.from_string(
+    '%order prefix\n%limit 1\n%limit * e\nS -> a S | b S | c S | e\na "Alpha"\nb "Beta"\nc "Gamma"\ne "the input"'
+)
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from formal_llm import (
     Planner,
     RandomLLM,
     Verifier,
-    Wording,
     authored,
     constraint,
     read_plan_text,
@@ -31,24 +30,24 @@ from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.reading.phrases import ProductionPhrases
 from formal_llm.planning.reading.prose import StepLine
-from tests.planning.printing import changes, is_print_of, plans, printed, some_run_prints
+from tests.planning.printing import changes, is_print_of, plans, printed, read_in, some_run_prints
 from tests.strategies import examples, grammars, limited_grammars, told_automata, told_grammars
 
-ORDERS: tuple[Order, ...] = ("backward", "forward")
+ORDERS: tuple[Order, ...] = ("prefix", "forward")
 LONGEST, SOME, CHANGED = 4, 12, 25
 
 
-def is_valid(text: str, verifier: Verifier, order: Order, *, strict: bool) -> tuple[bool, tuple[str, ...]]:
+def is_valid(text: str, verifier: Verifier, *, strict: bool) -> tuple[bool, tuple[str, ...]]:
     """The verdict, and the word that it is about; what cannot be read is not valid."""
     try:
-        found = verify_text(text, verifier, order=order, strict=strict, repair=False)
+        found = verify_text(text, verifier, strict=strict, repair=False)
     except NotationError:
         return False, ()
     return found.valid, found.word
 
 
 def leaves_inputs_out(text: str, source: CFG | PDA, order: Order) -> bool:
-    """Whether no step of a backward plan says what it is applied to."""
+    """Whether no step of a prefix plan says what it is applied to."""
     if isinstance(source, PDA) or order == "forward":
         return False
     lines = [StepLine(n, n, row, row.split(": ", 1)[-1]) for n, row in enumerate(text.split("\n"), 1)]
@@ -57,6 +56,7 @@ def leaves_inputs_out(text: str, source: CFG | PDA, order: Order) -> bool:
 
 def check_all(source: CFG | PDA, order: Order, seed: int) -> None:
     """Printed plans are valid, and what is changed in them is where the oracle says so."""
+    source = read_in(source, order)
     pda = PDA.from_cfg(source).with_limits(source.limits) if isinstance(source, CFG) else source
     verifier = Verifier(source)
     every = list(islice(plans(pda, order, LONGEST), 200))
@@ -68,13 +68,13 @@ def check_all(source: CFG | PDA, order: Order, seed: int) -> None:
         rng.shuffle(texts)
         for text in texts[:SOME]:
             for strict in (True, False):
-                assert is_valid(text, verifier, order, strict=strict)[0], (text, strict)
+                assert is_valid(text, verifier, strict=strict)[0], (text, strict)
         changed = [new for text in texts[:3] for new in changes(text, other[:4]) if new]  # no text is the empty word
         for new in rng.sample(changed, min(CHANGED, len(changed))):
-            valid, word = is_valid(new, verifier, order, strict=True)
+            valid, word = is_valid(new, verifier, strict=True)
             assert valid or new not in known, new
             # A person may leave out of all steps what they are applied to; else it is the same for people and machines.
-            loose = is_valid(new, verifier, order, strict=False)[0]
+            loose = is_valid(new, verifier, strict=False)[0]
             assert loose == valid or (loose and leaves_inputs_out(new, source, order)), new
             if not isinstance(source, CFG):
                 assert some_run_prints(pda, new, order) in (valid, None), new
@@ -116,18 +116,18 @@ def test_plans_of_all_that_is_shipped_are_valid_and_can_be_drawn(name: str) -> N
         forms += [" ".join(plan.word)] if len(plan.word) > 1 else []  # one name alone is no row of steps
         for text in forms:
             for strict in (True, False):
-                found = verify_text(text, verifier, order=plan.order, strict=strict)
+                found = verify_text(text, verifier, strict=strict)
                 assert found.valid, (text, strict, found.reason)
-        drawn = Overlay(read_plan_text(str(plan), loaded.whole, order=plan.order), loaded.rules, order=plan.order)
+        drawn = Overlay(read_plan_text(str(plan), loaded.whole), loaded.rules)
         assert str(drawn.picture)
         # Two lines that are not alike, the one in the place of the other.
         lines = [line.split(": ", 1)[1] for line in str(plan).split("\n") if line.startswith("Step ")]
         if name in ("daily", "cooking") and len(lines) > 1:
             turned = "\n".join(f"Step {n}: {line}" for n, line in enumerate(reversed(lines), 1))
-            assert not verify_text(turned, verifier, order=plan.order, repair=False).valid
+            assert not verify_text(turned, verifier, repair=False).valid
 
 
-ETL = CFG.from_string("R -> render T\nT -> join T T | load_csv events | load_sql orders\n%limit 1")
+ETL = CFG.from_string("%order prefix\nR -> render T\nT -> join T T | load_csv events | load_sql orders\n%limit 1")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_answers_as_labels_of_decisions() -> None:
 def test_a_text_that_may_be_read_in_two_ways_is_told() -> None:
     cfg = CFG.from_string('S -> a | b\na "Same"\nb "Same"')
     verifier = Verifier(cfg, Limits({"a": 0}))
-    found = verify_text("Step 1: Use Same", verifier, order="forward")
+    found = verify_text("Step 1: Use Same", verifier)
     assert (found.valid, found.word, found.also) == (True, ("b",), ("a",))
     assert "it may also be read as Same, and that is not valid" in found.reason
 
@@ -229,11 +229,11 @@ def test_what_is_missing_is_inserted_and_what_is_there_is_kept(texts: tuple[str,
     assert list(found.changes) == changes
 
 
-def test_backward_plans_are_told_as_the_lines_stand() -> None:
+def test_prefix_plans_are_told_as_the_lines_stand() -> None:
     pda = PDA.from_string('%start 3\n%accept 0\n3, c, ε -> 2, ε "C"\n2, b, ε -> 1, ε "B"\n1, a, ε -> 0, ε "A"')
     for texts, shown in ((("A", "C"), "insert after line 2: B"), (("B", "C"), "insert before line 2: A"),
                            (("A", "B"), "insert after line 4: C")):  # fmt: skip
-        found = find_remedy(pda, lines(*texts), "backward", max_states=1000)
+        found = find_remedy(pda, lines(*texts), "prefix", max_states=1000)
         assert found is not None
         assert (found.steps, found.changes) == (("A", "B", "C"), (shown,))
 
@@ -272,7 +272,7 @@ def test_limits_and_constraints_are_kept() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_a_remedy_is_valid_and_costs_no_more_than_undoing_the_damage(seed: int) -> None:
     rng = random.Random(seed)
-    plan = Planner(RUNBOOK, RandomLLM(seed), wording=Wording(order="forward")).plan("")
+    plan = Planner(RUNBOOK, RandomLLM(seed)).plan("")
     texts = [step.text for step in plan.steps]
     texts.pop(rng.randrange(len(texts)))
     found = find_remedy(RUNBOOK, lines(*texts), "forward", max_states=10_000)

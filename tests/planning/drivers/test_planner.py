@@ -419,7 +419,7 @@ def test_a_question_takes_few_calls_where_nothing_is_hard() -> None:
         questions = sum(planner.plan(task).usage.questions for _ in range(4) for task in tasks)
     finally:
         sys.setprofile(None)
-    assert calls < 550 * questions
+    assert calls < 400 * questions
 
 
 def test_of_many_goals_and_limits_those_asked_for_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

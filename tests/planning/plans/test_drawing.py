@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from formal_llm import CFG, PDA, Budget, Plan, Planner, RandomLLM, TaskPack, Wording
+from formal_llm import CFG, PDA, Budget, Plan, Planner, RandomLLM, TaskPack
 from formal_llm.errors import BudgetExceeded, NoValidPlan
 from formal_llm.planning.plans.drawing import plan_graph, plan_picture, plan_rich
 from formal_llm.planning.plans.tree import Node
@@ -52,7 +52,7 @@ def tower(depth: int = DEEP) -> Plan:
     node = Node("S", "thing", [leaf("input")])
     for _ in range(depth):
         node = Node("S", "thing", [leaf("tool"), node])
-    return Plan("a long task", node)
+    return Plan("a long task", node, order="prefix")
 
 
 @pytest.fixture(scope="module")
@@ -85,19 +85,19 @@ def test_data_flow(vqa: Plan) -> None:
 
 
 def test_an_input_is_drawn_once() -> None:
-    plan = Planner(CFG.from_string("S -> join A A\nA -> x"), "test:first").plan("t")
+    plan = Planner(CFG.from_string("%order prefix\nS -> join A A\nA -> x"), "test:first").plan("t")
     assert arrows(plan) == {("x", "1 join", "1st"), ("x", "1 join", "2nd"), ("1 join", "S", "")}
 
 
 def test_a_plan_without_tools() -> None:
-    assert arrows(Planner(CFG.from_string("S -> x"), "test:first").plan("t")) == {("x", "S", "")}
+    assert arrows(Planner(CFG.from_string("%order prefix\nS -> x"), "test:first").plan("t")) == {("x", "S", "")}
     nothing = plan_picture(Planner(CFG.from_string("S -> ε"), "test:first").plan("t"))
     assert [box.kind for box in nothing.nodes] == ["result"]
 
 
 def test_selections_texts_and_empty_arguments() -> None:
     cfg = CFG.from_string(
-        'S "dish" -> wok B some(salt, pepper) "Season it"\nB "mix" -> wok C D "Combine"\nC -> ε\n'
+        '%order prefix\nS "dish" -> wok B some(salt, pepper) "Season it"\nB "mix" -> wok C D "Combine"\nC -> ε\n'
         'D -> E "Stir twice"\nE -> pot rice'
     )
     plan = Planner(cfg, "test:first").plan("t")
@@ -117,7 +117,7 @@ def test_a_forward_plan_is_a_chain(forward: Plan) -> None:
 
 def test_a_plan_of_a_handwritten_automaton_is_a_chain() -> None:
     pda = PDA([("q", "a", None, "r", ()), ("r", "b", None, "s", ())], start="q", accepting=["s"])
-    plan = Planner(pda, "test:first", wording=Wording(order="forward")).plan("t")
+    plan = Planner(pda, "test:first").plan("t")
     assert arrows(plan) == {("1 a", "2 b", "")}
 
 
@@ -130,7 +130,7 @@ def test_unfinished_plans_show_what_is_open() -> None:
     assert "unfinished plan" in shown(plan)
 
     cfg = CFG.from_string('S "rest" -> A S | done\nA -> wash | dry')
-    picture = plan_picture(partial(Planner(cfg, "test:first", wording=Wording(order="forward")), 2))
+    picture = plan_picture(partial(Planner(cfg, "test:first"), 2))
     assert picture.nodes[-1].kind == "open"
     assert picture.nodes[-1].label == "rest …"
     assert (picture.edges[-1].target, picture.edges[-1].style) == ("open", "dashed")
@@ -236,7 +236,7 @@ def chain_of_renamings() -> Plan:
     node = leaf("input")
     for _ in range(DEEP):
         node = Node("S", "thing", [node])
-    return Plan("t", node)
+    return Plan("t", node, order="prefix")
 
 
 @pytest.mark.parametrize("make", [tower, chain_of_renamings])

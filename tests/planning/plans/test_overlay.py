@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Behaviour, Flowchart, Planner, RandomLLM, TaskPack, Wording
+from formal_llm import CFG, PDA, Behaviour, Flowchart, Planner, RandomLLM, TaskPack
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.overlay import Overlay
+from tests.planning.printing import read_in
 from tests.strategies import examples
 
 CHART = Flowchart.from_mermaid("""
@@ -51,8 +52,8 @@ def test_over_a_grammar() -> None:
 
 
 def test_selections_show_what_was_chosen() -> None:
-    cfg = CFG.from_string('S -> wok some(salt, pepper, oil) "Season it" | pan')
-    picture = Overlay(["wok", "salt", "oil"], cfg, order="backward").picture
+    cfg = CFG.from_string('%order prefix\nS -> wok some(salt, pepper, oil) "Season it" | pan')
+    picture = Overlay(["wok", "salt", "oil"], cfg).picture
     assert rows(picture, "S") == ["1: → wok some(…)   “Season it”"]
     assert rows(picture, "some(salt, pepper, oil)") == ["1: salt", "1: oil"]
 
@@ -73,8 +74,8 @@ def test_over_an_automaton() -> None:
     assert arrows == {("start", "0"): "", ("0", "2"): "1: c"}
 
 
-def test_a_backward_plan_has_the_numbers_of_its_steps() -> None:
-    _, arrows = marked(Overlay(["a", "b", "c"], AB, order="backward").picture)
+def test_a_prefix_plan_has_the_numbers_of_its_steps() -> None:
+    _, arrows = marked(Overlay(["a", "b", "c"], read_in(AB, "prefix")).picture)
     assert arrows[("0", "1")] == "3: a"
     assert arrows[("0", "2")] == "1: c"
 
@@ -111,11 +112,11 @@ def test_over_a_selection_of_a_flowchart() -> None:
     assert arrows == {("p", "go"): "• 1: Rope\n• 2: Map\n… or 1 other"}
 
 
-def test_over_a_behaviour_that_is_folded() -> None:
+def test_over_a_behaviour() -> None:
     react = Behaviour.load("react-5")
     word = ["question", "thought", "action", "action-input", "observation", "final-thought", "answer"]
     _, arrows = marked(Overlay(word, react).picture)
-    assert "2: thought\nthen 3: action\nthen 4: action-input\nthen 5: observation" in arrows.values()
+    assert {"2: thought", "3: action", "4: action-input", "5: observation"} <= set(arrows.values())
 
 
 def test_of_a_large_automaton_only_the_way_is_drawn() -> None:
@@ -182,8 +183,8 @@ def test_every_form() -> None:
 
 
 def test_a_plan_of_a_grammar_whose_start_is_called_plan() -> None:
-    cfg = CFG.from_string("plan -> tool Rest\nRest -> tool2 x")
+    cfg = CFG.from_string("%order prefix\nplan -> tool Rest\nRest -> tool2 x")
     plan = Planner(cfg, "test:first").plan("t")
     assert str(plan.call) == "plan = tool(tool2(x))"
     assert len(plan.steps) == 2
-    assert Planner(AB, RandomLLM(1), wording=Wording(order="forward")).plan("t").call is None
+    assert Planner(AB, RandomLLM(1)).plan("t").call is None

@@ -20,6 +20,7 @@ from formal_llm.planning.plans.vocabulary import Vocabulary, fingerprint_of
 
 TOOLS = CFG.from_string(
     """
+    %order prefix
     T "text" -> B I | E I T | text
     I "image" -> A I | image
     A -> colorize | denoise
@@ -91,7 +92,7 @@ def test_a_tree_that_is_cut_off_is_refused(tree_plan: Plan) -> None:
 
 def test_productions_with_a_text_are_the_steps() -> None:
     cfg = CFG.from_string(
-        'D -> mix S B "Pour the sauce over the beef"\nB -> fry beef "Fry the beef"\nS -> sauce | ketchup'
+        '%order prefix\nD -> mix S B "Pour the sauce over the beef"\nB -> fry beef "Fry the beef"\nS -> sauce | ketchup'
     )
     plan = plan_of(cfg, "1")
     assert plan.word == ("mix", "sauce", "fry", "beef")
@@ -100,26 +101,28 @@ def test_productions_with_a_text_are_the_steps() -> None:
         "Step 2: Pour the sauce over the beef: sauce",
     ]
     assert [step.inputs for step in plan.steps] == [("beef",), ("sauce", 1)]
-    several = CFG.from_string('D -> Tool some(salt, pepper, oil) "Season"\nTool -> spoon | hand "By hand"')
+    several = CFG.from_string(
+        '%order prefix\nD -> Tool some(salt, pepper, oil) "Season"\nTool -> spoon | hand "By hand"'
+    )
     assert [str(step) for step in plan_of(several, "1,1+3").steps] == ["Step 1: Season: spoon, salt, oil"]
 
 
 def test_a_forward_plan_is_a_list_of_its_terminals() -> None:
     cfg = CFG.from_string("Day -> breakfast Rest\nRest -> work Rest | home")
-    plan = plan_of(cfg, "1,2", order="forward")
+    plan = plan_of(cfg, "1,2")
     assert [str(step) for step in plan.steps] == ["Step 1: Use breakfast", "Step 2: Use work", "Step 3: Use home"]
 
 
 def test_a_grammar_that_is_no_prefix_grammar_has_no_call() -> None:
-    cfg = CFG.from_string("S -> X a | b\nX -> c d")
+    cfg = CFG.from_string("%order prefix\nS -> X a | b\nX -> c d")
     plan = plan_of(cfg, "1")
     assert plan.call is None
-    assert [step.name for step in plan.steps] == ["a", "d", "c"]  # backward: the last terminal is the first step
+    assert [step.name for step in plan.steps] == ["a", "d", "c"]  # prefix: the last terminal is the first step
     assert [step.number for step in plan.steps] == [1, 2, 3]
 
 
 def test_selections_are_arguments() -> None:
-    cfg = CFG.from_string("S -> wok some(salt, pepper, chili) M\nM -> beef | tofu")
+    cfg = CFG.from_string("%order prefix\nS -> wok some(salt, pepper, chili) M\nM -> beef | tofu")
     plan = plan_of(cfg, "1+3,1")
     assert plan.word == ("wok", "salt", "chili", "beef")
     assert str(plan.call) == "s = wok(salt, chili, beef)"
@@ -127,14 +130,14 @@ def test_selections_are_arguments() -> None:
 
 
 def test_epsilon_arguments_are_left_out() -> None:
-    plan = plan_of(CFG.from_string("S -> f X Y\nX -> ε | x\nY -> y | z"), "1,1")
+    plan = plan_of(CFG.from_string("%order prefix\nS -> f X Y\nX -> ε | x\nY -> y | z"), "1,1")
     assert str(plan.call) == "s = f(y)"
     assert plan.word == ("f", "y")
 
 
 def test_a_plan_of_a_hand_written_automaton_is_flat() -> None:
     pda = PDA([("q", "a", None, "q"), ("q", "b", None, "r")], start="q", accepting=["r"])
-    plan = Planner(pda, "test:script=1,2", wording=Wording(order="forward")).plan("t")
+    plan = Planner(pda, "test:script=1,2").plan("t")
     assert plan.call is None
     assert [str(step) for step in plan.steps] == ["Step 1: Use a", "Step 2: Use b"]
     assert Plan.from_json(plan.to_json()) == plan
@@ -160,16 +163,16 @@ def test_plans_compare_by_content_not_by_usage(tree_plan: Plan) -> None:
 
 def test_a_text_speaks_for_its_own_production_only() -> None:
     cfg = CFG.from_string('S -> fold S "Fold the towel" | dry')
-    plan = plan_of(cfg, "1,2", order="forward")
+    plan = plan_of(cfg, "1,2")
     assert [step.text for step in plan.steps] == ["Fold the towel", "Use dry"]
 
 
 def test_a_renamed_selection_keeps_its_members() -> None:
-    cfg = CFG.from_string("S -> wok X M\nX -> some(salt, pepper)\nM -> beef | tofu")
+    cfg = CFG.from_string("%order prefix\nS -> wok X M\nX -> some(salt, pepper)\nM -> beef | tofu")
     assert str(plan_of(cfg, "1+2,2").call) == "s = wok(salt, pepper, tofu)"
 
 
-CALLS = CFG.from_string('S -> f S S | g S | x\nf "Join"\nx "the input"')
+CALLS = CFG.from_string('%order prefix\nS -> f S S | g S | x\nf "Join"\nx "the input"')
 
 
 def leaf(name: str) -> Node:
@@ -178,7 +181,7 @@ def leaf(name: str) -> Node:
 
 def test_a_nesting_is_told_from_the_inside_out() -> None:
     tree = Node("S", "s", [leaf("f"), Node("S", "s", [leaf("g"), leaf("x")]), leaf("x")])
-    steps = read_steps(tree, "backward")
+    steps = read_steps(tree, "prefix")
     assert [str(step) for step in steps] == ["Step 1: Use G on X", "Step 2: Use F on the result of step 1 and X"]
     assert [(step.name, step.position, step.inputs) for step in steps] == [("g", 1, ("X",)), ("f", 0, (1, "X"))]
     # Forward it is a list: every terminal is a step.
@@ -199,7 +202,7 @@ def test_steps_are_numbered_from_one_and_each_comes_after_what_it_needs() -> Non
 
 def test_a_text_tells_its_step_and_what_was_chosen_for_it() -> None:
     tree = Node("S", "s", [leaf("pan"), Node("some(salt, oil)", "some", [leaf("oil")])], text="Season")
-    (step,) = read_steps(tree, "backward")
+    (step,) = read_steps(tree, "prefix")
     assert (str(step), step.name, step.has_own_text) == ("Step 1: Season: Oil", "pan", True)
 
 

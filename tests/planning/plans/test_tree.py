@@ -166,7 +166,7 @@ class TestRepetitions:
         assert Plan.from_json(plan.to_json()) == plan
 
     def test_they_are_arguments_of_a_tool(self) -> None:
-        rules = "S -> combine Photo+\nPhoto -> crop Photo | raw"
+        rules = "%order prefix\nS -> combine Photo+\nPhoto -> crop Photo | raw"
         plan = self.plan(rules, "2,1,1,2,2")
         assert str(plan.call) == "s = combine(raw, crop(raw))"
         assert [str(step) for step in plan.steps] == [
@@ -178,7 +178,7 @@ class TestRepetitions:
 
     def test_what_begins_with_them_is_no_call(self) -> None:
         for script in ("2", "1,2", "1,1,2"):
-            plan = self.plan("%order backward\nS -> wash* dry", script)
+            plan = self.plan("%order prefix\nS -> wash* dry", script)
             assert plan.call is None
             assert [step.name for step in plan.steps] == ["dry", *["wash"] * (len(plan.word) - 1)]
 

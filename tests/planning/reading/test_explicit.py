@@ -32,7 +32,7 @@ from formal_llm.planning.reading.reader import read_plan_text
 from tests.planning.printing import plans
 from tests.strategies import LETTERS, examples, names, told_automata, told_grammars
 
-CALLS = CFG.from_string('S -> f S S | g S | x some(y, z) "Mix" | x')
+CALLS = CFG.from_string('%order prefix\nS -> f S S | g S | x some(y, z) "Mix" | x')
 
 
 def plan(seed: int = 1) -> Plan:
@@ -52,7 +52,7 @@ def test_what_json_says_besides_the_tree_is_looked_at() -> None:
 
 def test_a_tree_that_is_no_derivation() -> None:
     made = Planner(CALLS, RandomLLM(2)).plan("")
-    other = CFG.from_string("S -> f S S | g S | x y")
+    other = CFG.from_string("%order prefix\nS -> f S S | g S | x y")
     assert not is_derivation(made.tree, other)
 
 
@@ -76,7 +76,7 @@ def test_names() -> None:
     assert read_names(["a", "b"], {"a", "b"}) is None  # one a line: that is a list of steps
 
 
-ETL = CFG.from_string('R "the report" -> render T\nT -> join T T | load_csv events | load_sql orders')
+ETL = CFG.from_string('%order prefix\nR "the report" -> render T\nT -> join T T | load_csv events | load_sql orders')
 
 
 def told(text: str) -> tuple[str, ...] | None:
@@ -122,7 +122,7 @@ def test_a_call_is_shown_as_it_is_printed() -> None:
 
 
 def test_selections_and_what_is_nothing() -> None:
-    cfg = CFG.from_string("S -> pan some(salt, oil) N\nN -> ε | spoon")
+    cfg = CFG.from_string("%order prefix\nS -> pan some(salt, oil) N\nN -> ε | spoon")
     for text, word in (("pan(salt, oil)", "pan salt oil"), ("pan(oil, spoon)", "pan oil spoon")):
         found = find_call_candidates(cfg, *(parse_call(text) or ("", [])))
         assert found is not None
@@ -159,7 +159,7 @@ def odd_automata(draw: st.DrawFn) -> PDA:
     symbols = {called[name]: Symbol(label) for name, label in labels.items() if called[name] in read}
     return PDA(
         moves, start=plain.start_state, accepting=plain.accepting_states, stack=plain.start_stack, symbols=symbols,
-        order=draw(st.sampled_from([None, "forward", "backward"])),
+        order=draw(st.sampled_from(["forward", "prefix"])),
     )  # fmt: skip
 
 

@@ -21,8 +21,9 @@ from tests.planning.printing import plan_of
 from tests.strategies import examples, told_grammars
 
 UP_TO = 5
-ORDERS: tuple[Order, ...] = ("backward", "forward")
+ORDERS: tuple[Order, ...] = ("prefix", "forward")
 TEA = CFG.from_string("""
+    %order prefix
     Tea -> cup Leaves Hot "Pour the water over the leaves"
     Hot -> kettle Water "Boil the water" | Thermos
     Water -> water | rain "Fetch the rain"
@@ -54,7 +55,7 @@ def test_what_is_printed_is_read_back(cfg: CFG, seed: int, order: Order) -> None
     plan = plan_of(cfg, derivation, order)
     assume(plan.steps)
     # Several derivations may print so; that of the plan is one of them.
-    reading = read_plan(str(plan), cfg, order=order)
+    reading = read_plan(str(plan), cfg.with_order(order))
     assert any(told.pda.accepts(plan.word) for told in reading.candidates)
     assert cfg.accepts(reading.within())
 
@@ -64,9 +65,8 @@ def test_recipes_are_read_back() -> None:
     planner = [Planner(pack.cfg, RandomLLM(seed), wording=pack.wording) for seed in range(50)]
     for one in planner:
         plan = one.plan(pack.task(""))
-        assert read_plan_text(str(plan), pack.cfg, order=plan.order) == plan.word
-        assert read_plan_text(str(plan), pack.cfg) == plan.word  # a grammar's order
-        assert not read_plan("\n".join(reversed(lines_of(plan, "backward"))), pack.cfg).candidates
+        assert read_plan_text(str(plan), pack.cfg) == plan.word
+        assert not read_plan("\n".join(reversed(lines_of(plan, "prefix"))), pack.cfg).candidates
 
 
 @pytest.mark.parametrize(
@@ -86,16 +86,16 @@ def test_as_people_write_it(text: str, word: str | None) -> None:
 
 
 def test_results_of_steps_tell_which_is_meant() -> None:
-    cfg = CFG.from_string('S -> join T T | T\nT -> knife x "Cut" | fold U\nU -> x | y')
+    cfg = CFG.from_string('%order prefix\nS -> join T T | T\nT -> knife x "Cut" | fold U\nU -> x | y')
     text = "Step 1: Cut\nStep 2: Use fold on y\nStep 3: Use join on the result of step {} and the result of step {}"
     assert read_plan_text(text.format(2, 1), cfg) == ("join", "fold", "y", "knife", "x")
-    # A backward plan is printed with its last argument first, so this is none.
+    # A prefix plan is printed with its last argument first, so this is none.
     with pytest.raises(NotationError):
         read_plan_text(text.format(1, 2), cfg)
 
 
 def test_wrong_plans_are_the_terminals_of_their_steps() -> None:
-    found = verify(read_plan_text("Boil the water: water\nPour the water over the leaves", TEA, order="backward"), TEA)
+    found = verify(read_plan_text("Boil the water: water\nPour the water over the leaves", TEA), TEA)
     assert found.word == ("cup", "kettle", "water")
     assert found.reason == "kettle cannot stand at place 2; spoon could stand there"
     assert found.nearest is not None and found.distance == 2
@@ -115,20 +115,20 @@ def test_the_first_line_that_cannot_follow(text: str, line: int, problem: str, e
     # The tub is emptied when all is done, so the word is not the terminals of one step after those of the other.
     cfg = CFG.from_string('S -> Cut tub "Wash"\nCut -> knife Rest "Cut"\nRest -> Cut | x "Pack"')
     with pytest.raises(NotationError, match=problem) as caught:
-        read_plan_text(text, cfg, order="forward")
+        read_plan_text(text, cfg)
     assert (caught.value.line, caught.value.expected) == (line, expected)
 
 
 def test_lines_that_are_labels_as_well_are_read_as_such() -> None:
     cfg = CFG.from_string('S -> a b | c T\nT -> a "Go"\na "Go"')
-    assert read_plan_text("Go\nb", cfg, order="forward") == ("a", "b")
+    assert read_plan_text("Go\nb", cfg) == ("a", "b")
 
 
 def test_long_plans_and_those_with_too_many_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     long = CFG.from_string('S -> a S "Do a" | b S "Do b" | c')
     lines = ["Do a", "Do b"] * 500
-    assert read_plan_text("\n".join([*lines, "Use c"]), long, order="forward") == (*["a", "b"] * 500, "c")
-    many = CFG.from_string('%order backward\nS -> S S | S T | T | ε\nT -> a "Do"')
+    assert read_plan_text("\n".join([*lines, "Use c"]), long) == (*["a", "b"] * 500, "c")
+    many = CFG.from_string('%order prefix\nS -> S S | S T | T | ε\nT -> a "Do"')
     assert read_plan_text("\n".join(["Do"] * 50), many) == ("a",) * 50
     monkeypatch.setattr(line_chart, "_BUDGET", 100_000)
     with pytest.raises(Undecided, match="too many ways"):
@@ -144,10 +144,10 @@ def test_renamings_lead_to_terminals_selections_repetitions_and_nothing() -> Non
     assert found.list_plain_words("c+") == found.list_repetitions("c+") == []
 
 
-CFGS = CFG.from_string("S -> join T T\nT -> cut x | fold y | z")
+CFGS = CFG.from_string("%order prefix\nS -> join T T\nT -> cut x | fold y | z")
 
 
-def retold(*texts: str, order: str = "backward", strict: bool = False) -> GrammarLines:
+def retold(*texts: str, order: str = "prefix", strict: bool = False) -> GrammarLines:
     lines = [StepLine(n, n, text, text, n, printed=True) for n, text in enumerate(texts, 1)]
     return GrammarLines(CFGS, lines, order, strict=strict)
 
@@ -194,6 +194,6 @@ def test_why_there_is_none() -> None:
 def test_a_label_with_on_in_it_is_not_what_a_step_is_applied_to() -> None:
     cfg = CFG.from_string('%order forward\nS -> S A | A "Wash"\nA -> c\nc "rinse on and on"')
     texts = ("Use rinse on and on", "Wash: rinse on and on")
-    for order, rows in (("forward", texts), ("backward", texts[::-1])):
+    for order, rows in (("forward", texts), ("prefix", texts[::-1])):
         lines = [StepLine(n, n, text, text, n, printed=True) for n, text in enumerate(rows, 1)]
         assert not GrammarLines(cfg, lines, order, strict=False).candidates

@@ -130,7 +130,7 @@ def told(draft: DraftSteps) -> list[list[str]]:
     ],
 )  # fmt: skip
 def test_a_plan_is_read_in_any_form(text: str) -> None:
-    draft = read_draft(text, TOOLS, order="backward")
+    draft = read_draft(text, TOOLS)
     assert told(draft) == [["translate"], ["caption"], ["image"]] and not draft.problem and not draft.loose
 
 
@@ -144,7 +144,7 @@ def test_a_plan_is_read_in_any_form(text: str) -> None:
     ],
 )
 def test_of_what_is_no_plan_the_steps_are_kept_in_the_order_of_the_word(text: str, names: list[list[str]]) -> None:
-    draft = read_draft(text, TOOLS, order="backward")
+    draft = read_draft(text, TOOLS)
     assert told(draft) == names and draft.problem
     assert [step.text for step in draft.steps if not step.names] == ["foo"] or "Use foo" in text
 
@@ -170,5 +170,5 @@ def test_the_lines_of_a_chart_may_leave_decisions_out() -> None:
 @strategies.examples(60)
 @given(st.one_of(strategies.limited_grammars(), strategies.told_automata()), st.text(max_size=40))
 def test_any_text_can_be_read(source: CFG | PDA, text: str) -> None:
-    draft = read_draft(text, source, order="backward")
+    draft = read_draft(text, source)
     assert draft.steps or draft.problem or text.strip()

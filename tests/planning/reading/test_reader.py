@@ -16,7 +16,6 @@ from formal_llm import (
     RandomLLM,
     TaskPack,
     Verifier,
-    Wording,
     read_plan_text,
     verify,
 )
@@ -59,7 +58,7 @@ def pack():
     ],
 )
 def test_flat_forms(text):
-    assert read_plan_text(text, DAY, order="forward") == ("eat", "wash_up", "sleep")
+    assert read_plan_text(text, DAY) == ("eat", "wash_up", "sleep")
 
 
 def test_nested_forms(pack):
@@ -77,7 +76,7 @@ def test_json_of_a_plan(pack):
 
 
 def test_labels_with_on_and_and_in_them():
-    cfg = CFG.from_string('S -> a I J\na "Sum on and off"\nI -> x\nJ -> x\nx "salt and pepper"')
+    cfg = CFG.from_string('%order prefix\nS -> a I J\na "Sum on and off"\nI -> x\nJ -> x\nx "salt and pepper"')
     text = "Step 1: Use Sum on and off on salt and pepper and salt and pepper"
     assert read_plan_text(text, cfg) == ("a", "x", "x")
 
@@ -101,7 +100,7 @@ def test_flowcharts(text, word):
 
 def test_plans_of_flowcharts_are_read_back_and_wrong_ones_told():
     for seed in range(6):
-        plan = Planner(REFUND, RandomLLM(seed), wording=Wording(order="forward")).plan("")
+        plan = Planner(REFUND, RandomLLM(seed)).plan("")
         assert read_plan_text(str(plan), REFUND) == plan.word
     found = verify(read_plan_text("Check the account\nTell the customer", REFUND), REFUND)
     assert found.reason == (
@@ -115,15 +114,16 @@ def test_texts_of_transitions():
     )
     word = ("a", "b")
     assert read_plan_text("Step 1: 9:00: Get up\nStep 2: Wait.\nStep 3: Use Go out", pda) == word
-    assert read_plan_text("1) b\n2) wait\n3) 9:00: get up", pda, order="backward") == word
-    assert read_plan_text("a b", pda, order="backward") == word
+    prefix = PDA.from_string(f"%order prefix\n{pda}")
+    assert read_plan_text("1) b\n2) wait\n3) 9:00: get up", prefix) == word
+    assert read_plan_text("a b", prefix) == word
 
 
 def test_the_daily_plan_as_it_is_printed():
     pack = TaskPack.load("daily")
     plan = pack.planner(RandomLLM(1)).plan(pack.task(""))
     rules = under(pack.source, pack.constraints)
-    assert read_plan_text(str(plan), rules, order="backward") == plan.word
+    assert read_plan_text(str(plan), rules) == plan.word
     wrong = [*plan.word[:4], "washing"]
     found = Verifier(rules).verify(wrong)
     assert found.constraints == ("the hour after the washing machine is spent at home",)
@@ -231,18 +231,18 @@ DAYS = PDA.from_string("""
 
 
 def test_the_text_of_a_step_tells_which_one_it_is() -> None:
-    day = AutomatonLines(DAYS, lines("0:00: Eat", "1:00: Read", "2:00: Eat"), "backward", strict=True)
+    day = AutomatonLines(DAYS, lines("0:00: Eat", "1:00: Read", "2:00: Eat"), "prefix", strict=True)
     assert day.candidates.find_word(DAYS, 100) == ("eat", "read", "eat")
     assert not has_word(
-        AutomatonLines(DAYS, lines("0:00: Eat", "0:00: Read", "2:00: Eat"), "backward", strict=True).candidates
+        AutomatonLines(DAYS, lines("0:00: Eat", "0:00: Read", "2:00: Eat"), "prefix", strict=True).candidates
     )
     # By name they may be any.
-    assert has_word(AutomatonLines(DAYS, lines("eat", "read", "eat"), "backward", strict=False).candidates)
+    assert has_word(AutomatonLines(DAYS, lines("eat", "read", "eat"), "prefix", strict=False).candidates)
     with pytest.raises(NotationError, match="unknown step: eat"):
-        AutomatonLines(DAYS, lines("eat"), "backward", strict=True)
+        AutomatonLines(DAYS, lines("eat"), "prefix", strict=True)
 
 
-@pytest.mark.parametrize(("order", "texts"), [("backward", "012"), ("forward", "210")])
+@pytest.mark.parametrize(("order", "texts"), [("prefix", "012"), ("forward", "210")])
 def test_the_first_line_that_cannot_be_right_as_the_lines_stand(order: str, texts: str) -> None:
     def possible(told: CandidateWords) -> bool:
         return has_word(told)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Budget, Limits, Planner, Question, Walk, Wording
+from formal_llm.automata.models.symbols import Order
 from formal_llm.errors import InvalidAnswer, NoValidPlan
 from formal_llm.planning.walks.asking import LISTED, QuestionBuilder
 from formal_llm.planning.walks.choices import ChoiceTable
@@ -47,7 +48,7 @@ def test_an_outlook_tells_what_each_option_uses_allows_and_needs() -> None:
         ["classify"], ["caption"], ["translate"],
     ]  # fmt: skip
     translate = outlook.prospects[2]
-    assert (translate.length, outlook.backward, outlook.so_far) == (2, True, ())
+    assert (translate.length, outlook.prefix, outlook.so_far) == (2, True, ())
     assert {term.name for term, _ in translate.allows} == {"classify", "caption", "colorize", "denoise", "image"}
     longer = {term.name: more for term, more in translate.allows}
     assert (longer["image"], longer["colorize"]) == (0, 1)
@@ -78,8 +79,8 @@ def test_in_one_conversation_the_earlier_answers_stand_before() -> None:
     messages = asked(walk).messages
     assert [message.role for message in messages] == ["user", "assistant", "user", "assistant", "user"]
     assert [message.content for message in messages][1::2] == ["2", "1"]
-    assert "Step n-1" in asked(walk).prompt
-    assert "Step n:" not in asked(walk).prompt  # that was shown before
+    assert "Step 2" in asked(walk).prompt
+    assert "Step 1:" not in asked(walk).prompt  # that was shown before
     assert len(asked(Walk(CHAIN)).messages) == 1
 
 
@@ -104,10 +105,10 @@ def test_the_question_of_an_automaton_is_asked_where_all_its_moves_ask_it() -> N
     assert "the next part" in asked(Walk(pda)).prompt
 
 
-@pytest.mark.parametrize("order", ["backward", "forward"])
-def test_the_texts_of_a_fork_and_of_what_was_chosen(order: str) -> None:
-    table = ChoiceTable.of(CHAIN)
-    asker = QuestionBuilder(table, Wording(order=order), "t", "7")  # type: ignore[arg-type]
+@pytest.mark.parametrize("order", ["prefix", "forward"])
+def test_the_texts_of_a_fork_and_of_what_was_chosen(order: Order) -> None:
+    table = ChoiceTable.of(CHAIN.with_order(order))
+    asker = QuestionBuilder(table, Wording(), "t", "7")
     now = table.automaton.start()
     while len((fork := table.at(now, math.inf)).choices) < 2:
         now = table.after(now, fork.choices[0])

@@ -190,6 +190,17 @@ def test_with_no_time_at_all_a_hard_sum_is_found_by_going_back(seed: int) -> Non
     assert walk.usage.verdicts.unknown > 0 < walk.usage.wasted
 
 
+def test_with_no_time_at_all_a_question_about_several_has_an_answer_or_is_not_asked() -> None:
+    """A question was asked whose sets are all ruled out, and no answer to it was legal."""
+    cfg = CFG.from_string('%limit cost >= 3\nS -> ε | some(a, b, c) S\na "A" cost=0.5')
+    for seed in range(30):
+        walk = Walk(ChoiceTable.of(cfg, search_time=0.0), budget=Budget(steps=60, backtracks=200))
+        try:
+            assert keeps(cfg, drive(walk, random.Random(seed)).word)
+        except BudgetExceeded:
+            continue
+
+
 def test_why_there_is_no_plan_is_bounded_by_the_time_of_a_start(monkeypatch: pytest.MonkeyPatch) -> None:
     times = []
 

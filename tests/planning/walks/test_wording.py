@@ -30,6 +30,7 @@ from formal_llm.planning.walks.wording import NAMED, adapt_wording, fill_templat
 
 TOOLS = CFG.from_string(
     """
+    %order prefix
     T "text" -> B I | F T T | text
     I "image" -> A I | image
     A -> colorize | denoise
@@ -80,12 +81,12 @@ def test_arguments_of_the_same_kind_are_told_apart() -> None:
 
 
 def test_a_renaming_is_looked_through() -> None:
-    walk = Walk(CFG.from_string('S -> T\nT "text" -> f T | x'))
+    walk = Walk(CFG.from_string('%order prefix\nS -> T\nT "text" -> f T | x'))
     assert "To get the output text," in prompt(walk)
 
 
 def test_options_that_would_read_the_same_are_told_apart() -> None:
-    cfg = CFG.from_string('S -> f X | f Y | f\nX "lemons" -> x | xx\nY "limes" -> y | yy\nf "Squeeze"')
+    cfg = CFG.from_string('%order prefix\nS -> f X | f Y | f\nX "lemons" -> x | xx\nY "limes" -> y | yy\nf "Squeeze"')
     walk = Walk(cfg)
     assert walk.question is not None
     texts = [option.text for option in walk.question.options]
@@ -96,9 +97,7 @@ def test_options_that_would_read_the_same_are_told_apart() -> None:
 
 
 def test_production_texts_and_empty_bodies() -> None:
-    walk = Walk(
-        CFG.from_string('S -> a b "Do both" | c d | ε | Q\nQ "the rest" -> x Q | y'), wording=Wording(order="forward")
-    )
+    walk = Walk(CFG.from_string('S -> a b "Do both" | c d | ε | Q\nQ "the rest" -> x Q | y'))
     assert walk.question is not None
     assert [option.text for option in walk.question.options] == ["Do both", "c, d", "nothing", "the rest"]
 
@@ -111,14 +110,14 @@ def test_production_texts_and_empty_bodies() -> None:
     ("S -> T? b\nT -> c | d", ["c", "d", "no T"]),
 ])  # fmt: skip
 def test_the_options_of_repetitions(rules: str, texts: list[str]) -> None:
-    walk = Walk(CFG.from_string(rules), wording=Wording(order="forward"))
+    walk = Walk(CFG.from_string(rules))
     assert walk.question is not None
     assert [option.text for option in walk.question.options] == texts
 
 
 def test_the_forward_order() -> None:
     cfg = CFG.from_string('Day -> breakfast Rest\nRest "the rest of the day" -> work Rest | home')
-    walk = Walk(cfg, "t", wording=Wording(order="forward"))
+    walk = Walk(cfg, "t")
     walk.answer(1)
     assert "Step 1: Use breakfast;\nStep 2: Use work;\nStep 3: ?" in prompt(walk)
     assert "the next part, the rest of the day" in prompt(walk)
@@ -128,35 +127,33 @@ def last(question: Question) -> int:
     return len(question.options)
 
 
-def test_the_order_is_that_of_the_rules_unless_the_wording_has_its_own() -> None:
+def test_the_order_is_that_of_the_rules() -> None:
     cfg = CFG.from_string("S -> wash S | dry | iron")
     pda = PDA.from_string("%accept q\np, a, ε -> q, ε")
     flow = Flowchart.from_string("flowchart TD\n a([Start]) --> b[do it] --> c([End])")
     behaviour = Behaviour.from_string("(define b (:states Act Ans) (:behavior (next Act Ans)))")
     finite = PDA([("s", name, None, "s") for name in cfg.terminals], start="s", accepting=["s"])
     said: list[tuple[Source, str]] = [
-        (cfg, "backward"), (cfg.with_order("forward"), "forward"), (cfg.with_order("backward"), "backward"),
-        (PDA.from_cfg(cfg.with_order("forward")), "forward"), (cfg.with_order("forward") & finite, "forward"),
-        (finite & cfg.with_order("forward"), "forward"), (cfg & finite, "backward"),
-        (cfg.with_order("forward").with_start("S").with_limits(Limits(default=2)), "forward"),
-        (pda, "forward"), (PDA.from_string(f"%order backward\n{pda}"), "backward"), (flow, "forward"),
+        (cfg, "forward"), (cfg.with_order("forward"), "forward"), (cfg.with_order("prefix"), "prefix"),
+        (PDA.from_cfg(cfg.with_order("prefix")), "prefix"), (cfg.with_order("prefix") & finite, "prefix"),
+        (finite & cfg.with_order("prefix"), "prefix"), (cfg & finite, "forward"),
+        (cfg.with_order("prefix").with_start("S").with_limits(Limits(default=2)), "prefix"),
+        (pda, "forward"), (PDA.from_string(f"%order prefix\n{pda}"), "prefix"), (flow, "forward"),
         (behaviour, "forward"),
     ]  # fmt: skip
     for source, order in said:
         for wording in (None, Wording(), Wording(system="Be brief."), Wording.from_mapping({"step": "{text}!"})):
             assert Planner(source, last, wording=wording).plan("t").order == order
             assert Walk(source, "t", wording=wording).partial.order == order
-        for own in ("backward", "forward"):
-            assert Planner(source, last, wording=Wording(order=own)).plan("t").order == own  # type: ignore[arg-type]
 
 
 def test_a_forward_grammar_is_asked_planned_and_printed_forward() -> None:
-    cfg = CFG.from_string("%order forward\nDay -> breakfast Rest\nRest -> work Rest | home")
+    cfg = CFG.from_string("Day -> breakfast Rest\nRest -> work Rest | home")
     walk = Walk(cfg, "t")
     walk.answer(1)
     assert "Step 1: Use breakfast;\nStep 2: Use work;\nStep 3: ?" in prompt(walk)
     assert str(Planner(cfg, "test:script=1,2").plan("t")) == "Step 1: Use breakfast\nStep 2: Use work\nStep 3: Use home"
-    assert str(Planner(cfg.with_order("backward"), "test:script=1,2").plan("t")).startswith("Step 1: Use work on home")
+    assert str(Planner(cfg.with_order("prefix"), "test:script=1,2").plan("t")).startswith("Step 1: Use work on home")
 
 
 def test_a_hand_written_automaton() -> None:
@@ -165,7 +162,7 @@ def test_a_hand_written_automaton() -> None:
         start="q",
         accepting=["s"],
     )
-    walk = Walk(pda, "t", wording=Wording(order="forward"))
+    walk = Walk(pda, "t")
     assert walk.question is not None
     assert [option.text for option in walk.question.options] == ["a", "go on to r"]
     assert "To get the next part, a step" in prompt(walk)
@@ -190,10 +187,10 @@ def test_templates_can_be_replaced() -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("prompt", "{tusk}"), ("target", "{task}"), ("instruction", "{}"), ("step", "{label}"), ("order", "sideways")],
+    [("prompt", "{tusk}"), ("target", "{task}"), ("instruction", "{}"), ("step", "{label}")],
 )
 def test_a_template_that_cannot_be_filled_is_told_when_it_is_made(field: str, value: str) -> None:
-    with pytest.raises(ValueError, match=r"placeholder|backward"):
+    with pytest.raises(ValueError, match="placeholder"):
         Wording(**{field: value})  # type: ignore[arg-type]
 
 
@@ -205,9 +202,9 @@ def test_braces_in_tasks_and_labels_are_text() -> None:
 
 def test_a_wording_file(tmp_path: Path) -> None:
     file = tmp_path / "wording.toml"
-    file.write_text('order = "forward"\nsystem = "Plan well."\nexamples = [["Which?", "2"]]\n', encoding="utf-8")
+    file.write_text('system = "Plan well."\nexamples = [["Which?", "2"]]\n', encoding="utf-8")
     wording = Wording.from_file(file)
-    assert (wording.order, wording.system, wording.examples) == ("forward", "Plan well.", (("Which?", "2"),))
+    assert (wording.system, wording.examples) == ("Plan well.", (("Which?", "2"),))
     file.write_text("sytem = 'x'", encoding="utf-8")
     with pytest.raises(NotationError, match="did you mean system"):
         Wording.from_file(file)
@@ -241,7 +238,7 @@ def test_the_rules_can_be_told_to_the_model() -> None:
 def test_the_rules_of_an_automaton_by_hand() -> None:
     pda = PDA.from_string("%start p\n%accept r\np, a, ε -> p, ε\np, b, ε -> r, ε\n%limit 2 a\n")
     llm = ScriptedLLM([2])
-    Planner(pda, llm, wording=Wording(system="For {task}:\n{rules}", order="forward")).plan("a test")
+    Planner(pda, llm, wording=Wording(system="For {task}:\n{rules}")).plan("a test")
     said = llm.questions[0].messages[0].content
     assert said.startswith("For a test:\n")
     assert PDA.from_string(said.partition("\n")[2]).transitions == pda.transitions
@@ -299,7 +296,7 @@ def test_who_reads_short_questions_best_is_asked_so_where_nobody_said_how() -> N
     assert pack.planner(llm).wording == shortened(pack.wording, "unlisted") == adapt_wording(pack.wording, llm)
     assert pack.planner(llm, wording=pack.wording).wording == pack.wording
     assert pack.planner("test:first").wording == pack.wording
-    assert Planner(pack.source, llm).wording == shortened(Wording(), "unlisted").settled(pack.source)
+    assert Planner(pack.source, llm).wording == shortened(Wording(), "unlisted")
     assert Planner(pack.source, llm, wording=Wording()).wording.prompt == Wording().prompt
     assert SureLLM(llm, 0.5).wording == "unlisted" and SureLLM("test:first", 0.5).wording == ""
 
@@ -312,13 +309,8 @@ def test_a_person_who_is_asked_then_sees_the_options() -> None:
 
 
 def test_what_stands_beside_the_questions_stays() -> None:
-    own = Wording(system="Be brief.", conversation=True, examples=(("1?", "1"),), order="forward")
+    own = Wording(system="Be brief.", conversation=True, examples=(("1?", "1"),))
     found = shortened(own)
-    assert (found.system, found.conversation, found.examples, found.order) == (
-        "Be brief.",
-        True,
-        own.examples,
-        "forward",
-    )
+    assert (found.system, found.conversation, found.examples) == ("Be brief.", True, own.examples)
     with pytest.raises(ValueError, match="there are: terse, unlisted"):
         shortened(own, "shorter")

@@ -390,7 +390,7 @@ class PackPlans(Plans):
                 raise Cancelled
             task = self.tasks[number]
             drawn = Overlay(word, self._planner.table(task).lookahead.source)
-            plan = Plan(task.description, drawn.tree, order=self._planner.wording.reads)
+            plan = Plan(task.description, drawn.tree, order=self._planner.table(task).vocabulary.order)
             judged = self.reward.judge(task, plan)
             records.record_score(ScoreKey(number, word), judged.value, self.reward.name, judged.failed)
             if on_step is not None:

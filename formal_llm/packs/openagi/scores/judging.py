@@ -315,7 +315,7 @@ def plan_of(cfg: CFG, word: Sequence[str], task: str = "") -> Plan:
         node.text = production.text
         node.children = [Node(name, cfg.label(name), terminal=name in cfg.terminals) for name in production.body]
         waiting.extend(reversed(node.children))
-    return Plan(task, root)
+    return Plan(task, root, order=cfg.order)
 
 
 def _get_kind(value: ImageOrText) -> str:

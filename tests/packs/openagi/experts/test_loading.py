@@ -41,7 +41,7 @@ def test_offline_leaves_out_what_is_not_here_and_planning_goes_around(
     kit = experts(checkpoints=places, device="cpu")
     assert [tool.name for tool in kit] == ["sentiment"]
     assert len(kit.left_out) == 14
-    cfg = CFG.from_string("text -> fill_mask input_text | sentiment input_text")
+    cfg = CFG.from_string("%order prefix\ntext -> fill_mask input_text | sentiment input_text")
     assert Planner(cfg, "test:first", limits=kit.limits(cfg)).plan("x").word == ("sentiment", "input_text")
     assert Planner(cfg, "test:first").solve("x", {"input_text": "red"}, kit).result.output
     with pytest.raises(
@@ -79,7 +79,7 @@ def test_a_name_that_the_hub_does_not_know(hub: Hub) -> None:
     assert (caught.value.tool, caught.value.checkpoint) == ("sentiment", "nobody/nothing")
     assert "name another checkpoint" in caught.value.remedy
     with pytest.raises(NoPlanWorked, match="nobody/nothing"):
-        Planner(CFG.from_string("t -> sentiment input_text")).solve("x", {"input_text": "red"}, kit)
+        Planner(CFG.from_string("%order prefix\nt -> sentiment input_text")).solve("x", {"input_text": "red"}, kit)
 
 
 # -- broken ones -------------------------------------------------------------------------------------------------------

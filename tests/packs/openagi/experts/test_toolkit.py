@@ -65,6 +65,7 @@ def test_restored_pictures_have_the_size_they_had(name: str, kit: ExpertToolkit)
 # -- plans -------------------------------------------------------------------------------------------------------------
 
 TREE = CFG.from_string("""
+    %order prefix
     answer -> visual_question_answering I T
     I -> denoising J
     J -> super_resolution input_image
@@ -159,7 +160,7 @@ def test_a_model_that_is_too_large_is_planned_around(make: Callable[..., ExpertT
     kit = make(["sentiment", "summarization"], memory=22_000)
     with pytest.raises(MemoryError, match="the budget of the pool is 22,000"):
         kit["summarization"]("A storm came.")
-    cfg = CFG.from_string("text -> summarization input_text | sentiment input_text")
+    cfg = CFG.from_string("%order prefix\ntext -> summarization input_text | sentiment input_text")
     with pytest.raises(ToolError) as caught:
         Executor(make(["summarization"], memory=1)).run(Planner(TREE_OF_ONE).plan("x"), {"input_text": "A storm."})
     assert caught.value.reason == "memory"
@@ -172,7 +173,7 @@ def test_a_model_that_is_too_large_is_planned_around(make: Callable[..., ExpertT
     assert solution.result.output in FEELINGS
 
 
-TREE_OF_ONE = CFG.from_string("text -> summarization input_text")
+TREE_OF_ONE = CFG.from_string("%order prefix\ntext -> summarization input_text")
 
 
 def test_tools_with_one_checkpoint_share_one_model(make: Callable[..., ExpertToolkit]) -> None:
