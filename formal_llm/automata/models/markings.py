@@ -198,8 +198,8 @@ def find_meeting(graph: FlowGraph) -> tuple[FlowEdge, str] | None:
     for one, other, fork in todo:
         if len(todo) > 2 * MOST_MARKINGS:
             raise _too_many(graph)
-        if one == other and graph.kind(one) != "end":
-            return fork, one
+        if one == other and graph.kind(name := one.partition("&")[0]) != "end":
+            return fork, name
         join = game.joins.get(one)
         if join is None:
             entered = [token for edge in graph.leaving[one] for token in game.enter(one, edge)]

@@ -1,8 +1,7 @@
 """Reading and writing flowcharts in Mermaid, with errors that show the author where a chart is wrong.
 
 Limits stand in comments, which Mermaid ignores: ``%% %limit 2 retry``, ``%% %rule SENTENCE`` and all other lines as in a
-grammar;
-``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches of forks.
+grammar; ``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches of forks.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from formal_llm.automata.models.quantities import Number, format_amount, read_am
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.limit_lines import DIRECTIVES, LimitsReader, PlacedWord
 from formal_llm.automata.notation.mermaid import BRACKETS, DirectiveLine, ParsedChart, parse, write_text
-from formal_llm.automata.notation.source import SourceText
+from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
 #: Text that looks like numbers at the end of a label.
@@ -75,7 +74,7 @@ def _warn_of_lonely(chart: Flowchart, source: SourceText) -> None:
             source.warn_at(
                 f"no arrow leads to {name} or from it, so it is a whole plan by itself"
                 + (f"; did you mean {near}?" if near else "; draw an arrow to it, or leave it out"),
-                chart.places[name], stacklevel=4,
+                Place(*chart.places[name]), stacklevel=4,
             )  # fmt: skip
 
 
@@ -90,7 +89,7 @@ def _warn_of_numbers(chart: Flowchart, numbers: Mapping[str, Mapping[str, Number
             for pair in pairs.split():
                 read_amount(pair.partition("=")[2])
             source.warn_at(f"{pairs!r} is text of the step {node.id}, and no number of it; write numbers as a comment:"
-                        f" %% %numbers {node.id} {pairs}", chart.places[node.id], stacklevel=4)  # fmt: skip
+                        f" %% %numbers {node.id} {pairs}", Place(*chart.places[node.id]), stacklevel=4)  # fmt: skip
 
 
 # -- directives -------------------------------------------------------------------------------------------------------
