@@ -38,8 +38,8 @@ def one_line(text: str) -> str:
 NodeKind = Literal["start", "end", "decision", "step", "junction"]
 
 _MARKERS = ("stadium", "circle")
-_START_WORDS = frozenset(["start"])
-_END_WORDS = frozenset(["end", "stop", "done"])
+_START_WORDS = frozenset(["start", "begin"])
+_END_WORDS = frozenset(["end", "stop", "done", "finish"])
 #: The name of the state after all ends; no node can have it.
 END = "end"
 

@@ -197,7 +197,10 @@ def find_meeting(graph: FlowGraph) -> tuple[FlowEdge, str] | None:
             add(one, other, fork)
     for one, other, fork in todo:
         if len(todo) > 2 * MOST_MARKINGS:
-            raise _too_many(graph)
+            raise AutomatonError(
+                f"more than {MOST_MARKINGS:,} pairs of nodes stand side by side in branches such as those of {forks[0]}; "
+                "draw fewer branches"
+            )
         if one == other and graph.kind(name := one.partition("&")[0]) != "end":
             return fork, name
         join = game.joins.get(one)
