@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import networkx
 from hypothesis import strategies as st
 
-from formal_llm import Flowchart, FlowEdge, FlowNode
+from formal_llm import FlowEdge, FlowNode
 from formal_llm.automata.models.flowgraph import FlowGraph
 
 Word = tuple[str, ...]

@@ -11,8 +11,8 @@ A flowchart is read from Mermaid. Its nodes mean:
   when the chart applies, or has only a word such as "Start"; a last node that has only a word such as
   "End"; and nodes without any text. A last node that names an outcome, ``([Refuse])``, is a step.
 
-An arrow to several nodes, ``A --> B & C``, has all of them done, side by side; one from several, ``B & C --> D``, waits for
-all of them that can still come. So a place in a chart is a marking, a multiset of nodes
+An arrow to several nodes, ``A --> B & C``, has all of them done, side by side; one from several, ``B & C --> D``, waits
+for all of them that can still come. So a place in a chart is a marking, a multiset of nodes
 (:mod:`formal_llm.automata.models.markings`).
 
 A flowchart is a finite automaton, and :meth:`Flowchart.pda` shows it as one: its words are the ways through the chart.

@@ -170,13 +170,13 @@ class FlowGraph(PickledByFields):
         if node.shape == "diamond" or (node.shape == "hexagon" and (len(leaving) > 1 or any(e.text for e in leaving))):
             return "decision"
         marker = name in self._start_set and (node.shape in _MARKERS or _is_labelled_with(node, _START_WORDS))
-        if len(leaving) > 1 and (marker or not node.text or all(edge.text for edge in leaving)):
+        has_text = node.text and not (node.shape in _MARKERS and _is_labelled_with(node, _START_WORDS | _END_WORDS))
+        if len(leaving) > 1 and (marker or not has_text or all(edge.text for edge in leaving)):
             return "decision"
         if name in self._start_set and (marker or not node.text):
             return "start"
         if not leaving and (not node.text or _is_labelled_with(node, _END_WORDS)):
             return "end"
-        has_text = node.text and not (node.shape in _MARKERS and _is_labelled_with(node, _START_WORDS | _END_WORDS))
         return "step" if has_text else "junction"
 
     @cached_property

@@ -5,8 +5,9 @@ several nodes puts a token on each. A token that takes an arrow from several nod
 has one or no other token can still come to it; then those that wait become one. At an end a token vanishes, and a plan
 is done when there is none.
 
-Whether two tokens could ever lie on one node is decided without listing markings, by the concurrency relation of Kovalyov
-and Esparza (A polynomial algorithm to compute the concurrency relation of free-choice signal transition graphs, 1995).
+Whether two tokens could ever lie on one node is decided without listing markings, by the concurrency relation of
+Kovalyov and Esparza (A polynomial algorithm to compute the concurrency relation of free-choice signal transition graphs,
+1995). Where it is in doubt, they could.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Marking = tuple[Token, ...]
 
 
 class ChartStep(NamedTuple):
-    """A move: what it reads, its text, what is asked where it is a decision, and the node whose answers are selected."""
+    """A move: what it reads, its text, what is asked where it is a decision, the node whose answers are selected."""
 
     read: str
     label: str
@@ -55,11 +56,11 @@ class TokenGame:
         self.never = never
         self.number = {edge: number for number, edge in enumerate(dict.fromkeys(graph.edges))}
         #: The joining arrow at which a token waits.
-        self.joins = {self._wait_at(name, edge): edge for edge in self.number for name in edge.sources}
+        self.joins = {self.wait_at(name, edge): edge for edge in self.number for name in edge.sources}
         self.joins = {token: edge for token, edge in self.joins.items() if len(edge.sources) > 1}
         self.rank = {node.id: number for number, node in enumerate(graph.nodes)}
 
-    def _wait_at(self, name: str, edge: FlowEdge) -> Token:
+    def wait_at(self, name: str, edge: FlowEdge) -> Token:
         return f"{name}&{self.number[edge]}"
 
     @cached_property
@@ -74,7 +75,7 @@ class TokenGame:
 
     def enter(self, name: str, edge: FlowEdge) -> list[Token]:
         """The tokens into which one on a node turns along an arrow."""
-        return [self._wait_at(name, edge)] if len(edge.sources) > 1 else list(edge.targets)
+        return [self.wait_at(name, edge)] if len(edge.sources) > 1 else list(edge.targets)
 
     def can_come(self, token: Token, name: str) -> bool:
         """Whether a token can still come to a source of a joining arrow."""
@@ -99,7 +100,7 @@ class TokenGame:
                     break
                 if token in self.joins and self._is_met(self.joins[token], marking):
                     edge = self.joins[token]
-                    merged = {self._wait_at(name, edge) for name in edge.sources}
+                    merged = {self.wait_at(name, edge) for name in edge.sources}
                     rest = [other for other in marking[at + 1 :] if other not in merged]
                     marking[at:] = [*edge.targets, *rest]  # the first of those that wait
                     break
@@ -110,7 +111,7 @@ class TokenGame:
         return self.rank.get(token.partition("&")[0].removesuffix("?"), -1), token
 
     def _is_met(self, edge: FlowEdge, marking: Sequence[Token]) -> bool:
-        waiting = {name: self._wait_at(name, edge) for name in edge.sources}
+        waiting = {name: self.wait_at(name, edge) for name in edge.sources}
         missing = [name for name, token in waiting.items() if token not in marking]
         others = [token for token in marking if token not in waiting.values()]
         return not any(self.can_come(token, name) for name in missing for token in others)
@@ -198,8 +199,8 @@ def find_meeting(graph: FlowGraph) -> tuple[FlowEdge, str] | None:
     for one, other, fork in todo:
         if len(todo) > 2 * MOST_MARKINGS:
             raise AutomatonError(
-                f"more than {MOST_MARKINGS:,} pairs of nodes stand side by side in branches such as those of {forks[0]}; "
-                "draw fewer branches"
+                f"more than {MOST_MARKINGS:,} pairs of nodes stand side by side in branches such as those of "
+                f"{forks[0]}; draw fewer branches"
             )
         if one == other and graph.kind(name := one.partition("&")[0]) != "end":
             return fork, name
@@ -209,9 +210,13 @@ def find_meeting(graph: FlowGraph) -> tuple[FlowEdge, str] | None:
         elif game.joins.get(other) == join:
             continue
         else:
-            full = all(other in beside.get(game._wait_at(name, join), ()) for name in join.sources)
-            alone = not any(game.can_come(other, name) for name in join.sources)
-            entered = list(join.targets) if full or alone else []
+            # The other token is there while they meet: it stands beside each that waits, and can come to none that is
+            # missing.
+            meet = all(
+                other in beside.get(game.wait_at(name, join), ()) or not game.can_come(other, name)
+                for name in join.sources
+            )
+            entered = list(join.targets) if meet else []
         for token in entered:
             add(token, other, fork)
     return None
@@ -231,8 +236,8 @@ def find_waiting(graph: FlowGraph) -> FlowEdge | None:
 def _too_many(graph: FlowGraph) -> AutomatonError:
     first = next(edge for edge in graph.edges if len(edge.targets) > 1)
     return AutomatonError(
-        f"what stands in branches such as those of {first} can be ordered in more ways than can be told apart here; have "
-        "them worked off in the order of their arrows: %% %parallel drawn"
+        f"what stands in branches such as those of {first} can be ordered in more ways than can be told apart here; "
+        "have them worked off in the order of their arrows: %% %parallel drawn"
     )
 
 

@@ -59,6 +59,11 @@ class TestMeaning:
         kinds = ["step", "junction", "junction", "step", "step", "step", "step"]
         assert [chart.kind(name) for name in "ABCDEFG"] == kinds
 
+    def test_a_marker_with_several_arrows_is_a_question(self):
+        chart = Flowchart.from_mermaid("flowchart TD\nA --> B([End]) --> B\nB --> C\nB --> D")
+        assert chart.kind("B") == "decision"
+        assert chart.pda().accepts(["A", "B=end", "B=d", "D"])
+
     def test_a_start_that_is_come_back_to(self):
         chart = Flowchart.from_mermaid("flowchart TD\nS([Start]) --> A{more?}\nA -->|yes| B --> S\nA -->|no| C")
         assert chart.start == "S"
@@ -133,6 +138,7 @@ class TestGraph:
             assert kind != "end" or not out
             assert kind != "step" or node.text
             assert kind != "junction" or not node.text or node.text == "Start"
+            assert kind != "junction" or len(out) <= 1
             assert bool(graph.answer_edges(node.id)) == bool(
                 out and (kind == "decision" or (kind == "step" and len(out) > 1))
             )

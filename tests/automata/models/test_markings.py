@@ -1,4 +1,4 @@
-"""Flowcharts as token games: their words against brute force, against processes that they were drawn for, by example."""
+"""Flowcharts as token games: their words against brute force, and against processes that they were drawn for."""
 
 from __future__ import annotations
 

@@ -112,7 +112,9 @@ def test_a_filled_chart_keeps_its_limits_under_the_new_names() -> None:
     assert chart.terminals == ("retry", "ok=yes_ann", "ok=no", "done")
 
 
-@pytest.mark.parametrize("line", ["limit the retry 2", "limit of the number of tries", "budget meeting tomorrow", "done"])
+@pytest.mark.parametrize(
+    "line", ["limit the retry 2", "limit of the number of tries", "budget meeting tomorrow", "done"]
+)
 def test_other_comments_mean_nothing(line: str) -> None:
     text = CHART.replace("%% %limit 2 retry", f"%% {line}").replace(" %% %require 1 ok=no", "")
     assert Flowchart.from_string(text).limits == Limits()
