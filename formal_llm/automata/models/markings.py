@@ -6,8 +6,8 @@ has one or no other token can still come to it; then those that wait become one.
 is done when there is none.
 
 Whether two tokens could ever lie on one node is decided without listing markings, by the concurrency relation of
-Kovalyov and Esparza (A polynomial algorithm to compute the concurrency relation of free-choice signal transition graphs,
-1995). Where it is in doubt, they could.
+Kovalyov and Esparza (A polynomial algorithm to compute the concurrency relation of free-choice signal transition
+graphs, 1995). Where it is in doubt, they could.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class TokenGame:
         self.rank = {node.id: number for number, node in enumerate(graph.nodes)}
 
     def wait_at(self, name: str, edge: FlowEdge) -> Token:
+        """The token that waits on a node for a joining arrow."""
         return f"{name}&{self.number[edge]}"
 
     @cached_property

@@ -1,8 +1,8 @@
 """Reading and writing flowcharts in Mermaid, with errors that show the author where a chart is wrong.
 
 Limits stand in comments, which Mermaid ignores: ``%% %limit 2 retry``, ``%% %rule SENTENCE`` and all other lines as in
-a grammar; ``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches of
-forks.
+a grammar; ``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches
+of forks.
 """
 
 from __future__ import annotations
