@@ -59,6 +59,15 @@ class TokenGame:
         self.joins = {self.wait_at(name, edge): edge for edge in self.number for name in edge.sources}
         self.joins = {token: edge for token, edge in self.joins.items() if len(edge.sources) > 1}
         self.rank = {node.id: number for number, node in enumerate(graph.nodes)}
+        #: What a token can do, and where it can still come to, as far as it was asked for.
+        self._moves: dict[Token, tuple[tuple[ChartStep, list[Token]], ...]] = {}
+        self._reached: dict[Token, frozenset[str]] = {}
+        #: The tokens that take the place of one that cannot stay.
+        self._passing = {
+            name: self.enter(name, edges[0]) if edges else []
+            for name, edges in graph.leaving.items()
+            if graph.kind(name) in ("start", "junction", "end")
+        }
 
     def wait_at(self, name: str, edge: FlowEdge) -> Token:
         """The token that waits on a node for a joining arrow."""
@@ -78,11 +87,15 @@ class TokenGame:
         """The tokens into which one on a node turns along an arrow."""
         return [self.wait_at(name, edge)] if len(edge.sources) > 1 else list(edge.targets)
 
-    def can_come(self, token: Token, name: str) -> bool:
-        """Whether a token can still come to a source of a joining arrow."""
-        waits = self.joins.get(token)
-        at = waits.targets if waits is not None else (token.removesuffix("?"),)
-        return not self.before[name].isdisjoint(at)
+    def find_reached(self, token: Token) -> frozenset[str]:
+        """The sources of joining arrows to which a token can still come."""
+        found = self._reached.get(token)
+        if found is None:
+            waits = self.joins.get(token)
+            at = waits.targets if waits is not None else (token.removesuffix("?"),)
+            found = frozenset(name for name, before in self.before.items() if not before.isdisjoint(at))
+            self._reached[token] = found
+        return found
 
     @property
     def start(self) -> Marking:
@@ -92,39 +105,48 @@ class TokenGame:
 
     def settle(self, tokens: Sequence[Token]) -> Marking:
         """The marking after tokens have passed what is no step, and those that wait have met."""
-        marking = list(tokens)
+        left = list(reversed(tokens))
         while True:
-            for at, token in enumerate(marking):
-                if token in self.graph.node and self.graph.kind(token) in ("start", "junction", "end"):
-                    leaving = self.graph.leaving[token]
-                    marking[at : at + 1] = self.enter(token, leaving[0]) if leaving else []
-                    break
-                if token in self.joins and self._is_met(self.joins[token], marking):
-                    edge = self.joins[token]
-                    merged = {self.wait_at(name, edge) for name in edge.sources}
-                    rest = [other for other in marking[at + 1 :] if other not in merged]
-                    marking[at:] = [*edge.targets, *rest]  # the first of those that wait
-                    break
-            else:
+            marking: list[Token] = []
+            while left:
+                token = left.pop()
+                if token in self._passing:
+                    left += reversed(self._passing[token])
+                else:
+                    marking.append(token)
+            edge = self._find_met(marking)
+            if edge is None:
                 return tuple(marking if self.drawn else sorted(marking, key=self._rank_token))
+            merged = {self.wait_at(name, edge) for name in edge.sources}
+            first = next(token for token in marking if token in merged)
+            for token in reversed(marking):
+                if token == first:
+                    left += reversed(edge.targets)
+                elif token not in merged:
+                    left.append(token)
 
     def _rank_token(self, token: Token) -> tuple[int, str]:
         return self.rank.get(token.partition("&")[0].removesuffix("?"), -1), token
 
-    def _is_met(self, edge: FlowEdge, marking: Sequence[Token]) -> bool:
-        waiting = {name: self.wait_at(name, edge) for name in edge.sources}
-        missing = [name for name, token in waiting.items() if token not in marking]
-        others = [token for token in marking if token not in waiting.values()]
-        return not any(self.can_come(token, name) for name in missing for token in others)
+    def _find_met(self, marking: Sequence[Token]) -> FlowEdge | None:
+        """An arrow whose waiting tokens have met."""
+        for edge in dict.fromkeys(self.joins[token] for token in marking if token in self.joins):
+            waiting = {self.wait_at(name, edge): name for name in edge.sources}
+            missing = {*edge.sources} - {waiting[token] for token in marking if token in waiting}
+            others = (token for token in marking if token not in waiting) if missing else ()
+            if all(missing.isdisjoint(self.find_reached(token)) for token in others):
+                return edge
+        return None
 
     def list_moves(self, marking: Marking) -> Iterator[tuple[ChartStep, Marking]]:
         """What can be done at a marking, and where it leads."""
         for at, token in enumerate(marking):
-            moved = False
-            for step, after in self._moves_of_token(token):
-                moved = True
+            moves = self._moves.get(token)
+            if moves is None:
+                moves = self._moves[token] = tuple(self._moves_of_token(token))
+            for step, after in moves:
                 yield step, self.settle([*marking[:at], *after, *marking[at + 1 :]])
-            if moved and self.drawn:
+            if moves and self.drawn:
                 return
 
     def _moves_of_token(self, token: Token) -> Iterator[tuple[ChartStep, list[Token]]]:
@@ -214,7 +236,7 @@ def find_meeting(graph: FlowGraph) -> tuple[FlowEdge, str] | None:
             # The other token is there while they meet: it stands beside each that waits, and can come to none that is
             # missing.
             meet = all(
-                other in beside.get(game.wait_at(name, join), ()) or not game.can_come(other, name)
+                other in beside.get(game.wait_at(name, join), ()) or name not in game.find_reached(other)
                 for name in join.sources
             )
             entered = list(join.targets) if meet else []
