@@ -59,6 +59,12 @@ class TokenGame:
         self.joins = {self.wait_at(name, edge): edge for edge in self.number for name in edge.sources}
         self.joins = {token: edge for token, edge in self.joins.items() if len(edge.sources) > 1}
         self.rank = {node.id: number for number, node in enumerate(graph.nodes)}
+        tokens = [*self.rank, *(f"{name}?" for name in (graph.opening, *self.rank)), *self.joins]
+        self._ranks = {token: (self.rank.get(token.partition("&")[0].removesuffix("?"), -1), token) for token in tokens}
+        #: The tokens that can wait for an arrow, with their nodes, by each of them.
+        self.waiting = {
+            token: {self.wait_at(name, edge): name for name in edge.sources} for token, edge in self.joins.items()
+        }
         #: What a token can do, and where it can still come to, as far as it was asked for.
         self._moves: dict[Token, tuple[tuple[ChartStep, list[Token]], ...]] = {}
         self._reached: dict[Token, frozenset[str]] = {}
@@ -116,8 +122,8 @@ class TokenGame:
                     marking.append(token)
             edge = self._find_met(marking)
             if edge is None:
-                return tuple(marking if self.drawn else sorted(marking, key=self._rank_token))
-            merged = {self.wait_at(name, edge) for name in edge.sources}
+                return tuple(marking if self.drawn else sorted(marking, key=self._ranks.__getitem__))
+            merged = self.waiting[self.wait_at(edge.sources[0], edge)]
             first = next(token for token in marking if token in merged)
             for token in reversed(marking):
                 if token == first:
@@ -125,17 +131,17 @@ class TokenGame:
                 elif token not in merged:
                     left.append(token)
 
-    def _rank_token(self, token: Token) -> tuple[int, str]:
-        return self.rank.get(token.partition("&")[0].removesuffix("?"), -1), token
-
     def _find_met(self, marking: Sequence[Token]) -> FlowEdge | None:
         """An arrow whose waiting tokens have met."""
-        for edge in dict.fromkeys(self.joins[token] for token in marking if token in self.joins):
-            waiting = {self.wait_at(name, edge): name for name in edge.sources}
-            missing = {*edge.sources} - {waiting[token] for token in marking if token in waiting}
-            others = (token for token in marking if token not in waiting) if missing else ()
-            if all(missing.isdisjoint(self.find_reached(token)) for token in others):
-                return edge
+        seen: set[Token] = set()
+        for token in marking:
+            if token in self.joins and token not in seen:
+                waiting = self.waiting[token]
+                seen.update(waiting)
+                missing = {name for other, name in waiting.items() if other not in marking}
+                others = (other for other in marking if other not in waiting) if missing else ()
+                if all(missing.isdisjoint(self.find_reached(other)) for other in others):
+                    return self.joins[token]
         return None
 
     def list_moves(self, marking: Marking) -> Iterator[tuple[ChartStep, Marking]]:
