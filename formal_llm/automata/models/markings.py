@@ -25,7 +25,7 @@ from formal_llm.errors import AutomatonError
 #: A chart with more markings, or more pairs of nodes that are side by side, is refused.
 MOST_MARKINGS = 100_000
 #: So many markings are looked through when a chart is read.
-_FIRST_LOOK = 2_000
+_FIRST_LOOK = 500
 
 #: A node; ``a?``: what follows it is asked; ``a&3``: it waits at the arrow number 3.
 Token = str
@@ -172,7 +172,11 @@ class TokenGame:
                     yield ChartStep(terminal, text, question), self.enter(name, edge)
 
     def explore(self) -> Iterator[tuple[Marking, list[tuple[ChartStep, Marking]]]]:
-        """Yield the reachable markings with their moves, the first one first."""
+        """Yield the reachable markings with their moves, the first one first.
+
+        Raises:
+            AutomatonError: there are too many.
+        """
         todo = [self.start]
         found = set(todo)
         for marking in todo:
@@ -181,6 +185,8 @@ class TokenGame:
             new = [after for after in dict.fromkeys(after for _, after in moves) if after not in found]
             found.update(new)
             todo += new
+            if len(todo) > MOST_MARKINGS + 2 * len(self.graph.nodes):
+                raise _too_many(self.graph)
 
 
 def find_endless(graph: FlowGraph) -> list[str]:
@@ -294,8 +300,6 @@ class FlowchartTransitions:
         for marking, moves in self.game.explore():
             if marking and all(token in self.game.joins for token in marking):
                 raise AutomatonError(f"the arrow {self.game.joins[marking[0]]} can wait for ever")
-            if len(found) > MOST_MARKINGS + 2 * len(graph.nodes):
-                raise _too_many(graph)
             state, seen = name_of(marking), set[str]()
             found[marking] = [
                 transition
