@@ -336,7 +336,6 @@ IN_OTHERS = [
     (".cfg", "%order forward\nS -> a S | b\n%rule (not a", "3:7", "never closed"),
     (".cfg", "%order forward\nS -> a S | b\n%rule", "3:6", "the sentence ends too early"),
     (".cfg", '%order forward\nS -> x y\nx "Pot"\ny "pot"\n%rule POT before y', "5:7", "POT may be x or y"),
-    (".cfg", "S -> a S | b\n%rule a before b", "2:7", "%order forward"),
     (".pda", "%accept p\np, a, ε -> p, ε\n%rule a before b", "3:16", "unknown step: b"),
     (".mmd", "flowchart TD\n%% %rule A befor B\nA --> B", "2:19", "did you mean before?"),
     (".mmd", "flowchart TD\n%% %rule A before C\nA --> B", "2:19", "unknown step: C"),
