@@ -84,12 +84,10 @@ class CFG(PickledByFields, Written, Drawable):
         )
         if not made:
             raise GrammarError("a grammar needs at least one production", suggestion="write one: S -> a")
-        object.__setattr__(self, "productions", made)
-        object.__setattr__(self, "start", start or made[0].head)
-        named = {name: symbol for name, symbol in (symbols or {}).items() if symbol != Symbol()}
-        object.__setattr__(self, "symbols", FrozenDict(named))
-        object.__setattr__(self, "limits", limits or Limits())
-        object.__setattr__(self, "order", order)
+        named = FrozenDict({name: symbol for name, symbol in (symbols or {}).items() if symbol != Symbol()})
+        vars(self).update(
+            productions=made, start=start or made[0].head, symbols=named, limits=limits or Limits(), order=order
+        )
         _check_wellformed(self)
 
     notation_error = GrammarError
