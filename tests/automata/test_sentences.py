@@ -287,7 +287,7 @@ def test_rules_about_order_need_rules_that_name_their_steps() -> None:
     rule = Limits.from_sentence(Sentence("end", (("a",),)))
     with pytest.raises(AutomatonError, match="unknown step: a in the rule last a"):
         Lookahead(CFG.from_string("%order forward\nS -> b"), rule)
-    assert PDA.from_cfg(CFG.from_string("S -> a")).with_limits(rule).accepts("a")
+    assert PDA.from_cfg(CFG.from_string("%order forward\nS -> a")).with_limits(rule).accepts("a")
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------

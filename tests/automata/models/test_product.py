@@ -71,8 +71,11 @@ class TestProduct:
 
     def test_both_with_a_stack(self):
         pda = PDA.from_cfg(CFG([("S", ("a",))]))
-        with pytest.raises(AutomatonError, match="both automata use their stack"):
-            product(pda, pda)
+        for make in (lambda: product(pda, pda), lambda: pda.cfg & pda, lambda: pda & pda.cfg):
+            with pytest.raises(AutomatonError, match="both automata use their stack"):
+                make()
+        with pytest.raises(AutomatonError, match="both are grammars"):
+            pda.cfg & pda.cfg
 
     def test_the_alphabet_is_that_of_the_base(self):
         # c is forbidden by the constraint; a limit may still name it, and one that needs it leaves no word.
@@ -179,14 +182,6 @@ class TestIntersection:
         dear = CFG.from_string("S -> a S | ε\na cost=3")
         with pytest.raises(AutomatonError, match="a has cost=3 and cost=2"):
             dear & other
-
-    def test_two_stacks(self):
-        cfg = CFG.from_string("S -> a S b | ε")
-        for one, other in ((cfg, PDA.from_cfg(cfg)), (PDA.from_cfg(cfg), cfg)):
-            with pytest.raises(AutomatonError, match="both automata use their stack"):
-                one & other
-        with pytest.raises(AutomatonError, match="both are grammars"):
-            cfg & cfg
 
     def test_what_is_no_automaton(self):
         cfg = CFG.from_string("S -> a")
