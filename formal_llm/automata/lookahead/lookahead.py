@@ -262,7 +262,7 @@ class Lookahead(Drawable):
         demands = self._search.demands
         rest = demands.rest_of(demands.for_configuration(state, stack), remaining, needed)
         if rest is not None:
-            self._search.remember(rest, (INFINITE, verdict.how))
+            self._search.remember_dead_end(rest, verdict.how)
 
     def _decide_within_steps(self, configuration: Hashable, steps: int) -> tuple[float, str]:
         """(moves of a completion of at most ``steps``, infinite for none, ``UNKNOWN``; what decided it)."""
