@@ -68,8 +68,8 @@ def why_empty(
     if clashing:
         sure = not rules.out_of_time
         way_out = rules.find_remedy(clashing)
-        limits = rules.name_rules(rule for rule in clashing if rules.is_limit(rule))
-        constraints = rules.name_rules(rule for rule in clashing if not rules.is_limit(rule))
+        limits = tuple(rules.name_rules(rule for rule in clashing if rules.is_limit(rule)))
+        constraints = tuple(rules.name_rules(rule for rule in clashing if not rules.is_limit(rule)))
         kind = "limits" if not constraints else "constraints" if not limits else "rules"
         subject = "no plan keeps" if len(clashing) == 1 else f"these {kind} clash:"
         reason = f"{subject} {'; '.join(map(rules.describe_rule, clashing))}"
@@ -80,14 +80,7 @@ def why_empty(
             reason += "; fewer of them may do so (the search time was over)"
         elif rules.out_of_time and not way_out:
             reason += "; what to leave out was not found within the search time"
-        return WhyEmpty(
-            reason,
-            (),
-            tuple(limits),
-            tuple(constraints),
-            tuple(rules.name_rules(way_out)),
-            decided=not rules.out_of_time,
-        )
+        return WhyEmpty(reason, (), limits, constraints, tuple(rules.name_rules(way_out)), not rules.out_of_time)
     cfg = rules.base.cfg if isinstance(rules.base, PDA) else None
     if cfg is not None and cfg.start not in cfg.productive:
         stuck = tuple(name for name in cfg.nonterminals if name in cfg.reachable and name not in cfg.productive)
@@ -234,22 +227,21 @@ class RuleSet(Generic[A]):
 
     def verdict_without(self, dropped: frozenset[int]) -> str:
         """Determine whether there is a word if some rules are dropped: yes, no or unknown."""
-        found = self._verdicts.get(dropped)
-        if found is None:
-            found = self._verdicts[dropped] = self._decide_without(dropped)
-        return found
-
-    def _decide_without(self, dropped: frozenset[int]) -> str:
+        if dropped in self._verdicts:
+            return self._verdicts[dropped]
+        value = "unknown"
         if self._left is not None and self._left <= 0:
             self.out_of_time = True
-            return "unknown"
-        lookahead = Lookahead(self.automaton_without(dropped), max_states=self._max_states)
-        with lookahead.work.limit_seconds(self._left):
-            verdict = lookahead.completable()
-            if self._left is not None:
-                self._left = (lookahead.work.left - lookahead.made) / TRIES
-        self.out_of_time = self.out_of_time or verdict.how is TIME
-        return verdict.value
+        else:
+            lookahead = Lookahead(self.automaton_without(dropped), max_states=self._max_states)
+            with lookahead.work.limit_seconds(self._left):
+                verdict = lookahead.completable()
+                if self._left is not None:
+                    self._left = (lookahead.work.left - lookahead.made) / TRIES
+            self.out_of_time = self.out_of_time or verdict.how is TIME
+            value = verdict.value
+        self._verdicts[dropped] = value
+        return value
 
     def automaton_without(self, dropped: frozenset[int]) -> A:
         """Return the automaton under the rules that remain if some are dropped."""

@@ -8,11 +8,9 @@ nested calls in a grammar that does not declare its order.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from formal_llm.automata.languages.emptiness import why_no_plan
-from formal_llm.automata.lookahead.cheapest import least_costs
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.symbols import Diagnostic, find_derivable_heads, find_reachable, selection_members
 
@@ -38,9 +36,7 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
             f"the language is empty: no word can be derived from {_list_some_names(stuck)}",
             "every rule of such a symbol leads back to one; give it a rule that ends",
         )
-    if not cfg.limits or (not cfg.limits.times and not cfg.limits.rules and _cheapest_word_keeps_limits(cfg)):
-        return None
-    why = why_no_plan(cfg)
+    why = why_no_plan(cfg) if cfg.limits else None
     if why is None:
         return None
     lines = [*why.constraints, *why.limits]
@@ -49,31 +45,6 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
     listed = "; ".join(lines)
     message = f"no word keeps {listed}" if one else f"the language is empty under these limits, which clash: {listed}"
     return Diagnostic("empty", names[0] if names else cfg.start, message, "loosen it" if one else "loosen one of them")
-
-
-def _cheapest_word_keeps_limits(cfg: CFG) -> bool:
-    """Return whether the word of the derivation with the fewest productions and terminals keeps the limits.
-
-    If so, nothing else needs to be determined, which would take time in proportion to the grammar. Only the uses
-    of each terminal in the word are counted, since the word may be very long.
-    """
-    rules = [(p.head, 1 + len(p.body), [name for name in p.body if name in cfg.by_head]) for p in cfg.expanded]
-    costs = least_costs(rules)
-    cheapest = {
-        production.head: production
-        for production, (head, cost, parts) in zip(cfg.expanded, rules, strict=True)
-        if all(name in costs for name in parts) and cost + sum(costs[name] for name in parts) == costs[head]
-    }
-    uses = Counter({cfg.start: 1})
-    for head in reversed(costs):  # found before it was whatever its derivation needs
-        if uses[head]:
-            for name in cheapest[head].body:
-                uses[name] += uses[head]
-    limits, used = cfg.limits, [name for name in uses if name in cfg.terminals]
-    numbers = {name: symbol.numbers for name, symbol in cfg.symbols.items()}
-    bounds = limits.bounds(dict.fromkeys((*used, *limits.at_least)), numbers)
-    totals = [(bound, sum(uses[name] * weight for name, weight in bound.weights.items())) for bound in bounds]
-    return all(bound.least <= total and (bound.most is None or total <= bound.most) for bound, total in totals)
 
 
 def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:

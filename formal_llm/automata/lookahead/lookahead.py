@@ -226,17 +226,22 @@ class Lookahead(Drawable):
             steps: the most moves that the run may take; any number where left out.
         """
         now = self.automaton.start() if configuration is None else configuration
-        search = self._search
-        if search is None:
-            found = self._plain.least_moves(now)
-            how = SEARCH if found != UNKNOWN else TIME if self.work.is_over else BUDGET
-        else:
-            inner, remaining, needed = (now, 0, 0) if self._counted is None else now  # type: ignore[misc]
-            found, how = search.decide(search.demands.for_configuration(*inner), remaining, needed)
+        found, how = self._decide(now)
         if steps is None or found == INFINITE or (found != UNKNOWN and found <= steps):
             return Verdict.of(found, how)
-        found, how = self._decide_within_steps(now, steps)
+        found, how = self._decide(now, steps)
         return Verdict("no", "step budget") if found == INFINITE else Verdict.of(found, how)
+
+    def _decide(self, configuration: Hashable, most_moves: float = INFINITE) -> tuple[float, str]:
+        """(moves of some completion, infinite for none, ``UNKNOWN``; what decided it or ended it)."""
+        if self._search is None:
+            found = self._plain.least_moves(configuration)
+            if found == UNKNOWN:
+                return UNKNOWN, TIME if self.work.is_over else BUDGET
+            return (found if found <= most_moves else INFINITE), SEARCH
+        inner, remaining, needed = self._split_configuration(configuration)
+        search = self._search if most_moves == INFINITE else self._within
+        return search.decide(search.demands.for_configuration(*inner), remaining, needed, most_moves)
 
     def second_look(self, configuration: Hashable, seconds: float | None) -> Verdict:
         """Whether a configuration can be completed, with this time for this question alone.
@@ -248,10 +253,10 @@ class Lookahead(Drawable):
             with plain.work.limit_seconds(seconds):
                 found = plain.least_moves(configuration)
             return Verdict.of(found, SEARCH if found != UNKNOWN else TIME)
-        (state, stack), remaining, needed = self._split_configuration(configuration)
+        inner, remaining, needed = self._split_configuration(configuration)
         alone = self._search.fresh_copy()
         with alone.work.limit_seconds(seconds):
-            return Verdict.of(*alone.decide(alone.demands.for_configuration(state, stack), remaining, needed))
+            return Verdict.of(*alone.decide(alone.demands.for_configuration(*inner), remaining, needed))
 
     def learn(self, configuration: Hashable, verdict: Verdict) -> None:
         """Remember a verdict of "no"."""
@@ -262,15 +267,7 @@ class Lookahead(Drawable):
         demands = self._search.demands
         rest = demands.rest_of(demands.for_configuration(state, stack), remaining, needed)
         if rest is not None:
-            self._search.remember(rest, (INFINITE, verdict.how))
-
-    def _decide_within_steps(self, configuration: Hashable, steps: int) -> tuple[float, str]:
-        """(moves of a completion of at most ``steps``, infinite for none, ``UNKNOWN``; what decided it)."""
-        if self._search is None:
-            return (found if (found := self._plain.least_moves(configuration)) <= steps else INFINITE), SEARCH
-        (state, stack), remaining, needed = self._split_configuration(configuration)
-        demand = self._within.demands.for_configuration(state, stack)
-        return self._within.decide(demand, remaining, needed, steps)
+            self._search.remember_dead_end(rest, verdict.how)
 
     @cached_property
     def _within(self) -> CompletionSearch:
@@ -342,11 +339,10 @@ class Lookahead(Drawable):
             known = self._plain.reachable_terminals(configuration) if self.pda is None else self.pda.terminals
             return dict.fromkeys(known, 0)
         (state, stack), remaining, _ = self._split_configuration(configuration)
-        found = self._search.demands.detours_of_stack(state, stack)
-        need, guard = self._search.counters.need, self._search.counters.guard
-        if not need or not limits:
+        found, counters = self._search.demands.detours_of_stack(state, stack), self._search.counters
+        if not counters.need or not limits:
             return found
-        return {name: extra for name, extra in found.items() if (remaining - need.get(name, 0)) & guard == guard}
+        return {name: extra for name, extra in found.items() if counters.can_afford(name, remaining)}
 
     def count(self, configuration: Hashable = None, *, of: Of = "words", max_length: int | None = None) -> int:
         """The number of completions of a configuration (the start, if left out) within the limits. Exact.
@@ -449,12 +445,9 @@ class Lookahead(Drawable):
 
     def least_steps(self, configuration: Hashable) -> float:
         """A cheap lower bound of the moves to the end, limits aside; infinite where even that is impossible."""
-        search = self._search
-        return (
-            0.0
-            if search is None
-            else search.demands.for_configuration(*self._split_configuration(configuration).inner).least_steps
-        )
+        if self._search is None:
+            return 0.0
+        return self._search.demands.for_configuration(*self._split_configuration(configuration).inner).least_steps
 
     def least_length(self, configuration: Hashable, *, tries: int = _LITTLE_WORK) -> float:
         """A lower bound of the terminals to the end; ``tries`` are for open lower bounds."""

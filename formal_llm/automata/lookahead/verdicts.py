@@ -110,11 +110,6 @@ class WorkBudget:
         """Whether the query that runs has used up its part."""
         return self.left <= self.floor
 
-    @property
-    def seconds_left(self) -> float:
-        """The seconds that the query that runs may still take."""
-        return (self.left - self.floor) / TRIES
-
     def begin_query(self) -> None:
         """Begin a query."""
         self.floor = max(0.0, self.left - self.part) if self.part < INFINITE else 0.0

@@ -90,10 +90,7 @@ class Behaviour(PickledByFields, Written, Drawable):
         by_name = {state.name: state for state in made}
         if len(by_name) < len(made):
             raise AutomatonError(f"two states of {name} have the same name")
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "states", FrozenDict(by_name))
-        object.__setattr__(self, "formula", formula)
-        object.__setattr__(self, "limits", limits or Limits())
+        vars(self).update(name=name, states=FrozenDict(by_name), formula=formula, limits=limits or Limits())
         for named in formula.names:
             if named not in by_name:
                 raise AutomatonError(unknown("state", named, by_name))

@@ -32,7 +32,6 @@ from formal_llm.automata.models.symbols import (
     find_reachable,
     selection_members,
 )
-from formal_llm.automata.models.tabulation import GrammarAutomaton, accepts_by_tabulation
 from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Picture
@@ -47,7 +46,7 @@ _NAME = re.compile(NAME)
 EMPTY_WORDS = ("ε", "%empty")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CFG(PickledByFields, Written, Drawable):
     """A context-free grammar with labels and limits.
 
@@ -85,12 +84,10 @@ class CFG(PickledByFields, Written, Drawable):
         )
         if not made:
             raise GrammarError("a grammar needs at least one production", suggestion="write one: S -> a")
-        object.__setattr__(self, "productions", made)
-        object.__setattr__(self, "start", start or made[0].head)
-        named = {name: symbol for name, symbol in (symbols or {}).items() if symbol != Symbol()}
-        object.__setattr__(self, "symbols", FrozenDict(named))
-        object.__setattr__(self, "limits", limits or Limits())
-        object.__setattr__(self, "order", order)
+        named = FrozenDict({name: symbol for name, symbol in (symbols or {}).items() if symbol != Symbol()})
+        vars(self).update(
+            productions=made, start=start or made[0].head, symbols=named, limits=limits or Limits(), order=order
+        )
         _check_wellformed(self)
 
     notation_error = GrammarError
@@ -144,12 +141,6 @@ class CFG(PickledByFields, Written, Drawable):
             f"<CFG {self.start}: {len(self.nonterminals)} nonterminals, {len(self.terminals)} terminals, "
             f"{len(self.productions)} productions>"
         )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CFG):
-            return NotImplemented
-        mine = (self.start, self.productions, dict(self.symbols), self.limits, self.order)
-        return mine == (other.start, other.productions, dict(other.symbols), other.limits, other.order)
 
     def __hash__(self) -> int:
         return hash((self.start, self.productions))
@@ -278,28 +269,14 @@ class CFG(PickledByFields, Written, Drawable):
 
     # -- membership ---------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _automaton(self) -> GrammarAutomaton:
-        return GrammarAutomaton([(p.head, p.body) for p in self.expanded], self.start, self.terminals)
-
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether the grammar derives ``word``; its limits are not asked. Exact for every grammar."""
-        return accepts_by_tabulation(self._automaton, tuple(word))
+        from formal_llm.automata.models.pda import PDA  # it is built on these values
+
+        return PDA.from_cfg(self).accepts(word)
 
 
 # -- what makes a grammar well-formed ---------------------------------------------------------------------------------
-
-
-def _check_sugar(cfg: CFG) -> None:
-    """Raise for a symbol that reads as a repetition or a group, and has other rules than that."""
-    for name in filter(is_sugar, (*cfg.nonterminals, *cfg.terminals)):
-        bodies = [production.body for production in cfg.productions if production.head == name]
-        again = parse_repetition(name)
-        if bodies != again.bodies if again else name != write_group(bodies):
-            raise GrammarError(
-                f"{name} reads as a repetition or a group, and can have no rules of its own",
-                suggestion="read it from its notation with CFG.from_string, or give the symbol another name",
-            )
 
 
 def _check_wellformed(cfg: CFG) -> None:
@@ -311,24 +288,37 @@ def _check_wellformed(cfg: CFG) -> None:
     """
     if cfg.order not in ORDERS:
         raise GrammarError(f"the order is 'forward' or 'prefix', not {cfg.order!r}")
-    _check_symbols(cfg)
-    _check_selections(cfg)
-    _check_sugar(cfg)
-    if cfg.start not in cfg.nonterminals:
-        raise GrammarError(unknown("start symbol", cfg.start, cfg.nonterminals))
-    _check_descriptions(cfg)
-    _check_limits(cfg)
-
-
-def _check_symbols(cfg: CFG) -> None:
-    for name in {*cfg.nonterminals, *cfg.terminals}:
+    for name in dict.fromkeys((*cfg.nonterminals, *cfg.terminals)):
         if is_sugar(name):
-            continue
-        if not _NAME.fullmatch(name) or name in EMPTY_WORDS:
+            _check_sugar(cfg, name)
+        elif not _NAME.fullmatch(name) or name in EMPTY_WORDS:
             raise GrammarError(
                 f"{name!r} cannot be the name of a symbol",
                 suggestion='names have no blanks, quotes, commas, parentheses, "|", "#" or "=" and no arrow',
             )
+    _check_selections(cfg)
+    if cfg.start not in cfg.nonterminals:
+        raise GrammarError(unknown("start symbol", cfg.start, cfg.nonterminals))
+    _check_descriptions(cfg)
+    for name in (*cfg.limits.at_most, *cfg.limits.at_least):
+        if name in cfg.nonterminals:
+            raise GrammarError(f"the limit on {name} cannot be counted: it is a nonterminal, limits count terminals")
+        if name not in cfg.terminals:
+            raise GrammarError(unknown("symbol in a limit", name, cfg.terminals))
+    problem = cfg.limits.problem(cfg.terminals, cfg.symbols)
+    if problem is not None:
+        raise GrammarError(problem)
+
+
+def _check_sugar(cfg: CFG, name: str) -> None:
+    """Raise for a symbol that reads as a repetition or a group, and has other rules than that."""
+    bodies = [production.body for production in cfg.productions if production.head == name]
+    again = parse_repetition(name)
+    if bodies != again.bodies if again else name != write_group(bodies):
+        raise GrammarError(
+            f"{name} reads as a repetition or a group, and can have no rules of its own",
+            suggestion="read it from its notation with CFG.from_string, or give the symbol another name",
+        )
 
 
 def _check_selections(cfg: CFG) -> None:
@@ -356,14 +346,3 @@ def _check_descriptions(cfg: CFG) -> None:
         for quantity, amount in symbol.numbers.items():
             if not _NAME.fullmatch(quantity) or not is_finite(amount):
                 raise GrammarError(f"{name} carries {quantity!r} = {amount}; amounts are named, and numbers from 0")
-
-
-def _check_limits(cfg: CFG) -> None:
-    for name in (*cfg.limits.at_most, *cfg.limits.at_least):
-        if name in cfg.nonterminals:
-            raise GrammarError(f"the limit on {name} cannot be counted: it is a nonterminal, limits count terminals")
-        if name not in cfg.terminals:
-            raise GrammarError(unknown("symbol in a limit", name, cfg.terminals))
-    problem = cfg.limits.problem(cfg.terminals, cfg.symbols)
-    if problem is not None:
-        raise GrammarError(problem)

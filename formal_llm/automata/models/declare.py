@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import repeat
 from typing import NamedTuple
 
 from formal_llm.automata.models.formula import (
@@ -51,11 +52,6 @@ _derive = lru_cache(maxsize=10_000)(derivative)
 # -- the templates as formulas ----------------------------------------------------------------------------------------
 
 
-def match_group(group: Group) -> Formula:
-    """Match one step of the group."""
-    return or_(*group)
-
-
 def match_other(*groups: Group) -> Formula:
     """Match one step that is in none of the groups."""
     return and_(ANY, not_(or_(*(name for group in groups for name in group))))
@@ -66,76 +62,14 @@ def forbid_sequence(*parts: Formula | str) -> Formula:
     return not_(eventually(next_(*parts)))
 
 
-def require_step(group: Group) -> Formula:
-    """Require a step of the group (existence)."""
-    return eventually(match_group(group))
-
-
 def forbid_step(group: Group) -> Formula:
-    """Forbid the steps of the group (absence)."""
+    """Forbid the steps of the group."""
     return until(match_other(group), EMPTY)
 
 
-def bound_count(group: Group, least: int, most: int | None) -> Formula:
-    """Require from ``least`` to ``most`` steps of the group, anywhere."""
-    rest = until(match_other(group), EMPTY)
-    return until(until(match_other(group), match_group(group)), rest, least, most)
-
-
-def bound_length(least: int, most: int | None) -> Formula:
-    """Require from ``least`` to ``most`` steps."""
-    return until(ANY, EMPTY, least, most)
-
-
-def require_first(step: Group) -> Formula:
-    """Require that the first step is of the group (init)."""
-    return next_(match_group(step), EVERYTHING)
-
-
-def require_last(step: Group) -> Formula:
-    """Require that the last step is of the group (end)."""
-    return next_(EVERYTHING, match_group(step))
-
-
-def require_before(first: Group, then: Group, least: int = 1) -> Formula:
-    """Forbid ``then`` before ``least`` of ``first`` (precedence)."""
-    early = next_(until(match_other(first, then), match_group(then)), EVERYTHING)
-    return not_(until(until(match_other(first, then), match_group(first)), early, 0, least - 1))
-
-
-def require_between(step: Group, middle: Group, then: Group) -> Formula:
-    """Require one of ``middle`` between each ``step`` and each later ``then``."""
-    return forbid_sequence(match_group(step), until(match_other(middle), match_group(then)))
-
-
-def require_before_each(first: Group, then: Group) -> Formula:
-    """Require a ``first`` of its own before each ``then`` (alternate precedence)."""
-    return and_(require_before(first, then), require_between(then, first, then))
-
-
-def require_response(answer: Group, step: Group) -> Formula:
-    """Require an ``answer`` somewhere after each ``step`` (response)."""
-    return not_(next_(EVERYTHING, match_group(step), until(match_other(answer), EMPTY)))
-
-
-def require_next(answer: Group, step: Group) -> Formula:
-    """Require an ``answer`` as the next step after each ``step`` (chain response)."""
-    return not_(next_(EVERYTHING, match_group(step), or_(EMPTY, next_(match_other(answer), EVERYTHING))))
-
-
-def forbid_after(step: Group, before: Group) -> Formula:
-    """Forbid ``step`` anywhere after a ``before`` (not succession)."""
-    return forbid_sequence(match_group(before), EVERYTHING, match_group(step))
-
-
-def forbid_next(step: Group, before: Group) -> Formula:
-    """Forbid ``step`` as the next step after a ``before`` (not chain succession)."""
-    return forbid_sequence(match_group(before), match_group(step))
-
-
-def require_with(needed: Group, step: Group) -> Formula:
-    """Require ``needed``, before or after, in plans with ``step`` (responded existence)."""
-    return implies(require_step(step), require_step(needed))
+def require_before(first: Group, then: Group) -> Formula:
+    """Forbid ``then`` before a ``first``."""
+    return not_(next_(until(match_other(first, then), or_(*then)), EVERYTHING))
 
 
 def require_kinds(kinds: Sequence[Group], least: int, most: int | None) -> Formula:
@@ -143,33 +77,23 @@ def require_kinds(kinds: Sequence[Group], least: int, most: int | None) -> Formu
 
     The first is Declare's choice, both together its exclusive choice.
     """
-    happens = or_(*map(require_step, kinds)) if least else EVERYTHING
+    happens = or_(*(eventually(or_(*kind)) for kind in kinds)) if least else EVERYTHING
     others = [[*kinds[:at], *kinds[at + 1 :]] for at in range(len(kinds))]
     alone = [forbid_step(tuple(name for group in groups for name in group)) for groups in others]
     return and_(happens, or_(*alone)) if most is not None else happens
 
 
-def forbid_between(step: Group, opening: Group, closing: Group) -> Formula:
-    """Forbid ``step`` after an ``opening`` and before the next ``closing``, whether that comes or not."""
-    return forbid_sequence(match_group(opening), until(match_other(closing), match_group(step)))
-
-
 def allow_between(step: Group, opening: Group, closing: Group) -> Formula:
     """Allow ``step`` only while the last of ``opening`` and ``closing`` was ``opening``."""
     neither = until(match_other(opening, closing), EMPTY)
-    closed = or_(neither, next_(EVERYTHING, match_group(closing), neither))
-    return not_(next_(closed, match_group(step), EVERYTHING))
-
-
-def allow_after(step: Group, before: Group) -> Formula:
-    """Forbid everything but ``step`` after a ``before``."""
-    return forbid_sequence(match_group(before), EVERYTHING, match_other(step))
+    closed = or_(neither, next_(EVERYTHING, or_(*closing), neither))
+    return not_(next_(closed, or_(*step), EVERYTHING))
 
 
 def require_order(groups: Sequence[Group]) -> Formula:
     """Forbid steps of an earlier group after one of a later group; none is required."""
-    later = [tuple(name for group in groups[at:] for name in group) for at in range(1, len(groups))]
-    return and_(*map(forbid_after, groups, later))
+    later = [or_(*(name for group in groups[at:] for name in group)) for at in range(1, len(groups))]
+    return and_(*map(forbid_sequence, later, repeat(EVERYTHING), (or_(*group) for group in groups)))
 
 
 # -- sentences --------------------------------------------------------------------------------------------------------
@@ -185,21 +109,43 @@ class _Form(NamedTuple):
 #: The forms of sentences by kind, those of Declare by its names.
 _FORMS: Mapping[str, _Form] = {
     "precedence": _Form("{} before {}", require_before),
-    "alternate_precedence": _Form("{} before each {}", require_before_each),
-    "response": _Form("{} after each {}", require_response),
-    "chain_response": _Form("{} directly after each {}", require_next),
-    "not_succession": _Form("never {} after {}", forbid_after),
-    "not_chain_succession": _Form("never {} directly after {}", forbid_next),
+    "alternate_precedence": _Form(
+        "{} before each {}",
+        lambda first, then: and_(
+            require_before(first, then), forbid_sequence(or_(*then), until(match_other(first), or_(*then)))
+        ),
+    ),
+    "response": _Form(
+        "{} after each {}",
+        lambda answer, step: not_(next_(EVERYTHING, or_(*step), forbid_step(answer))),
+    ),
+    "chain_response": _Form(
+        "{} directly after each {}",
+        lambda answer, step: not_(next_(EVERYTHING, or_(*step), or_(EMPTY, next_(match_other(answer), EVERYTHING)))),
+    ),
+    "not_succession": _Form(
+        "never {} after {}", lambda step, before: forbid_sequence(or_(*before), EVERYTHING, or_(*step))
+    ),
+    "not_chain_succession": _Form(
+        "never {} directly after {}", lambda step, before: forbid_sequence(or_(*before), or_(*step))
+    ),
     "absence": _Form("never {}", forbid_step),
     "existence": _Form("{amount} {number} {}"),
-    "init": _Form("first {}", require_first),
-    "end": _Form("last {}", require_last),
-    "responded_existence": _Form("{} if {}", require_with),
+    "init": _Form("first {}", lambda step: next_(or_(*step), EVERYTHING)),
+    "end": _Form("last {}", lambda step: next_(EVERYTHING, or_(*step))),
+    "responded_existence": _Form(
+        "{} if {}", lambda needed, step: implies(eventually(or_(*step)), eventually(or_(*needed)))
+    ),
     "choice": _Form("{amount} one of {all}"),
-    "not_between": _Form("never {} between {} and {}", forbid_between),
+    "not_between": _Form(  # whether the closing one comes or not
+        "never {} between {} and {}",
+        lambda step, opening, closing: forbid_sequence(or_(*opening), until(match_other(closing), or_(*step))),
+    ),
     "scope": _Form("{} only between {} and {}", allow_between),
-    "nothing_else_after": _Form("only {} after {}", allow_after),
-    "order": _Form("in this order: {all}"),
+    "nothing_else_after": _Form(
+        "only {} after {}", lambda step, before: forbid_sequence(or_(*before), EVERYTHING, match_other(step))
+    ),
+    "order": _Form("in this order: {all}", lambda *groups: require_order(groups)),
     "length": _Form("{amount} {number} steps"),
     "formula": _Form("{formula}"),
 }
@@ -268,13 +214,12 @@ class Sentence:
             return self.given
         match self.kind:
             case "existence":
-                return bound_count(self.groups[0], self.least, self.most)
+                (step,) = self.groups
+                return until(until(match_other(step), or_(*step)), forbid_step(step), self.least, self.most)
             case "length":
-                return bound_length(self.least, self.most)
+                return until(ANY, EMPTY, self.least, self.most)
             case "choice":
                 return require_kinds(self.groups, self.least, self.most)
-            case "order":
-                return require_order(self.groups)
         build = _FORMS[self.kind].build
         assert build is not None
         return build(*self.groups)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import lcm
+from typing import TypeVar
 
 from formal_llm.automata.models.declare import Sentence
 from formal_llm.automata.models.frozen import FrozenDict
@@ -29,6 +30,8 @@ from formal_llm.automata.models.quantities import (
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.errors import unknown
+
+N = TypeVar("N", bound=Number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +157,8 @@ class Limits:
             old = merged.get(bound.quantity, SumLimit(bound.quantity))
             merged[bound.quantity] = SumLimit(
                 bound.quantity,
-                at_most=_tighter_most(old.edges[0], bound.edges[0]),
-                at_least=_tighter_least(old.edges[1], bound.edges[1]),
+                at_most=_tighter(min, old.edges[0], bound.edges[0]),
+                at_least=_tighter(max, old.edges[1], bound.edges[1]),
             )
         # Of two units neither bound is the tighter one.
         for quantity, values in edges.items():
@@ -184,12 +187,12 @@ class Limits:
         names = dict.fromkeys((*self.at_most, *other.at_most))
         return replace(
             self,
-            at_most={name: _tighter_count(self.most(name), other.most(name)) for name in names},
+            at_most={name: _tighter(min, self.most(name), other.most(name)) for name in names},
             at_least={
                 name: max(self.at_least.get(name, 0), other.at_least.get(name, 0))
                 for name in dict.fromkeys((*self.at_least, *other.at_least))
             },
-            default=_tighter_count(self.default, other.default),
+            default=_tighter(min, self.default, other.default),
             sums=self.sums + other.sums,
             times=self.times & other.times,
             rules=self.rules + other.rules,
@@ -287,32 +290,14 @@ class Limits:
 
 
 def _whole_number_bound(limit: SumLimit, weights: Mapping[str, Number], line: str) -> Bound:
-    """The sum limit scaled so that all its numbers are whole."""
-    amounts = {name: _exact_fraction(weight) for name, weight in weights.items()}
-    most, least = limit.edges
-    edge = _exact_fraction(most if most is not None else least)
-    scale = lcm(*(value.as_integer_ratio()[1] for value in (*amounts.values(), edge)))
+    """The sum limit, which has one edge, scaled so that all its numbers are whole."""
+    amounts = {name: Fraction(amount(weight)) for name, weight in weights.items()}
+    most, least = (None if edge is None else Fraction(edge) for edge in limit.edges)
+    scale = lcm(*(value.denominator for value in (*amounts.values(), most or Fraction(), least or Fraction())))
     whole = {name: int(value * scale) for name, value in amounts.items() if value}
-    return Bound(
-        whole,
-        least=int(edge * scale) if most is None else 0,
-        most=None if most is None else int(edge * scale),
-        line=line,
-    )
+    return Bound(whole, int((least or 0) * scale), None if most is None else int(most * scale), line)
 
 
-def _exact_fraction(value: Number | None) -> Fraction:
-    made = amount(value or 0)
-    return Fraction(made)
-
-
-def _tighter_most(a: Number | None, b: Number | None) -> Number | None:
-    return b if a is None else a if b is None else min(a, b)
-
-
-def _tighter_least(a: Number | None, b: Number | None) -> Number | None:
-    return b if a is None else a if b is None else max(a, b)
-
-
-def _tighter_count(a: int | None, b: int | None) -> int | None:
-    return b if a is None else a if b is None else min(a, b)
+def _tighter(choose: Callable[[N, N], N], one: N | None, other: N | None) -> N | None:
+    """The tighter of two bounds, of which each may be missing."""
+    return other if one is None else one if other is None else choose(one, other)

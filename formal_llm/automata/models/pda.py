@@ -160,18 +160,11 @@ class PDA(PickledByFields, Written, Drawable):
         check: bool = True,
     ) -> None:
         made = tuple(dict.fromkeys(t if isinstance(t, Transition) else transition_of(t) for t in transitions))
-        object.__setattr__(self, "transitions", made)
-        object.__setattr__(self, "start_state", start)
-        object.__setattr__(self, "accepting_states", frozenset(accepting))
-        object.__setattr__(self, "start_stack", tuple(stack))
-        object.__setattr__(self, "symbols", FrozenDict(symbols or {}))
-        object.__setattr__(self, "classes", frozenset(classes))
-        object.__setattr__(self, "cfg", cfg)
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "factors", tuple(factors))
-        object.__setattr__(self, "limits", limits or Limits())
-        object.__setattr__(self, "alphabet", tuple(alphabet))
-        object.__setattr__(self, "order", order)
+        vars(self).update(
+            transitions=made, start_state=start, accepting_states=frozenset(accepting), start_stack=tuple(stack),
+            symbols=FrozenDict(symbols or {}), classes=frozenset(classes), cfg=cfg, name=name, factors=tuple(factors),
+            limits=limits or Limits(), alphabet=tuple(alphabet), order=order,
+        )  # fmt: skip
         if order not in ORDERS:
             raise AutomatonError(f"the order is 'forward' or 'prefix', not {order!r}")
         if check:
@@ -204,16 +197,9 @@ class PDA(PickledByFields, Written, Drawable):
             Transition(LOOP, None, bottom, ACCEPT),
         ]
         pda = cls(
-            transitions,
-            start=START,
-            accepting=(ACCEPT,),
-            stack=(bottom,),
-            symbols=cfg.symbols,
-            classes=cfg.classes,
-            cfg=cfg,
-            order=cfg.order,
-            check=False,
-        )
+            transitions, start=START, accepting=(ACCEPT,), stack=(bottom,), symbols=cfg.symbols, classes=cfg.classes,
+            cfg=cfg, order=cfg.order, check=False,
+        )  # fmt: skip
         # A grammar is immutable and its automaton is asked for often: made once, kept with the grammar.
         cfg.__dict__["_pda"] = pda
         return pda

@@ -48,20 +48,12 @@ def product(pda: PDA, finite: PDA) -> PDA:
     accepting = [p for p in pairs if p[0] in pda.accepting_states and p[1] in finite.accepting_states]
     names = dict.fromkeys((*pda.symbols, *finite.symbols))
     symbols = {name: _merge_symbols(pda.symbols.get(name), finite.symbols.get(name)) for name in names}
+    alphabet = dict.fromkeys(name for factor in factors for name in factor.terminals)
     return PDA(
-        transitions,
-        start=pairs[0],
-        accepting=accepting,
-        stack=pda.start_stack,
-        symbols=symbols,
-        classes=pda.classes,
-        cfg=pda.cfg,
-        order=pda.order,
-        factors=factors,
-        limits=pda.limits & finite.limits,
-        alphabet=dict.fromkeys(name for factor in factors for name in factor.terminals),
+        transitions, start=pairs[0], accepting=accepting, stack=pda.start_stack, symbols=symbols, classes=pda.classes,
+        cfg=pda.cfg, order=pda.order, factors=factors, limits=pda.limits & finite.limits, alphabet=alphabet,
         check=False,
-    )
+    )  # fmt: skip
 
 
 def _reachable_pairs(pda: PDA, finite: PDA) -> tuple[list[tuple[State, State]], list[Transition]]:

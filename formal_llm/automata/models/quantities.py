@@ -70,12 +70,6 @@ class Amount(Decimal):
     def __reduce__(self) -> tuple[Any, ...]:
         return Amount, (format(Decimal(self), "f"), self.unit)
 
-    def __copy__(self) -> Amount:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Amount:
-        return self
-
 
 #: What a terminal may carry, and a sum be bounded by.
 Number = int | float | Decimal

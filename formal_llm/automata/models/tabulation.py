@@ -12,7 +12,7 @@ to know which stack symbols can be completed at all (:mod:`formal_llm.automata.l
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 from typing import NamedTuple, Protocol
 
 from formal_llm.automata.models.automaton import State
@@ -204,26 +204,3 @@ def can_reach_end(pda: TabulatedAutomaton, end: int, advance: Callable[[str, int
 def some_run_accepts(pda: TabulatedAutomaton) -> bool:
     """Whether some run of ``pda`` gets to a final state, whatever it reads."""
     return can_reach_end(pda, 0, lambda _, at: at)
-
-
-class GrammarAutomaton:
-    """The textbook automaton of a plain grammar: it expands what is on top, and accepts when the stack is empty."""
-
-    start_state = "read"
-    accepting_states = frozenset[State](["end"])
-
-    def __init__(self, rules: Iterable[tuple[str, tuple[str, ...]]], start: str, terminals: Container[str]) -> None:
-        self.start_stack = (start,)
-        self.terminals = terminals
-        self._table: dict[str, tuple[Transition, ...]] = {}
-        for head, body in rules:
-            self._table[head] = (*self._table.get(head, ()), Transition("read", None, head, "read", body))
-
-    def transitions_at(self, state: State, top: str | None) -> tuple[Transition, ...]:
-        """What can be done in a state with ``top`` on the stack, None for the empty stack."""
-        if top is None:
-            return (Transition("read", None, None, "end"),) if state == "read" else ()
-        found = self._table.get(top)
-        if found is None:
-            found = self._table[top] = (Transition("read", top, top, "read"),)
-        return found

@@ -56,18 +56,14 @@ def read_behaviour(text: str, file: str | None = None) -> Behaviour:
         source.fail_at(f"no sequence of states keeps the limits: {why.reason}", reader.limits_place)
     for warning in behaviour.warnings:
         source.warn_at(warning.message, source.places.get(warning.symbol) or source.places.get(""), stacklevel=3)
-    object.__setattr__(behaviour, "sentences", FrozenDict(_find_sentences(behaviour, expressions[0], text)))
+    object.__setattr__(behaviour, "sentences", FrozenDict(_find_sentences(behaviour, reader.conjunction, text)))
     return behaviour
 
 
-def _find_sentences(behaviour: Behaviour, definition: Expression, text: str) -> dict[str, str]:
+def _find_sentences(behaviour: Behaviour, written: Sequence[Expression], text: str) -> dict[str, str]:
     """Return the comments that stand above the parts of a conjunction, by the part."""
     found: dict[str, str] = {}
     lines = text.split("\n")
-    assert isinstance(definition, SList)
-    sections = [section for section in definition.items if isinstance(section, SList) and section.head is not None]
-    formula = next(one.items[1] for one in sections if one.head and _SECTIONS.get(one.head.text) == ":behavior")
-    written = formula.items[1:] if isinstance(formula, SList) else ()
     if isinstance(behaviour.formula, And) and len(written) == len(behaviour.formula.parts):
         for expression, part in zip(written, behaviour.formula.parts, strict=True):
             at = begin = expression.place.line - 1
@@ -85,6 +81,8 @@ class _BehaviourReader:
         self.source = source
         self.fail = source.fail_at
         self.limits_place: Place | None = None
+        #: What may be the parts of a conjunction.
+        self.conjunction: Sequence[Expression] = ()
 
     def _split_sections(self, items: Iterable[Expression]) -> dict[str, SList]:
         found: dict[str, SList] = {}
@@ -202,6 +200,7 @@ class _BehaviourReader:
             )
         formula = FormulaReader(self.source, states, "state").read_formula(formulas[0])
         self.source.places[""] = formulas[0].place
+        self.conjunction = formulas[0].items[1:] if isinstance(formulas[0], SList) else ()
         symbols = {name: Symbol(state.text, numbers=state.numbers) for name, state in states.items()}
         limits = limits_read.build_limits(states, symbols, called="state")
         try:
@@ -230,7 +229,8 @@ def write_behaviour(behaviour: Behaviour) -> str:
     states = "\n".join(f"    {_write_state(state)}" for state in behaviour.states.values())
     lines = [f"(define {quote_name(behaviour.name)}", "  (:states", f"{states})"]
     if behaviour.limits:
-        lines.append(f"  (:limits {' '.join(map(quote_text, _limit_lines(behaviour)))})")
+        written = behaviour.limits.lines(lambda name: quote_text(name) if _NOT_A_WORD.search(name) else name)
+        lines.append(f"  (:limits {' '.join(map(quote_text, written))})")
     return "\n".join([*lines, "  (:behavior", f"    {behaviour.formula.pretty(4)}))"]) + "\n"
 
 
@@ -240,8 +240,3 @@ def _write_state(state: BehaviourState) -> str:
     pairs = " ".join(f"({quote_name(quantity)} {format_amount(value)})" for quantity, value in state.numbers.items())
     numbers = [f"(:numbers {pairs})"] if pairs else []
     return f"({' '.join([quote_name(state.name), *text, *flags, *numbers])})"
-
-
-def _limit_lines(behaviour: Behaviour) -> list[str]:
-    """Return the limits as lines; a name with a space is in quotes."""
-    return behaviour.limits.lines(lambda name: quote_text(name) if _NOT_A_WORD.search(name) else name)

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from decimal import Decimal
 from functools import reduce
 from operator import and_
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.quantities import (
@@ -40,6 +39,7 @@ _WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,]+')
 _DASH = re.compile(r"[-–—]")
 _DAY = 86_400
 _ARROWS = ("->", "→", "::=")
+T = TypeVar("T")
 #: An example of each line of a timetable.
 EXAMPLES: Mapping[str, str] = {
     "%clock": "%clock time 8:00-20:00",
@@ -96,7 +96,7 @@ def read_sum(words: Sequence[str]) -> tuple[SumLimit, int]:
         if first != second or first == "=":
             raise WrongWord(3, "a range has the same sign twice", f"write, for instance, %limit 1 <= {quantity} <= 5")
         ends = (0, 4) if first == "<=" else (4, 0)
-        least, most = (_read_amount(words[at], at) for at in ends)
+        least, most = (_read_word(read_amount, words[at], at) for at in ends)
         if least > most:
             raise WrongWord(0, f"the range from {format_amount(least)} to {format_amount(most)} is empty")
         return SumLimit(quantity, most, least), 2
@@ -111,27 +111,21 @@ def _one_bound(words: Sequence[str]) -> tuple[SumLimit, int]:
     """Read ``kg <= 5`` or the reverse, ``5 >= kg``."""
     turned = words[0][:1].isdigit() and not words[2][:1].isdigit()
     named, valued = (2, 0) if turned else (0, 2)
-    value, quantity, sign = _read_amount(words[valued], valued), words[named], words[1]
+    value, quantity, sign = _read_word(read_amount, words[valued], valued), words[named], words[1]
     if sign == "=":
         return SumLimit(quantity, value, value), named
     return (SumLimit(quantity, value) if (sign == "<=") != turned else SumLimit(quantity, at_least=value)), named
 
 
-def _read_amount(word: str, at: int) -> int | Decimal:
+def _read_word(read: Callable[[str], T], word: str, at: int, suggestion: str | None = None) -> T:
+    """Read one word by a function whose ``ValueError`` says what is wrong with it."""
     try:
-        return read_amount(word)
+        return read(word)
     except ValueError as error:
-        raise WrongWord(at, str(error)) from None
+        raise WrongWord(at, str(error), suggestion) from None
 
 
 # -- any line ---------------------------------------------------------------------------------------------------------
-
-
-class _NamedWords(NamedTuple):
-    """The indices of the words of a line that name terminals and quantities."""
-
-    terminals: Collection[int] = ()
-    quantities: Collection[int] = ()
 
 
 class CollectedLimits:
@@ -151,17 +145,17 @@ class CollectedLimits:
         least = {name: count for name, count in at_least.items() if count is not None}
         return Limits(most, least, at_most.get(""), tuple(self._sums), self.times)
 
-    def read_line(self, directive: str, words: Sequence[str]) -> _NamedWords:
-        """Read another line.
+    def read_line(self, directive: str, words: Sequence[str]) -> tuple[list[int], list[int]]:
+        """Read another line, and return the indices of the words that name terminals and quantities.
 
         Raises:
             WrongWord: a word that cannot be where it is, or is missing; a second line for one terminal that differs.
         """
         if directive in EXAMPLES:
-            line = read_times(directive, words)
+            line = _READERS[directive](words)
             self.times = _with_times(self.times, line)
             clocks = [] if line.clock is None else [words.index(line.clock.quantity)]
-            return _NamedWords([at for at, word in enumerate(words) if word in line.names], clocks)
+            return [at for at, word in enumerate(words) if word in line.names], clocks
         if directive not in DIRECTIVES:
             near = did_you_mean(directive, DIRECTIVES)
             hint = f"did you mean {near}?" if near else f"limits are {', '.join(DIRECTIVES)}"
@@ -169,13 +163,14 @@ class CollectedLimits:
         if directive == "%limit" and is_sum(words):
             limit, named = read_sum(words)
             self._sums.append(limit)
-            return _NamedWords((), (named,))
-        return _NamedWords(self._read_counts(directive, words))
+            return [], [named]
+        return self._read_counts(directive, words), []
 
     def _read_counts(self, directive: str, words: Sequence[str]) -> list[int]:
         """Record the count of a line for each of its names, and return the indices of these."""
         last = len(words) - 1
-        at = next((at for at in (0, last) if words and _is_count(directive, words[at])), None)
+        counts = [word.isascii() and (word.isdigit() or (word == "*" and directive == "%limit")) for word in words]
+        at = next((at for at in (0, last) if words and counts[at]), None)
         if at is None:
             raise _no_count(directive, words)
         if len(words[at]) > DIGITS:
@@ -192,10 +187,6 @@ class CollectedLimits:
                 raise WrongWord(place, f"a second {directive} {f'for {name}' if name else 'without names'}; "
                                 f"the first was {first}")  # fmt: skip
         return names
-
-
-def _is_count(directive: str, word: str) -> bool:
-    return (word.isascii() and word.isdigit()) or (word == "*" and directive == "%limit")
 
 
 def _no_count(directive: str, words: Sequence[str]) -> WrongWord:
@@ -274,14 +265,14 @@ class LimitsReader:
             NotationError: a word is misplaced or missing, or a second line differs from the first.
         """
         try:
-            named = self._collected.read_line(directive.text, [word.text for word in words])
+            terminals, quantities = self._collected.read_line(directive.text, [word.text for word in words])
         except WrongWord as error:
             at = words[min(error.at, len(words) - 1)] if words else directive
             hint = error.suggestion and error.suggestion.replace(directive.text, f"{self._prefix}{directive.text}")
             self._source.fail_at(str(error), at.place, suggestion=hint)
-        self.names += [words[at] for at in named.terminals]
-        self._window_places |= {(directive.text, words[at].text): words[at].place for at in named.terminals}
-        self._quantities += [words[at] for at in named.quantities]
+        self.names += [words[at] for at in terminals]
+        self._window_places |= {(directive.text, words[at].text): words[at].place for at in terminals}
+        self._quantities += [words[at] for at in quantities]
         if directive.text in EXAMPLES and self._first_time is None:
             self._first_time = directive
 
@@ -362,19 +353,6 @@ class LimitsReader:
 # -- timetables -------------------------------------------------------------------------------------------------------
 
 
-def read_times(directive: str, words: Sequence[str]) -> Timetable:
-    """Read a line of a timetable.
-
-    Args:
-        directive: the directive, such as ``"%window"``.
-        words: the words after it; a span may be one word (``9:00-12:00``) or three.
-
-    Raises:
-        WrongWord: a word that cannot be where it is, or is missing.
-    """
-    return _READERS[directive](words)
-
-
 def _with_times(known: Timetable, line: Timetable) -> Timetable:
     """Add a line to a timetable.
 
@@ -384,15 +362,13 @@ def _with_times(known: Timetable, line: Timetable) -> Timetable:
     if known.clock is not None and line.clock is not None:
         raise WrongWord(0, f"a second clock; the first was {known.clock}")
     for window in line.windows:
-        old = next((one for one in known.windows if one.terminal == window.terminal and _are_alike(one, window)), None)
+        ends = window.spans[0].begin is None  # a deadline, which may stand beside a window
+        same = [one for one in known.windows if one.terminal == window.terminal]
+        old = next((one for one in same if (one.spans[0].begin is None) == ends), None)
         if old is not None:
-            hint = "several spans stand on one line: 9:00-12:00 14:00-18:00" if old.spans[0].begin is not None else None
+            hint = None if ends else "several spans stand on one line: 9:00-12:00 14:00-18:00"
             raise WrongWord(0, f"a second line for {window.terminal}; the first was {old}", hint)
     return Timetable(known.clock or line.clock, known.windows + line.windows, known.gaps + line.gaps)
-
-
-def _are_alike(one: Window, other: Window) -> bool:
-    return (one.spans[0].begin is None) == (other.spans[0].begin is None)
 
 
 # -- each line --------------------------------------------------------------------------------------------------------
@@ -437,24 +413,17 @@ def _read_span(word: str, at: int) -> Span:
     parts = _DASH.split(word)
     if len(parts) != 2:
         raise WrongWord(at, f"{word!r} is no span of time", "write, for instance, 9:00-12:00")
-    first, last = (_read_time(part, at) for part in parts)
+    first, last = (_read_word(read_clock, part, at) for part in parts)
     if last <= first:
-        later = f"for the next day write {parts[0]}-{clock_text(last + 86_400)}" if last < 86_400 else None
+        later = f"for the next day write {parts[0]}-{clock_text(last + _DAY)}" if last < _DAY else None
         raise WrongWord(at, f"{word} ends before it begins", later)
     return Span(first, last)
-
-
-def _read_time(word: str, at: int) -> int:
-    try:
-        return read_clock(word)
-    except ValueError as error:
-        raise WrongWord(at, str(error)) from None
 
 
 def _read_deadline(words: Sequence[str]) -> Timetable:
     if len(words) < 2:
         raise WrongWord(len(words), "%deadline needs names and a time", f"write: {EXAMPLES['%deadline']}")
-    end = _read_time(words[-1], len(words) - 1)
+    end = _read_word(read_clock, words[-1], len(words) - 1)
     return Timetable(windows=tuple(Window(name, (Span(None, end),)) for name in words[:-1]))
 
 
@@ -462,10 +431,7 @@ def _read_gap(words: Sequence[str]) -> Timetable:
     example = f"write: {EXAMPLES['%gap']}"
     if not words:
         raise WrongWord(0, "%gap has no time", example)
-    try:
-        least = read_amount(words[0])
-    except ValueError as error:
-        raise WrongWord(0, str(error), example) from None
+    least = _read_word(read_amount, words[0], 0, example)
     if not isinstance(least, Amount) or least.unit != TIME:
         raise WrongWord(0, f"a gap is a time, not {format_amount(least)}", f"write {words[0]}min, or {words[0]}h")
     arrows = [at for at, word in enumerate(words) if word in _ARROWS]
@@ -477,6 +443,7 @@ def _read_gap(words: Sequence[str]) -> Timetable:
     return Timetable(gaps=(Gap(least, tuple(before), tuple(after)),))
 
 
+#: For each line of a timetable what reads its words; a span may be one word (``9:00-12:00``) or three.
 _READERS: Mapping[str, Callable[[Sequence[str]], Timetable]] = {
     "%clock": _read_clock_line,
     "%window": _read_window,

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from formal_llm.automata.models.symbols import unquote_text
-from formal_llm.automata.notation.source import Place, SourceText, normalize_name
+from formal_llm.automata.notation.source import Place, SourceText, normalize_name, place_of
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -75,20 +75,16 @@ def read_expressions(source: SourceText) -> tuple[Expression, ...]:
                 open_ones.append(token)
             elif token.type == "_CLOSE":
                 open_ones.pop()
-        source.fail_at("this parenthesis is never closed", _place_of(open_ones[-1]))
+        source.fail_at("this parenthesis is never closed", place_of(open_ones[-1]))
     return tuple(_read_tree(child, source, 0) for child in tree.children)
 
 
 def _read_tree(tree: Tree[Token] | Token, source: SourceText, depth: int) -> Expression:
     if isinstance(tree, str):
         quoted = tree.type == "STRING"
-        return SAtom(unquote_text(tree) if quoted else normalize_name(str(tree)), _place_of(tree), quoted)
+        return SAtom(unquote_text(tree) if quoted else normalize_name(str(tree)), place_of(tree), quoted)
     opening, *items = tree.children
-    place = _place_of(cast("Token", opening))
+    place = place_of(cast("Token", opening))
     if depth >= _DEPTH:
         source.fail_at(f"parentheses more than {_DEPTH} deep", place)
     return SList(tuple(_read_tree(item, source, depth + 1) for item in items), place)
-
-
-def _place_of(token: Token) -> Place:
-    return Place(token.line or 1, token.column or 1)

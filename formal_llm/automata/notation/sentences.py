@@ -30,7 +30,7 @@ from formal_llm.automata.models.declare import KEYWORD, KEYWORDS, WORD, Group, S
 from formal_llm.automata.models.formula import EVERYTHING
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.symbols import unquote_text
-from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.source import Place, SourceText, place_of
 from formal_llm.errors import NotationError, Undecided, did_you_mean, unknown
 
 if TYPE_CHECKING:
@@ -118,10 +118,10 @@ def _read_steps(tree: Tree[Token], source: SourceText) -> dict[str, str]:
         token = cast("Token", name.children[0])
         written = _unquote(token)
         if _fold(written) in folded:
-            source.fail_at(f"the step {written} is listed twice", _place_of(token))
+            source.fail_at(f"the step {written} is listed twice", place_of(token))
         folded.add(_fold(written))
         step = "_".join(written.split())
-        source.places[step] = _place_of(token)
+        source.places[step] = place_of(token)
         steps[step] = written
     return steps
 
@@ -136,7 +136,7 @@ def _read_tree(tree: Tree[Token], labels: Mapping[str, str], source: SourceText)
             least, most = (0 if child.lower().endswith("most") else 1), (None if child.lower().endswith("least") else 1)
         else:
             if len(child) > _DIGITS:
-                source.fail_at(f"a number of {len(child)} digits", _place_of(child))
+                source.fail_at(f"a number of {len(child)} digits", place_of(child))
             least, most = least and int(child), most and int(child)
     written = " ".join(source.text[tree.meta.start_pos : tree.meta.end_pos].split())
     return Sentence(str(tree.data), tuple(groups), least, most, text=written)
@@ -150,7 +150,7 @@ def _read_groups(trees: Iterable[Tree[Token]], labels: Mapping[str, str], source
         for name in _list_trees(tree):
             step = _find_step(name, labels, source)
             if step in seen:
-                source.fail_at(f"{step} is named twice", _place_of(cast("Token", name.children[0])))
+                source.fail_at(f"{step} is named twice", place_of(cast("Token", name.children[0])))
             seen.add(step)
             group.append(step)
         yield tuple(group)
@@ -166,12 +166,12 @@ def _find_step(tree: Tree[Token], labels: Mapping[str, str], source: SourceText)
         found = [name for name, label in labels.items() if _space(name) == spaced or (label and _fold(label) == folded)]
     if len(found) > 1:
         source.fail_at(
-            f"{written} may be {' or '.join(sorted(found)[:3])}", _place_of(token), suggestion="write which one"
+            f"{written} may be {' or '.join(sorted(found)[:3])}", place_of(token), suggestion="write which one"
         )
     if not found:
         known = [*labels, *(label for label in labels.values() if label)]
         there = f"steps are: {', '.join(sorted(labels)[:_LISTED])}{', ...' if len(labels) > _LISTED else ''}"
-        source.fail_at(unknown("step", written, known), _place_of(token),
+        source.fail_at(unknown("step", written, known), place_of(token),
                        suggestion=None if did_you_mean(written, known) else there)  # fmt: skip
     return found[0]
 
@@ -186,10 +186,6 @@ def _fold(name: str) -> str:
 
 def _unquote(token: Token) -> str:
     return unquote_text(token) if token.type == "STRING" else " ".join(token.split())
-
-
-def _place_of(token: Token) -> Place:
-    return Place(token.line or 1, token.column or 1)
 
 
 # -- what is wrong ----------------------------------------------------------------------------------------------------

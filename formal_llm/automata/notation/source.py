@@ -9,9 +9,12 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from formal_llm.errors import GrammarError, GrammarWarning, NotationError
+
+if TYPE_CHECKING:
+    from lark import Token as LarkToken
 
 
 class Place(NamedTuple):
@@ -19,6 +22,11 @@ class Place(NamedTuple):
 
     line: int
     column: int
+
+
+def place_of(token: LarkToken) -> Place:
+    """Return the place of a token of a grammar."""
+    return Place(token.line or 1, token.column or 1)
 
 
 class Token(NamedTuple):

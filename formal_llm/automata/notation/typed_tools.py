@@ -52,97 +52,72 @@ def grammar_of_tools(
     if inputs is not None:
         own = {name: str(kind) for name, kind in inputs.items()}
     elif not own:
-        taken = dict.fromkeys(str(kind) for tool in listed for kind in tool.inputs)
-        own = {f"input_{kind}": kind for kind in kinds if kind in taken}
+        wanted = {str(kind) for tool in listed for kind in tool.inputs}
+        own = {f"input_{kind}": kind for kind in kinds if kind in wanted}
     clash = next((name for name in own if name in names), None)
     if clash is not None:
         raise GrammarError(f"{clash} is a tool and an input")
 
     kinds += [kind for kind in dict.fromkeys(own.values()) if kind not in kinds]
-    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    usable = _find_usable_tools(listed, set(own.values()))
+    usable, made = _find_usable_tools(listed, own.values())
     for tool in listed:
-        if tool.name in usable:
-            groups.setdefault((str(tool.output), tuple(map(str, tool.inputs))), []).append(tool.name)
-        else:
-            lacking = [str(kind) for kind in tool.inputs if str(kind) not in _find_made_kinds(listed, usable, own)]
-            warnings.warn(
-                f"no plan can use {tool.name}: nothing gives it a value of kind {', '.join(lacking)}",
-                GrammarWarning,
-                stacklevel=3,
-            )
-    if not groups:
+        if tool not in usable:
+            lacking = ", ".join(str(kind) for kind in tool.inputs if str(kind) not in made)
+            message = f"no plan can use {tool.name}: nothing gives it a value of kind {lacking}"
+            warnings.warn(message, GrammarWarning, stacklevel=3)
+    if not usable:
         raise GrammarError(
             "no tool can be applied to the inputs", suggestion="give inputs of the kinds that tools take"
         )
-    return _Grammar([*names, *own]).build_grammar(listed, groups, own, kinds, uses)
+    limits = Limits()
+    if uses is not None:
+        needed = {str(kind) for tool in usable for kind in tool.inputs}
+        limits = Limits({name: None for name, kind in own.items() if kind in needed}, default=uses)
+    return _build_grammar(usable, own, kinds, {*names, *own}, limits)
 
 
-def _find_usable_tools(tools: Sequence[TypedTool], given: set[str]) -> set[str]:
-    """Return the names of the tools whose inputs are all obtainable."""
-    available, found = set(given), set[str]()
-    while new := [t for t in tools if t.name not in found and all(str(kind) in available for kind in t.inputs)]:
-        found.update(tool.name for tool in new)
-        available.update(str(tool.output) for tool in new)
-    return found
+def _build_grammar(
+    tools: Sequence[TypedTool], own: Mapping[str, str], kinds: Sequence[str], taken: set[str], limits: Limits
+) -> CFG:
+    """Build the grammar of tools that can all be used; ``taken`` are the names that no nonterminal may have."""
 
-
-def _find_made_kinds(tools: Sequence[TypedTool], usable: set[str], own: Mapping[str, str]) -> set[str]:
-    return {*own.values(), *(str(tool.output) for tool in tools if tool.name in usable)}
-
-
-class _Grammar:
-    """Builds the grammar with nonterminals whose names differ from all terminals."""
-
-    def __init__(self, terminals: Iterable[str]) -> None:
-        self._taken = set(terminals)
-
-    def _find_free_name(self, name: str) -> str:
-        while name in self._taken:
+    def find_free_name(name: str) -> str:
+        """The name of a nonterminal, which differs from all others."""
+        while name in taken:
             name += "_"
-        self._taken.add(name)
+        taken.add(name)
         return name
 
-    def build_grammar(
-        self,
-        tools: Sequence[TypedTool],
-        groups: Mapping[tuple[str, tuple[str, ...]], list[str]],
-        own: Mapping[str, str],
-        kinds: Sequence[str],
-        uses: int | None,
-    ) -> CFG:
-        """Build the grammar; ``groups`` are the tools by output and inputs."""
-        start = self._find_free_name("plan")
-        plan_of = {kind: self._find_free_name(f"{kind}_plan") for kind in dict.fromkeys(output for output, _ in groups)}
-        value_of = {kind: self._find_free_name(kind) for kind in kinds}
-        heads: dict[tuple[str, tuple[str, ...]], str] = {}
-        classes: list[Production] = []
-        for signature, members in groups.items():
-            heads[signature] = members[0]
-            if len(members) > 1:
-                output, taken = signature
-                heads[signature] = self._find_free_name(f"{'_'.join(taken) or 'nothing'}_to_{output}")
-                classes += [Production(heads[signature], (name,)) for name in members]
-        applied = {
-            kind: [
-                (heads[output, taken], *(value_of[one] for one in taken)) for output, taken in groups if output == kind
-            ]
-            for kind in kinds
-        }
-        productions = [Production(start, (plan,)) for plan in plan_of.values()]
-        productions += [Production(plan, body) for kind, plan in plan_of.items() for body in applied[kind]]
-        needed = {one for _, taken in groups for one in taken}
-        for kind in kinds:
-            if kind in needed:
-                productions += [Production(value_of[kind], body) for body in applied[kind]]
-                productions += [Production(value_of[kind], (name,)) for name, actual in own.items() if actual == kind]
-        symbols = {tool.name: Symbol(description=getattr(tool, "description", "")) for tool in tools if tool.name in
-                   {name for members in groups.values() for name in members}}  # fmt: skip
-        symbols |= {
-            name: Symbol(kind)
-            for kind, name in (*plan_of.items(), *value_of.items())
-            if kind in needed or name in plan_of.values()
-        }
-        used = [name for name, actual in own.items() if actual in needed]
-        limits = Limits() if uses is None else Limits(dict.fromkeys(used), default=uses)
-        return CFG([*productions, *classes], start, symbols, limits, "prefix")
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for tool in tools:
+        groups.setdefault((str(tool.output), tuple(map(str, tool.inputs))), []).append(tool.name)
+    start = find_free_name("plan")
+    plan_of = {kind: find_free_name(f"{kind}_plan") for kind in dict.fromkeys(output for output, _ in groups)}
+    value_of = {kind: find_free_name(kind) for kind in kinds}
+    bodies: dict[str, list[tuple[str, ...]]] = {kind: [] for kind in kinds}
+    classes: list[Production] = []
+    for (output, inner), members in groups.items():
+        head = members[0]
+        if len(members) > 1:
+            head = find_free_name(f"{'_'.join(inner) or 'nothing'}_to_{output}")
+            classes += [Production(head, (name,)) for name in members]
+        bodies[output].append((head, *(value_of[kind] for kind in inner)))
+    productions = [Production(start, (plan,)) for plan in plan_of.values()]
+    productions += [Production(plan, body) for kind, plan in plan_of.items() for body in bodies[kind]]
+    needed = [kind for kind in kinds if any(kind in inner for _, inner in groups)]
+    for kind in needed:
+        productions += [Production(value_of[kind], body) for body in bodies[kind]]
+        productions += [Production(value_of[kind], (name,)) for name, actual in own.items() if actual == kind]
+    symbols = {tool.name: Symbol(description=getattr(tool, "description", "")) for tool in tools}
+    symbols |= {name: Symbol(kind) for kind, name in (*plan_of.items(), *((kind, value_of[kind]) for kind in needed))}
+    return CFG([*productions, *classes], start, symbols, limits, "prefix")
+
+
+def _find_usable_tools(tools: Sequence[TypedTool], given: Iterable[str]) -> tuple[list[TypedTool], set[str]]:
+    """Return the tools whose inputs are all obtainable, in their order, and the kinds that are obtainable."""
+    available, count = set(given), -1
+    while count < len(available):
+        count = len(available)
+        usable = [tool for tool in tools if available.issuperset(map(str, tool.inputs))]
+        available.update(str(tool.output) for tool in usable)
+    return usable, available

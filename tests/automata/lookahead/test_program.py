@@ -162,6 +162,16 @@ class TestAlone:
             decided = kind(rows).decide_state(state, ENOUGH)
             assert decided is not None and (decided[0] < INFINITE) == possible
 
+    @pytest.mark.parametrize("rules", ["S -> p | q A\nA -> a A | e", "S -> q A | p\nA -> e | a A"])
+    @pytest.mark.parametrize("bound", ["", "%limit 1 p\n", "%limit 2 e\n"])
+    def test_a_cut_leaves_room_for_all_that_is_required(self, kind, rules, bound):
+        """No limit bounds the circle of A, only what is required does; its rows must allow as much."""
+        cfg = CFG.from_string(f"%order forward\n%require 40 a\n{bound}{rules}")
+        ((rows, state, least),) = states_of(Lookahead(cfg), [])
+        decided = kind(rows).decide_state(state, ENOUGH)
+        assert decided is not None and least <= decided[0] < INFINITE
+        assert Lookahead(cfg, solver=kind is not FlowProgram).completable().value == "yes"
+
     def test_a_week_that_is_just_possible_and_one_that_is_just_not(self, kind):
         outings = [(13, 11), (9, 9), (7, 8), (2, 3)]
         weeks = (sum(map(Counter, ([n] for n in one)), Counter()) for one in combinations_with_replacement(range(4), 7))

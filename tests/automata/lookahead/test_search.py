@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from formal_llm import CFG, PDA, Limits, Lookahead
 from formal_llm.automata.lookahead import program, search
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
-from formal_llm.automata.lookahead.search import States
-from formal_llm.automata.lookahead.stacks import FEWEST_MOVES, SHORTEST, PendingSymbols
-from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, PROGRAM, SEARCH, TIME, WorkBudget
+from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, PROGRAM, SEARCH, TIME
 from tests.automata.lookahead.judging import parts, pieces, reference, search_of, sources
 from tests.oracles import INF, Reference
 from tests.strategies import choices, examples, limited_automata, tool_grammars, walk
@@ -63,40 +61,6 @@ def test_a_search_that_is_paused_again_and_again_ends_as_one_that_is_not(source,
     assert (found == INFINITE) == (least == INF)
     assert found >= least
     assert how in (FILTER, LINEAR, SEARCH, PROGRAM)
-
-
-@given(sources | tools, choices, st.sampled_from([FEWEST_MOVES, SHORTEST]))
-@examples(150)
-def test_a_state_costs_what_the_cheapest_of_those_after_it_leaves(source, picks, measure):
-    """By hand over all states, where there are few: as the reference says, and never less than is estimated."""
-    lookahead = Lookahead(*source)
-    now, word = walk(lookahead.automaton, picks)
-    inner, remaining, needed = pieces(lookahead, now)
-    demands = PendingSymbols(search_of(lookahead).demands.grammar, measure)
-    demand = demands.for_configuration(*inner)
-    rest = demands.rest_of(demand, remaining, needed)
-    states = States(demands, WorkBudget())
-    begin = rest and states.normalize(*rest)
-    slow = reference(lookahead)
-    least = slow.moves(*parts(now), word) if measure is FEWEST_MOVES else slow.length(*parts(now), word)
-    if not begin:
-        assert least == INF
-        return
-    after, todo = {}, [begin[1]]
-    while todo:
-        state = todo.pop()
-        if state not in after:
-            after[state] = [] if state.is_complete else [*states.list_successors(state)]
-            todo += [one for _, one in after[state]]
-            if len(after) > 300:
-                return
-    costs = {state: 0 if state.is_complete else INF for state in after}
-    for _ in after:
-        for state, following in after.items():
-            costs[state] = min([costs[state], *(cost + costs[one] for cost, one in following)])
-    assert all(states.least_cost(state) <= cost for state, cost in costs.items())
-    found = demand.free_cost + begin[0] + costs[begin[1]]
-    assert least == (found if found == INF or measure is FEWEST_MOVES else found // measure.per_terminal)
 
 
 @given(sources, choices)

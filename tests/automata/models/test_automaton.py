@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Automaton, Limits, Lookahead
 from formal_llm.automata import Configuration, Stack
-from formal_llm.automata.models.automaton import make_fingerprint
 
 symbols = st.lists(st.sampled_from("XYZ") | st.text(max_size=3), max_size=6)
 
@@ -70,9 +69,3 @@ class TestProtocol:
 
     def test_other_things_are_none(self):
         assert not isinstance(CFG([("S", ("a",))]), Automaton)
-
-
-class TestFingerprint:
-    @given(st.lists(st.text(max_size=3), max_size=4), st.lists(st.text(max_size=3), max_size=4))
-    def test_other_parts_other_name(self, one, other):
-        assert (make_fingerprint(one) == make_fingerprint(other)) == (one == other)

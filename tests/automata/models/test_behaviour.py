@@ -154,14 +154,6 @@ REACT = Behaviour.load("react")
 
 
 class TestBehaviour:
-    def test_next_states_keep_the_limits(self):
-        behaviour = Behaviour.from_string(
-            '(define b (:states Act Ans) (:limits "%limit 1 Act") (:behavior (until Act Ans)))'
-        )
-        assert behaviour.next_states() == ("Act", "Ans")
-        assert behaviour.next_states(("Act",)) == ("Ans",)
-        assert behaviour.next_states(("Act", "Act")) == behaviour.next_states(("Ans",)) == ()
-
     @given(trees("abc"), st.integers(0, 2), st.integers(0, 2))
     @examples(30)
     def test_next_states_under_limits_are_those_that_can_be_completed(self, tree, most, least):

@@ -70,11 +70,6 @@ class TestMinimal:
 
 
 class TestSize:
-    @given(trees("ab", leaves=10))
-    @examples(150)
-    def test_finitely_many_derivatives(self, tree):
-        minimal_dfa(made(tree), "ab", max_states=3_000)
-
     def test_too_large_an_automaton(self):
         # The tenth state from the end is an a: 2^10 states, the book's example.
         formula = next_(EVERYTHING, "a", *[ANY] * 9)

@@ -3,7 +3,6 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Production, Symbol, Transition
 from formal_llm.automata import Configuration, Stack
-from formal_llm.automata.models import pda as pda_module
 from formal_llm.automata.models import tabulation
 from formal_llm.automata.models.pda import ACCEPT, LOOP, START, SubsetConstruction
 from tests.oracles import all_words, keeps, language, runs
@@ -265,10 +264,6 @@ class TestValue:
         ]
         assert len({one.fingerprint, *(other.fingerprint for other in others)}) == 5
 
-    def test_states_may_be_any_values(self):
-        pda = PDA([((0, "x"), "a", None, 1), (1, "b", None, frozenset())], start=(0, "x"), accepting=[frozenset()])
-        assert pda.accepts("ab")
-
 
 states = st.integers(0, 3)
 steps = st.tuples(states, st.sampled_from(["a", "b", None]), st.none(), states)
@@ -287,20 +282,3 @@ def test_random_automata_agree_with_their_tabulation(made):
     found = SubsetConstruction(pda.transitions, pda.start_state, pda.accepting_states)
     for word in all_words("abc", 4):
         assert found.accepts(word) == pda.accepts(word) == tabulation.accepts_by_tabulation(pda, word), word
-
-
-def test_what_was_read_is_read_again_without_a_step(monkeypatch):
-    pda = automaton(([(0, "a", None, 0), (0, "a", None, 1), (1, "b", None, 0)], 0, [1]))
-    assert pda.accepts("aab" * 50 + "a")
-    monkeypatch.setattr(SubsetConstruction, "states_after", None)
-    assert pda.accepts("aab" * 60 + "a")
-    assert not pda.accepts("aab" * 60)
-
-
-def test_sets_are_forgotten_when_there_are_too_many(monkeypatch):
-    monkeypatch.setattr(pda_module, "_KEPT", 3)
-    steps = [(0, "a", None, 0), (0, "b", None, 0), (0, "a", None, 1), (1, "a", None, 2), (1, "b", None, 2)]
-    pda = automaton((steps, 0, [2]))
-    for word in all_words("ab", 6):
-        assert pda.accepts(word) == (len(word) > 1 and word[-2] == "a")
-    assert len(pda._subsets._sets) <= 5

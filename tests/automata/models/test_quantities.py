@@ -132,10 +132,6 @@ class TestValue:
         assert said == bounds
         assert hash(said) == hash(bounds)
 
-    def test_a_sum_without_bounds_says_nothing(self):
-        assert Limits(sums=(SumLimit("cost"),)) == Limits()
-        assert not Limits(sums=(SumLimit("cost"),))
-
     @pytest.mark.parametrize("zero", [0, 0.0, "0h", "€0", "0.00"])
     def test_a_sum_of_at_least_0_says_nothing(self, zero):
         assert SumLimit("cost", 3, zero) == SumLimit("cost", 3)
@@ -178,10 +174,6 @@ class TestValue:
         )
         with pytest.raises(AutomatonError, match="cost is given in two units"):
             euros & dollars
-
-    def test_most(self):
-        bounds = Limits({"a": 0, "b": None}, default=2)
-        assert [bounds.most(name) for name in "abc"] == [0, None, 2]
 
     def test_truth(self):
         assert not Limits()

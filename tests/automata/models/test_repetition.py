@@ -177,23 +177,6 @@ def test_groups() -> None:
     assert cfg.label("(a (b | c)* | ε)") == "a, any number of b or c or nothing"
 
 
-@pytest.mark.parametrize(
-    ("body", "problem"),
-    [
-        ("a{0}", "never"),
-        ("a{2000}", "go up to 1000"),
-        ("a+*", "repeats a repetition"),
-        ("some(a, b)*", "a selection cannot be repeated"),
-        ("some(a, b*)", "b* reads as a repetition"),
-        ("()", "unexpected ')'"),
-        ("(" * 30 + "a" + ")" * 30, "deep"),
-    ],
-)
-def test_what_is_refused(body, problem) -> None:
-    with pytest.raises(GrammarError, match=re.escape(problem)):
-        CFG.from_string(f"S -> {body}")
-
-
 def test_they_are_made_by_the_reader_alone() -> None:
     for rules in ([("S", ("a*",))], [("S", ("a*",)), ("a*", ("b",))], [("S", ("(a b)",)), ("(a b)", ("a",))]):
         with pytest.raises(GrammarError, match="no rules of its own") as caught:

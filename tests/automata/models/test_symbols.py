@@ -1,6 +1,5 @@
 """Symbols, productions, selections, and the two fixed points over productions."""
 
-import networkx
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -8,8 +7,6 @@ from hypothesis import strategies as st
 from formal_llm import CFG, Symbol, selection
 from formal_llm.automata.models.symbols import (
     expand_selections,
-    find_derivable_heads,
-    find_reachable,
     first_of,
     first_sets,
     follow_sets,
@@ -19,7 +16,7 @@ from formal_llm.automata.models.symbols import (
 )
 from tests import oracles
 from tests.oracles import language, rules
-from tests.strategies import HEADS, LETTERS, examples, grammars, names, productions, texts
+from tests.strategies import examples, grammars, names, texts
 
 
 class TestSymbol:
@@ -80,30 +77,6 @@ class TestSelection:
     @pytest.mark.parametrize("name", ["a", "some", "some(a", "sum(a)", "S", ")", ""])
     def test_other_symbols_have_no_members(self, name):
         assert selection_members(name) is None
-
-
-def naive_closure(rules, good):
-    found = set()
-    while more := {p.head for p in rules if all(name in found or name in good for name in p.body)} - found:
-        found |= more
-    return found
-
-
-class TestFixedPoints:
-    @given(productions(selections=False), st.sets(st.sampled_from(LETTERS + HEADS)))
-    @examples(200)
-    def test_closure_is_the_least_fixed_point(self, rules, good):
-        assert find_derivable_heads([(p.head, p.body) for p in rules], good) == naive_closure(rules, good)
-
-    @given(productions(selections=False), st.sampled_from(HEADS))
-    @examples(200)
-    def test_reach_is_what_paths_lead_to(self, rules, start):
-        graph = networkx.DiGraph()
-        graph.add_node(start)
-        graph.add_edges_from((p.head, name) for p in rules for name in p.body)
-        found = find_reachable([start], lambda name: [n for p in rules if p.head == name for n in p.body])
-        assert set(found) == networkx.descendants(graph, start) | {start}
-        assert next(iter(found)) == start
 
 
 def sets_of(cfg):

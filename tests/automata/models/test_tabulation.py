@@ -1,16 +1,20 @@
+<<<<<<< HEAD
+=======
 import itertools
 
 import pytest
+>>>>>>> main
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Lookahead
-from formal_llm.automata.models.pda import LOOP
-from formal_llm.automata.models.tabulation import Tabulation, accepts_by_tabulation, some_run_accepts
+from formal_llm import PDA, Lookahead
+from formal_llm.automata.models.tabulation import accepts_by_tabulation, some_run_accepts
 from tests.oracles import all_words
 from tests.strategies import automata, direct_automata, examples
 
 
+<<<<<<< HEAD
+=======
 def along(pda, word):
     return Tabulation(pda, lambda name, at: at + 1 if at < len(word) and word[at] == name else None)
 
@@ -74,6 +78,7 @@ class TestExits:
         assert table.may_accept("q", "X")
 
 
+>>>>>>> main
 class TestAccepts:
     @given(automata(letters=("a", "b")))
     @examples(60)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import PDA, Transition
-from formal_llm.automata.models.transition import dead_ends, find_problem, states_of, suggest_name, transition_of
+from formal_llm.automata.models.transition import dead_ends, find_problem, states_of
 from formal_llm.errors import AutomatonError
 from tests.strategies import examples
 
@@ -26,16 +26,6 @@ class TestTransition:
         assert (one == other) == (one.parts() == other.parts())
         assert len({one, other}) == (1 if one.parts() == other.parts() else 2)
         assert one != one.parts()
-
-
-class TestTransitionOf:
-    def test_empty_strings_are_epsilon(self):
-        assert transition_of(("p", "", "", "q", "")).parts() == ("p", None, None, "q", ())
-
-    @pytest.mark.parametrize("parts", [(), ("p", "a", None), ("p", "a", None, "q", (), "text", 1)])
-    def test_too_few_and_too_many(self, parts):
-        with pytest.raises(AutomatonError, match=r"a transition is \(state, read, pop, target, push"):
-            transition_of(parts)
 
 
 class TestErrors:
@@ -111,11 +101,3 @@ class TestFindProblem:
         assert len(set(states)) == len(states)
         left = {t.state for t in made}
         assert [*dead_ends(made, "p", accepting)] == [s for s in states if s not in left and s not in accepting]
-
-
-class TestNear:
-    def test_names_what_was_probably_meant(self):
-        assert suggest_name("pasue", ["pause", "go"]) == "; did you mean 'pause'?"
-        assert suggest_name("zzz", ["pause", "go"]) == ""
-        assert suggest_name("pause", ["pause"]) == ""
-        assert suggest_name(112, [212, "go"]) == "; did you mean '212'?"

@@ -156,18 +156,6 @@ class TestErrors:
     def test_nothing(self):
         assert "there is no behaviour" in str(refuse("# only a comment"))
 
-    def test_whole_message(self, tmp_path):
-        path = tmp_path / "slip.agent"
-        path.write_text('(define slip\n  (:states (Tht (:text "[Thought]")) Act)\n  (:behavior (nex Tht Act)))\n')
-        with pytest.raises(NotationError) as caught:
-            Behaviour.from_file(path)
-        assert str(caught.value) == (
-            f"{path}:3:15: unknown operator: nex\n"
-            "  3 |   (:behavior (nex Tht Act)))\n"
-            "    |               ^\n"
-            "  did you mean next?"
-        )
-
 
 class TestWarnings:
     @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Budget, Limits, Planner, ScriptedLLM, SumLimit, Symbol, Transition
+from formal_llm import CFG, PDA, Limits, SumLimit, Symbol, Transition
 from formal_llm.automata.models.product import product
 from formal_llm.errors import GrammarWarning, NotationError
 from tests.automata.messages import from_caret, quiet
@@ -33,35 +33,6 @@ class TestReading:
             ("carry it away", "Finished?", False),
         ]  # fmt: skip
 
-    def test_limits_are_kept_by_plans(self):
-        llm = ScriptedLLM([2, 3])
-        pda = PDA.from_string(PACKING)
-        plan = Planner(pda, llm).plan(
-            "Pack",
-        )
-        # That we travel is not asked: who stays at home packs nothing.
-        assert 'To get the answer to "What now?"' in llm.questions[0].prompt
-        assert str(llm.questions[1]) == "<Question: 1: Open a box | 2: Pack a thing | 3: carry it away>"
-        assert "To get the next part, a step, we have" in llm.questions[1].prompt  # two questions at once are none
-        assert plan.word == ("pack",)
-        assert pda.without_limits.limits == Limits()
-        assert pda.without_limits.transitions == pda.transitions
-
-    def test_limits_survive_a_product(self):
-        pda = PDA.from_string(PACKING)
-        loop = PDA([("s", name, None, "s") for name in pda.terminals], start="s", accepting=["s"])
-        assert product(pda, loop).limits == pda.limits
-        free = Budget()  # chance may open and close boxes for long
-        for planner in (
-            Planner(pda, "test:random", constraints=[loop], budget=free),
-            Planner(product(pda, loop), "test:random", budget=free),
-        ):
-            for _ in range(5):
-                assert 1 <= planner.plan("x").word.count("pack") <= 2
-        assert Planner(CFG.from_string("S -> pack S | ε"), "test:random", constraints=[
-            PDA.from_string("%accept s\n%limit 1 pack\n%require 1 pack\ns, pack, ε -> s, ε")
-        ]).plan("x").word == ("pack",)  # fmt: skip
-
     def test_the_first_state_is_the_start(self):
         assert PDA.from_string("%accept f\np, a, ε -> f, ε").start_state == "p"
 
@@ -79,14 +50,6 @@ class TestReading:
     def test_braces_in_texts_are_for_the_task(self):
         pda = PDA.from_string('%accept f\np, a{t}, ε -> f, ε "Pay {sum} on day {t+1}" for t in 1..2')
         assert [t.text for t in pda.transitions] == ["Pay {sum} on day 2", "Pay {sum} on day 3"]
-
-    def test_files(self, tmp_path):
-        path = tmp_path / "packing.pda"
-        path.write_bytes(b"\xef\xbb\xbf" + PACKING.replace("\n", "\r\n").encode())
-        assert everything(PDA.from_file(path)) == everything(PDA.from_string(PACKING))
-        path.write_bytes(b"\x80\x81")
-        with pytest.raises(NotationError, match="not a text file"):
-            PDA.from_file(path)
 
     def test_a_state_without_a_way_on_is_warned_of(self):
         with pytest.warns(GrammarWarning, match="no transition leaves the state q11, .*; did you mean 'q1'"):
@@ -300,12 +263,6 @@ class TestFamilies:
         assert pda.accepting_states == {"f1", "f2"}
         assert pda.symbols["a2"] == Symbol("Day 2", "", {"min": 2})
 
-    def test_a_trip(self):
-        """Fifteen days, walked through in order, as in Formal-LLM's travel example."""
-        pda = PDA.from_string("%start q0\n%accept q15\nq{t}, day{t+1}, ε -> q{t+1}, ε for t in 0..14\n%limit 1")
-        assert pda.accepts([f"day{t}" for t in range(1, 16)])
-        assert len(pda.transitions) == 15
-
 
 def read(line: str, names: str = "") -> list[str]:
     """The terminals of the transitions that a line stands for."""
@@ -325,11 +282,6 @@ class TestQuoting:
         pda = PDA([Transition(name, name, name, name, (name,), text)], start=name, accepting=[name], stack=[name])
         again = PDA.from_string(str(pda))
         assert everything(again) == everything(pda)
-
-    @pytest.mark.parametrize("name", ["a", "q1", "a=1", "a.b", "é漢", "ask1"])
-    def test_plain_names_stay_bare(self, name):
-        pda = PDA([(name, name, None, name)], start=name, accepting=[name])
-        assert f"{name}, {name}, ε -> {name}, ε\n" in str(pda)
 
 
 class TestCounting:
