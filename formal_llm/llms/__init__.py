@@ -42,7 +42,7 @@ _HOMES = {
 __getattr__ = export_lazily(__name__, _HOMES)
 
 __all__ = [
-    "LLM", "PROVIDERS", "Answer", "AsyncFunctionLLM", "AsyncLLM", "BatchLLM", 
+    "LLM", "PROVIDERS", "Answer", "AsyncFunctionLLM", "AsyncLLM", "BatchLLM",
     "FunctionLLM", "HostedLLM", "Message", "Option", "Outlook", "Prices", "Prospect", "Provider", "Question",
     "RandomLLM", "RecordedLLM", "ScriptedLLM", "Term", "TokenUsage", "WeightedLLM", "ask", "resolve",
 ]  # fmt: skip

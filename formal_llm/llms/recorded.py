@@ -15,16 +15,15 @@ import hashlib
 import json
 import os
 import threading
-import time
 import weakref
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import astuple, dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from formal_llm.authored.files import check_plain, parse_json
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
@@ -42,11 +41,13 @@ if TYPE_CHECKING:
 
 #: The values in the file's header: its owner ("fLLM"), and the version of the table.
 _APPLICATION, _VERSION = 0x664C4C4D, 2
-_TABLE = """
-CREATE TABLE IF NOT EXISTS answers (id INTEGER PRIMARY KEY, key TEXT, model TEXT, walk TEXT, reads TEXT, llm TEXT,
-    request TEXT, outcome TEXT, stored TEXT DEFAULT CURRENT_TIMESTAMP);
-CREATE INDEX IF NOT EXISTS by_key ON answers (key, model);
-"""
+_TABLE = (
+    "CREATE TABLE answers (id INTEGER PRIMARY KEY, key TEXT, model TEXT, walk TEXT, outcome TEXT, reads TEXT, "
+    "llm TEXT, request TEXT, stored TEXT DEFAULT CURRENT_TIMESTAMP)",
+    "CREATE INDEX by_key ON answers (key, model)",
+    f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {_VERSION}",
+)
 #: The maximum number of seconds to wait for the lock of another process, and of bytes in a row.
 _PATIENCE, _MOST_BYTES = 30.0, 1 << 26
 #: The maximum sum of probabilities, which may exceed 1 slightly by rounding.
@@ -59,6 +60,7 @@ _PROBLEMS = {
     "CANTOPEN": "the file cannot be opened; its folder must exist, and both must be writable",
     "READONLY": "the file cannot be written to; the file and its folder must be writable",
     "BUSY": f"another process kept the file locked for {_PATIENCE:.0f} seconds",
+    "RUN": "another run is writing this file; wait for it, or give another file",
     "FULL": "the disk is full",
     "IOERR": "the file cannot be read or written: a full disk, or a limit on the size of files",
     "TOOBIG": f"a row has more than {_MOST_BYTES:,} bytes",
@@ -120,23 +122,12 @@ def outcome_from_data(data: Any) -> Answer | InvalidAnswer:
 # -- the file ------------------------------------------------------------------------------------------------------
 
 
-class NewRow(NamedTuple):
-    """A row to be stored: the texts of :data:`_TABLE`'s columns."""
-
-    key: str
-    model: str
-    walk: str
-    outcome: str
-    reads: str = ""
-    llm: str = ""
-    request: str = ""
-
-
 class Row(NamedTuple):
     """A row of the file; another program may have written anything into it."""
 
     id: int
     key: Any
+    model: Any
     walk: Any
     outcome: Any
 
@@ -168,37 +159,37 @@ class AnswerTable:
             raise AnswerFileError(str(path), f"the file cannot be opened: {error.strerror}{hint}") from None
         self._connect()
 
-    def select(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a query; texts are bytes."""
-        with self._lend_connection() as connection:
-            return connection.execute(query, values).fetchall()
+    def execute(self, command: str, *values: object) -> list[tuple[Any, ...]]:
+        """Carry out one command of SQL, all of it or nothing, and return its rows; texts are bytes."""
+        if self.closed:
+            raise AnswerFileError(str(self.path), "the file is closed")
+        if self._process != os.getpid():
+            self._connect()
+        with self._lock, self._convert_errors():
+            return self._connection.execute(command, values).fetchall()
 
-    def find(self, keys: Sequence[str], model: str | None = None) -> list[Row]:
-        """Return the rows under some keys, of one model or of all, in their order."""
-        where = f"key IN ({', '.join('?' * len(keys))})" + ("" if model is None else " AND model = ?")
-        values = [*keys, *([] if model is None else [model])]
-        found = self.select(f"SELECT id, key, walk, outcome FROM answers WHERE {where} ORDER BY id", values)  # noqa: S608
-        return [*map(Row._make, found)]
+    def find(self, keys: Sequence[str] | None = None, model: str | None = None) -> list[Row]:
+        """Return the rows under some keys, or all, of one model or of all, in their order."""
+        where = "TRUE" if keys is None else f"key IN ({', '.join('?' * len(keys))})"
+        where, values = (where, ()) if model is None else (f"{where} AND model = ?", (model,))
+        command = f"SELECT {', '.join(Row._fields)} FROM answers WHERE {where} ORDER BY id"  # noqa: S608
+        return [*map(Row._make, self.execute(command, *(keys or ()), *values))]
 
-    def add(self, rows: Iterable[NewRow], known: int | None = None) -> None:
-        """Store rows, all of them or none; with ``known`` only if there are still so many of the same key and model."""
-        names, marks = ", ".join(NewRow._fields), ", ".join(["?"] * len(NewRow._fields))
-        unless = "" if known is None else f"WHERE (SELECT count(*) FROM answers WHERE key = ? AND model = ?) = {known}"
-        with self._lend_connection() as connection, connection:
-            connection.execute("BEGIN IMMEDIATE")
-            for row in rows:
-                values = [*map(_as_stored, row)]
-                values += [] if known is None else [row.key, row.model]
-                connection.execute(f"INSERT INTO answers ({names}) SELECT {marks} {unless}", values)  # noqa: S608
+    def add(self, *texts: str, known: int | None = None) -> None:
+        """Store a row: key, model, walk, outcome, and perhaps what the LLM reads, its name, and the request.
 
-    def drop(self, query: str, values: Iterable[Sequence[object]]) -> None:
-        """Carry out a query for each of the values, all of them or none."""
-        with self._lend_connection() as connection, connection:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.executemany(query, values)
+        With ``known`` it is stored only if there are still so many of the same key and model.
+        """
+        columns = ("key", "model", "walk", "outcome", "reads", "llm", "request")[: len(texts)]
+        command = f"INSERT INTO answers ({', '.join(columns)}) SELECT {', '.join('?' * len(texts))}"
+        values: list[object] = [*map(_as_stored, texts)]
+        if known is not None:
+            command += " WHERE (SELECT count(*) FROM answers WHERE key = ? AND model = ?) = ?"
+            values += [*values[:2], known]
+        self.execute(command, *values)
 
     def __len__(self) -> int:
-        count: int = self.select("SELECT count(*) FROM answers")[0][0]
+        count: int = self.execute("SELECT count(*) FROM answers")[0][0]
         return count
 
     @property
@@ -208,21 +199,8 @@ class AnswerTable:
 
     def close(self) -> None:
         """Close the file, which cannot be used afterwards."""
-        if self._process == os.getpid():
-            with self._lock:
-                self._closing()
-        else:
-            self._leave_to_parent()
-
-    @contextmanager
-    def _lend_connection(self) -> Iterator[sqlite3.Connection]:
-        if self.closed:
-            raise AnswerFileError(str(self.path), "the file is closed")
-        if self._process != os.getpid():
-            self._leave_to_parent()
-            self._connect()
-        with self._lock, self._convert_errors():
-            yield self._connection
+        with self._lock if self._process == os.getpid() else nullcontext():
+            self._closing()
 
     def _connect(self) -> None:
         self._process, self._lock = os.getpid(), threading.Lock()
@@ -231,10 +209,6 @@ class AnswerTable:
         # Also closed when the table is garbage-collected, and at the end of the program.
         self._closing = weakref.finalize(self, _close_connection, self._connection, self._process)
 
-    def _leave_to_parent(self) -> None:
-        _inherited.append(self._connection)
-        self._closing.detach()
-
     @contextmanager
     def _convert_errors(self) -> Iterator[None]:
         """Convert errors of SQLite to errors that explain what to do."""
@@ -242,80 +216,55 @@ class AnswerTable:
 
         try:
             yield
-        except (sqlite3.Error, UnicodeError) as error:
+        except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").partition("_")[0]
-            problem = _PROBLEMS.get(code, f"SQLite failed: {error}")
-            if self._exclusive and code == "BUSY":
-                problem = "another run is writing this file; wait for it, or give another file"
-            raise AnswerFileError(str(self.path), problem) from error
+            code = "RUN" if self._exclusive and code == "BUSY" else code
+            raise AnswerFileError(str(self.path), _PROBLEMS.get(code, f"SQLite failed: {error}")) from error
 
     def _open_database(self) -> sqlite3.Connection:
         import sqlite3
 
-        place: str | Path = self.path
-        if self._reading:  # in a folder that cannot be written to nobody else writes
-            unchanging = "" if os.access(self.path.absolute().parent, os.W_OK) else "&immutable=1"
-            place = f"{self.path.absolute().as_uri()}?mode=ro{unchanging}"
-        patience = 0.0 if self._exclusive else _PATIENCE
-        # Without an isolation level no transaction is begun implicitly: a read is a transaction of its own.
+        place = self.path.absolute()
+        # Nobody else writes in a folder that cannot be written to.
+        way = "rwc" if not self._reading else "ro" if os.access(place.parent, os.W_OK) else "ro&immutable=1"
+        # Without an isolation level no transaction is begun implicitly: a command is a transaction of its own.
         connection = sqlite3.connect(
-            place, timeout=patience, isolation_level=None, check_same_thread=False, uri=self._reading
+            f"{place.as_uri()}?mode={way}", 0 if self._exclusive else _PATIENCE, 0, None, False, uri=True
         )
         try:
-            connection.text_factory = bytes  # another program may have written anything
+            connection.text_factory = bytes
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
             if self._exclusive:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            with connection:
-                connection.execute("BEGIN")  # for a consistent read, since another process may be creating the table
-                self._check_owner(connection)  # before any change
-            if not self._reading:
-                _use_log(connection, patience)
-                connection.execute("PRAGMA synchronous = NORMAL")
-                with connection:
-                    connection.execute("BEGIN IMMEDIATE")  # one process creates the table; fails for read-only files
-                    self._check_owner(connection)
-                    for command in _TABLE.split(";"):
+            with connection:  # one process creates the table; fails for files that cannot be written to
+                connection.execute("BEGIN" if self._reading else "BEGIN IMMEDIATE")
+                if self._is_new(connection):
+                    for command in _TABLE:
                         connection.execute(command)
-                    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                    connection.execute(f"PRAGMA user_version = {_VERSION}")
+            if not self._reading:
+                with suppress(sqlite3.OperationalError):  # another process does it
+                    connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _check_owner(self, connection: sqlite3.Connection) -> None:
-        """Check that a database does not belong to something else, or to another version of this library."""
-        owner = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if owner != _APPLICATION and (owner or version or tables or self._reading):
-            problem = "this file has no recorded answers and belongs to something else; give another file"
-            raise AnswerFileError(str(self.path), problem)
-        if owner == _APPLICATION and version != _VERSION:
+    def _is_new(self, connection: sqlite3.Connection) -> bool:
+        """Return whether a database is empty; raise if it belongs to something else, or to another version of this."""
+        owner, version, tables = (
+            connection.execute(query).fetchone()[0]
+            for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+        )
+        if (owner, version) == (_APPLICATION, _VERSION):
+            return False
+        if owner == _APPLICATION:
             problem = f"these answers have version {version}, not {_VERSION}; give another file, or delete this one"
-            raise AnswerFileError(str(self.path), problem)
-
-
-def _as_stored(text: str) -> str:
-    """Return a text without halves of surrogate pairs, which SQLite does not store; of JSON the same JSON."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _use_log(connection: sqlite3.Connection, patience: float) -> None:
-    """Turn on the write-ahead log, waiting while another process does the same, which SQLite does not."""
-    import sqlite3
-
-    end = time.monotonic() + patience
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > end:
-                raise
-            time.sleep(0.01)
+        elif owner or version or tables or self._reading:
+            problem = "this file belongs to something else and has no recorded answers; give another file"
         else:
-            return
+            return True
+        raise AnswerFileError(str(self.path), problem)
 
 
 def _close_connection(connection: sqlite3.Connection, process: int) -> None:
@@ -325,26 +274,27 @@ def _close_connection(connection: sqlite3.Connection, process: int) -> None:
         _inherited.append(connection)
 
 
+def _as_stored(text: str) -> str:
+    """Return a text without halves of surrogate pairs, which SQLite does not store; of JSON the same JSON."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def list_answers(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file as JSON data, in their order: when, by which LLM, what was asked and answered.
 
     Raises:
         AnswerFileError: the file cannot be read, or a row of it is damaged.
     """
-    table, last = AnswerTable(path, reading=True), 0
-    query = "SELECT id, stored, llm, walk, request, outcome FROM answers WHERE id > ? ORDER BY id LIMIT 1"
-    try:
-        while rows := table.select(query, (last,)):
-            last, *texts = rows[0]
-            try:
-                stored, llm, walk = (text.decode() for text in texts[:3])
-                request, outcome = (parse_json(text, once=True) for text in texts[3:])
-                outcome_from_data(outcome)
-                yield {"time": stored, "llm": llm, "walk": walk, **request, **outcome}  # type: ignore[dict-item]
-            except (ValueError, TypeError, AttributeError):
-                raise AnswerFileError(str(path), f"row {last} is damaged") from None
-    finally:
-        table.close()
+    with closing(AnswerTable(path, reading=True)) as table:
+        rows = table.execute("SELECT id, stored, llm, walk, request, outcome FROM answers ORDER BY id")
+    for number, *texts in rows:
+        try:
+            time, llm, walk = (text.decode() for text in texts[:3])
+            request, outcome = (cast("dict[str, Any]", parse_json(text, once=True)) for text in texts[3:])
+            outcome_from_data(outcome)
+            yield {"time": time, "llm": llm, "walk": walk, **request, **outcome}
+        except (ValueError, TypeError, AttributeError):
+            raise AnswerFileError(str(path), f"row {number} is damaged") from None
 
 
 # -- the LLM -------------------------------------------------------------------------------------------------------
@@ -367,6 +317,7 @@ class AnswerStats:
 
 #: What came of a question that many wait for; None where the one who asked was cancelled, so that another one asks.
 _Flight: TypeAlias = "Future[Answer | None]"
+_Steps: TypeAlias = "Generator[Question | _Flight, Answer | None, Answer]"
 
 
 class RecordedLLM(WrapperLLM):
@@ -379,8 +330,9 @@ class RecordedLLM(WrapperLLM):
     * ``RecordedLLM(None, path)`` replays: it answers from the file alone, including bad answers and usage, so that
       every figure of a run is as it was. The file is not changed.
 
-    The n-th time that a walk asks the same it is given the n-th row, of its own rows if it has any, else of all. A cache
-    that has fewer gives the last one again. A damaged row counts as none for a cache and is an error for a replay.
+    The n-th time that a walk asks the same it is given the n-th row, of its own rows if it has any, else of all. A
+    cache that has fewer gives the last one again. A damaged row counts as none for a cache, and is an error for a
+    replay.
 
     Threads, event loops and processes may share a file, and threads and event loops an object.
 
@@ -410,11 +362,12 @@ class RecordedLLM(WrapperLLM):
         self._table = AnswerTable(path, reading=self._replays)
         self._reads, self._model = self.reads, ""
         if llm is None:
-            kinds = self._table.select("SELECT DISTINCT reads FROM answers")
+            kinds = self._table.execute("SELECT DISTINCT reads FROM answers")
             self._kinds = [reads.decode("utf-8", "replace").split(",") for (reads,) in kinds if reads]
             self.__dict__["generate_object"] = partial(recorded_object, Texts(self.choose))
         else:
             self._model = digest_data(self.identity)
+        self._used: set[int] = set()
         self._asked: Counter[tuple[str, str]] = Counter()
         self._stats, self._counting = AnswerStats(), threading.Lock()
         self._flights: dict[tuple[int, str], tuple[_Flight, bool]] = {}
@@ -424,7 +377,7 @@ class RecordedLLM(WrapperLLM):
         """The identity of the wrapped LLM, with the name; of a replay all that is in the file. None if unknown."""
         if self._replays:
             digest = hashlib.sha256()
-            for row in self._table.select("SELECT key, walk, outcome FROM answers ORDER BY id"):
+            for row in self._table.find():
                 digest.update(repr(row).encode())
             return {"llm": "replay", "sha256": digest.hexdigest()}
         known = super().identity
@@ -434,6 +387,11 @@ class RecordedLLM(WrapperLLM):
     def stats(self) -> AnswerStats:
         """What happened since it was opened here."""
         return self._stats
+
+    @property
+    def left(self) -> int:
+        """The number of answers in the file that a replay has not given yet."""
+        return len(self) - len(self._used)
 
     def __len__(self) -> int:
         """Return the number of answers in the file, of all LLMs."""
@@ -499,7 +457,7 @@ class RecordedLLM(WrapperLLM):
 
         return await asyncio.wrap_future(request)
 
-    def _answer(self, question: Question, *, on_loop: bool) -> Generator[Question | _Flight, Answer | None, Answer]:
+    def _answer(self, question: Question, *, on_loop: bool) -> _Steps:
         """Yield what the LLM is to be asked, or what is to be waited for; return the answer."""
         if self._replays:
             return self._replay(question)
@@ -522,13 +480,20 @@ class RecordedLLM(WrapperLLM):
             other = self._flights.setdefault(place, mine)
             # A thread does not wait for a coroutine, which may need that very thread.
             if other is mine or (other[1] and not on_loop):
-                break
+                try:
+                    return (yield from self._find_or_ask(key, question, nth, flight))
+                finally:
+                    if other is mine:
+                        del self._flights[place]
             try:
                 shared = yield other[0]
             except InvalidAnswer as error:
                 raise InvalidAnswer(error.problem, error.transcript) from None  # paid for by the one who asked
             if shared is not None:
                 return question.check(self._count_hit(shared))
+
+    def _find_or_ask(self, key: str, question: Question, nth: int, flight: _Flight) -> _Steps:
+        """Find the answer, or else ask for it and store it; all that wait for the flight are given it too."""
         try:
             rows = self._table.find([key], self._model)
             known = _find_legal(rows, question, nth)
@@ -537,19 +502,16 @@ class RecordedLLM(WrapperLLM):
                 return self._count_hit(known)
             self._count(misses=1)
             answer = question.check((yield question))
-            flight.set_result(answer)  # for all that wait, even if it cannot be stored
+            flight.set_result(answer)  # also if it cannot be stored
             self._store(key, question, answer, len(rows))
         except Exception as error:
             if not flight.done():
                 flight.set_exception(error)
             raise
-        else:
-            return answer
         finally:
-            if self._flights.get(place) is mine:
-                del self._flights[place]
             if not flight.done():
                 flight.set_result(None)
+        return answer
 
     def _replay(self, question: Question) -> Answer:
         rows = self._table.find([_make_key(question, reads) for reads in self._kinds])
@@ -557,21 +519,23 @@ class RecordedLLM(WrapperLLM):
         nth = self._count_ask(own[0].key if own else "", question)
         if nth > len(own):
             raise NotRecorded(str(self.path), question, len(own))
+        row = own[nth - 1]
         try:
-            outcome = _read_outcome(own[nth - 1].outcome)
+            outcome = _read_outcome(row.outcome)
         except ValueError as error:
-            raise AnswerFileError(str(self.path), f"row {own[nth - 1].id} is damaged: {error}") from None
+            raise AnswerFileError(str(self.path), f"row {row.id} is damaged: {error}") from None
+        self._used.add(row.id)
+        self._count(hits=1)
         if isinstance(outcome, InvalidAnswer):
             raise outcome
-        self._count(hits=1)
         return question.check(outcome)
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
     def _store(self, key: str, question: Question, outcome: Answer | InvalidAnswer, known: int | None = None) -> None:
-        reads, texts = ",".join(sorted(self._reads)), (question.content, outcome_to_data(outcome))
-        request, data = (json.dumps(text, ensure_ascii=False) for text in texts)
-        self._table.add([NewRow(key, self._model, question.walk, data, reads, self.name, request)], known)
+        request, data = (json.dumps(text, ensure_ascii=False) for text in (question.content, outcome_to_data(outcome)))
+        reads = ",".join(sorted(self._reads))
+        self._table.add(key, self._model, question.walk, data, reads, self.name, request, known=known)
 
     def _count_ask(self, key: str, question: Question) -> int:
         """Count how often a walk asked the same, this time included."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from formal_llm.authored.files import parse_json
 from formal_llm.errors import AnswerFileError, InvalidAnswer, ResultsError
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.recorded import AnswerTable, NewRow, digest_data, outcome_from_data, outcome_to_data
+from formal_llm.llms.recorded import AnswerTable, digest_data, outcome_from_data, outcome_to_data
 from formal_llm.llms.usage import NO_TOKENS
 
 
@@ -78,7 +78,7 @@ class AnswerJournal:
             return
         data = json.dumps(outcome_to_data(given), ensure_ascii=False)
         with _convert_errors():
-            self._table.add([NewRow(digest_data(question.content), self._run, str(index), data)])
+            self._table.add(digest_data(question.content), self._run, str(index), data)
 
     def close(self) -> None:
         """Drop the answers of tasks that are done; without others the file is removed."""
@@ -94,8 +94,8 @@ class AnswerJournal:
             self.path.unlink()
 
     def _load_answers(self) -> None:
-        for row in self._table.select("SELECT id, key, walk, outcome, model FROM answers ORDER BY id"):
-            place, (key, walk, outcome, run) = f"{self.path}: row {row[0]}", row[1:]
+        for number, key, run, walk, outcome in self._table.find():
+            place = f"{self.path}: row {number}"
             if run != self._run.encode():
                 raise ResultsError(
                     f"{place}: the journal belongs to another run; remove it, or give another file of results"
@@ -107,9 +107,10 @@ class AnswerJournal:
                 raise ResultsError(f"{place}: this is not a row of a journal; remove the file") from None
 
     def _drop_done(self) -> None:
-        known = {int(walk) for (walk,) in self._table.select("SELECT DISTINCT walk FROM answers")}
-        done = sorted(filter(self._is_done, known))
-        self._table.drop("DELETE FROM answers WHERE walk = ?", [(str(index),) for index in done])
+        known = {int(walk) for (walk,) in self._table.execute("SELECT DISTINCT walk FROM answers")}
+        done = {*filter(self._is_done, known)}
+        for index in done:
+            self._table.execute("DELETE FROM answers WHERE walk = ?", str(index))
         self._waiting = {slot: answers for slot, answers in self._waiting.items() if slot[0] not in done}
 
 
