@@ -166,7 +166,8 @@ def list_(
     if load and what != "plugins":
         raise InputError("--load is for: formal-llm list plugins")
     if what == "answers" or file is not None:
-        return _print_answers(what, file)
+        _print_answers(what, file)
+        return
     problems: set[str] = set()
     if what == "plugins":
         rows = list(_list_plugins(load))

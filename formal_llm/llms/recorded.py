@@ -370,7 +370,7 @@ class RecordedLLM(WrapperLLM):
         self._used: set[int] = set()
         self._asked: Counter[tuple[str, str]] = Counter()
         self._stats, self._counting = AnswerStats(), threading.Lock()
-        self._flights: dict[tuple[int, str], tuple[_Flight, bool]] = {}
+        self._flights: dict[tuple[int, str, bool], _Flight] = {}
 
     @property
     def identity(self) -> dict[str, object] | None:
@@ -471,22 +471,21 @@ class RecordedLLM(WrapperLLM):
             self._store(key, question, answer)
             return answer
         nth = self._count_ask(key, question)
-        # A child process does not wait for a question that its parent has sent.
-        place = (os.getpid(), key)
+        # A child process does not wait for a question that its parent has sent, nor a thread for a coroutine, which may
+        # need that very thread.
+        process = os.getpid()
         while True:
-            flight: _Flight = Future()
-            flight.set_running_or_notify_cancel()  # so that a cancelled waiter does not cancel it for all
-            mine = (flight, on_loop)
-            other = self._flights.setdefault(place, mine)
-            # A thread does not wait for a coroutine, which may need that very thread.
-            if other is mine or (other[1] and not on_loop):
+            mine: _Flight = Future()
+            mine.set_running_or_notify_cancel()  # so that a cancelled waiter does not cancel it for all
+            flight = self._flights.get((process, key, False)) if on_loop else None
+            flight = flight or self._flights.setdefault((process, key, on_loop), mine)
+            if flight is mine:
                 try:
                     return (yield from self._find_or_ask(key, question, nth, flight))
                 finally:
-                    if other is mine:
-                        del self._flights[place]
+                    del self._flights[process, key, on_loop]
             try:
-                shared = yield other[0]
+                shared = yield flight
             except InvalidAnswer as error:
                 raise InvalidAnswer(error.problem, error.transcript) from None  # paid for by the one who asked
             if shared is not None:
@@ -518,6 +517,7 @@ class RecordedLLM(WrapperLLM):
         own = _select_own(rows, question)
         nth = self._count_ask(own[0].key if own else "", question)
         if nth > len(own):
+            self._asked[own[0].key if own else "", question.walk] -= 1
             raise NotRecorded(str(self.path), question, len(own))
         row = own[nth - 1]
         try:

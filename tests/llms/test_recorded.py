@@ -363,7 +363,7 @@ def test_threads_and_event_loops_with_the_same_question_wait_for_one_answer(path
     with RecordedLLM(model, path, name="async") as llm, ThreadPoolExecutor(8) as pool:
         ways = [llm.choose, lambda question: asyncio.run(llm.achoose(question))] * 40
         assert {one.number for one in pool.map(lambda way: way(QUESTION), ways)} == {2}
-        assert len(model.asked) <= 2  # a thread does not wait for a coroutine
+        assert len(model.asked) <= 2  # threads do not wait for coroutines
 
 
 def test_a_batch_asks_what_is_not_known_and_each_question_once(path: Path) -> None:
