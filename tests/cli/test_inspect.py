@@ -27,10 +27,10 @@ def test_all_that_can_be_named_is_listed() -> None:
 
 
 def test_draw(tmp_path: Path) -> None:
-    assert run("draw", "openagi").stdout.startswith("flowchart ")
+    assert "\nflowchart " in run("draw", "openagi").stdout
     assert run("draw", "openagi", "--what", "pda", "--format", "dot").stdout.startswith("digraph")
     assert run("draw", "openagi", "--out", "g.mmd", cwd=tmp_path).returncode == 0
-    assert (tmp_path / "g.mmd").read_text(encoding="utf-8").startswith("flowchart")
+    assert (tmp_path / "g.mmd").read_text(encoding="utf-8").startswith("---\ntitle: ")
 
 
 def test_draw_a_plan_over_its_rules() -> None:

@@ -41,8 +41,6 @@ def test_a_plan_comes_with_its_proof_and_what_checks_it(tmp_path: Path, rules: s
         "dry=1",
         "--rule",
         "(eventually dry)",
-        "--order",
-        "forward",
     )
     assert done.exit_code == 0, done.stderr
     assert f"check it: python {folder}/check.py" in done.stderr

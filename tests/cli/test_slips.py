@@ -55,7 +55,7 @@ SLIPS = {
     "plan tea.cfg --tasks blank.txt --out r.jsonl": ("blank.txt", "write a sentence on each line"),
     "plan tea.cfg --tasks bad.jsonl --out r.jsonl": ("bad.jsonl:1", "did you mean task?"),
     "plan ./laundry 7": ("task '7'", "There are: 0 to 0"),
-    "verify laundry/laundry.agent odd.txt": ("odd.txt:2", "expected: dry, fold, iron, wash"),
+    "verify laundry/laundry.rules odd.txt": ("odd.txt:2", "expected: dry, fold, iron, wash"),
 }
 FILES = {
     "tea.cfg": b"%limit 1\nTea -> steep Tea | boil\n", "empty.cfg": b"", "notes.cfg": b"PK\x03\x04\x00",

@@ -112,7 +112,7 @@ def test_over_500_runs_every_task_that_has_a_plan_gets_one_executed(part: int) -
 
 
 def test_a_detour_in_detail() -> None:
-    cfg = CFG.from_string("%limit 1\n%limit * photo\nI -> A I | photo\nA -> one | two | three")
+    cfg = CFG.from_string("%order prefix\n%limit 1\n%limit * photo\nI -> A I | photo\nA -> one | two | three")
 
     def add(number: int) -> Any:
         return lambda image: image.rotate(90 * number)
@@ -130,7 +130,7 @@ def test_a_detour_in_detail() -> None:
 
 
 def test_a_tool_that_fails_on_some_inputs_only_is_used_on_others() -> None:
-    cfg = CFG.from_string("T -> D T | doc\nD -> shout | crop")
+    cfg = CFG.from_string("%order prefix\nT -> D T | doc\nD -> shout | crop")
 
     def shout(text: str) -> str:
         if len(text) > 5:
@@ -146,7 +146,7 @@ def test_a_tool_that_fails_on_some_inputs_only_is_used_on_others() -> None:
 
 
 def test_the_budget_of_replans() -> None:
-    cfg = CFG.from_string("T -> one doc | two doc | three doc")
+    cfg = CFG.from_string("%order prefix\nT -> one doc | two doc | three doc")
     tools = [broken(name, (TEXT,), TEXT, "fails") for name in ("one", "two")]
     kit = Toolkit([*tools, Tool("three", (TEXT,), TEXT, str.title)])
     planner = Planner(cfg, "test:first")
@@ -164,7 +164,7 @@ def test_the_budget_of_replans() -> None:
 
 
 def test_planning_goes_around_what_is_not_installed_or_not_given() -> None:
-    cfg = CFG.from_string("T -> one doc | two doc | two query")
+    cfg = CFG.from_string("%order prefix\nT -> one doc | two doc | two query")
     kit = Toolkit([Tool("two", (TEXT,), TEXT, str.title)])
     solution = Planner(cfg, "test:first").solve("t", {"query": "x"}, kit)
     assert solution.plan.word == ("two", "query")
@@ -176,7 +176,7 @@ def test_planning_goes_around_what_is_not_installed_or_not_given() -> None:
 def test_solving_awaited() -> None:
     import asyncio
 
-    cfg = CFG.from_string("T -> one doc | two doc | three doc")
+    cfg = CFG.from_string("%order prefix\nT -> one doc | two doc | three doc")
     kit = Toolkit([broken("one", (TEXT,), TEXT, "hangs long"), Tool("three", (TEXT,), TEXT, str.title)])
     solution = asyncio.run(Planner(cfg, "test:first").asolve("t", {"doc": "x"}, kit))
     assert solution.result.output == "X"

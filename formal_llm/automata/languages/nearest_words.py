@@ -88,31 +88,34 @@ class Edit:
 
 
 def find_edits(word: Word, other: Word, weights: EditWeights = UNIT_WEIGHTS) -> tuple[Edit, ...]:
-    """Return the cheapest edits that turn ``word`` into ``other``, from left to right."""
-    rows = [[column * weights.insert for column in range(len(other) + 1)]]
-    for at, old in enumerate(word, 1):
-        above = rows[-1]
-        row = [at * weights.delete]
-        for to, new in enumerate(other, 1):
-            kept = above[to - 1] + (0 if old == new else weights.substitute)
-            row.append(min(kept, above[to] + weights.delete, row[to - 1] + weights.insert))
-        rows.append(row)
+    """Return the cheapest edits that turn ``word`` into ``other``, from left to right, and as late as possible."""
+    # What it costs to turn the rest of the one, from a place on, into the rest of the other.
+    rows = [[column * weights.insert for column in range(len(other), -1, -1)]]
+    for old in reversed(word):
+        below = rows[-1]
+        row = [below[-1] + weights.delete]
+        for to in range(len(other) - 1, -1, -1):
+            kept = below[to + 1] + (0 if old == other[to] else weights.substitute)
+            row.append(min(kept, below[to] + weights.delete, row[-1] + weights.insert))
+        rows.append(row[::-1])
+    rows.reverse()
     edits: list[Edit] = []
-    at, to = len(word), len(other)
-    while at or to:
+    at = to = 0
+    while at < len(word) or to < len(other):
         cost = rows[at][to]
-        same = at > 0 and to > 0 and word[at - 1] == other[to - 1]
-        if at and to and cost == rows[at - 1][to - 1] + (0 if same else weights.substitute):
-            at, to = at - 1, to - 1
+        both = at < len(word) and to < len(other)
+        same = both and word[at] == other[to]
+        if both and cost == rows[at + 1][to + 1] + (0 if same else weights.substitute):
             if not same:
                 edits.append(Edit("substitute", at, word[at], other[to]))
-        elif at and cost == rows[at - 1][to] + weights.delete:
-            at -= 1
+            at, to = at + 1, to + 1
+        elif at < len(word) and cost == rows[at + 1][to] + weights.delete:
             edits.append(Edit("delete", at, word[at]))
+            at += 1
         else:
-            to -= 1
             edits.append(Edit("insert", at, None, other[to]))
-    return tuple(reversed(edits))
+            to += 1
+    return tuple(edits)
 
 
 class Nearest(NamedTuple):
@@ -187,26 +190,32 @@ class _Search:
 
     def find_word(self, max_states: int) -> tuple[Word | None, float]:
         """Return the nearest word, None if there is none or the budget ran out; and what it costs at least."""
-        end, examined, offered = len(self._word) + 1, 0, count()
+        length = len(self._word)
+        end, examined, offered = length + 1, 0, count()
         start: _State = (0, self._automaton.start())
-        costs: dict[_State, float] = {start: 0}
+        # What a way costs, and where it edits: of ways that cost the same, the one that keeps more of the beginning.
+        costs: dict[_State, tuple[float, int]] = {start: (0, 0)}
         came: dict[_State, tuple[_State, str | None]] = {}
-        # Ties: the pair furthest in the word comes first, of these the one found first.
-        queue = [(self._estimate_rest(start), 0, next(offered), 0.0, start)]
+        # Ties: the pair furthest in the word comes first, of these the one that edits late, then the one found first.
+        queue = [(self._estimate_rest(start), 0, 0, next(offered), 0.0, start)]
         while queue:
-            cost, *_, paid, state = heapq.heappop(queue)
-            if paid > costs[state]:  # it was reached at a lower cost since
+            cost, _, early, _, paid, state = heapq.heappop(queue)
+            if (paid, early) > costs[state]:  # it was reached in a better way since
                 continue
-            if state[0] == end:
+            at = state[0]
+            if at == end:
                 return _spell_way(state, came), cost
             examined += 1
             if examined > max_states:
                 return None, cost
             for price, following, read in self._list_steps(*state):
-                new = paid + price
-                if new < costs.get(following, INFINITE) and (rest := self._estimate_rest(following)) < INFINITE:
-                    costs[following], came[following] = new, (state, read)
-                    heapq.heappush(queue, (new + rest, -following[0], next(offered), new, following))
+                new = paid + price, early + (length - at + 1 if price else 0)
+                if new < costs.get(following, (INFINITE, 0)):
+                    rest = self._estimate_rest(following)
+                    if rest < INFINITE:
+                        costs[following], came[following] = new, (state, read)
+                        entry = new[0] + rest, -following[0], new[1], next(offered), new[0], following
+                        heapq.heappush(queue, entry)
         return None, INFINITE
 
     def _list_steps(self, at: int, now: Hashable) -> Iterator[tuple[float, _State, str | None]]:

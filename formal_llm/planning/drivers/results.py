@@ -93,6 +93,7 @@ def run_of(planner: Planner) -> dict[str, str]:
     pages = planner.pages and planner.pages.cache_key
     search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead, pages]
     rules = [fingerprint_of((table := planner.table()).automaton), planner.limits.lines(), _list_rule_texts(table)]
+    rules.append(table.vocabulary.order)
     identity_text = json.dumps([identity, asdict(planner.wording), search, rules], sort_keys=True, default=str)
     return {"llm": identity["llm"], "run": hashlib.sha256(identity_text.encode()).hexdigest()[:16]}
 

@@ -53,6 +53,7 @@ HARD = [
 
 class TestAccepts:
     @pytest.mark.parametrize("text", HARD)
+    @pytest.mark.filterwarnings("ignore:.*can become")
     def test_hard_grammars_agree_with_all_oracles(self, text):
         with quiet():
             cfg = CFG.from_string(text)

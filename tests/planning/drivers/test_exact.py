@@ -105,6 +105,7 @@ def test_an_llm_that_knows_the_steps_is_asked_at_once() -> None:
     assert len(other.asked) > 1 and not other.asked[0].several
 
 
+@pytest.mark.filterwarnings("ignore:.*can become")
 def test_rules_that_cannot_be_weighed() -> None:
     ambiguous = CFG.from_string("S -> S | T\nT -> a | b")  # infinitely many derivations of each word
     with pytest.raises(InfiniteLanguage):

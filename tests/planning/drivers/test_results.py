@@ -156,7 +156,7 @@ def test_a_file_of_another_run_is_refused(tmp_path: Path) -> None:
         (Planner(CHAIN, WeightedLLM(3), wording=Wording(system="Think.")), "not the same"),
         (Planner(CHAIN.with_labels({"a": "Another label"}), WeightedLLM(3)), "not the same"),
         (Planner(CHAIN.with_labels({"S": "A label of a nonterminal"}), WeightedLLM(3)), "not the same"),
-        (Planner(CHAIN.with_order("forward"), WeightedLLM(3)), "not the same"),
+        (Planner(CHAIN.with_order("prefix"), WeightedLLM(3)), "not the same"),
         (Planner(CFG([replace(p, text="A text") for p in CHAIN.productions]), WeightedLLM(3)), "not the same"),
     ):
         with pytest.raises(ResultsError, match=why):

@@ -343,7 +343,7 @@ def test_bad_settings_of_a_search() -> None:
 
 
 def test_samples_come_up_with_their_probabilities() -> None:
-    cfg = CFG.from_string("%limit 2 a\nS -> a S X | b | c\nX -> x | y")
+    cfg = CFG.from_string("%order forward\n%limit 2 a\nS -> a S X | b | c\nX -> x | y")
     model = WeightedLLM(4)
     planner = Planner(cfg, model, search="sample", seed=11)
     found = enumerate_plans(lambda: planner.start("t"), model.choose, 1_000)

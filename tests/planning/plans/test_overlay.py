@@ -142,6 +142,7 @@ def test_what_is_no_plan_of_the_rules_is_not_drawn(rules: object, word: list[str
         Overlay(word, rules)
 
 
+@pytest.mark.filterwarnings("ignore:.*can become")
 def test_a_long_plan_over_a_grammar_with_empty_cycles() -> None:
     cfg = CFG.from_string("S -> S S | a | ε\n")
     overlay = Overlay(["a"] * 30, cfg)

@@ -124,6 +124,7 @@ def test_lines_that_are_labels_as_well_are_read_as_such() -> None:
     assert read_plan_text("Go\nb", cfg) == ("a", "b")
 
 
+@pytest.mark.filterwarnings("ignore:.*can become")
 def test_long_plans_and_those_with_too_many_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     long = CFG.from_string('S -> a S "Do a" | b S "Do b" | c')
     lines = ["Do a", "Do b"] * 500

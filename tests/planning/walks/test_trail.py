@@ -49,7 +49,7 @@ def test_back_out_of_a_finished_plan() -> None:
 
 
 def test_a_branch_ruled_out_is_removed_and_the_question_asked_again() -> None:
-    walk = Walk(CFG.from_string("S -> a X | b X | c\nX -> x | y"))
+    walk = Walk(CFG.from_string("%order prefix\nS -> a X | b X | c\nX -> x | y"))
     walk.answer(1)
     walk.answer(2)
     walk.rule_out(0)  # a cannot be had, though x and y have not all been tried
@@ -64,7 +64,7 @@ def test_a_branch_ruled_out_is_removed_and_the_question_asked_again() -> None:
 
 def test_ruling_out_a_forced_terminal_rules_out_the_choice_that_forced_it() -> None:
     events: list[object] = []
-    walk = Walk(CFG.from_string("S -> a X | b\nX -> x"), on_event=events.append)
+    walk = Walk(CFG.from_string("%order prefix\nS -> a X | b\nX -> x"), on_event=events.append)
     walk.answer(1)
     assert walk.word == ("a", "x")
     walk.rule_out(1)
@@ -88,7 +88,7 @@ def test_ruling_out_every_tool_ends_in_no_valid_plan() -> None:
 
 
 def test_backtracking_without_lookahead() -> None:
-    cfg = CFG.from_string("%limit 1 a\nS -> a Y | b\nY -> a | a a")
+    cfg = CFG.from_string("%order prefix\n%limit 1 a\nS -> a Y | b\nY -> a | a a")
     events: list[object] = []
     walk = Walk(cfg, lookahead="off", on_event=events.append)
     assert texts(walk) == ['the output of "a"', "b"]
