@@ -54,8 +54,7 @@ _PATIENCE, _MOST_BYTES = 30.0, 1 << 26
 _ONE = 1.001
 #: Explanations of SQLite's error codes for people.
 _PROBLEMS = {
-    "NOTADB": "this file is no SQLite database, so it has no recorded answers; give another file (--record FILE writes "
-    "one)",
+    "NOTADB": "this file is no SQLite database; give another one (--record FILE writes one)",
     "CORRUPT": "the database is damaged; delete it, and the answers are asked for again",
     "CANTOPEN": "the file cannot be opened; its folder must exist, and both must be writable",
     "READONLY": "the file cannot be written to; the file and its folder must be writable",

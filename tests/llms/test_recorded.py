@@ -97,7 +97,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "answers.db"
 
 
-def record(path: Path, *given: tuple[Question, object]) -> None:
+def record(path: Path, *given: tuple[Question, Any]) -> None:
     """Record questions and what is answered."""
     with RecordedLLM(ScriptedLLM(answer for _, answer in given), path, again=True) as llm:
         for question, _ in given:
@@ -122,11 +122,11 @@ class Asks(RuleBasedStateMachine):
     def open_llms(self) -> None:
         self.asked = 0
         self.counts: Counter[tuple[str, str, str]] = Counter()
-        self.llms = {
+        self.llms: dict[str, RecordedLLM] = {
             "cache": RecordedLLM(self.answer, self.path, name="m"),
             "record": RecordedLLM(self.answer, self.path, name="m", again=True),
         }
-        self.llms["replay"] = RecordedLLM(None, self.path)  # type: ignore[assignment]
+        self.llms["replay"] = RecordedLLM(None, self.path)
         self.kinds = bool(self.rows)
 
     def answer(self, question: Question) -> Answer:
