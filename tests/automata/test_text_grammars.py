@@ -50,6 +50,7 @@ def test_a_grammar_in_both_notations() -> None:
     assert cfg_to_gbnf(cfg) == 'root ::= "wash\\n" root | "fold\\n" | ""\n'
 
 
+@pytest.mark.filterwarnings("ignore:.*can become")
 def test_what_has_no_such_form() -> None:
     with pytest.raises(GrammarError, match="S has no words"):
         cfg_to_lark(CFG([Production("S", ("a", "S"))]))
