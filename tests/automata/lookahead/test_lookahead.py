@@ -14,7 +14,16 @@ from formal_llm.automata.lookahead.lookahead import PlainSearch
 from formal_llm.errors import Undecided
 from tests.automata.lookahead.judging import Plain, parts, reference, sources
 from tests.oracles import INF, Reference, keeps, language
-from tests.strategies import choices, direct_automata, examples, grammars, limited_automata, tool_grammars, walk
+from tests.strategies import (
+    LETTERS,
+    choices,
+    direct_automata,
+    examples,
+    grammars,
+    limited_automata,
+    tool_grammars,
+    walk,
+)
 
 
 class TestCompletable:
@@ -28,6 +37,12 @@ class TestCompletable:
         assert verdict.value == ("no" if least == INF else "yes")
         if verdict.value == "yes":
             assert verdict.steps >= least
+
+    @pytest.mark.parametrize(
+        "rules", ["S -> a | b", "S -> a S | b S | c", "S -> A c\nA -> a | b", "S -> b A\nA -> a | c"]
+    )
+    def test_alike_but_for_what_is_required(self, rules):
+        assert Lookahead(CFG.from_string(rules), Limits(at_least={"b": 1})).completable().value == "yes"
 
     @given(sources, choices)
     @examples(100)
