@@ -14,16 +14,7 @@ from formal_llm.automata.lookahead.lookahead import PlainSearch
 from formal_llm.errors import Undecided
 from tests.automata.lookahead.judging import Plain, parts, reference, sources
 from tests.oracles import INF, Reference, keeps, language
-from tests.strategies import (
-    LETTERS,
-    choices,
-    direct_automata,
-    examples,
-    grammars,
-    limited_automata,
-    tool_grammars,
-    walk,
-)
+from tests.strategies import choices, direct_automata, examples, grammars, limited_automata, tool_grammars, walk
 
 
 class TestCompletable:
