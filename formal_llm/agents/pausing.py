@@ -17,7 +17,7 @@ from formal_llm.agents.transcript import Transcript
 from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, Shape, problems
 from formal_llm.errors import AgentPaused, Pending, SnapshotError
 from formal_llm.llms.question import Answer
-from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
+from formal_llm.llms.recorded import answer_from_data, answer_to_data
 from formal_llm.planning.json_data import JSON
 
 _FORMAT = "formal-llm run 1"

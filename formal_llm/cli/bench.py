@@ -31,7 +31,7 @@ from formal_llm.cli.help_pages import LongCommand, PlainGroup
 from formal_llm.cli.options import with_request_options
 from formal_llm.cli.run import cancelling, make_folder, read_toolkit
 from formal_llm.errors import FormalLLMError, InputError, MissingDependency, ResourceNotFound
-from formal_llm.llms import LLM, RecordingLLM, resolve
+from formal_llm.llms import LLM, RecordedLLM, resolve
 from formal_llm.llms.llm import check_providers
 from formal_llm.planning import TaskPack
 from formal_llm.tools import Executor
@@ -405,7 +405,7 @@ def record_answers(asking: Asking, to: Path) -> Iterator[Asking]:
     with ExitStack() as opened:
 
         def recorded(name: str, one: LLM) -> LLM:
-            return opened.enter_context(RecordingLLM(one, answers_file(to, name)))
+            return opened.enter_context(RecordedLLM(one, answers_file(to, name), again=True))
 
         for one in asking.llms.values():
             if isinstance(one, AbstractContextManager):  # asked in batches
@@ -476,7 +476,7 @@ def _show_progress() -> Iterator[Callable[[RunProgress], None]]:
 def answers_file(folder: Path, name: str) -> Path:
     """The file for the answers of an LLM."""
     (folder / "answers").mkdir(exist_ok=True)
-    return folder / "answers" / f"{_file_name(name)}.jsonl"
+    return folder / "answers" / f"{_file_name(name)}.db"
 
 
 def _file_name(name: str) -> str:

@@ -67,7 +67,7 @@ def bench_agents(
     """Run a benchmark of agents and print its table."""
     from formal_llm.agents.agent import Agent, ensure_text_llm
     from formal_llm.agents.tools.toolkit import agent_toolkit
-    from formal_llm.llms import RecordingLLM, resolve
+    from formal_llm.llms import RecordedLLM, resolve
     from formal_llm.llms.llm import check_providers
     from formal_llm.llms.text_doubles import RandomTextLLM
     from formal_llm.packs.questions import (
@@ -99,7 +99,7 @@ def bench_agents(
     rows = []
     with ExitStack() as opened, progress_bars() as bars:
         for called, one in who.items():
-            recorded = opened.enter_context(RecordingLLM(one, answers_file(to, called)))
+            recorded = opened.enter_context(RecordedLLM(one, answers_file(to, called), again=True))
             for name in names:
                 bar = bars.add_task("", said=f"{called} {name}", total=len(questions))
                 row = benchmark.run_agent(

@@ -69,7 +69,7 @@ def bench_travelplanner(
     published: Annotated[bool, typer.Option(help="Show the published figures, too.")] = True,
 ) -> None:
     """Run a benchmark of trips and print its tables."""
-    from formal_llm.llms import RecordingLLM, resolve
+    from formal_llm.llms import RecordedLLM, resolve
     from formal_llm.llms.llm import check_providers
     from formal_llm.packs.travel.benchmark.cases import FILES, read_cases
     from formal_llm.packs.travel.benchmark.judged import rates_rows
@@ -93,7 +93,7 @@ def bench_travelplanner(
         who = {name: resolve(name) for name in names}
         bars = opened.enter_context(progress_bars())
         for called, one in who.items():
-            recorded = opened.enter_context(RecordingLLM(one, answers_file(to, called)))
+            recorded = opened.enter_context(RecordedLLM(one, answers_file(to, called), again=True))
             for how in dict.fromkeys(mode or [ModeName.sole]):
                 name = f"{called} {how.value}" + ("" if search is TravelSearch.greedy else f" {search.value}")
                 bar = bars.add_task("", said=name, total=len(known))

@@ -34,6 +34,7 @@ from formal_llm.cli.sources import load, read_plan
 from formal_llm.errors import FormalLLMError, InputError, PluginError
 from formal_llm.llms.llm import PLUGINS as PROVIDERS
 from formal_llm.llms.llm import provider_forms
+from formal_llm.llms.recorded import list_answers
 from formal_llm.planning import TaskPack
 from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.tools.toolkit import PLUGINS as TOOLKITS
@@ -129,7 +130,7 @@ def draw(
         print_text(picture)
 
 
-LIST_HELP = """List what can be named: task packs and rules, the tasks of a pack, who can answer, what packages add.
+LIST_HELP = """List what there is: task packs and rules, the tasks of a pack, LLMs, what packages add, recorded answers.
 
 Examples:
 
@@ -141,6 +142,10 @@ Examples:
 
   formal-llm list plugins --load
 
+  formal-llm list answers answers.db
+
+Answers are listed as lines of JSON: what --cache FILE and --record FILE wrote.
+
 Plugins are providers, task packs, toolkits, notations and estimators. Nothing is imported for their list; with --load
 each is, and what cannot be used is told. A name that two packages offer, or that formal_llm has itself, is told in
 either case.
@@ -150,8 +155,9 @@ either case.
 @command
 def list_(
     what: Annotated[
-        str | None, typer.Argument(help='A task pack: its name, or a path; or "llms", or "plugins".')
+        str | None, typer.Argument(help='A task pack: its name, or a path; or "llms", "plugins", or "answers".')
     ] = None,
+    file: Annotated[Path | None, typer.Argument(help="The file of recorded answers.")] = None,
     split: Annotated[str, typer.Option(help="Only the tasks of this split.")] = "all",
     load: Annotated[bool, typer.Option("--load", help="Import each plugin, and tell which cannot be used.")] = False,
     as_json: JsonOption = False,
@@ -159,6 +165,9 @@ def list_(
     """List what can be named."""
     if load and what != "plugins":
         raise InputError("--load is for: formal-llm list plugins")
+    if what == "answers" or file is not None:
+        _print_answers(what, file)
+        return
     problems: set[str] = set()
     if what == "plugins":
         rows = list(_list_plugins(load))
@@ -182,6 +191,13 @@ def list_(
         err().print(problem, style="yellow")
     if problems:
         raise typer.Exit(2)
+
+
+def _print_answers(what: str | None, file: Path | None) -> None:
+    if what != "answers" or file is None:
+        raise InputError("answers are listed as in: formal-llm list answers FILE")
+    for answer in list_answers(file):
+        print_text(json.dumps(answer, ensure_ascii=False).encode("utf-8", "backslashreplace").decode())
 
 
 def _show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:

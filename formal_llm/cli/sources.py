@@ -21,7 +21,7 @@ from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.cli.options import SHIPPED
 from formal_llm.errors import FormalLLMError, InputError, NotationError, ResourceNotFound
-from formal_llm.llms import LLM, CachedLLM, RecordingLLM
+from formal_llm.llms import LLM, RecordedLLM
 from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.reading.reader import read_plan_text
 from formal_llm.planning.walks.wording import NAMED, shortened
@@ -272,7 +272,7 @@ def naming_place(name: str) -> Iterator[None]:
 def keep_answers(llm: LLM, cache: Path | None, record: Path | None, opened: ExitStack, name: str | None = None) -> LLM:
     """A model whose answers are kept in a cache and recorded, where that is wanted; the files are closed by a stack."""
     if cache is not None:
-        llm = opened.enter_context(CachedLLM(llm, cache, name=name))
+        llm = opened.enter_context(RecordedLLM(llm, cache, name=name))
     if record is not None:
-        llm = opened.enter_context(RecordingLLM(llm, record))
+        llm = opened.enter_context(RecordedLLM(llm, record, again=True))
     return llm

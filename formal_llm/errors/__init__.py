@@ -48,9 +48,9 @@
         ├── ProviderError                the provider failed or refused
         │   └── UnreadableResponse       what came back is no answer: a page of HTML, cut JSON
         ├── ModelError                   a local model cannot be loaded or used: what and why
-        ├── AnswerFileError              a cache or a transcript of answers cannot be used: file, line
+        ├── AnswerFileError              a file of recorded answers cannot be used: file, problem
         ├── NotAuthored                  a model drafted no clean rules in its tries: what was tried, what was wrong
-        └── NotRecorded (LookupError)    a transcript has no answer, or none left, to a question
+        └── NotRecorded (LookupError)    a recording has no answer, or none left, to a question
 
 ``GrammarWarning`` is the one warning: a grammar that works but probably means something else than its author intended.
 

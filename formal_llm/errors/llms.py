@@ -133,7 +133,7 @@ class UnreadableResponse(ProviderError):
 
 
 class AnswerFileError(LLMError):
-    """A file of answers, a cache or a transcript, cannot be used: damaged, of something else, not to be written to.
+    """A file of recorded answers cannot be used: damaged, of something else, not to be written to.
 
     Attributes:
         problem: what is wrong with it, and what to do.
@@ -149,12 +149,12 @@ class AnswerFileError(LLMError):
 
 
 class NotRecorded(LLMError, LookupError):
-    """A transcript has no answer to a question, or all that it has are used.
+    """A file of recorded answers has none to a question, or all that it has are used.
 
     Attributes:
-        file: the transcript.
+        file: the file.
         question: the ``Question`` that was asked.
-        recorded: how often it is in the transcript.
+        recorded: how often it is in the file.
     """
 
     def __init__(self, file: str, question: AskedQuestion, recorded: int) -> None:
@@ -166,7 +166,7 @@ class NotRecorded(LLMError, LookupError):
         of = f" of walk {question.walk!r}" if question.walk else ""
         if recorded:
             times = "once" if recorded == 1 else f"{recorded} times"
-            what = f"this question{of} was recorded {times} and asked more often (a new ReplayLLM begins anew)"
+            what = f"this question{of} was recorded {times} and asked more often (a new RecordedLLM begins anew)"
         else:
             what = f"this question{of} was not recorded; rules, wording and task must be those of the recording"
         super().__init__(f"{file}: {what}: {shown!r}")

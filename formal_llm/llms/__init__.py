@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from formal_llm.llms.hosted.models import HostedLLM
     from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM, Provider, ask, resolve
     from formal_llm.llms.question import Answer, Message, Option, Outlook, Prospect, Question, Term
-    from formal_llm.llms.recorded.cache import CachedLLM, CacheStats
-    from formal_llm.llms.recorded.transcript import RecordingLLM, ReplayLLM
+    from formal_llm.llms.recorded import RecordedLLM
     from formal_llm.llms.usage import Prices, TokenUsage
 
 #: For each name the module that defines it.
@@ -21,8 +20,6 @@ _HOMES = {
     "AsyncFunctionLLM": "doubles",
     "AsyncLLM": "llm",
     "BatchLLM": "llm",
-    "CacheStats": "recorded.cache",
-    "CachedLLM": "recorded.cache",
     "FunctionLLM": "doubles",
     "HostedLLM": "hosted.models",
     "Message": "question",
@@ -33,8 +30,7 @@ _HOMES = {
     "Provider": "llm",
     "Question": "question",
     "RandomLLM": "doubles",
-    "RecordingLLM": "recorded.transcript",
-    "ReplayLLM": "recorded.transcript",
+    "RecordedLLM": "recorded",
     "ScriptedLLM": "doubles",
     "Term": "question",
     "TokenUsage": "usage",
@@ -46,7 +42,7 @@ _HOMES = {
 __getattr__ = export_lazily(__name__, _HOMES)
 
 __all__ = [
-    "LLM", "PROVIDERS", "Answer", "AsyncFunctionLLM", "AsyncLLM", "BatchLLM", "CacheStats", "CachedLLM",
+    "LLM", "PROVIDERS", "Answer", "AsyncFunctionLLM", "AsyncLLM", "BatchLLM",
     "FunctionLLM", "HostedLLM", "Message", "Option", "Outlook", "Prices", "Prospect", "Provider", "Question",
-    "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM", "Term", "TokenUsage", "WeightedLLM", "ask", "resolve",
+    "RandomLLM", "RecordedLLM", "ScriptedLLM", "Term", "TokenUsage", "WeightedLLM", "ask", "resolve",
 ]  # fmt: skip

@@ -131,7 +131,7 @@ PROVIDERS |= {
     "lmstudio:MODEL": "a model in LM Studio (LMSTUDIO_BASE_URL, else port 1234 here)",
     "sure:P:LLM": "another LLM where its choice has at least the probability P (0.6, for example), a person elsewhere",
     "fallback:LLM,LLM": "the first of several LLMs whose provider does not fail; also written openai:A,anthropic:B",
-    "replay:FILE": "the answers of a recorded transcript",
+    "replay:FILE": "the answers that --record FILE wrote",
     "transformers:MODEL": "a model run here with transformers: a folder (of adapters, too), a file .gguf, or a name on "
     "the hub; ?NAME=VALUE behind it sets what its chat template reads",
     "encoder:MODEL": "a sentence encoder run here: the option most similar to the task and what it has so far",
@@ -152,7 +152,7 @@ MAKERS |= {
     },
     **{name: _create_hosted(name) for name in _OTHERS},
     "sure": _create_sure,
-    "replay": _create_by_name("recorded.transcript", "ReplayLLM"),
+    "replay": lambda rest: _create_llm("recorded", "RecordedLLM", None, rest) if rest else None,
     "transformers": _create_by_name("local.model", "TransformersLLM.from_text"),
     "encoder": _create_by_name("local.encoders", "EncoderLLM"),
     "minilm": _create_alone(lambda: _create_llm("local.encoders", "EncoderLLM")),

@@ -29,10 +29,8 @@ from formal_llm.errors import (
     WritesNoText,
     WritingError,
 )
-from formal_llm.llms import ReplayLLM
+from formal_llm.llms import RecordedLLM
 from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.recorded.cache import CachedLLM
-from formal_llm.llms.recorded.transcript import RecordingLLM
 from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.planning import Budget
 from formal_llm.tools import Toolkit, tool
@@ -302,11 +300,11 @@ def test_a_tool_does_not_hold_up_other_runs() -> None:
 
 def test_a_run_is_recorded_cached_and_replayed(tmp_path) -> None:  # type: ignore[no-untyped-def]
     record, cache = tmp_path / "r.jsonl", tmp_path / "c.sqlite"
-    with RecordingLLM(Chats(4, ["x "]), record) as llm:
+    with RecordedLLM(Chats(4, ["x "]), record, again=True) as llm:
         first = Agent("react", llm, agent_toolkit).run("q")
-    assert Agent("react", ReplayLLM(record), agent_toolkit, writer=_chooses).run("q").segments == first.segments
+    assert Agent("react", RecordedLLM(None, record), agent_toolkit, writer=_chooses).run("q").segments == first.segments
     asked = Scripted(["a"])
-    with CachedLLM(asked, cache, name="s") as kept:
+    with RecordedLLM(asked, cache, name="s") as kept:
         assert Agent("direct", kept).run("q").answer == Agent("direct", kept).run("q").answer == "a"
     assert len(asked.asked) == 1
 

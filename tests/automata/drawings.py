@@ -1,4 +1,4 @@
-"""Mermaid texts as the nodes and links that they draw."""
+"""Mermaid texts as the nodes and arrows that they draw."""
 
 from formal_llm.automata.notation.mermaid import parse
 from formal_llm.automata.notation.source import SourceText
@@ -10,4 +10,4 @@ def read(body, header="flowchart TD\n"):
 
 
 def links(body):
-    return [(link.source, link.text, link.target) for link in read(body).links]
+    return [(edge.source, edge.text, edge.target) for edge in read(body).edges]

@@ -37,10 +37,9 @@ class Either:
 
 @dataclass(frozen=True)
 class Both:
-    """All parts, in any order; ``bar``: drawn with bars, or else with ``&``."""
+    """All parts, in any order."""
 
     parts: tuple[Process, ...]
-    bar: bool
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ def processes(depth: int = 2) -> st.SearchStrategy[Process]:
         st.just(Do()),
         several.map(Then),
         st.builds(Either, several, st.booleans()),
-        st.builds(Both, several, st.booleans()),
+        several.map(Both),
         inner.map(Again),
     )
 
@@ -105,17 +104,11 @@ class Drawing:
                     self.arrow(left, last)
                     plans |= made
                 return first, last, plans
-            case Both(parts, bar):
+            case Both(parts):
                 drawn = [self.draw(part) for part in parts]
-                first = self.new("@{ shape: fork }" if bar else "(( ))")
-                last = self.new("@{ shape: join }" if bar else "(( ))")
-                if bar:
-                    for entered, left, _ in drawn:
-                        self.arrow(first, entered)
-                        self.arrow(left, last)
-                else:
-                    self.arrow(first, " & ".join(entered for entered, *_ in drawn))
-                    self.arrow(" & ".join(left for _, left, _ in drawn), last)
+                first, last = self.new("(( ))"), self.new("(( ))")
+                self.arrow(first, " & ".join(entered for entered, *_ in drawn))
+                self.arrow(" & ".join(left for _, left, _ in drawn), last)
                 return first, last, shuffled([made for *_, made in drawn])
             case Again(part):
                 entered, left, once = self.draw(part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 from formal_llm.agents import Transcript
 from formal_llm.automata import Behaviour
 from formal_llm.cli.agent import tools_of
-from tests.cli.inside import runner
+from formal_llm.llms.recorded import list_answers
+from tests.cli.inside import invoke, runner
 
 agent = runner("agent")
 
@@ -94,6 +96,9 @@ def test_a_module_in_the_folder_comes_before_others_of_its_name(
 def test_a_recorded_run_is_replayed() -> None:
     first = agent("react", "q", "--llm", "test:random=5", "--record", "r.jsonl")[1]
     assert agent("react", "q", "--llm", "replay:r.jsonl")[1] == first
+    listed = [json.loads(line) for line in invoke("list", "answers", "r.jsonl")[1].splitlines()]
+    assert listed == [*list_answers("r.jsonl")] and {line["llm"] for line in listed} == {"test:random=5"}
+    assert "list answers FILE" in invoke("list", "answers")[2]
 
 
 @pytest.mark.parametrize(
@@ -127,4 +132,4 @@ def test_earlier_messages_are_shown_to_a_chat_of_many_runs(monkeypatch: pytest.M
     monkeypatch.setattr(sys, "stdin", io.StringIO("And my name?\n"))
     code, printed, _ = agent("chat-bot", "I am Ada.", "--llm", "test:random=3", "--chat", "--record", "r.jsonl", "-q")
     assert code == 0 and printed
-    assert "Earlier in this conversation:" in Path("r.jsonl").read_text()
+    assert "Earlier in this conversation:" in json.dumps([*list_answers("r.jsonl")])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from formal_llm import CFG, Budget, Plan, Planner, RecordingLLM
+from formal_llm import CFG, Budget, Plan, Planner, RecordedLLM
 from formal_llm.cli.plan import Show, print_plan
 from formal_llm.cli.trace import TracePrinter
 from tests.cli.inside import runner
@@ -196,7 +196,7 @@ def test_one_plan_into_a_file(tmp_path: Path) -> None:
 def test_a_plan_is_drafted_and_the_draft_is_traced(tmp_path: Path) -> None:
     (tmp_path / "my.cfg").write_text("S -> a S | b S | c\n")
     cfg = CFG.from_string("S -> a S | b S | c")
-    with RecordingLLM(Drafter(["a nothing b c"], 2), tmp_path / "r.jsonl") as recorded:
+    with RecordedLLM(Drafter(["a nothing b c"], 2), tmp_path / "r.jsonl", again=True) as recorded:
         made = Planner(cfg, recorded, search="draft", budget=Budget(questions=200)).plan("t")
     given = ("plan", str(tmp_path / "my.cfg"), "t", "--search", "draft", "--show", "word")
     done = run(*given, "--llm", f"replay:{tmp_path / 'r.jsonl'}", "--trace")

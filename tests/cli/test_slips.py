@@ -49,7 +49,7 @@ SLIPS = {
     "plan tea.cfg --llm opnai:gpt-6": ("'opnai:gpt-6'", "Did you mean 'openai:gpt-6'?"),
     "plan tea.cfg --llm openai:gpt-6": ("openai:gpt-6", "set the environment variable OPENAI_API_KEY"),
     "plan tea.cfg --llm replay:none.jsonl": ("none.jsonl", "--record FILE writes one"),
-    "plan tea.cfg --llm replay:hello.jsonl": ("hello.jsonl:1", "--record FILE writes one"),
+    "plan tea.cfg --llm replay:hello.jsonl": ("hello.jsonl: this file is no", "--record FILE writes one"),
     "plan tea.cfg --search draft": ("it cannot draft a plan", "--search greedy"),
     # tasks and plans
     "plan tea.cfg --tasks blank.txt --out r.jsonl": ("blank.txt", "write a sentence on each line"),

@@ -14,7 +14,7 @@ import pytest
 
 from formal_llm import CFG, Answer, AsyncFunctionLLM, AsyncLLM, FunctionLLM, Planner, Question, RandomLLM, ScriptedLLM
 from formal_llm.errors import InvalidAnswer, LLMError
-from formal_llm.llms import LLM, Message, RecordingLLM, TokenUsage, resolve
+from formal_llm.llms import LLM, Message, RecordedLLM, TokenUsage, resolve
 from formal_llm.llms.doubles import Person
 from formal_llm.llms.generation import (
     CUT_OFF,
@@ -215,7 +215,7 @@ def test_chance_is_the_same_for_a_seed(tmp_path) -> None:
 
 
 def test_a_request_is_answered_through_wrappers(tmp_path) -> None:
-    with RecordingLLM(ScriptedTextLLM(["a", "b"]), tmp_path / "file.jsonl") as llm:
+    with RecordedLLM(ScriptedTextLLM(["a", "b"]), tmp_path / "file.jsonl", again=True) as llm:
         assert llm.choose(Writing("x", continues=True)).ended == ""
         assert llm.continue_text("y") == Generated("b", TokenUsage(1, 0, 1), "")
 

@@ -15,8 +15,7 @@ from formal_llm.errors import ProviderError
 from formal_llm.llms import resolve
 from formal_llm.llms.generation import Generated, ToolCallingLLM, ToolOffer, ToolTurn
 from formal_llm.llms.question import CallRequest, Message, ToolMessage
-from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
-from formal_llm.llms.recorded.cache import CachedLLM
+from formal_llm.llms.recorded import RecordedLLM, answer_from_data, answer_to_data
 from formal_llm.llms.text_doubles import ScriptedTurnLLM
 from formal_llm.tools import tool
 from tests.tool_server import ToolServer, make_llm
@@ -118,7 +117,7 @@ def test_an_agent_runs_on_every_provider(served: tuple[ToolServer, Any], streami
 def test_turns_are_cached_recorded_and_kept_as_data(tmp_path: Any) -> None:
     turns = ("I add.", [("add", {"a": 2, "b": 3})])
     llm = ScriptedTurnLLM([turns])
-    with CachedLLM(llm, tmp_path / "c.sqlite", name="s") as kept:
+    with RecordedLLM(llm, tmp_path / "c.sqlite", name="s") as kept:
         assert isinstance(kept, ToolCallingLLM)
         first, second = kept.take_turn(CHAT, [ADD]), kept.take_turn(CHAT, [ADD])
         assert first.calls == second.calls != () and len(llm.requests) == 1

@@ -18,8 +18,7 @@ from formal_llm import (
     Planner,
     Question,
     RandomLLM,
-    RecordingLLM,
-    ReplayLLM,
+    RecordedLLM,
     ScriptedLLM,
 )  # fmt: skip
 from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, UnknownProvider, UnreadableResponse, WritesNoText
@@ -213,10 +212,10 @@ def test_a_text_is_asked_of_those_who_write_and_refused_by_those_who_choose(tmp_
     assert [a.numbers for a in all_answered(Many(lambda _: 2), [asked, question, asked]) if isinstance(a, Answer)] == [
         (), (2,), (),
     ]  # fmt: skip
-    with RecordingLLM(one, tmp_path / "r.jsonl") as recorded:
+    with RecordedLLM(one, tmp_path / "r.jsonl", again=True) as recorded:
         assert isinstance(recorded, TextLLM) and recorded.generate("write").text == "text"
-    assert ReplayLLM(tmp_path / "r.jsonl").generate("write") == Generated("text", TokenUsage(1, 2, 3))
-    with RecordingLLM(FunctionLLM(lambda _: 1), tmp_path / "s.jsonl") as recorded:
+    assert RecordedLLM(None, tmp_path / "r.jsonl").generate("write") == Generated("text", TokenUsage(1, 2, 3))
+    with RecordedLLM(FunctionLLM(lambda _: 1), tmp_path / "s.jsonl", again=True) as recorded:
         assert not isinstance(recorded, TextLLM)
 
 
@@ -291,7 +290,7 @@ def test_nothing_is_overlooked_behind_a_colon(name: str) -> None:
 
 
 def test_a_class_is_found_by_its_provider(tmp_path: Path) -> None:
-    RecordingLLM("test:first", tmp_path / "answers").choose(QUESTION)
-    assert isinstance(resolve(f"replay:{tmp_path / 'answers'}"), ReplayLLM)
+    RecordedLLM("test:first", tmp_path / "answers", again=True).choose(QUESTION)
+    assert isinstance(resolve(f"replay:{tmp_path / 'answers'}"), RecordedLLM)
     vllm = resolve("vllm:a/b:c")  # a name may have colons of its own
     assert vllm.name == "vllm:a/b:c" and vllm.model.model_name == "a/b:c"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import Answer, CachedLLM, Question, RecordingLLM, ReplayLLM
+from formal_llm import Answer, Question, RecordedLLM
 from formal_llm.errors import InvalidAnswer, NotRecorded, ProviderError, UnreadableResponse, WritesNoText
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import Generated, Messages, ObjectLLM, TextLLM, Writing, chat
@@ -143,25 +143,25 @@ def test_what_comes_out_keeps_the_schema_or_is_an_error(one: str, other: str) ->
 def test_objects_go_the_ways_of_choices(tmp_path: Path) -> None:
     """Cached, recorded and replayed."""
     llm = Holds(json.dumps(GOOD), '{"tool": "b", "task": ""}')
-    with CachedLLM(llm, tmp_path / "cache.sqlite", name="holds") as cached:
+    with RecordedLLM(llm, tmp_path / "cache.sqlite", name="holds") as cached:
         assert isinstance(cached, ObjectLLM) and isinstance(cached, TextLLM)
         assert cached.generate_object("u", SCHEMA).value == cached.generate_object("u", SCHEMA).value == GOOD
         assert cached.generate_object("u", closed({"tool": {"enum": ["b"]}, "task": {"type": "string"}})).value != GOOD
     file = tmp_path / "run.jsonl"
-    with RecordingLLM(Holds("wrong", json.dumps(GOOD)), file) as recording:
+    with RecordedLLM(Holds("wrong", json.dumps(GOOD)), file, again=True) as recording:
         assert generate_object(recording, "u", SCHEMA).value == GOOD
-    replay = ReplayLLM(file)
+    replay = RecordedLLM(None, file)
     assert isinstance(replay, ObjectLLM)
     assert generate_object(replay, "u", SCHEMA).value == GOOD
-    with RecordingLLM(Writes(), tmp_path / "none.jsonl") as recording:
+    with RecordedLLM(Writes(), tmp_path / "none.jsonl", again=True) as recording:
         assert not isinstance(recording, ObjectLLM)
 
 
 def test_what_a_model_wrote_that_was_shown_the_schema_is_replayed(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
-    with RecordingLLM(Writes("wrong", json.dumps(GOOD)), file) as recording:
+    with RecordedLLM(Writes("wrong", json.dumps(GOOD)), file, again=True) as recording:
         assert generate_object(recording, "u", SCHEMA).value == GOOD
-    replay = ReplayLLM(file)
+    replay = RecordedLLM(None, file)
     assert generate_object(replay, "u", SCHEMA, max_tokens=2048).value == GOOD
     with pytest.raises(NotRecorded, match="not recorded"):
         generate_object(replay, "v", SCHEMA)

@@ -65,7 +65,9 @@ class TestGraph:
     def test_of_a_flowchart(self) -> None:
         graph = RETURNS.to_networkx()
         assert set(graph.nodes) == {node.id for node in RETURNS.nodes}
-        assert sorted(graph.edges(data="label")) == sorted((e.source, e.target, e.text) for e in RETURNS.edges)
+        assert sorted(graph.edges(data="label")) == sorted(
+            (source, e.target, e.text) for e in RETURNS.edges for source in e.sources
+        )
 
     def test_of_a_behaviour_is_that_of_its_automaton(self) -> None:
         behaviour = Behaviour.load("react")

@@ -15,7 +15,6 @@ Arrows = Mapping[FlowEdge, tuple[int, ...]]
 
 _LOOKS: dict[NodeKind, BoxKind] = {
     "start": "input", "end": "result", "decision": "decision", "step": "tool", "junction": "point",
-    "fork": "point",
 }  # fmt: skip
 #: The maximum widths of texts, in characters. A diamond has room for about half the text of a box of its size.
 _BOX, _DIAMOND, _ANSWER = 34, 26, 24
@@ -39,11 +38,21 @@ def flowchart_picture(
         label = wrap_text(text, _DIAMOND if kind == "decision" else _BOX)
         boxes.append(Box(node.id, label, _LOOKS[kind], tone=_get_tone(nodes, node.id)))
     between: dict[tuple[str, str], list[FlowEdge]] = {}
-    for edge in chart.edges:
-        between.setdefault((edge.source, edge.target), []).append(edge)
-    lines = [_draw_arrow(group, most, arrows) for group in between.values()]
+    beyond: list[Arrow] = []
+    for number, edge in enumerate(dict.fromkeys(chart.edges)):
+        target = edge.target
+        if len(edge.targets) > 1:  # to a point, and from there to all of them
+            tone, target = _get_tone(arrows, edge), f"{edge.source} & {number}"
+            boxes.append(Box(target, "", "point", tone=tone))
+            beyond += [Arrow(target, one, "", tone=tone) for one in edge.targets]
+        for source in edge.sources:
+            between.setdefault((source, target), []).append(edge)
+    lines = [
+        _draw_arrow(*ends, group, most, arrows if nodes is None or ends[0] in nodes else {})
+        for ends, group in between.items()
+    ]
     sideways = chart.direction in ("LR", "RL")
-    return Picture(tuple(boxes), tuple(lines), "LR" if sideways else "TB", chart.title or None)
+    return Picture(tuple(boxes), (*lines, *beyond), "LR" if sideways else "TB", chart.title or None)
 
 
 def _get_tone(taken: Collection[object] | None, what: object) -> Tone:
@@ -52,7 +61,7 @@ def _get_tone(taken: Collection[object] | None, what: object) -> Tone:
     return "marked" if what in taken else "faded"
 
 
-def _draw_arrow(edges: list[FlowEdge], most: int, taken: Arrows | None) -> Arrow:
+def _draw_arrow(source: str, target: str, edges: list[FlowEdge], most: int, taken: Arrows | None) -> Arrow:
     followed = [edge for edge in edges if taken is not None and edge in taken]
     texts = [wrap_text(number_text((taken or {}).get(edge, ()), edge.text), _ANSWER) for edge in followed or edges]
     if len(texts) > 1:
@@ -61,4 +70,4 @@ def _draw_arrow(edges: list[FlowEdge], most: int, taken: Arrows | None) -> Arrow
         others = len(edges) - len(followed)
         texts.append(f"… or {others} other{'s' if others > 1 else ''}")
     label = "\n".join(cut_lines([text for text in texts if text], most))
-    return Arrow(edges[0].source, edges[0].target, label, tone=_get_tone(taken, (followed or edges)[0]))
+    return Arrow(source, target, label, tone=_get_tone(taken, (followed or edges)[0]))

@@ -11,6 +11,10 @@ A flowchart is read from Mermaid. Its nodes mean:
   when the chart applies, or has only a word such as "Start"; a last node that has only a word such as
   "End"; and nodes without any text. A last node that names an outcome, ``([Refuse])``, is a step.
 
+An arrow to several nodes, ``A --> B & C``, has all of them done, side by side; one from several, ``B & C --> D``, waits
+for all of them that can still come. So a place in a chart is a marking, a multiset of nodes
+(:mod:`formal_llm.automata.models.markings`).
+
 A flowchart is a finite automaton, and :meth:`Flowchart.pda` shows it as one: its words are the ways through the chart.
 (Where it has selections, they are worked off on the stack of a pushdown automaton.)
 """
@@ -28,17 +32,16 @@ from formal_llm.automata.models.flowgraph import (
     PLACEHOLDER,
     RESERVED,
     SHAPES,
-    FlowchartTransitions,
     FlowEdge,
     FlowGraph,
-    find_splits,
     one_line,
 )
 from formal_llm.automata.models.frozen import FrozenDict, Written
 from formal_llm.automata.models.limits import Limits
+from formal_llm.automata.models.markings import FlowchartTransitions, find_endless, find_meeting, find_waiting
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import Number
-from formal_llm.automata.models.symbols import Symbol, find_reachable
+from formal_llm.automata.models.symbols import Symbol
 from formal_llm.errors import AutomatonError, did_you_mean, unknown
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Picture, printable
@@ -72,7 +75,7 @@ def _check_parts(chart: FlowGraph) -> ChartProblem | None:
             return ChartProblem(f"unknown shape {node.shape}", suggestion=f"did you mean {near}?" if near else None)
     known = {node.id for node in chart.nodes}
     for edge in chart.edges:
-        if not known >= {edge.source, edge.target}:
+        if not edge.sources or not edge.targets or not known >= {*edge.sources, *edge.targets}:
             return ChartProblem(f"an arrow leads from {edge.source} to {edge.target}: there is no such node")
     if chart.direction not in ("TB", "BT", "LR", "RL"):
         return ChartProblem(f"unknown direction {chart.direction!r}; there are TB, BT, LR and RL")
@@ -116,30 +119,31 @@ def _check_decisions(chart: FlowGraph) -> ChartProblem | None:
 
 
 def _check_ways(chart: FlowGraph) -> ChartProblem | None:
-    """Every node lies on a way to an end, and branches that run side by side meet again."""
-    follow = {name: [edge.target for edge in edges] for name, edges in chart.leaving.items()}
-    before: dict[str, list[str]] = {name: [] for name in follow}
-    for edge in chart.edges:
-        before[edge.target].append(edge.source)
-    ending = find_reachable([name for name, targets in follow.items() if not targets], before.__getitem__)
-    for node in chart.nodes:
-        if node.id not in ending:
-            return ChartProblem(
-                f"no end can be reached from {_describe_node(chart, node.id)}: "
-                "every way from it goes round in a circle",
-                node.id,
-                suggestion="draw a way out of the circle",
-            )
-    for name, split in find_splits(chart).items():
-        if split is None:
-            targets = [edge.target for edge in chart.leaving[name]]
-            return ChartProblem(
-                f"the branches {', '.join(targets[:-1])} and {targets[-1]} run side by side, but arrows lead from one"
-                " into another, or back before they part",
-                name,
-                suggestion="let all of them meet at one node; where only one of them is followed, draw a decision (in"
-                " Mermaid arrows of their own instead of '&')",
-            )
+    """From every node an end is reached, and branches that run side by side meet at arrows that wait for them."""
+    endless = find_endless(chart)
+    if endless:
+        return ChartProblem(
+            f"no end can be reached from {_describe_node(chart, endless[0])}: every way from it goes round in a circle",
+            endless[0],
+            suggestion="draw a way out of the circle",
+        )
+    met = find_meeting(chart)
+    if met is not None:
+        fork, node = met
+        into = dict.fromkeys(name for edge in chart.edges if node in edge.targets for name in edge.sources)
+        return ChartProblem(
+            f"the branches of {fork} run side by side and meet at {_describe_node(chart, node)} without '&'",
+            edge=chart.edges.index(fork),
+            suggestion=f"let one arrow wait for all of them: {' & '.join(into)} --> {node}; where only one of them is "
+            "followed, draw a decision (arrows of their own instead of '&')",
+        )
+    waiting = find_waiting(chart)
+    if waiting is not None:
+        return ChartProblem(
+            f"the arrow {waiting} can wait for ever, for another arrow that waits for it",
+            edge=chart.edges.index(waiting),
+            suggestion="give each '&' before an arrow the branches of one '&' behind an arrow",
+        )
     return None
 
 
@@ -154,6 +158,7 @@ class Flowchart(FlowGraph, Written, Drawable):
     """A flowchart. Two are equal when they are drawn alike.
 
     Args:
+        nodes: its nodes.
         edges: the arrows between them; those out of a decision in the order in which its answers are shown.
         direction: where it runs to: ``TB``, ``BT``, ``LR`` or ``RL``.
         title: a line above it.

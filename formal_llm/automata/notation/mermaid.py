@@ -1,28 +1,44 @@
-"""Reading Mermaid flowcharts: from a text to nodes and links, or to an error that names what was expected and where.
+"""Reading Mermaid flowcharts: from a text to nodes and arrows, or to an error that names what was expected and where.
 
-The reader covers the parts used for decisions: nodes of every shape, links with and without text, chains and groups,
-subgraphs, and styles (which are ignored).
-Everything else is refused by name. The meaning of subgraphs and groups is defined in
-:mod:`formal_llm.automata.notation.mermaid_groups`. The scanner is written by hand, since the meaning of a sign depends
-on what precedes it: ``o`` is a name, or the head of an arrow.
+The reader covers the parts used for decisions: nodes of eight shapes, arrows with and without text, chains, ``&``,
+subgraphs (which are drawing only), and styles (which are ignored). Everything else is refused by name. The scanner is
+written by hand, since the meaning of a sign depends on what precedes it: ``o`` is a name, or the head of an arrow.
+
+A text is bare, in double quotes, or a Markdown string (``"`...`"``). ``<br/>`` ends a line; ``#quot;`` and ``#35;`` are
+signs that could not be written otherwise. Pure formatting (bold, icons) is left out.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import NoReturn
+from html import unescape
+from typing import NamedTuple, NoReturn
 
-from formal_llm.automata.models.flowgraph import ID, RESERVED
-from formal_llm.automata.notation.chart_limits import LimitLine, lines_in
-from formal_llm.automata.notation.mermaid_groups import Group, Link, Vertex
-from formal_llm.automata.notation.mermaid_nodes import BRACKETS, QUOTED, SPACE, NodeScanner, read_text
-from formal_llm.automata.notation.mermaid_title import read_title
-from formal_llm.automata.notation.source import SourceText
+from formal_llm.authored.files import parse_json
+from formal_llm.automata.models.flowgraph import ID, PLACEHOLDER, RESERVED, FlowEdge, FlowNode, normalize_text
+from formal_llm.automata.notation.limit_lines import PlacedWord
+from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 
+#: The shapes by their opening bracket, each with the closing one.
+BRACKETS = {
+    "((": ("))", "circle"),
+    "([": ("])", "stadium"),
+    "(": (")", "rounded"),
+    "[[": ("]]", "subroutine"),
+    "[(": (")]", "cylinder"),
+    "[": ("]", "rect"),
+    "{{": ("}}", "hexagon"),
+    "{": ("}", "diamond"),
+}
+_SHAPES = "A[text] A(text) A([text]) A[[text]] A[(text)] A((text)) A{text} A{{text}}"
+#: Brackets of Mermaid's other shapes.
+_OTHER_BRACKETS = ("(((", "(-", "[/", "[\\", ">")
 DIRECTIONS = {"TD": "TB", "TB": "TB", "BT": "BT", "LR": "LR", "RL": "RL", ">": "LR", "<": "RL", "^": "BT", "v": "TB"}
 _BLANKS = re.compile(r"[ \t\f]*")
+_SPACE = re.compile(r"\s*")
+_QUOTED = re.compile(r'\s*"(`?)([^"]*?)(\1)"\s*')
 _GAP = re.compile(r"(?:\s|;|%%\{(?:(?!%%).)*\}%%|%%[^\n]*)*", re.DOTALL)
 _REST = re.compile(r'(?:"[^"\n]*"|[^;\n])*')
 #: Texts and the arguments of a callback may continue on the next line.
@@ -31,12 +47,10 @@ _HEADER = re.compile(r"(flowchart-elk|flowchart|graph)(?![\w-])[ \t]*([^\s;]*)")
 _IGNORED = re.compile(
     r"(?:(?:classDef|class|style|linkStyle|click|accTitle)(?=[ \t:])|accDescr(?=[ \t:]|\s*\{))[ \t]*(?![-=.~]{2})"
 )
-#: The maximum number of arrows that one chain link may represent, with "&" between the nodes.
-_MOST_ARROWS = 100_000
 _STYLED = re.compile(r"style[ \t]+([\w,-]+)")
 _GROUP = re.compile(r'[ \t]*("?)(?P<name>[^"\[;\n]*?)\1[ \t]*(?:\[(?P<text>.*)\][ \t]*)?$')
 _CLASS = re.compile(r":::(\w[\w-]*(?:,\w[\w-]*)*)")
-_EDGE_ID = re.compile(r"\w[\w-]*@(?=[-=<~]|[xo][-=])")
+_EDGE_ID = re.compile(r"[\w-]+@(?=[-=<~]|[xo][-=])")
 _TAIL = r"(?P<tail>[<xo](?=--|==|-\.))?"
 _LINK = re.compile(_TAIL + r"(?:--+(?P<normal>[-xo>])|==+(?P<thick>[=xo>])|-\.+-(?P<dotted>[xo>]?))")
 _OPEN = re.compile(_TAIL + r"(?P<line>--|==|-\.)")
@@ -46,22 +60,121 @@ _OTHER_DIAGRAM = re.compile(
     r"(sequenceDiagram|classDiagram|stateDiagram|erDiagram|gantt|pie|journey|mindmap|timeline|gitGraph|quadrantChart|"
     r"requirementDiagram|C4\w+|sankey|xychart|block|packet|kanban|architecture|swimlane|radar|treemap|zenuml)(?=[\s-]|$)"
 )
+_ARROW_INSIDE = re.compile(r"\n[^\n]*(?:--|==|-\.)")
+#: A Mermaid comment that holds a directive, ``%% %limit 2 retry``, or seems to be meant as one.
+_COMMENT = re.compile(r"%%(?!\{)[ \t]*(?:(%?)([^\W\d]\w*)[ \t]*)?([^\n]*)")
+_WORD = re.compile(r"[^\s,]+")
+
+# -- texts ------------------------------------------------------------------------------------------------------------
+
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_TAG = re.compile(r"</?(?:b|i|u|s|em|strong|small|big|sub|sup|span|code|font|center|p|div)\b[^<>]*>", re.IGNORECASE)
+_ICON = re.compile(r"\bfa[a-z]?:fa-[\w-]+")
+_ENTITY = re.compile(r"#(\d{1,7});|[#&](#?\w+);")
+# Emphasis ends nearby: searching the whole text from each star would take too long.
+_EMPHASIS = (
+    re.compile(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1"),
+    re.compile(r"(?<!\w)([*_])(?=\S)(.{1,500}?)(?<=\S)\1(?!\w)"),
+)
+_WRITTEN = re.compile(r'["#<>&`]|[^\S ]|[\x00-\x1f\x7f-\x9f\ud800-\udfff]')
+#: Text that Mermaid would read as a list, at the beginning of a line, and as an icon.
+_LIST = re.compile(r"^(\d+)\.(?= )|^([-+*])(?= )")
+_ICON_COLON = re.compile(r":(?=fa-)")
+
+
+def read_text(written: str, *, markdown: bool = False) -> str:
+    """Decode a text as it is written, without its quotes if it has any."""
+    text = _ICON.sub(" ", _TAG.sub("", _BREAK.sub("\n", written)))
+    if markdown:
+        for emphasis in _EMPHASIS:
+            text = emphasis.sub(r"\2", text)
+    return normalize_text(_ENTITY.sub(_unescape_sign, text))
+
+
+def _unescape_sign(match: re.Match[str]) -> str:
+    if match[1] is not None:
+        return chr(int(match[1])) if int(match[1]) < 0x110000 else match[0]
+    sign = unescape(f"&{match[2]};")
+    return match[0] if sign == f"&{match[2]};" else sign
+
+
+def write_text(text: str) -> str:
+    """Write ``text`` in double quotes; :func:`read_text` decodes what is between them."""
+    lines = [_WRITTEN.sub(lambda match: f"#{ord(match[0])};", line) for line in text.split("\n")]
+    lines = [_LIST.sub(lambda m: f"{m[1]}#46;" if m[1] else f"#{ord(m[2])};", line) for line in lines]
+    return f'"{_ICON_COLON.sub("#58;", "<br/>".join(lines))}"'
+
+
+# -- the title block --------------------------------------------------------------------------------------------------
+
+_BLOCK = re.compile(r"\s*---[ \t]*\n(.*?)\n?---[ \t]*(?=\n|$)", re.DOTALL)
+_TITLE = re.compile(r"^title[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_ENTRY = re.compile(r"^([^\W\d][\w-]*)[ \t]*:", re.MULTILINE)
+#: The keys that Mermaid defines there.
+_KEYS = ("title", "config", "displayMode")
+
+
+def read_title(source: SourceText) -> tuple[str, int]:
+    """Return the title of a chart, empty if it has none, and the offset where the block ends.
+
+    Raises:
+        NotationError: the block has an unknown key.
+    """
+    block = _BLOCK.match(source.text)
+    if block is None:
+        return "", 0
+    for entry in _ENTRY.finditer(block[1]):
+        if entry[1] not in _KEYS:
+            near = did_you_mean(entry[1], _KEYS)
+            hint = "limits are written as comments: %% %limit 2 NAME" if entry[1] in ("limit", "limits") else None
+            source.fail_at(
+                f"unknown key in the title block: {entry[1]}",
+                source.place_of(block.start(1) + entry.start()),
+                expected=_KEYS,
+                suggestion=f"did you mean {near}?" if near else hint,
+            )
+    title = _TITLE.search(block[1])
+    return normalize_text(_read_yaml_scalar(title[1])) if title else "", block.end()
+
+
+def _read_yaml_scalar(value: str) -> str:
+    if value.startswith('"'):
+        try:
+            return str(parse_json(value))
+        except ValueError:
+            return value.strip('"')
+    return value[1:-1].replace("''", "'") if len(value) > 1 and value[0] == value[-1] == "'" else value
+
+
+# -- charts -----------------------------------------------------------------------------------------------------------
+
+
+class DirectiveLine(NamedTuple):
+    """A comment ``%% %directive word ...``; the place of the directive is that of the word after the ``%``.
+
+    What stands behind ``%rule`` is one word. ``marked`` is False where the ``%`` is missing, so it is a comment.
+    """
+
+    directive: PlacedWord
+    words: tuple[PlacedWord, ...]
+    marked: bool
 
 
 @dataclass
 class ParsedChart:
-    """The content of a chart: its nodes and links in order of appearance."""
+    """The content of a chart, in order of appearance, with the places of its nodes and arrows."""
 
     direction: str = "TB"
     title: str = ""
-    vertices: dict[str, Vertex] = field(default_factory=dict)
-    links: list[Link] = field(default_factory=list)
-    limits: list[LimitLine] = field(default_factory=list)
-    groups: dict[str, Group] = field(default_factory=dict)
+    nodes: dict[str, FlowNode] = field(default_factory=dict)
+    edges: list[FlowEdge] = field(default_factory=list)
+    node_places: dict[str, Place] = field(default_factory=dict)
+    edge_places: list[Place] = field(default_factory=list)
+    directives: list[DirectiveLine] = field(default_factory=list)
 
 
 def parse(source: SourceText) -> ParsedChart:
-    """Parse the nodes and links of a Mermaid flowchart.
+    """Parse the nodes and arrows of a Mermaid flowchart.
 
     Raises:
         NotationError: the text is not a flowchart, or uses parts that are not covered; with the place.
@@ -69,15 +182,35 @@ def parse(source: SourceText) -> ParsedChart:
     return _ChartParser(source).parse_chart()
 
 
-class _ChartParser(NodeScanner):
+class _ChartParser:
     def __init__(self, source: SourceText) -> None:
-        super().__init__(source)
+        self.source, self.text, self.at = source, source.text, 0
         self.drawing = ParsedChart()
-        self.edge_ids: set[str] = set()
-        self.open: list[tuple[str, Group]] = []
-        self.owned: set[str] = set()
+        #: The nodes that have no brackets yet.
+        self.bare: set[str] = set()
+        #: The offsets of the subgraphs that are open, and of all that have a name.
+        self.open: list[int] = []
+        self.subgraphs: dict[str, int] = {}
         self.styled: dict[str, int] = {}
-        self.wide = 0
+
+    def fail_here(
+        self, problem: str, at: int | None = None, *, expected: tuple[str, ...] = (), suggestion: str | None = None
+    ) -> NoReturn:
+        """Raise an error for a problem here, or at another offset."""
+        self.source.fail_at(
+            problem, self.source.place_of(self.at if at is None else at), expected=expected, suggestion=suggestion
+        )
+
+    def take_match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Skip and return the match at the current offset; None if there is none."""
+        match = pattern.match(self.text, self.at)
+        if match is not None:
+            self.at = match.end()
+        return match
+
+    def is_ahead(self, *words: str) -> bool:
+        """Return whether one of these words is next."""
+        return self.text.startswith(words, self.at)
 
     # -- statements ---------------------------------------------------------------------------------------------
 
@@ -92,16 +225,25 @@ class _ChartParser(NodeScanner):
                 self._refuse_text()
             self._skip_gap()
         if self.open:
-            self.fail_here("this subgraph does not end", self.open[-1][1].at, expected=("a line with 'end'",))
+            self.fail_here("this subgraph does not end", self.open[-1], expected=("a line with 'end'",))
+        drawing = self.drawing
+        for name, at in self.subgraphs.items():
+            if name in drawing.nodes:
+                line = self.source.place_of(at).line
+                self.source.fail_at(
+                    f"{name} is the name of the subgraph in line {line}: a subgraph is drawing only, and no node",
+                    drawing.node_places[name],
+                    suggestion="draw the arrow to or from a node inside of it, or give the node another name",
+                )
         for name, at in self.styled.items():
-            if name not in self.drawing.vertices and name not in self.drawing.groups:
-                near = did_you_mean(name, self.drawing.vertices)
+            if name not in drawing.nodes and name not in self.subgraphs:
+                near = did_you_mean(name, drawing.nodes)
                 self.fail_here(
                     f"the style of {name}, which is in no other line; Mermaid draws a box of its own for it",
                     at,
                     suggestion=f"did you mean {near}?" if near else "leave the line out",
                 )
-        return self.drawing
+        return drawing
 
     def _read_header(self) -> None:
         start = self.at
@@ -134,11 +276,19 @@ class _ChartParser(NodeScanner):
         self._skip_gap()
 
     def _skip_gap(self) -> None:
-        """Skip whitespace, ends of statements and comments; limits in comments are recorded."""
+        """Skip whitespace, ends of statements and comments; directives in comments are recorded."""
         start = self.at
         self.take_match(_GAP)
-        if "%" in self.text[start : self.at]:
-            self.drawing.limits += lines_in(self.source, start, self.at)
+        if "%" not in self.text[start : self.at]:
+            return
+        for found in _COMMENT.finditer(self.text, start, self.at):
+            if found[2]:
+                placed = self.source.place_of
+                rest = [PlacedWord(word[0], placed(word.start())) for word in _WORD.finditer(self.text, *found.span(3))]
+                if found[2] == "rule":
+                    rest = [PlacedWord(found[3], placed(found.start(3)))]
+                directive = PlacedWord(f"%{found[2]}", placed(found.start(2)))
+                self.drawing.directives.append(DirectiveLine(directive, tuple(rest), bool(found[1])))
 
     def _read_direction(self, word: str, at: int) -> str:
         if word not in DIRECTIONS:
@@ -157,11 +307,7 @@ class _ChartParser(NodeScanner):
                 self.fail_here(
                     "this 'end' ends no subgraph", suggestion="a node cannot be called end; write End, or stop"
                 )
-            closed, group = self.open.pop()
-            group.members = [one for one in group.mentions if one not in self.owned and one != closed]
-            self.owned |= set(group.members)
-            if self.open:
-                self.open[-1][1].mentions[closed] = None
+            self.open.pop()
             self.at += len(name)
         elif name == "direction":
             self.at += len(name)
@@ -181,39 +327,34 @@ class _ChartParser(NodeScanner):
     def _read_subgraph(self, start: int) -> None:
         title = self.take_match(_REST)
         named = _GROUP.match(title[0]) if title else None
-        name, text = (named["name"].strip(), named["text"]) if named else ("", None)
-        text = name if text is None else text.strip('"` ')
-        name = name if ID.fullmatch(name) and name not in self.drawing.groups else f"({start}"
-        self.drawing.groups[name] = Group(read_text(text), start)
-        self.open.append((name, self.drawing.groups[name]))
+        name = named["name"].strip() if named else ""
+        if ID.fullmatch(name):
+            self.subgraphs.setdefault(name, start)
+        self.open.append(start)
 
     def _read_chain(self) -> None:
         left = self._read_node_group(None)
         while True:
             start = self.at
-            self.take_match(SPACE)
-            if edge_id := self.take_match(_EDGE_ID):
-                self.edge_ids.add(edge_id[0][:-1])
+            self.take_match(_SPACE)
             at = self.at
+            if edge_id := self.take_match(_EDGE_ID):
+                self.fail_here("names of arrows are not read", at, suggestion=f"leave {edge_id[0]} out")
             if self.is_ahead("~~~"):
                 self.take_match(re.compile("~+"))  # an invisible link only affects the layout
-                self.take_match(SPACE)
+                self.take_match(_SPACE)
                 left = self._read_node_group(at)
                 continue
             link = self._read_link()
             if link is None:
                 self.at = start
                 return
-            text, tail = link
-            self.take_match(SPACE)
+            text, direction = link
+            self.take_match(_SPACE)
             right = self._read_node_group(at)
-            place = self.source.place_of(at)
-            if len(left) * len(right) > _MOST_ARROWS:
-                self.fail_here(f"this stands for more than {_MOST_ARROWS:,} arrows", at)
-            for one, others in ((left, right), (right, left))[tail == "back" : 1 + (tail != "")]:
-                self.wide += len(others) > 1
-                number = self.wide if len(others) > 1 else 0
-                self.drawing.links += [Link(a, b, text, place, number) for a in one for b in others]
+            for one, other in ((left, right), (right, left))[direction == "back" : 1 + (direction != "")]:
+                self.drawing.edges.append(FlowEdge(one, other, text))
+                self.drawing.edge_places.append(self.source.place_of(at))
             left = right
 
     # -- links --------------------------------------------------------------------------------------------------
@@ -230,7 +371,7 @@ class _ChartParser(NodeScanner):
         opened = self.take_match(_OPEN)
         if opened is None:
             return None
-        quoted = self.take_match(QUOTED)
+        quoted = self.take_match(_QUOTED)
         close = _CLOSE[opened["line"]].search(self.text, self.at)
         if close is None or "\n" in self.text[self.at : close.start()]:
             if opened["tail"] == "<":
@@ -259,7 +400,7 @@ class _ChartParser(NodeScanner):
     def _between_bars(self) -> str:
         start = self.at
         self.at += 1
-        quoted = self.take_match(QUOTED)
+        quoted = self.take_match(_QUOTED)
         end = re.compile(r"[^|\n]*").match(self.text, self.at)
         assert end is not None
         if self.text[end.end() : end.end() + 1] != "|":
@@ -295,33 +436,67 @@ class _ChartParser(NodeScanner):
             near = name[0].capitalize()
             self.fail_here(f"{name[0]!r} is a word of Mermaid and cannot be the name of a node", start,
                       suggestion=f"write {near}, or {near}[{name[0]}]")  # fmt: skip
-        text: str | None = None
-        shape: str | None = None
         if self.is_ahead("@{"):
-            text, shape = self.read_attributes()
-            if name[0] in self.edge_ids:
-                return name[0]
+            self.fail_here("attributes @{...} are not read", suggestion=f"write the text and the shape as {_SHAPES}")
+        opening = next((one for one in (*_OTHER_BRACKETS, *BRACKETS) if self.is_ahead(one)), None)
+        if opening is None:
+            new = FlowNode(name[0])
         else:
-            for opening in BRACKETS:
-                if self.is_ahead(opening):
-                    text, shape = self.read_bracketed_text(opening)
-                    break
+            text = self._read_bracketed_text(opening)
+            new = FlowNode(name[0], text, BRACKETS[opening][1])
         self.take_match(_CLASS)
-        self._add_node(Vertex(name[0], text, shape, self.source.place_of(start)))
-        if self.open:
-            self.open[-1][1].mentions[name[0]] = None
+        self._add_node(new, opening is None, self.source.place_of(start))
         return name[0]
 
-    def _add_node(self, new: Vertex) -> None:
-        old = self.drawing.vertices.get(new.id)
-        if old is None or (old.text is None and old.shape is None):
-            self.drawing.vertices[new.id] = new if old is None or new.shape is not None else old
-        elif new.shape is not None and (new.text, new.shape) != (old.text, old.shape):
+    def _add_node(self, new: FlowNode, bare: bool, place: Place) -> None:
+        nodes, places = self.drawing.nodes, self.drawing.node_places
+        old = nodes.get(new.id)
+        if old is None or (new.id in self.bare and not bare):
+            nodes[new.id], places[new.id] = new, place
+            (self.bare.add if bare else self.bare.discard)(new.id)
+        elif not bare and new != old:
             what = f"texts: {old.text!r} and {new.text!r}" if new.text != old.text else "shapes"
             self.source.fail_at(
-                f"{new.id} has two {what}; the first is in line {old.place.line}", new.place,
+                f"{new.id} has two {what}; the first is in line {places[new.id].line}",
+                place,
                 suggestion="give the second node a name of its own, or leave its text out",
-            )  # fmt: skip
+            )
+
+    def _read_bracketed_text(self, opening: str) -> str:
+        """Read the text of a node whose opening bracket is here."""
+        start = self.at
+        if opening not in BRACKETS:
+            self.fail_here(f"a node that begins with {opening!r} has a shape that is not read",
+                           suggestion=f"the shapes are {_SHAPES}; put a text that begins so in quotes")  # fmt: skip
+        closing = BRACKETS[opening][0]
+        expected = (f"{closing!r}",)
+        self.at += len(opening)
+        quoted = self.take_match(_QUOTED)
+        if quoted is None:
+            if re.compile(r'\s*"').match(self.text, self.at):
+                self.fail_here("this quote is not closed", self.text.index('"', self.at), expected=("'\"'",))
+            begin = self.at
+            while self.at < len(self.text) and not self.is_ahead(closing):
+                if self.take_match(PLACEHOLDER):
+                    continue
+                if self.text[self.at] in '[](){}|"':
+                    self._refuse_sign(opening, start, begin)
+                self.at += 1
+            if self.at >= len(self.text) or _ARROW_INSIDE.search(self.text, begin, self.at):
+                self.fail_here(f"the bracket {opening!r} is not closed", start, expected=expected)
+        if not self.is_ahead(closing):
+            self.fail_here(f"the bracket {opening!r} is not closed behind its text", expected=expected)
+        text = quoted[2] if quoted is not None else self.text[begin : self.at]
+        self.at += len(closing)
+        return read_text(text, markdown=bool(quoted and quoted[1]))
+
+    def _refuse_sign(self, opening: str, start: int, begin: int) -> NoReturn:
+        sign, expected = self.text[self.at], (f"{BRACKETS[opening][0]!r}",)
+        if re.search(r"\n|--|==|-\.", self.text[begin : self.at]):
+            self.fail_here(f"the bracket {opening!r} is not closed", start, expected=expected)
+        if sign in "])}":
+            self.fail_here(f"the bracket {opening!r} is closed by {sign!r}", expected=expected)
+        self.fail_here(f"{sign!r} in a text without quotes", suggestion='put the text in quotes: A["text"]')
 
     # -- errors -------------------------------------------------------------------------------------------------
 

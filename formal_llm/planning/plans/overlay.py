@@ -129,9 +129,10 @@ class Overlay(Drawable):
             todo = [edge]
             for one in todo:
                 arrows[one] = _add_number(arrows.get(one, ()), number if one.text else None)
-                nodes.setdefault(one.target, ())
-                if chart.kind(one.target) in ("start", "junction", "end", "fork"):
-                    todo += [after for after in chart.leaving[one.target] if after not in todo]
+                for target in one.targets:
+                    nodes.setdefault(target, ())
+                    if chart.kind(target) in ("start", "junction", "end"):
+                        todo += [after for after in chart.leaving[target] if after not in todo]
 
         if len(chart.starts) == 1:
             follow_edge(FlowEdge("", chart.start), None)

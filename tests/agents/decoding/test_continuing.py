@@ -13,7 +13,7 @@ from formal_llm.agents.decoding.contents import OneOf
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds, Writer
 from formal_llm.errors import NotRecorded, WritesNoText
-from formal_llm.llms import HostedLLM, RandomLLM, RecordingLLM, ReplayLLM
+from formal_llm.llms import HostedLLM, RandomLLM, RecordedLLM
 from formal_llm.llms.text_doubles import RandomTextLLM, ScriptedTextLLM
 from tests.agents.decoding.runs import run
 from tests.llms.hosted.wire_server import Reply, WireServer, events
@@ -91,11 +91,11 @@ def test_awaited_it_is_the_same(kind: type, streaming: bool, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_run_is_made_again_from_its_recording(kind: type, seed: int, tmp_path: Path) -> None:
     file = tmp_path / "texts.jsonl"
-    with RecordingLLM(RandomTextLLM(seed, WORDS), file) as recording:
+    with RecordedLLM(RandomTextLLM(seed, WORDS), file, again=True) as recording:
         writer = kind(recording, REACT)
         assert isinstance(writer, Writer)
         made = run(writer, BEHIND, ASKED, world=WORLD, markers=MARKERS)
-    replay = ReplayLLM(file)
+    replay = RecordedLLM(None, file)
     again = run(kind(replay, REACT), BEHIND, ASKED, world=WORLD, markers=MARKERS)
     assert again == made
     assert replay.left == 0

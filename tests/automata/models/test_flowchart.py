@@ -246,7 +246,7 @@ class TestInCode:
 @st.composite
 def drawn(draw):
     """Any arrows between a few steps and decisions; every arrow has a text of its own."""
-    nodes = [FlowNode(name, name, draw(st.sampled_from(["rect", "rect", "diam"]))) for name in "abcde"]
+    nodes = [FlowNode(name, name, draw(st.sampled_from(["rect", "rect", "diamond"]))) for name in "abcde"]
     ends = st.sampled_from("abcde")
     pairs = draw(st.lists(st.tuples(ends, ends), max_size=8))
     first = draw(st.permutations(list(zip("abcd", "bcde", strict=True))))[: draw(st.integers(0, 4))]
@@ -266,7 +266,7 @@ class TestFindProblem:
         graph.add_nodes_from("abcde")
         graph.add_edges_from((edge.source, edge.target) for edge in chart.edges)
         sinks = {name for name in "abcde" if not graph.out_degree(name)}
-        asking = {node.id for node in chart.nodes if node.shape == "diam"}
+        asking = {node.id for node in chart.nodes if node.shape == "diamond"}
         lost = [name for name in "abcde" if not sinks & (networkx.descendants(graph, name) | {name})]
         problem = find_problem(chart)
         if asking & sinks:
@@ -280,7 +280,7 @@ class TestFindProblem:
 
     def test_an_answer_given_twice_is_found_at_its_second_arrow(self):
         chart = FlowGraph(
-            (FlowNode("q", "q?", "diam"), FlowNode("a"), FlowNode("b")),
+            (FlowNode("q", "q?", "diamond"), FlowNode("a"), FlowNode("b")),
             (FlowEdge("q", "a", "Yes"), FlowEdge("q", "b", "no"), FlowEdge("q", "b", " yes")),
         )
         problem = find_problem(chart)

@@ -23,7 +23,7 @@ from formal_llm.llms.local.model import (
     written_pieces,
 )
 from formal_llm.llms.question import Message
-from formal_llm.llms.recorded.cache import CachedLLM
+from formal_llm.llms.recorded import RecordedLLM
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.rltf.policy import LoRA, Policy
 from tests import tiny_models
@@ -63,7 +63,7 @@ def test_identity(llama: Any, spoken: Callable[..., Any], tmp_path: Path) -> Non
     unnamed = TransformersLLM.of(llama, spoken())
     assert unnamed.identity is None and repr(unnamed) == "<TransformersLLM in memory>"
     with pytest.raises(ValueError, match="give the cache a name"):
-        CachedLLM(unnamed, tmp_path / "cache")
+        RecordedLLM(unnamed, tmp_path / "cache")
 
 
 def test_unknown_settings_are_told_before_anything_is_loaded() -> None:

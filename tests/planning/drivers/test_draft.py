@@ -15,7 +15,6 @@ from formal_llm import (
     PDA,
     Answer,
     Budget,
-    CachedLLM,
     Flowchart,
     Limits,
     Plan,
@@ -23,8 +22,7 @@ from formal_llm import (
     Prices,
     Question,
     RandomLLM,
-    RecordingLLM,
-    ReplayLLM,
+    RecordedLLM,
     TaskPack,
     Walk,
 )  # fmt: skip
@@ -263,12 +261,15 @@ def test_who_only_chooses_is_refused_with_the_way_out() -> None:
 
 def test_drafts_are_kept_recorded_and_replayed(tmp_path) -> None:  # type: ignore[no-untyped-def]
     first = Drafter(["a nothing b c"])
-    with CachedLLM(first, tmp_path / "c.sqlite") as kept, RecordingLLM(kept, tmp_path / "r.jsonl") as recorded:
+    with (
+        RecordedLLM(first, tmp_path / "c.sqlite") as kept,
+        RecordedLLM(kept, tmp_path / "r.jsonl", again=True) as recorded,
+    ):
         plan = Planner(CHAIN, recorded, search="draft").plan("t")
         second = Planner(CHAIN, recorded, search="draft").plan("t")
         assert kept.stats.hits == kept.stats.misses == plan.usage.requests
     assert second == plan and second.usage.requests == 0 and second.usage.drafts == 1
-    replay = ReplayLLM(tmp_path / "r.jsonl")
+    replay = RecordedLLM(None, tmp_path / "r.jsonl")
     assert Planner(CHAIN, replay, search="draft").plan("t") == plan
     assert Planner(CHAIN, replay, search="draft").plan("t") == plan and replay.left == 0
 

@@ -106,6 +106,13 @@ def test_over_a_flowchart() -> None:
     assert ("work", "ask") not in arrows
 
 
+def test_of_an_arrow_from_several_nodes_what_was_done_is_marked() -> None:
+    chart = Flowchart.from_mermaid("flowchart TD\n q{?} -->|a| x\n q -->|b| y\n x & y --> z & v")
+    boxes, arrows = marked(Overlay(["q=b", "y", "z", "v"], chart).picture)
+    (point,) = boxes - {"q", "y", "z", "v"}
+    assert set(arrows) == {("q", "y"), ("y", point), (point, "z"), (point, "v")}
+
+
 def test_over_a_selection_of_a_flowchart() -> None:
     chart = Flowchart.from_mermaid("flowchart TD\n p{{Pack what?}} -->|Rope| go[Go]\n p -->|Tent| go\n p -->|Map| go")
     _, arrows = marked(Overlay(["p=rope", "p=map", "go"], chart).picture)

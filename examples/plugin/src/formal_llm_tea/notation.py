@@ -39,7 +39,7 @@ def read_steps(text: str, file: str | None) -> Flowchart:
             open_arrows = [(f"{steps[0]}{number}", "")]
             continue
         choice = f"choice{number}"
-        add(FlowNode(choice, f"{' or '.join(steps)}?", "diam"))
+        add(FlowNode(choice, f"{' or '.join(steps)}?", "diamond"))
         open_arrows = [(choice, "none of them")] if optional else []
         for step in steps:
             nodes.append(FlowNode(f"{step}{number}", step))

@@ -6,7 +6,7 @@ The folder contains::
         plans.jsonl     a line for each plan: word, steps, validity, reason, written text, usage
         scores.jsonl    a line for each distinct executed plan of a task: score, every step's value by its key
         values/         the values of the steps, each under its key
-        answers/        the questions and answers, as transcripts that can be replayed
+        answers/        the questions and answers, which can be replayed
         cache/          results of tools, so that none is called twice with the same inputs
 
 Each line is written immediately and as a whole; an incomplete last line is removed.

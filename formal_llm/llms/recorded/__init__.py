@@ -1,1 +1,0 @@
-"""Earlier answers: a cache, and transcripts."""
