@@ -29,6 +29,12 @@ class TestCompletable:
         if verdict.value == "yes":
             assert verdict.steps >= least
 
+    @pytest.mark.parametrize(
+        "rules", ["S -> a | b", "S -> a S | b S | c", "S -> A c\nA -> a | b", "S -> b A\nA -> a | c"]
+    )
+    def test_alike_but_for_what_is_required(self, rules):
+        assert Lookahead(CFG.from_string(rules), Limits(at_least={"b": 1})).completable().value == "yes"
+
     @given(sources, choices)
     @examples(100)
     def test_step_budget_is_met_exactly_from_the_fewest_moves_on(self, source, picks):
