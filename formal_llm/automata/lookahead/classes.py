@@ -26,6 +26,8 @@ Parts = tuple[tuple[str, ...], tuple[int, ...], int]
 PlacedParts = tuple[tuple[str, ...], tuple[int, ...], Hashable]
 #: The ways of each symbol, by its index.
 Ways = Mapping[int, Sequence[Parts]]
+#: The amounts that are kept in their packed form.
+_CACHE = 20_000
 
 
 class Classes:
@@ -76,6 +78,8 @@ class Classes:
         for (shift, mask), number in sorted(places.items()):
             self._field_of_bit += [(shift, mask, number)] * (mask.bit_length() + 1)
         self._full = self.pack_need(counters.remaining & ~counters.guard) | self.guard
+        self._known: dict[int, int] = {}
+        self._dues: dict[int, int] = {}
 
     def _assign_fields(self, places: Mapping[str, Counter[object]], counting: bool) -> None:
         counters, parts = self.counters, self._parts
@@ -141,7 +145,13 @@ class Classes:
 
     def left_of(self, remaining: int) -> int:
         """What ``remaining``, a packed number of the counters, leaves of each field; guard bits set."""
-        return self._full - self.pack_need(self.counters.remaining - remaining)
+        packed = self._known.get(remaining)
+        if packed is None:
+            # What has been used is looked at, and not what is left: plans are short where tools are many.
+            if len(self._known) >= _CACHE:
+                self._known.clear()
+            packed = self._known[remaining] = self._full - self.pack_need(self.counters.remaining - remaining)
+        return packed
 
     def some_remaining(self, left: int) -> int:
         """A number as the counters pack it that leaves this: of each class its first members are left."""
@@ -156,6 +166,19 @@ class Classes:
     def covers(self, left: int, need: int) -> bool:
         """Whether what is left pays for a sum of needs; the total first, since only then no field has run over."""
         return need >> self._top <= left >> self._top & self._mask and (left - need) & self.guard == self.guard
+
+    def covers_due(self, left: int, needed: int) -> bool:
+        """Whether what is left pays for the terminals that lower bounds still require."""
+        need = self._dues.get(needed)
+        if need is None:
+            if len(self._dues) >= _CACHE:
+                self._dues.clear()
+            need = 0
+            for bound, _, due in self.counters.open_bounds(needed):
+                if bound.terminal is not None:
+                    need += self.pack(self.amounts_taken([bound.terminal])) * due
+            self._dues[needed] = need
+        return self.covers(left, need)
 
 
 def _find_places(ways: Mapping[int, Sequence[PlacedParts]], leaves: Collection[int]) -> dict[str, Counter[object]]:

@@ -267,7 +267,7 @@ class Lookahead(Drawable):
         demands = self._search.demands
         rest = demands.rest_of(demands.for_configuration(state, stack), remaining, needed)
         if rest is not None:
-            self._search.remember_dead_end(rest, verdict.how)
+            self._search.remember(rest, (INFINITE, verdict.how))
 
     @cached_property
     def _within(self) -> CompletionSearch:

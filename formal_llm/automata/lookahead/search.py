@@ -87,6 +87,8 @@ class States:
             return None
         if least and not self.classes.covers(left, least):
             return None
+        if needed and not self.classes.covers_due(left, needed):
+            return None
         state = SearchState(pending, unresolved, left, needed, moves - cost)
         return None if moves < INFINITE and self.least_cost(state) > state.moves else (cost, state)
 
@@ -277,6 +279,7 @@ class CompletionSearch:
         self._memo: dict[SearchState, tuple[float, str]] = {}
         self._paused: dict[SearchState, _PausedSearch] = {}
         self._tried: dict[tuple[SearchState, bool], float] = {}
+        self._finished: dict[Rest, tuple[float, str]] = {}
 
     def decide(
         self, demand: StackDemand, remaining: int, needed: int, most_moves: float = INFINITE
@@ -297,7 +300,23 @@ class CompletionSearch:
 
     def finish(self, rest: Rest) -> tuple[float, str]:
         """As :meth:`decide`, for what there is to finish."""
+        if self._states.version != self.demands.version:
+            self._forget()
+        found = self._finished.get(rest)
+        if found is None:
+            found = self._finish_unseen(rest)
+            if found[1] is not TIME:
+                self.remember(rest, found)
+        return found
+
+    def remember(self, rest: Rest, found: tuple[float, str]) -> None:
+        """Remember what :meth:`finish` of a search like this one has found."""
         self._refresh()
+        if len(self._finished) > _CACHE:
+            self._finished.clear()
+        self._finished[rest] = found
+
+    def _finish_unseen(self, rest: Rest) -> tuple[float, str]:
         begin = self._states.normalize(*rest)
         if begin is None:
             return INFINITE, FILTER
@@ -306,13 +325,6 @@ class CompletionSearch:
             return cost, FILTER
         found, how = self._memo.get(state) or self._solve_state(state)
         return (found, how) if found == UNKNOWN else (found + cost, how)
-
-    def remember_dead_end(self, rest: Rest, how: str) -> None:
-        """Remember that nothing finishes this, as a search like this one has found."""
-        self._refresh()
-        begin = self._states.normalize(*rest)
-        if begin is not None:
-            self._memo[begin[1]] = INFINITE, how
 
     def _solve_state(self, state: SearchState) -> tuple[float, str]:
         """What is known, a little search, the program, the solver, then all the search.

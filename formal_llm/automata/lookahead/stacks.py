@@ -189,6 +189,7 @@ class PendingSymbols:
         self.classes = self.flow.classes
         self.version += 1
         self._demands.clear()
+        self._below_cache: dict[tuple[State, Stack], StackDemand] = {}
 
     def for_configuration(self, state: State, stack: Stack) -> StackDemand:
         """The demand of a stack worked off from ``state``."""
@@ -214,10 +215,15 @@ class PendingSymbols:
 
     def demand_below(self, state: State, stack: Stack) -> StackDemand | None:
         """The demand of what lies under the top, where it is sure in which state it will be reached."""
-        targets = [] if self.grammar.has_whole_stacks else self.grammar.target_states(state, stack.top)
-        if len(targets) != 1:
-            return None
-        return NOTHING if targets[0] is ACCEPTING else self.for_configuration(targets[0], stack.rest)
+        found = self._below_cache.get((state, stack))
+        if found is None:
+            targets = [] if self.grammar.has_whole_stacks else self.grammar.target_states(state, stack.top)
+            if len(targets) != 1:
+                return None
+            target = targets[0]
+            found = NOTHING if target is ACCEPTING else self.for_configuration(target, stack.rest)
+            self._below_cache[state, stack] = found
+        return found
 
     def detours_of_stack(self, state: State, stack: Stack) -> dict[str, int]:
         """For each terminal that a completion may use, limits aside, by how many terminals that lengthens it."""
@@ -237,6 +243,7 @@ class PendingSymbols:
     def _make_demand(self, state: State, stack: Stack) -> StackDemand:
         if len(self._demands) > _CACHE:
             self._demands.clear()
+            self._below_cache.clear()
         # Down the stack until everything is known, then up again: no recursion, stacks may be deep.
         levels: list[tuple[Stack, dict[State, list[tuple[FlowSymbol, State]]]]] = []
         states: list[State] = [state]

@@ -62,7 +62,7 @@ def test_identity(llama: Any, spoken: Callable[..., Any], tmp_path: Path) -> Non
     # Two models in memory cannot be told apart, so a cache wants a name.
     unnamed = TransformersLLM.of(llama, spoken())
     assert unnamed.identity is None and repr(unnamed) == "<TransformersLLM in memory>"
-    with pytest.raises(ValueError, match="give the cache a name"):
+    with pytest.raises(ValueError, match="give it a name in the file"):
         RecordedLLM(unnamed, tmp_path / "cache")
 
 
