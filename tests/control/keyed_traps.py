@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -157,3 +158,24 @@ class TrapCount:
             state = state.after(call)
             if tool in judge.keyed:
                 keys[key] = cast("State", judge.each.step(keys.get(key, judge.each.start), tool))
+
+
+def main() -> None:
+    """Walk guards of many random rule sets; run: ``python -m tests.control.keyed_traps --sets 400 --walks 12``."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--sets", type=int, default=100, help="how many rule sets")
+    parser.add_argument("--walks", type=int, default=4, help="walks of each")
+    given = parser.parse_args()
+    count = TrapCount()
+    for seed in range(given.sets):
+        rng = random.Random(seed)
+        words, events = make_keyed_rules(rng)
+        judge = KeyedJudge(words, events)
+        for _ in range(given.walks):
+            count.walk(write_keyed_rules(words, events), judge, rng, 10, "allow")
+    print(f"{count.checks:,} checks, {count.unknown} not certain, {len(count.wrong)} wrong; "
+          f"{count.entered} of {count.traps} traps entered")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
