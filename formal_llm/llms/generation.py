@@ -117,24 +117,6 @@ class ContinuingLLM(Protocol):
 Stream: TypeAlias = Generator[str | Generated]
 
 
-@runtime_checkable
-class StreamingLLM(Protocol):
-    """A :class:`TextLLM` that can also stream a text while it is written."""
-
-    def stream(self, messages: Messages, **how: Unpack[TextOptions]) -> Stream:
-        """Like :meth:`TextLLM.generate`, piece by piece; close the stream to stop early."""
-        ...
-
-
-@runtime_checkable
-class StreamingContinuingLLM(Protocol):
-    """A :class:`ContinuingLLM` that can also stream a text while it is written."""
-
-    def stream_continuation(self, prompt: str, **how: Unpack[TextOptions]) -> Stream:
-        """Like :meth:`ContinuingLLM.continue_text`, piece by piece; close the stream to stop early."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ToolOffer:
     """A tool as it is offered to a model.

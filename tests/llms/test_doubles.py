@@ -20,8 +20,6 @@ from formal_llm.llms.generation import (
     CUT_OFF,
     ContinuingLLM,
     Generated,
-    StreamingContinuingLLM,
-    StreamingLLM,
     TextLLM,
     Writing,
 )
@@ -185,7 +183,7 @@ def test_the_end_of_the_input_is_told() -> None:
 
 def test_a_function_of_the_request() -> None:
     llm = FunctionTextLLM(lambda asked: f"{asked.prompt}, {asked.continues}")
-    for protocol in (LLM, TextLLM, ContinuingLLM, StreamingLLM, StreamingContinuingLLM):
+    for protocol in (LLM, TextLLM, ContinuingLLM):
         assert isinstance(llm, protocol)
     assert llm.generate([Message("system", "Be brief."), Message("user", "a")]) == Generated(
         "a, False", TokenUsage(1, 2, 2), ""

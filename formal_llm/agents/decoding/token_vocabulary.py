@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import ModelError
@@ -84,38 +84,9 @@ class TokenVocabulary:
         after = _find_prefix_successor(beginning)
         return low, within[1] if after is None else bisect_left(self._sorted, after, low, within[1])
 
-    def iter_exact_tokens(self, within: tuple[int, int], piece: bytes) -> Iterator[int]:
-        """The tokens that are this piece, where ``within`` is the range of those that begin with it."""
-        place, end = within
-        while place < end and self._sorted[place] == piece:
-            yield self._tokens[place]
-            place += 1
-
     def find_tokens_beginning(self, beginning: bytes) -> list[int]:
         """The tokens that begin so."""
         return self._tokens[slice(*self.narrow_range(self.full_range, beginning))]
-
-    def find_unspelled_characters(self, text: str) -> str:
-        """The characters of a text that the tokens cannot spell wherever they stand.
-
-        A character can be spelled where each of its bytes is a token; or where it is a token itself and no token ends
-        inside a character.
-        """
-        return "".join(
-            letter
-            for letter in dict.fromkeys(text)
-            if not (all(self._is_token(bytes([byte])) for byte in letter.encode()))
-            and not (self._is_token(letter.encode()) and not self._has_partial_characters)
-        )
-
-    def _is_token(self, piece: bytes) -> bool:
-        place = bisect_left(self._sorted, piece)
-        return place < len(self._sorted) and self._sorted[place] == piece
-
-    @cached_property
-    def _has_partial_characters(self) -> bool:
-        """Whether there is a token that is no whole characters."""
-        return any(not _is_whole_text(piece) for piece in self._sorted)
 
 
 def _find_prefix_successor(beginning: bytes) -> bytes | None:

@@ -177,7 +177,7 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
 
     Raises:
         AutomatonError: a limit names a terminal or a quantity that there is not, a flowchart has places to be filled
-            in, a timetable has no clock or the rules do not declare which way plans run.
+            in, or a timetable has no clock.
         TypeError: it is no source.
     """
     automaton, own = _automaton_and_limits(source)

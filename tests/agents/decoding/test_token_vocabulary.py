@@ -19,7 +19,6 @@ class TestTokenizers:
         assert vocabulary.size == 1_000
         assert vocabulary.stops == (tokenizer.eos_token_id,)
         assert not any(vocabulary.pieces[number] for number in tokenizer.all_special_ids)
-        assert vocabulary.find_unspelled_characters("".join(TEXTS)) == ""
 
     @pytest.mark.parametrize("unigram", [False, True])
     def test_sentence_pieces(self, unigram):
@@ -28,7 +27,6 @@ class TestTokenizers:
         for text in ("Image Denoising; the", "two  blanks\n"):
             # A text begins with a blank there.
             assert vocabulary.decode_tokens(tokenizer.encode(text, add_special_tokens=False)) == b" " + text.encode()
-        assert vocabulary.find_unspelled_characters("wash ä\n漢") == "ä漢"
 
     def test_pieces_that_are_bytes(self):
         from tokenizers import AddedToken, Tokenizer, decoders, models
@@ -47,7 +45,6 @@ class TestTokenizers:
         assert vocabulary.pieces[-1] == b"<tool>"  # it is no special token: it is text
         assert vocabulary.stops == (0, 1)
         assert vocabulary.pieces[:2] == (b"", b"")
-        assert vocabulary.find_unspelled_characters("漢") == ""
 
     def test_tokens_that_stand_for_nothing_known(self):
         from tokenizers import Tokenizer, models
@@ -64,16 +61,6 @@ class TestTokens:
         vocabulary = TokenVocabulary([b"", *found], [0])
         expected = [n for n, piece in enumerate([b"", *found]) if piece and piece.startswith(beginning)]
         assert sorted(vocabulary.find_tokens_beginning(beginning)) == expected
-        within = vocabulary.narrow_range(vocabulary.full_range, beginning)
-        exact = sorted(vocabulary.iter_exact_tokens(within, beginning))
-        assert exact == [number for number in expected if vocabulary.pieces[number] == beginning]
-
-    def test_what_can_be_spelled(self):
-        whole = TokenVocabulary([b"a", "ä".encode()], [])
-        assert whole.find_unspelled_characters("äab") == "b"
-        # A token that ends inside a character: behind it, the whole character does not help.
-        broken = TokenVocabulary([b"a", "ä".encode(), "ä".encode()[:1]], [])
-        assert broken.find_unspelled_characters("äa") == "ä"
 
     def test_sizes_that_cannot_be(self):
         with pytest.raises(ValueError, match="the tokenizer has 2 tokens"):
