@@ -187,7 +187,7 @@ def draft_and_mend(
         if fresh and on_event is not None and walk.draft is not None:
             taken, fresh = walk.usage.drafted - before, False
             on_event(Drafted(walk.draft.text, taken, "", walk.name, id=walk.id))
-        if walk.choice is None:
+        if walk.done:
             break
         yield from _ask_with_draft(walk, ask, rules, names)
     if fresh and on_event is not None and walk.draft is not None:
