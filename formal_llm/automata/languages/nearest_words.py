@@ -17,7 +17,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, count
 from typing import Literal, NamedTuple
 
@@ -27,6 +27,7 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
+from formal_llm.automata.models.symbols import Order
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import Undecided
 
@@ -116,6 +117,14 @@ def find_edits(word: Word, other: Word, weights: EditWeights = UNIT_WEIGHTS) -> 
             edits.append(Edit("insert", at, None, other[to]))
             to += 1
     return tuple(edits)
+
+
+def turn_edits(edits: Sequence[Edit], length: int, order: Order) -> Sequence[Edit]:
+    """Return the edits of a word with so many symbols as edits of what :func:`turn_word` makes of it."""
+    if order == "forward":
+        return edits
+    # What is inserted before a place in the word comes behind it when the word is turned.
+    return [replace(edit, position=length - edit.position - (edit.kind != "insert")) for edit in reversed(edits)]
 
 
 class Nearest(NamedTuple):

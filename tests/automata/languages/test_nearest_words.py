@@ -5,7 +5,7 @@ from hypothesis import assume, given
 
 from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit
 from formal_llm.automata.languages.nearest_words import Edit, EditWeights, Nearest, find_edits, nearest
-from tests.automata.languages.editing import distance, weights, words
+from tests.automata.languages.editing import apply_edits, distance, weights, words
 from tests.automata.lookahead.judging import Plain
 from tests.automata.messages import quiet
 from tests.oracles import all_words, keeps, language
@@ -15,13 +15,6 @@ from tests.strategies import (
     limited_grammars,
     tool_grammars,
 )
-
-
-def apply_edits(made, word):
-    new = list(word)
-    for edit in reversed(made):
-        new[edit.position : edit.position + (edit.kind != "insert")] = [] if edit.new is None else [edit.new]
-    return tuple(new)
 
 
 def weigh_edits(made, weights):
