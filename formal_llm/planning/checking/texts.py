@@ -280,8 +280,8 @@ class _InvalidText:
         steps = tuple(map(str, printed)) or (write_word(found.nearest, self._order),)
         if not any(step.inputs and not step.has_own_text for step in printed):
             return replace(found, steps=steps, changes=describe_line_changes(reading.lines, steps))
-        edits, word = turn_edits(found.edits, len(found.word), self._order), turn_word(found.word, self._order)
-        changes = tuple(describe_word_edit(edit, word, self._rules) for edit in edits)
+        edits, turned = turn_edits(found.edits, len(found.word), self._order), turn_word(found.word, self._order)
+        changes = tuple(describe_word_edit(edit, turned, self._rules) for edit in edits)
         return replace(found, steps=steps, changes=changes)
 
     def _read_back(self, made: PlanRemedy) -> Word | None:
