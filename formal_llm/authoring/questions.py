@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from formal_llm.authoring.examples import automaton
 from formal_llm.automata import CFG, PDA, Lookahead, Word
-from formal_llm.automata.languages import differences
+from formal_llm.automata.languages.comparison import differences
 from formal_llm.automata.models.symbols import Order, turn_word
 from formal_llm.errors import AutomatonError, Undecided
 
