@@ -146,8 +146,6 @@ class ViabilitySearch:
             return verdict
         if not self.component.can_meet_needs(node) or not Relaxation(self.component, node).can_keep(doubtful=True):
             return False
-        if not self.component.can_keep_each_copy(node):
-            return False
         if verdict is None and (not self._doubtful or Relaxation(self.component, node).can_keep(doubtful=False)):
             verdict = self._search_continuation(node, doubtful=False)
             if verdict is not False or not self._doubtful:
