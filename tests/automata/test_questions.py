@@ -24,8 +24,7 @@ from formal_llm.automata.languages.word_lists import count_plans, words
 from formal_llm.automata.lookahead.derivations import derivations
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, as_automaton
 from formal_llm.errors import BudgetExceeded, InfiniteLanguage, NotationError, NoValidPlan
-from tests.automata.languages.editing import distance
-from tests.automata.languages.order import in_order
+from tests.automata.languages.editing import distance, in_order
 from tests.automata.messages import quiet
 from tests.automata.rule_cases import KINDS, LONGEST, RuleCase, rule_cases
 from tests.strategies import examples

@@ -1,8 +1,8 @@
-"""What the tests of edits and nearest words share: words, weights, and the distance by its definition."""
+"""What tests of languages share: the order of words, the distance of two by its definition, edits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hypothesis import strategies as st
 
@@ -32,3 +32,9 @@ def apply_edits(edits: Sequence[Edit], word: Word) -> Word:
         assert made[edit.position : end] == ([] if edit.old is None else [edit.old])
         made[edit.position : end] = [] if edit.new is None else [edit.new]
     return tuple(made)
+
+
+def in_order(found: Iterable[Word], terminals: Iterable[str]) -> list[Word]:
+    """The order in which words are listed."""
+    ranks = {name: rank for rank, name in enumerate(terminals)}
+    return sorted(found, key=lambda word: (len(word), [ranks[name] for name in word]))
