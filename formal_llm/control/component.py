@@ -245,6 +245,8 @@ class Component:
             CopyNeeds(machines, [(*step.each[place], self._measure_uses(step)) for step in self.steps])
             for place, machines in enumerate(self.machines)
         )
+        #: The rules without keys together with one copy of each group; last, by themselves.
+        self._alone = tuple(self._join_copy(place) for place in (*range(len(self.machines)), None))
         #: For each rule without keys the steps that move it, and how.
         self._moves = tuple(
             [(move, step) for step in self.steps for move in step.plain if move.place == place]
@@ -298,6 +300,15 @@ class Component:
         """Return what a step takes from each rule without keys that bounds something for the whole run."""
         uses = {place: self.plain_machines[place].measure_use(letters, weight) for place, letters, weight in step.plain}
         return {place: use for place, use in uses.items() if use}
+
+    def _join_copy(self, group: int | None) -> CopyNeeds:
+        """Join the rules without keys and one copy of a group to a copy of rules."""
+        events = []
+        for step in self.steps:
+            every, one = ((), ()) if group is None else step.each[group]
+            shifted = [[move._replace(place=move.place + len(self.plain)) for move in moves] for moves in (every, one)]
+            events.append(((*step.plain, *shifted[0]), shifted[1], dict[int, Fraction | int]()))
+        return CopyNeeds((*self.plain_machines, *(() if group is None else self.machines[group])), events)
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
@@ -365,6 +376,16 @@ class Component:
         return all(
             needs.fit_into(node.plain, copies, filter(None, due))
             for needs, copies in zip(self._needs, node.copies, strict=True)
+        )
+
+    def can_keep_each_copy(self, node: ComponentNode) -> bool:
+        """Return whether the rules without keys could be kept, with each copy by itself; so if that is not decided."""
+        vectors = [
+            (alone, vector) for alone, (_, live) in zip(self._alone, node.copies, strict=False) for vector, _ in live
+        ]
+        return all(
+            alone.measure_distance((*node.plain, *vector)) is not None
+            for alone, vector in vectors or [(self._alone[-1], ())]
         )
 
     def _find_due_events(self, place: int, state: State) -> frozenset[int]:

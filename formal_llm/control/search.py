@@ -33,6 +33,8 @@ _EFFORT = 4
 _FIRST, _GROWTH = 16, 4
 #: How many events a choice of the agent that is not on the way counts for in the order of exploration.
 _APART = 100
+#: The part of what a query may spend that is tried before proofs that nothing leads on.
+_PART = 8
 #: The maximum number of cached answers.
 _KEPT = 100_000
 
@@ -139,22 +141,30 @@ class ViabilitySearch:
             if found[0] and self.guarantee == "whatever":
                 self._search_continuation(node, doubtful=False)  # for the way ahead
             return found[0] if found[0] is found[-1] else None  # only events that may not exist could lead on
-        if not Relaxation(self.component, node).can_keep(doubtful=True):
+        verdict = self._search_continuation(node, doubtful=False, part=_PART)
+        if verdict or (verdict is False and not self._doubtful):
+            return verdict
+        if not self.component.can_meet_needs(node) or not Relaxation(self.component, node).can_keep(doubtful=True):
             return False
-        if not self._doubtful or Relaxation(self.component, node).can_keep(doubtful=False):
+        if not self.component.can_keep_each_copy(node):
+            return False
+        if verdict is None and (not self._doubtful or Relaxation(self.component, node).can_keep(doubtful=False)):
             verdict = self._search_continuation(node, doubtful=False)
             if verdict is not False or not self._doubtful:
                 return verdict
         # Only events that may not exist could lead on.
         return False if self._search_continuation(node, doubtful=True) is False else None
 
-    def _search_continuation(self, start: ComponentNode, *, doubtful: bool) -> bool | None:
-        """Return whether an end can be reached, and remember the way there; None if the bound was hit before."""
+    def _search_continuation(self, start: ComponentNode, *, doubtful: bool, part: int = 1) -> bool | None:
+        """Return whether an end can be reached, and remember the way there; None if the bound was hit before.
+
+        Spend at most one ``part`` of what a query may spend.
+        """
         component = self.component
         distance = component.estimate_distance(start)
         if distance is None or not component.can_meet_needs(start):
             return False
-        tie = count()
+        kept, tie = self._left - self._left // part, count()
         steps = [step for step in component.steps if doubtful or not step.symbol.doubtful]
         heap = [(distance, next(tie), start)]
         before: dict[ComponentNode, tuple[PlantSymbol, ComponentNode] | None] = {start: None}
@@ -169,7 +179,7 @@ class ViabilitySearch:
                 return True
             if self._some.get(node) is False or self._is_dominated(node, seen):
                 continue
-            if not self._spend(node):
+            if not self._spend(node) or self._left < kept:
                 return None
             for step in steps:
                 for after in component.find_successors(node, step):
