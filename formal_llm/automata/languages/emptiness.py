@@ -8,7 +8,7 @@ Dropping rules only adds words. A *clash* is a set of rules that together leave 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, SourceAutomaton, as_automaton, count_clock_states
@@ -159,6 +159,17 @@ def explain_unused(
     return [] if rules.out_of_time else [line for line in needed if line != f"%require 1 {name}"]
 
 
+def filter_needed(rules: Iterable[int], may_miss: Callable[[frozenset[int]], bool]) -> list[int]:
+    """Return the rules that are left when each one that may be missed is taken out in turn (deletion filter)."""
+    out, needed = frozenset[int](), list[int]()
+    for rule in sorted(rules):
+        if may_miss(out | {rule}):
+            out |= {rule}
+        else:
+            needed.append(rule)
+    return needed
+
+
 #: A pushdown automaton, or another automaton with its own class.
 A = TypeVar("A", bound=SourceAutomaton)
 
@@ -260,13 +271,7 @@ class RuleSet(Generic[A]):
         """Return a clash among the rules that are not dropped, given that these leave no word."""
         if self.verdict_without(self.every) == "no":
             return []
-        needed: list[int] = []
-        for rule in sorted(self.every - dropped):
-            if self.verdict_without(dropped | {rule}) == "no":
-                dropped |= {rule}
-            else:
-                needed.append(rule)
-        return needed
+        return filter_needed(self.every - dropped, lambda rules: self.verdict_without(dropped | rules) == "no")
 
     def find_remedy(self, first: list[int], max_tries: int = _TRIES) -> list[int]:
         """Return a smallest remedy, given a first clash; after so many tries one from which no rule can be put back."""
@@ -295,10 +300,6 @@ class RuleSet(Generic[A]):
 
     def _any_remedy(self) -> list[int]:
         """Return a remedy from which no rule can be put back: all rules, minus each one that is not in the way."""
-        dropped = self.every
-        if self.verdict_without(dropped) != "yes":
+        if self.verdict_without(self.every) != "yes":
             return []
-        for rule in sorted(self.every):
-            if self.verdict_without(dropped - {rule}) == "yes":
-                dropped -= {rule}
-        return sorted(dropped)
+        return filter_needed(self.every, lambda rules: self.verdict_without(self.every - rules) == "yes")

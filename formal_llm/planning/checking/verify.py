@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import cast
 
 from formal_llm.automata import PDA, Limits, Lookahead, Source, Word
-from formal_llm.automata.languages.emptiness import RuleSet, why_empty
+from formal_llm.automata.languages.emptiness import RuleSet, filter_needed, why_empty
 from formal_llm.automata.languages.nearest_words import UNIT_WEIGHTS, Edit, EditWeights, Nearest, nearest, turn_edits
 from formal_llm.automata.languages.prefixes import ConfigurationSets
 from formal_llm.automata.lookahead.cheapest import INFINITE
@@ -194,15 +194,8 @@ class Verifier:
             return []
         if broken := self.broken(prefix, ends=ends):
             return broken
-        # No rule is broken yet, but together they leave no way on: the deletion filter, as in explain.clash.
-        dropped: frozenset[int] = frozenset()
-        needed: list[int] = []
-        for rule in sorted(rules.every):
-            if self._allows_prefix(prefix, ends, dropped | {rule}):
-                needed.append(rule)
-            else:
-                dropped |= {rule}
-        return needed
+        # No rule is broken yet, but together they leave no way on.
+        return filter_needed(rules.every, lambda dropped: not self._allows_prefix(prefix, ends, dropped))
 
     def broken(self, word: Word, *, ends: bool) -> list[int]:
         """The rules each of which, whatever the grammar, forbids a word or, where it continues, its beginning."""
