@@ -14,10 +14,12 @@ from typing import Generic, NamedTuple, TypeVar, cast
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, SourceAutomaton, as_automaton, count_clock_states
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START, TIME, TRIES
+from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
+from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.errors import Undecided
 
 #: The maximum number of sets of rules to remember in the search for a smallest remedy.
@@ -98,12 +100,20 @@ def why_no_plan(rules: Source) -> WhyEmpty | None:
     if count_clock_states(rules) > _CLOCK_STATES:
         return None
     try:
-        lookahead = Lookahead(rules)
-        with lookahead.work.limit_seconds(START * SEARCH_TIME):
-            possible = lookahead.completable().possible
+        automaton = as_automaton(rules)
+        if isinstance(automaton, PDA) and not automaton.uses_stack and not automaton.bounds:
+            after: dict[State, list[State]] = {}
+            for one in automaton.transitions:
+                after.setdefault(one.state, []).append(one.target)
+            reached = find_reachable([automaton.start_state], lambda state: after.get(state, ()))
+            possible = not automaton.accepting_states.isdisjoint(reached)
+        else:
+            lookahead = Lookahead(automaton)
+            with lookahead.work.limit_seconds(START * SEARCH_TIME):
+                possible = lookahead.completable().possible
     except Undecided:  # the clock shows too many times
         return None
-    return None if possible else why_empty(lookahead.source)
+    return None if possible else why_empty(automaton)
 
 
 #: The maximum number of terminals for which it is decided individually whether a word can use them.
