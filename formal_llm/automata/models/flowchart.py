@@ -38,7 +38,7 @@ from formal_llm.automata.models.flowgraph import (
 )
 from formal_llm.automata.models.frozen import FrozenDict, Written
 from formal_llm.automata.models.limits import Limits
-from formal_llm.automata.models.markings import FlowchartTransitions, find_endless, find_meeting, find_waiting
+from formal_llm.automata.models.markings import TokenGame, find_endless, find_meeting, find_waiting, make_transitions
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Symbol
@@ -300,8 +300,8 @@ class Flowchart(FlowGraph, Written, Drawable):
             named = (*most, *limits.at_least, *limits.times.names, *ruled)
             if counted := [name for name in named if "=" in name]:
                 raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
-        moves = FlowchartTransitions(self, decisions=decisions, drawn=self.order == "drawn", never=never)
-        symbols, transitions, start = moves.make_transitions()
+        game = TokenGame(self, drawn=self.order == "drawn", never=never)
+        symbols, transitions, start = make_transitions(game, decisions=decisions)
         symbols = {name: replace(known, numbers=self.numbers.get(name, {})) for name, known in symbols.items()}
         return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title,
                    limits=limits, check=False)  # fmt: skip
