@@ -21,7 +21,7 @@ from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import Always, Formula, Next, Repeated, and_, satisfied_by_one
 from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Limits
-from formal_llm.automata.models.pda import PDA, intersect_languages
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
 from formal_llm.errors import AutomatonError, unknown
@@ -210,10 +210,14 @@ class Behaviour(PickledByFields, Written, Drawable):
         return () if state is None else tuple(self.dfa.table[state])
 
     def __and__(self, other: object) -> PDA:
-        return intersect_languages(self, other)
+        from formal_llm.automata.models.product import intersection
+
+        return intersection(self, other)
 
     def __rand__(self, other: object) -> PDA:
-        return intersect_languages(other, self)
+        from formal_llm.automata.models.product import intersection
+
+        return intersection(other, self)
 
     # -- checks -------------------------------------------------------------------------------------------------
 

@@ -11,11 +11,12 @@ construction over the reversed transitions (Rabin and Scott 1959).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from math import gcd
 
+from formal_llm.automata.models.dfa import determinize
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained, product
 from formal_llm.automata.models.quantities import clock_text
@@ -113,54 +114,31 @@ def _automaton_of_rule(rule: Clock | Window | Gap, clock: Clock, taking: Mapping
             return None
         return (end, 0 if name in gap.before else min(gap.seconds, since + taking[name]))
 
-    moves: list[tuple[Hashable, str, Hashable]] = []
-    todo: list[_Moment] = [first]
-    seen = {first}
+    moves: list[Transition] = []
+    todo, seen = [first], {first}
     for moment in todo:
         for name in taking:
             following = moment_after(moment, name)
             if following is not None:
-                moves.append((moment, name, following))
+                moves.append(Transition(moment, name, None, following))
                 if following not in seen:
                     seen.add(following)
                     todo.append(following)
-        _check_state_count(seen, rule)
-    start: Hashable = first
-    accepting: Iterable[Hashable] = todo
-    if prefix:
-        moves, start, accepting = _reverse_automaton(moves, first, todo, rule)
-    transitions = [Transition(state, name, None, target) for state, name, target in moves]
-    return PDA(transitions, start=start, accepting=accepting, name=str(rule), alphabet=taking, check=False)
+        _check_state_count(len(seen), rule)
+    if not prefix:
+        return PDA(moves, start=first, accepting=todo, name=str(rule), alphabet=taking, check=False)
+    names = dict.fromkeys(move.read for move in moves if move.read is not None)
+    turned = [Transition(move.target, move.read, None, move.state) for move in moves]
+    dfa = determinize(turned, todo, [first], names, lambda count: _check_state_count(count, rule))
+    return PDA(
+        [Transition(state, name, None, target) for state, row in enumerate(dfa.table) for name, target in row.items()],
+        start=0, accepting=dfa.accepting, name=str(rule), alphabet=taking, check=False,
+    )  # fmt: skip
 
 
-def _check_state_count(states: Collection[Hashable], rule: object) -> None:
-    if len(states) > MAX_STATES:
+def _check_state_count(count: int, rule: object) -> None:
+    if count > MAX_STATES:
         raise Undecided(
             f"{rule}: the clock can show more than {MAX_STATES:,} different times; "
             "use coarser durations (quarters of an hour), or a shorter day"
         )
-
-
-def _reverse_automaton(
-    moves: Iterable[tuple[Hashable, str, Hashable]], first: _Moment, ends: Iterable[_Moment], rule: object
-) -> tuple[list[tuple[Hashable, str, Hashable]], Hashable, list[Hashable]]:
-    """The deterministic automaton of the reversed words: (its moves, its start, its final states)."""
-    before: dict[tuple[Hashable, str], set[Hashable]] = {}
-    names: dict[str, None] = {}
-    for state, name, target in moves:
-        before.setdefault((target, name), set()).add(state)
-        names[name] = None
-    start: frozenset[Hashable] = frozenset(ends)
-    todo: list[frozenset[Hashable]] = [start]
-    seen: dict[frozenset[Hashable], int] = {start: 0}
-    made: list[tuple[Hashable, str, Hashable]] = []
-    for states in todo:
-        for name in names:
-            following = frozenset(state for target in states for state in before.get((target, name), ()))
-            if following:
-                if following not in seen:
-                    seen[following] = len(seen)
-                    todo.append(following)
-                made.append((seen[states], name, seen[following]))
-        _check_state_count(seen, rule)
-    return made, 0, [number for states, number in seen.items() if first in states]

@@ -19,8 +19,9 @@ from typing import NamedTuple, TypeVar
 
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.formula import And, Formula, derivative
-from formal_llm.automata.models.pda import PDA, SubsetConstruction
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Symbol, find_reachable
+from formal_llm.automata.models.tabulation import SubsetConstruction
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import Undecided
 
@@ -216,18 +217,35 @@ def project(rule: PDA, names: Iterable[str]) -> DFA:
         for move in rule.transitions
         if move.target in useful
     ]
-    start = SubsetConstruction(moves, rule.start_state, rule.accepting_states).start
-    numbers, table = {start.states: 0}, list[Mapping[str, int]]()
-    for now in (waiting := [start]):
+    return determinize(moves, [rule.start_state], rule.accepting_states, letters)
+
+
+def determinize(
+    transitions: Iterable[Transition], start: Iterable[State], accepting: Iterable[State], letters: Iterable[str],
+    check: Callable[[int], None] = lambda _: None,
+) -> DFA:  # fmt: skip
+    """The deterministic automaton of a finite one with several initial states; all of its states should be useful.
+
+    Args:
+        transitions: none of which touches a stack.
+        start: the initial states.
+        accepting: the final states.
+        letters: its alphabet.
+        check: called with the number of states that there are so far.
+    """
+    subsets, letters = SubsetConstruction(transitions, start, accepting), tuple(letters)
+    numbers, table = {subsets.start: 0}, list[Mapping[str, int]]()
+    for states in (todo := [subsets.start]):
         row: dict[str, int] = {}
         for letter in letters:
-            if (after := now[letter]) is not None:
-                if after.states not in numbers:
-                    numbers[after.states] = len(numbers)
-                    waiting.append(after)
-                row[letter] = numbers[after.states]
+            if after := subsets.follow(states, letter):
+                if after not in numbers:
+                    numbers[after] = len(numbers)
+                    todo.append(after)
+                row[letter] = numbers[after]
         table.append(row)
-    return DFA(tuple(table), frozenset(number for number, one in enumerate(waiting) if one.accepting))
+        check(len(todo))
+    return DFA(tuple(table), frozenset(number for states, number in numbers.items() if subsets.is_accepting(states)))
 
 
 def _name_states(dfa: DFA) -> list[str]:

@@ -1,12 +1,10 @@
 from hypothesis import assume, given
-from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits, Production, Symbol, Transition
+from formal_llm import CFG, PDA, Limits, Lookahead, Production, Symbol, Transition
 from formal_llm.automata import Configuration, Stack
-from formal_llm.automata.models import tabulation
-from formal_llm.automata.models.pda import ACCEPT, LOOP, START, SubsetConstruction
+from formal_llm.automata.models.pda import ACCEPT, LOOP, START
 from tests.oracles import all_words, keeps, language, runs
-from tests.strategies import automata, examples, grammars, limited_automata
+from tests.strategies import automata, direct_automata, examples, grammars, limited_automata
 
 
 def to_pyformlang(pda):
@@ -168,6 +166,34 @@ class TestAccepts:
         for word in all_words("ab", 4):
             assert pda.accepts(word) == other.accepts_input("".join(word)), word
 
+    @given(automata(letters=("a", "b")))
+    @examples(60)
+    def test_a_final_state_below_a_longer_stack_counts(self, pda):
+        # Accepting by final state: what is left on the stack does not matter.
+        stacked = PDA(
+            [*pda.transitions, (pda.start_state, None, None, pda.start_state, ("W",))],
+            start=pda.start_state,
+            accepting=pda.accepting_states,
+            stack=(*pda.start_stack, "W"),
+        )
+        for word in all_words("ab", 3):
+            assert stacked.accepts(word) == pda.accepts(word)
+
+    @given(automata() | direct_automata())
+    @examples(300)
+    def test_whether_some_run_accepts_is_as_the_lookahead_says(self, pda):
+        bare = pda.without_limits
+        assert bare.has_accepting_run == Lookahead(bare).completable().possible
+
+    def test_every_symbol_of_the_start_stack_is_worked_off(self):
+        pda = PDA([("p", n, n, "p") for n in "abc"] + [("p", "d", None, "f")], start="p", accepting=["f"], stack="abc")
+        assert [word for word in all_words("abcd", 4) if pda.accepts(word)] == [
+            ("d",),
+            ("a", "d"),
+            ("a", "b", "d"),
+            ("a", "b", "c", "d"),
+        ]
+
     def test_counting_by_hand(self):
         pda = PDA(A_THEN_B, start="p", accepting=["f"], stack=("$",))
         for word in all_words("ab", 6):
@@ -263,22 +289,3 @@ class TestValue:
             PDA(A_THEN_B[:3], start="p", accepting=["q"], stack=("$",)),
         ]
         assert len({one.fingerprint, *(other.fingerprint for other in others)}) == 5
-
-
-states = st.integers(0, 3)
-steps = st.tuples(states, st.sampled_from(["a", "b", None]), st.none(), states)
-finite = st.tuples(st.lists(steps, max_size=10), states, st.sets(states))
-
-
-def automaton(made):
-    transitions, start, accepting = made
-    return PDA(transitions, start=start, accepting=accepting, check=False)
-
-
-@given(finite)
-@examples(150)
-def test_random_automata_agree_with_their_tabulation(made):
-    pda = automaton(made)
-    found = SubsetConstruction(pda.transitions, pda.start_state, pda.accepting_states)
-    for word in all_words("abc", 4):
-        assert found.accepts(word) == pda.accepts(word) == tabulation.accepts_by_tabulation(pda, word), word
