@@ -99,18 +99,6 @@ def test_the_words_are_those_that_the_judge_keeps(case: Case) -> None:
                     assert clocked.accepts(word) == limited.accepts(word) == right
 
 
-@given(schedules())
-@examples(40)
-def test_lookahead_counts_them_and_is_never_wrong(case: Case) -> None:
-    table, symbols = case
-    for order in ("forward", "prefix"):
-        rules = finite(table, symbols, order)
-        good = [word for word in sequences(LONGEST) if keeps(table, symbols, word)]
-        lookahead = Lookahead(rules)
-        assert lookahead.count(max_length=LONGEST) == len(good)
-        assert (lookahead.completable().value == "yes") == bool(good)
-
-
 FEW_CONFIGURATIONS = ("S -> A B | B A\nA -> a | b\nB -> c A | c", "S -> E S | E\nE -> a | b | c")
 
 
@@ -182,20 +170,6 @@ def test_texts_tell_the_times_of_forward_plans() -> None:
     assert {move.text for move in clocked.moves(clocked.start())} == {"8:00 to 8:30: Eat"}
     assert {t.text for t in base_with_clock(clocked).transitions} == {"8:00 to 8:30: Eat", "8:30 to 9:00: Eat"}
     assert step_times(8 * 3600, 8 * 3600) == "8:00"
-
-
-@given(schedules())
-@examples(40)
-def test_moments_are_no_more_than_counted(case: Case) -> None:
-    table, symbols = case
-    pda = finite(table, symbols, "forward")
-    assert table.clock is not None
-    taking = {name: int(symbol.numbers["time"]) for name, symbol in symbols.items()}
-    lines: list[Clock | Window | Gap] = [table.clock, *table.windows, *table.gaps]
-    rules = [clockwork._automaton_of_rule(one, table.clock, taking, prefix=False) for one in lines]
-    most = max(len(rule.states) for rule in rules)
-    moments = clockwork.count_moments(pda, table)
-    assert moments == 1 or most <= moments == count_clock_states(pda)
 
 
 def test_a_text_whose_clock_has_very_many_moments_is_read_and_its_start_decides() -> None:

@@ -2,13 +2,11 @@
 
 import networkx
 import pytest
-from automata.fa.dfa import DFA
-from automata.fa.nfa import NFA
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Flowchart, FlowEdge, FlowNode, Limits, Lookahead, Plan, Planner, ScriptedLLM, Walk, Wording
-from formal_llm.automata.models.flowchart import END, find_problem
+from formal_llm.automata.models.flowchart import find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph, one_line
 from formal_llm.errors import AutomatonError
 from tests.automata.charts import RETURNS, flowcharts
@@ -37,44 +35,7 @@ class TestFill:
             chart.fill({"one": "us", "other": "Us"})
 
 
-def table_of(chart, decisions):
-    """The chart as a nondeterministic automaton in which markers are ε, made without :meth:`Flowchart.pda`."""
-    table = {END: {}}
-    for node in chart.nodes:
-        row = table.setdefault(node.id, {})
-        kind, leaving = chart.kind(node.id), chart.leaving[node.id]
-        targets = {edge.target for edge in leaving} or {END}
-        if kind == "decision":
-            for name, edge in chart.answers(node.id).items():
-                row.setdefault(name if decisions else "", set()).add(edge.target)
-        else:
-            row[node.id if kind == "step" else ""] = targets
-    return table, chart.start, {END}
-
-
-def dfa(table, start, accepting, letters):
-    states = {*table, start, *accepting, *(t for row in table.values() for targets in row.values() for t in targets)}
-    made = NFA(states=states, input_symbols=letters, transitions=table, initial_state=start, final_states=accepting)
-    return DFA.from_nfa(made)
-
-
 class TestAutomaton:
-    @given(flowcharts(), st.booleans())
-    @examples(150)
-    def test_random_charts_agree_with_automata_lib(self, chart, decisions):
-        pda = chart.pda(decisions=decisions)
-        # Several answers together are worked off on the stack.
-        assert pda.uses_stack == (decisions and any(chart.is_selection(node.id) for node in chart.nodes))
-        assume(not pda.uses_stack)
-        if decisions:
-            assert len({(t.state, t.read) for t in pda.transitions}) == len(pda.transitions)
-            assert None not in {t.read for t in pda.transitions}
-        table = {}
-        for t in pda.transitions:
-            table.setdefault(t.state, {}).setdefault(t.read or "", set()).add(t.target)
-        letters = set(pda.terminals)
-        assert dfa(table, pda.start_state, pda.accepting_states, letters) == dfa(*table_of(chart, decisions), letters)
-
     def test_names_and_labels(self):
         pda = RETURNS.pda()
         assert list(pda.terminals) == [
@@ -156,14 +117,6 @@ class TestPlanning:
         )
         assert str(plan) == "Step 1: Take the goods\nStep 2: Refund all"
         assert plan.word == ("days=yes", "take", "seal=no", "all")
-
-    def test_in_a_conversation_only_what_is_new_is_shown(self):
-        llm = ScriptedLLM([1, 2])
-        wording = Wording(conversation=True)
-        Planner(RETURNS.pda(), llm, wording=wording).plan("A phone comes back")
-        assert llm.questions[1].prompt.startswith(
-            "Within {limit} days? yes;\nStep 1: Take the goods;\nStep 2: ?\n\nTo get the answer"
-        )
 
     def test_the_words_of_a_decision_can_be_changed(self):
         llm = ScriptedLLM([1, 2])

@@ -116,13 +116,6 @@ class TestEquality:
 
 
 class TestText:
-    @given(trees("ab", leaves=10))
-    def test_names_are_those_of_the_atoms(self, tree):
-        formula = made(tree)
-        atoms = [part for part in formula.walk() if isinstance(part, Atom)]
-        assert sorted(formula.names) == sorted({atom.name for atom in atoms})
-        assert len({*formula.walk()}) == len([*formula.walk()])
-
     @pytest.mark.parametrize(
         ("name", "text"),
         [("a", "a"), ("any", '"any"'), ("a b", '"a b"'), (":a", '":a"'), ("", '""'), ("a-b", "a-b"), ("(", '"("')],

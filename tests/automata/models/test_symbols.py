@@ -1,13 +1,11 @@
 """Symbols, productions, selections, and the two fixed points over productions."""
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Symbol, selection
 from formal_llm.automata.models.symbols import (
     expand_selections,
-    first_of,
     first_sets,
     follow_sets,
     quote_text,
@@ -69,15 +67,6 @@ class TestSelection:
         derived = [*words_of(made, symbol)]
         assert sorted(derived) == sorted(oracles.spelled_out(symbol))
 
-    def test_several_share_what_they_have_in_common(self):
-        made = expand_selections([selection("a", "c"), selection("b", "c"), selection("a", "c")])
-        assert len(set(made)) == len(made)
-        assert [p.head for p in made].count("any(c)") == 2
-
-    @pytest.mark.parametrize("name", ["a", "some", "some(a", "sum(a)", "S", ")", ""])
-    def test_other_symbols_have_no_members(self, name):
-        assert selection_members(name) is None
-
 
 def sets_of(cfg):
     table = [(head, body) for head, bodies in rules(cfg).items() for body in bodies]
@@ -125,15 +114,3 @@ class TestFirstAndFollow:
         right_first, right_follow = by_the_book(table, nullable, cfg.terminals)
         assert {name: found for name, found in first.items() if found} == {n: f for n, f in right_first.items() if f}
         assert {name: found for name, found in follow.items() if found} == {n: f for n, f in right_follow.items() if f}
-
-    @given(grammars(selections=False))
-    @examples(40)
-    def test_words_begin_with_what_first_says(self, cfg):
-        table, nullable, bits, first, _ = sets_of(cfg)
-        for head, body in table:
-            starts, vanishes = first_of(body, nullable, bits)
-            words = language(CFG([("?", body), *table], "?"), 3)
-            assert {word[0] for word in words if word} <= first.get(head, set())
-            assert ((() in words), bool(starts)) == (vanishes, bool(starts))
-            if any(words):
-                assert starts

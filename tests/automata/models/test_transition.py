@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import PDA, Transition
-from formal_llm.automata.models.transition import dead_ends, find_problem, states_of
+from formal_llm.automata.models.transition import find_problem
 from formal_llm.errors import AutomatonError
 from tests.strategies import examples
 
@@ -14,18 +14,6 @@ names = st.sampled_from(["p", "q", "a", "X"])
 transitions = st.builds(
     Transition, names, st.none() | names, st.none() | names, names, st.lists(names, max_size=2).map(tuple)
 )
-
-
-class TestTransition:
-    def test_text_of_a_transition(self):
-        assert str(Transition("p", None, None, "q", ("X", "Y"))) == "(p, ε, ε -> q, X Y)"
-        assert str(Transition("p", "a", "X", "q")) == "(p, a, X -> q, ε)"
-
-    @given(transitions, transitions)
-    def test_equal_exactly_when_the_parts_are(self, one, other):
-        assert (one == other) == (one.parts() == other.parts())
-        assert len({one, other}) == (1 if one.parts() == other.parts() else 2)
-        assert one != one.parts()
 
 
 class TestErrors:
@@ -92,12 +80,3 @@ class TestFindProblem:
             assert f"is popped but never pushed: {problem.transition}" in problem.message
         else:
             assert problem is None
-
-    @given(transitions, st.sets(st.sampled_from("pqrs")))
-    def test_dead_ends_are_left_by_nothing(self, made, accepting):
-        states = [*states_of(made, "p")]
-        assert set(states) == {"p", *(state for t in made for state in (t.state, t.target))}
-        assert states[0] == "p"
-        assert len(set(states)) == len(states)
-        left = {t.state for t in made}
-        assert [*dead_ends(made, "p", accepting)] == [s for s in states if s not in left and s not in accepting]
