@@ -36,9 +36,7 @@ def test_the_words_are_those_of_the_token_game(graph: FlowGraph) -> None:
 
 @given(flowcharts(), st.booleans())
 @examples(150)
-def test_charts_of_all_shapes_have_the_words_of_the_game(
-    chart: Flowchart, decisions: bool
-) -> None:
+def test_charts_of_all_shapes_have_the_words_of_the_game(chart: Flowchart, decisions: bool) -> None:
     pda = chart.pda(decisions=decisions)
     # Several answers together are worked off on the stack.
     assert pda.uses_stack == (decisions and any(chart.is_selection(node.id) for node in chart.nodes))
