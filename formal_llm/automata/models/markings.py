@@ -17,14 +17,20 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from formal_llm.automata.models.flowgraph import END, FlowEdge, FlowGraph, one_line
-from formal_llm.automata.models.symbols import Symbol, expand_selections, find_reachable, selection
+from formal_llm.automata.models.symbols import (
+    Symbol,
+    expand_selections,
+    find_derivable_heads,
+    find_reachable,
+    selection,
+)
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
 
 #: A chart with more markings, or more pairs of nodes that are side by side, is refused.
 MOST_MARKINGS = 100_000
-#: So many markings are looked through when a chart is read.
-_FIRST_LOOK = 500
+#: So many moves are looked through when a chart is read.
+_FIRST_LOOK = 2_000
 
 #: A node; ``a?``: what follows it is asked; ``a&3``: it waits at the arrow number 3.
 Token = str
@@ -52,10 +58,15 @@ class TokenGame:
     def __init__(self, graph: FlowGraph, *, drawn: bool = False, never: frozenset[str] = frozenset()) -> None:
         self.graph, self.drawn, self.never = graph, drawn, never
         self._number = {edge: number for number, edge in enumerate(dict.fromkeys(graph.edges))}
-        #: The joining arrow at which a token waits.
-        self.joins = {
-            self.wait_at(name, edge): edge for edge in self._number if len(edge.sources) > 1 for name in edge.sources
+        self.edges = [*self._number]
+        #: For each joining arrow, by its number, the tokens that wait there, with their nodes.
+        self.waiting = {
+            number: {self.wait_at(name, edge): name for name in edge.sources}
+            for edge, number in self._number.items()
+            if len(edge.sources) > 1
         }
+        #: The number of the joining arrow at which a token waits.
+        self.joins = {token: number for number, tokens in self.waiting.items() for token in tokens}
         self.rank = {node.id: number for number, node in enumerate(graph.nodes)}
         silent = [name for name in self.rank if graph.kind(name) in ("start", "junction", "end")]
         #: The tokens that take the place of one that cannot stay.
@@ -76,7 +87,7 @@ class TokenGame:
     def find_reached(self, token: Token) -> Collection[str]:
         """The nodes to which a token can still come; its own, too, where it does not wait there."""
         if token not in self._reached:
-            at = self.joins[token].targets if token in self.joins else (token.removesuffix("?"),)
+            at = self.edges[self.joins[token]].targets if token in self.joins else (token.removesuffix("?"),)
             self._reached[token] = find_reachable(at, self.graph.list_targets)
         return self._reached[token]
 
@@ -97,29 +108,30 @@ class TokenGame:
                     left += reversed(self._passing[token])
                 else:
                     marking.append(token)
-            edge = self._find_met(marking)
-            if edge is None:
+            met = self._find_met(marking)
+            if met is None:
                 return tuple(marking if self.drawn else sorted(marking, key=self._rank_token))
-            merged = [self.wait_at(name, edge) for name in edge.sources]
+            merged = self.waiting[met]
             first = next(token for token in marking if token in merged)
             tokens = [
                 new
                 for token in marking
                 if token == first or token not in merged
-                for new in (edge.targets if token == first else (token,))
+                for new in (self.edges[met].targets if token == first else (token,))
             ]
 
     def _rank_token(self, token: Token) -> tuple[int, Token]:
         return self.rank.get(token.partition("&")[0].removesuffix("?"), -1), token
 
-    def _find_met(self, marking: Sequence[Token]) -> FlowEdge | None:
-        """An arrow whose waiting tokens have met."""
-        for edge in dict.fromkeys(self.joins[token] for token in marking if token in self.joins):
-            waiting = {self.wait_at(name, edge): name for name in edge.sources}
-            missing = [name for token, name in waiting.items() if token not in marking]
+    def _find_met(self, marking: Sequence[Token]) -> int | None:
+        """The number of an arrow whose waiting tokens have met."""
+        here = set(marking)
+        for number in dict.fromkeys(self.joins[token] for token in marking if token in self.joins):
+            waiting = self.waiting[number]
+            missing = [name for token, name in waiting.items() if token not in here]
             others = [token for token in marking if token not in waiting] if missing else ()
             if not any(name in self.find_reached(token) for token in others for name in missing):
-                return edge
+                return number
         return None
 
     def list_moves(self, marking: Marking) -> Iterator[tuple[ChartStep, Marking]]:
@@ -168,19 +180,8 @@ class TokenGame:
 
 def find_endless(graph: FlowGraph) -> list[str]:
     """The nodes from which no plan can end: each of their arrows has a target from which none can."""
-    missing = {edge: set(edge.targets) for edge in graph.edges}
-    into: dict[str, list[FlowEdge]] = {node.id: [] for node in graph.nodes}
-    for edge in missing:
-        for target in edge.targets:
-            into[target].append(edge)
-    todo = [name for name, edges in graph.leaving.items() if not edges]
-    ending = set(todo)
-    for name in todo:
-        for edge in into[name]:
-            missing[edge].discard(name)
-            if not missing[edge]:
-                todo += [source for source in edge.sources if source not in ending]
-                ending.update(edge.sources)
+    arrows = [(source, edge.targets) for edge in graph.edges for source in edge.sources]
+    ending = find_derivable_heads([*arrows, *((name, ()) for name, edges in graph.leaving.items() if not edges)], ())
     return [node.id for node in graph.nodes if node.id not in ending]
 
 
@@ -225,23 +226,26 @@ def find_meeting(graph: FlowGraph) -> tuple[FlowEdge, str] | None:
             # The other token is there while they meet: it stands beside each that waits, and can come to none that is
             # missing.
             meet = all(
-                other in beside.get(game.wait_at(name, join), ()) or name not in game.find_reached(other)
-                for name in join.sources
+                other in beside.get(token, ()) or name not in game.find_reached(other)
+                for token, name in game.waiting[join].items()
             )
-            entered = list(join.targets) if meet else []
+            entered = list(game.edges[join].targets) if meet else []
         for token in entered:
             add(token, other, fork)
     return None
 
 
 def find_waiting(graph: FlowGraph) -> FlowEdge | None:
-    """An arrow at which tokens wait for ever, of those in the first markings; None where none is found."""
-    game = TokenGame(graph)
+    """An arrow at which tokens wait for ever, as far as the first moves show; None where none is found."""
+    game, looked = TokenGame(graph), 0
     if not game.joins or all(len(edge.targets) == 1 for edge in graph.edges):
         return None
-    for marking, moves in itertools.islice(game.explore(), _FIRST_LOOK):
+    for marking, moves in game.explore():
         if marking and not moves:
-            return game.joins[marking[0]]
+            return game.edges[game.joins[marking[0]]]
+        looked += len(moves)
+        if looked > _FIRST_LOOK:
+            break
     return None
 
 
@@ -260,7 +264,7 @@ def make_transitions(game: TokenGame, *, decisions: bool) -> tuple[dict[str, Sym
     symbols: dict[str, Symbol] = {}
     for marking, moves in game.explore():
         if marking and all(token in game.joins for token in marking):
-            raise AutomatonError(f"the arrow {game.joins[marking[0]]} can wait for ever")
+            raise AutomatonError(f"the arrow {game.edges[game.joins[marking[0]]]} can wait for ever")
         state, taken, made = name_of(marking), set[str](), list[Transition]()
         found[state] = made
         for (read, label, question, selects), after in moves:

@@ -155,6 +155,12 @@ def test_too_many_orders_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Lookahead(chart(f"%% %parallel drawn\n{body}").pda()).count() == 1
 
 
+def test_a_fork_of_many_branches_is_read_at_once() -> None:
+    # It was looked through marking by marking, each as long as the fork: 44 s for these.
+    branches = " & ".join(f"B{n}" for n in range(120))
+    assert Lookahead(chart(f"%% %parallel drawn\nA --> {branches} --> C").pda()).count() == 1
+
+
 @pytest.mark.parametrize(
     ("body", "place", "fork", "node", "way_out"),
     [
