@@ -11,16 +11,13 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Behaviour, Flowchart, Lookahead
-from formal_llm.automata.models.dfa import finite_pda, minimal_dfa
+from formal_llm import CFG, PDA, Flowchart, Lookahead
 from formal_llm.automata.models.product import product
 from tests.automata.charts import flowcharts
-from tests.automata.formulas import made, trees
 from tests.automata.values import GRAMMAR, VALUES, use
 from tests.oracles import all_words
-from tests.strategies import examples, grammars, limited_automata, limited_grammars, limits, written_grammars
+from tests.strategies import examples, limited_automata, limited_grammars, written_grammars
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 
@@ -133,45 +130,6 @@ class TestWorksAfterPickling:
         for word in all_words([*pda.terminals][:2], 3):
             assert again.accepts(word) == pda.accepts(word)
         assert Lookahead(again, kept).shortest_word() == Lookahead(pda, bounds).shortest_word()
-
-    @given(grammars(), trees("abc"))
-    @examples(40)
-    def test_products(self, cfg, tree):
-        both = product(PDA.from_cfg(cfg), finite_pda(minimal_dfa(made(tree), cfg.terminals)))
-        again = pickled(both)
-        assert again == both
-        assert again.factors == both.factors
-        for word in all_words([*cfg.terminals][:2], 3):
-            assert again.accepts(word) == both.accepts(word)
-
-    @given(limits(("a", "b"), ("cost",)))
-    def test_limits(self, bounds):
-        again = pickled(bounds)
-        assert (again, hash(again), again.lines()) == (bounds, hash(bounds), bounds.lines())
-        assert again & bounds == bounds
-
-    @given(flowcharts())
-    def test_flowcharts(self, chart):
-        again = pickled(chart)
-        assert (again, hash(again), str(again)) == (chart, hash(chart), str(chart))
-        assert again.pda() == chart.pda()
-        assert again.picture == chart.picture
-
-    @given(trees("abc", leaves=10), st.booleans())
-    def test_formulas(self, tree, used):
-        formula = made(tree)
-        if used:
-            use(formula)
-        again = pickled(formula)
-        assert (again, hash(again), str(again)) == (formula, hash(formula), str(formula))
-        assert minimal_dfa(again, "abc") == minimal_dfa(formula, "abc")
-
-    def test_behaviours(self):
-        behaviour = Behaviour.load("reflexion")
-        again = pickled(behaviour)
-        assert again.dfa == behaviour.dfa
-        assert again.pda == behaviour.pda
-        assert again.next_states(["Ques"]) == behaviour.next_states(["Ques"])
 
     def test_several_in_one_pickle_stay_one_object(self):
         cfg = CFG.from_string(GRAMMAR)

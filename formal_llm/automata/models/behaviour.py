@@ -192,7 +192,7 @@ class Behaviour(PickledByFields, Written, Drawable):
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether a sequence of states is allowed and complete, and keeps the limits."""
-        return self.pda.accepts(word) if self.limits.without_rules else self.dfa.accepts(word)
+        return self.pda.accepts(word)
 
     def next_states(self, prefix: Iterable[str] = ()) -> tuple[str, ...]:
         """The states that can follow, so that the sequence can still be completed within the limits.
@@ -202,12 +202,9 @@ class Behaviour(PickledByFields, Written, Drawable):
         None for a prefix that no allowed sequence begins with, and for one that is complete and cannot continue;
         :meth:`accepts` distinguishes these.
         """
-        if self.limits.without_rules:
-            from formal_llm.automata.languages.prefixes import list_terminals_after  # it is built on these values
+        from formal_llm.automata.languages.prefixes import list_terminals_after  # it is built on these values
 
-            return tuple(list_terminals_after(self.pda, prefix))
-        state = self.dfa.run(prefix)
-        return () if state is None else tuple(self.dfa.table[state])
+        return tuple(list_terminals_after(self.pda, prefix))
 
     def __and__(self, other: object) -> PDA:
         from formal_llm.automata.models.product import intersection

@@ -11,12 +11,13 @@ construction over the reversed transitions (Rabin and Scott 1959).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from math import gcd
 
-from formal_llm.automata.models.dfa import determinize
+from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.dfa import determinize, explore
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained, product
 from formal_llm.automata.models.quantities import clock_text
@@ -114,31 +115,23 @@ def _automaton_of_rule(rule: Clock | Window | Gap, clock: Clock, taking: Mapping
             return None
         return (end, 0 if name in gap.before else min(gap.seconds, since + taking[name]))
 
-    moves: list[Transition] = []
-    todo, seen = [first], {first}
-    for moment in todo:
-        for name in taking:
-            following = moment_after(moment, name)
-            if following is not None:
-                moves.append(Transition(moment, name, None, following))
-                if following not in seen:
-                    seen.add(following)
-                    todo.append(following)
-        _check_state_count(len(seen), rule)
-    if not prefix:
-        return PDA(moves, start=first, accepting=todo, name=str(rule), alphabet=taking, check=False)
-    names = dict.fromkeys(move.read for move in moves if move.read is not None)
-    turned = [Transition(move.target, move.read, None, move.state) for move in moves]
-    dfa = determinize(turned, todo, [first], names, lambda count: _check_state_count(count, rule))
-    return PDA(
-        [Transition(state, name, None, target) for state, row in enumerate(dfa.table) for name, target in row.items()],
-        start=0, accepting=dfa.accepting, name=str(rule), alphabet=taking, check=False,
-    )  # fmt: skip
+    def check_size(count: int) -> None:
+        if count > MAX_STATES:
+            raise Undecided(
+                f"{rule}: the clock can show more than {MAX_STATES:,} different times; "
+                "use coarser durations (quarters of an hour), or a shorter day"
+            )
 
-
-def _check_state_count(count: int, rule: object) -> None:
-    if count > MAX_STATES:
-        raise Undecided(
-            f"{rule}: the clock can show more than {MAX_STATES:,} different times; "
-            "use coarser durations (quarters of an hour), or a shorter day"
-        )
+    rows = explore(first, taking, moment_after, check_size)
+    moments = [*rows]
+    start: State = first
+    accepting: Collection[State] = moments
+    moves = [
+        Transition(moment, name, None, moments[after]) for moment, row in rows.items() for name, after in row.items()
+    ]
+    if prefix:
+        turned = [Transition(move.target, move.read, None, move.state) for move in moves]
+        dfa = determinize(turned, moments, [first], taking, check_size)
+        moves = [Transition(at, name, None, to) for at, row in enumerate(dfa.table) for name, to in row.items()]
+        start, accepting = 0, dfa.accepting
+    return PDA(moves, start=start, accepting=accepting, name=str(rule), alphabet=taking, check=False)

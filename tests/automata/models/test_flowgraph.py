@@ -157,10 +157,3 @@ class TestTexts:
         assert normalize_text(normalize_text(text)) == normalize_text(text)
         assert one_line(one_line(text)) == one_line(text)
         assert one_line(normalize_text(text)) == one_line(text)
-
-    @given(NASTY | st.text())
-    def test_only_blanks_and_line_ends_change(self, text):
-        assert normalize_text(text).split() == one_line(text).split() == text.split()
-        assert "\n" not in one_line(text)
-        for line in normalize_text(text).split("\n"):
-            assert line == " ".join(line.split())
