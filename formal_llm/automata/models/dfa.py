@@ -43,19 +43,15 @@ class DFA(NamedTuple):
     table: tuple[Mapping[str, int], ...]
     accepting: frozenset[int]
 
-    def run(self, word: Iterable[str]) -> int | None:
-        """The state after ``word``, None where no accepted word begins with it."""
+    def accepts(self, word: Iterable[str]) -> bool:
+        """Whether ``word`` leads to a final state."""
         state = 0
         for name in word:
             following = self.table[state].get(name)
             if following is None:
-                return None
+                return False
             state = following
-        return state if self.accepting else None
-
-    def accepts(self, word: Iterable[str]) -> bool:
-        """Whether ``word`` leads to a final state."""
-        return self.run(word) in self.accepting
+        return state in self.accepting
 
 
 def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = MAX_STATES) -> DFA:
