@@ -1,9 +1,86 @@
+"""Pushdown automata: their transitions and stacks, what they accept, what is wrong with them."""
+
+import copy
+import pickle
+
+import networkx
+import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, Symbol, Transition
+from formal_llm.automata import Configuration, Stack
 from formal_llm.automata.models.pda import ACCEPT, LOOP, START
+from formal_llm.automata.models.transition import find_problem
+from formal_llm.errors import AutomatonError
 from tests.oracles import all_words, runs
 from tests.strategies import automata, direct_automata, examples, limited_automata
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("transitions", "more", "problem"),
+        [
+            ([("p", "a", None, "p")], {"accepting": []}, "no final state"),
+            (
+                [("p", "a", None, "pause")],
+                {"accepting": ["pasue"]},
+                "'pasue' is in no transition; did you mean 'pause'",
+            ),
+            (
+                [("p", "a", None, "p"), ("q", "b", None, "p")],
+                {},
+                r"'q' cannot be reached from 'p': \(q, b, ε -> p, ε\)",
+            ),
+            ([("start", "a", None, "p")], {"start": "strat"}, "'start' cannot be reached from 'strat'"),
+            ([("p", "a", "Tray", "p", ("Trai",))], {}, "'Tray' is popped but never pushed: .*did you mean 'Trai'"),
+            ([("p", "a", "X", "p")], {"stack": ("Y",)}, "'X' is popped but never pushed"),
+            ([("p", "a")], {}, "a transition is"),
+            ([("p", "a", None, "p", (), "text", 1)], {}, "a transition is"),
+        ],
+    )
+    def test_contradictions_are_named(self, transitions, more, problem):
+        with pytest.raises(AutomatonError, match=problem) as caught:
+            PDA(transitions, **{"start": "p", "accepting": ["p"], **more})
+        assert isinstance(caught.value, ValueError)
+
+
+transitions = st.lists(
+    st.builds(
+        Transition,
+        st.sampled_from("pqrs"),
+        st.none() | st.just("a"),
+        st.none() | st.sampled_from("XY"),
+        st.sampled_from("pqrs"),
+        st.lists(st.sampled_from("XY"), max_size=2).map(tuple),
+    ),
+    max_size=6,
+)
+
+
+class TestFindProblem:
+    @given(transitions, st.sets(st.sampled_from("pqrs")), st.sets(st.sampled_from("XY")))
+    @examples(300)
+    def test_what_is_wrong_is_wrong_and_nothing_else_is(self, made, accepting, below):
+        graph = networkx.DiGraph([(t.state, t.target) for t in made])
+        graph.add_node("p")
+        reached = networkx.descendants(graph, "p") | {"p"}
+        pushed = {*below, *(name for t in made for name in t.push)}
+        problem = find_problem(made, "p", accepting, pushed)
+        unknown = accepting - set(graph)
+        if not accepting:
+            assert "no final state" in problem.message
+        elif unknown:
+            assert problem.name in unknown
+            assert "is in no transition" in problem.message
+        elif not {t.state for t in made} <= reached:
+            assert problem.name == problem.transition.state not in reached
+            assert f"cannot be reached from 'p': {problem.transition}" in problem.message
+        elif not {t.pop for t in made} - {None} <= pushed:
+            assert problem.name == problem.transition.pop not in pushed
+            assert f"is popped but never pushed: {problem.transition}" in problem.message
+        else:
+            assert problem is None
 
 
 def to_pyformlang(pda):
@@ -176,3 +253,40 @@ class TestValue:
         assert not PDA([("p", "a", None, "p")], start="p", accepting=["p"]).uses_stack
         assert (pda.label("a"), pda.label("cut_it")) == ("the a", "cut it")
         assert repr(pda) == "<PDA: 3 states, 2 terminals, 2 stack symbols, 4 transitions>"
+
+
+symbols = st.lists(st.sampled_from("XYZ") | st.text(max_size=3), max_size=6)
+
+
+class TestStack:
+    @given(symbols, symbols)
+    def test_is_its_symbols_from_the_top_down(self, below, above):
+        stack = Stack.of(*below).push(above)
+        assert list(stack) == above + below
+        assert len(stack) == stack.depth == len(above) + len(below)
+        assert stack == Stack.of(*above, *below)
+        assert hash(stack) == hash(Stack.of(*above, *below))
+        assert eval(repr(stack)) == stack
+
+    def test_deep_stacks_need_no_recursion(self):
+        deep = Stack.of(*["X"] * 100_000)
+        same = Stack.of("X", *["X"] * 99_999)
+        assert deep is not same
+        assert deep == same
+        assert hash(deep) == hash(same)
+        assert deep != Stack.of(*["X"] * 99_999, "Y")
+        again = pickle.loads(pickle.dumps(deep))
+        assert again == deep
+        assert again.depth == 100_000
+        assert copy.deepcopy(deep) == deep
+        assert len(repr(deep)) > 300_000
+        configuration = Configuration("q", deep)
+        assert pickle.loads(pickle.dumps(configuration)) == configuration
+        del same, again, deep, configuration  # freeing them must not recurse either
+
+    def test_a_run_can_go_deep(self):
+        pda = PDA.from_cfg(CFG.from_string("S -> a S b | ε"))
+        now = pda.start()
+        for _ in range(50_000):
+            now = pda.step(now, pda.moves(now)[0])
+        assert list(now.stack)[-2:] == ["b", "$"]
