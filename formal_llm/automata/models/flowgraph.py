@@ -132,11 +132,10 @@ class FlowGraph(PickledByFields):
         # The first pass keeps one node of each circle into which no arrow leads, and perhaps nodes behind it that came
         # before it. The second one, from the end, comes to it first, and drops these.
         kept = self._skip_reached(reversed(self._skip_reached(before)))
-        found = set()
-        for name in kept:
-            circle = find_reachable([name], before.__getitem__)
-            found.add(min((one for one in before if one in circle), key=lambda one: not self.is_start_marker(one)))
-        return tuple(name for name in before if name in found)
+        rank = {name: number for number, name in enumerate(before)}
+        circles = (find_reachable([name], before.__getitem__) for name in kept)
+        found = [min(circle, key=lambda one: (not self.is_start_marker(one), rank[one])) for circle in circles]
+        return tuple(sorted(found, key=rank.__getitem__))
 
     def _skip_reached(self, names: Iterable[str]) -> list[str]:
         """Return the nodes to which no earlier one of them leads."""

@@ -237,9 +237,10 @@ def find_meeting(graph: FlowGraph) -> tuple[FlowEdge, str] | None:
 
 def find_waiting(graph: FlowGraph) -> FlowEdge | None:
     """An arrow at which tokens wait for ever, as far as the first moves show; None where none is found."""
-    game, looked = TokenGame(graph), 0
-    if not game.joins or all(len(edge.targets) == 1 for edge in graph.edges):
+    forks = any(len(edge.targets) > 1 for edge in graph.edges)
+    if not forks or all(len(edge.sources) == 1 for edge in graph.edges):
         return None
+    game, looked = TokenGame(graph), 0
     for marking, moves in game.explore():
         if marking and not moves:
             return game.edges[game.joins[marking[0]]]
