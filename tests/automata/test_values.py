@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from formal_llm import CFG, PDA, Flowchart, Lookahead
+from formal_llm import CFG, PDA, Behaviour, Flowchart, Lookahead
+from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.product import product
+from formal_llm.errors import GrammarError
 from tests.automata.charts import flowcharts
 from tests.automata.values import GRAMMAR, VALUES, use
 from tests.oracles import all_words
@@ -163,3 +165,58 @@ class TestEquality:
         for one, other in combinations([plain, *others], 2):
             assert one != other
         assert plain != "plain"
+
+
+#: One of each kind, as it is printed.
+PRINTED = {
+    CFG: "%start S\n%limit 1\n\nS -> a S | ε\n\na \"the a\" cost=2\n",
+    PDA: "%start p\n%accept q\n\np, a, ε -> q, ε \"go\"\n",
+    Flowchart: 'flowchart TB\n    A["Do it"]\n    B(["End"])\n    A --> B\n',
+    Behaviour: '(define b\n  (:states\n    (a (:text "[A]"))\n    (c))\n  (:behavior\n    (until a c)))\n',
+}  # fmt: skip
+
+
+class TestKinds:
+    @pytest.mark.parametrize("kind", PRINTED)
+    def test_there_and_back(self, kind, tmp_path):
+        value = kind.from_string(PRINTED[kind])
+        assert type(value) is kind
+        assert str(value) == PRINTED[kind]
+        path = tmp_path / "rules"
+        path.write_text(str(value), encoding="utf-8")
+        assert kind.from_file(path) == value
+
+
+class TestFiles:
+    def test_missing_file_and_folder(self, tmp_path):
+        with pytest.raises(GrammarError, match="no such file") as caught:
+            CFG.from_file(tmp_path / "missing.cfg")
+        assert caught.value.file == str(tmp_path / "missing.cfg")
+        with pytest.raises(GrammarError, match="cannot be read") as caught:
+            CFG.from_file(tmp_path)
+        assert caught.value.file == str(tmp_path)
+
+    @pytest.mark.parametrize("data", [b"\x80\x81", b"a\xff", "a".encode("utf-16"), "a".encode("utf-32"), b"\x7fE\0\1"])
+    def test_files_that_are_not_text(self, tmp_path, data):
+        path = tmp_path / "odd.cfg"
+        path.write_bytes(data)
+        with pytest.raises(GrammarError, match="not a text file") as caught:
+            CFG.from_file(path)
+        assert caught.value.file == str(path)
+
+
+class TestFrozenDict:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda frozen: frozen.__setitem__("a", 2), lambda frozen: frozen.__delitem__("a"),
+            lambda frozen: frozen.clear(), lambda frozen: frozen.pop("a"), lambda frozen: frozen.popitem(),
+            lambda frozen: frozen.setdefault("b", 1), lambda frozen: frozen.update(b=1),
+            lambda frozen: frozen.__ior__({"b": 1}),
+        ],
+    )  # fmt: skip
+    def test_refuses_every_change(self, change):
+        frozen = FrozenDict({"a": 1})
+        with pytest.raises(TypeError, match="does not change"):
+            change(frozen)
+        assert frozen == {"a": 1}

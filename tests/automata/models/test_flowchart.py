@@ -7,11 +7,24 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Flowchart, FlowEdge, FlowNode, Limits, Lookahead, Plan, Planner, ScriptedLLM, Walk, Wording
+from formal_llm import (
+    CFG,
+    Flowchart,
+    FlowEdge,
+    FlowNode,
+    Limits,
+    Lookahead,
+    Plan,
+    Planner,
+    ScriptedLLM,
+    Walk,
+    Wording,
+)
 from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.models import markings
 from formal_llm.automata.models.flowchart import find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph, normalize_text, one_line
+from formal_llm.automata.models.rules import automaton_of
 from formal_llm.errors import AutomatonError, NotationError
 from tests.automata.charts import NASTY, RETURNS, WILD, flowcharts
 from tests.automata.processes import LONGEST, Process, drawn, processes
@@ -565,3 +578,24 @@ def test_questions_of_branches_are_asked_side_by_side_and_drawn() -> None:
     taken = {box.id: box.tone for box in plan.over(both).picture.nodes}
     marked = {name for name, tone in taken.items() if tone == "marked"}
     assert {name for name in marked if "&" not in name} == {"a", "b", "q", "r", "x", "z", "e"}
+
+
+class TestAutomatonOf:
+    def test_a_flowchart_is_filled_first(self):
+        pda = automaton_of(RETURNS, {"limit": 14})
+        assert pda == RETURNS.fill({"limit": 14}).pda()
+        assert {t.question for t in pda.transitions} == {"Within 14 days?", "Seal broken?", ""}
+
+    def test_what_a_flowchart_misses_is_told(self):
+        with pytest.raises(AutomatonError, match=r"no value for \{limit\}"):
+            automaton_of(RETURNS)
+
+    def test_what_was_filled_is_not_filled_again(self):
+        text = "flowchart TD\na[Write to {company}] --> b{Does {company} answer?}\nb -->|yes| c\nb -->|no| d"
+        filled = Flowchart.from_mermaid(text).fill({"company": "ACME {Holding} Ltd"})
+        assert (filled.placeholders, filled.fill({})) == ((), filled)
+        assert automaton_of(filled) == Lookahead(filled).pda
+        texts = {text for t in filled.pda().transitions for text in (t.text, t.question)}
+        assert {"Write to ACME {Holding} Ltd", "Does ACME {Holding} Ltd answer?"} <= texts
+        with pytest.raises(AutomatonError, match=r"no \{Holding\}; its names are: none"):
+            filled.fill({"Holding": "x"})
