@@ -21,15 +21,12 @@ from formal_llm.automata.models.dfa import determinize, explore
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained, product
 from formal_llm.automata.models.quantities import clock_text
-from formal_llm.automata.models.timetable import Clock, Gap, Timetable, Window
+from formal_llm.automata.models.timetable import Clock, Gap, Moment, Timetable, Window
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError, Undecided
 
 #: How many states the automaton of one rule may have.
 MAX_STATES = 20_000
-
-#: (a time in seconds since midnight, the seconds since the last step that a gap counts from), as far as they count.
-_Moment = tuple[int, int]
 
 
 @lru_cache(maxsize=32)
@@ -47,9 +44,8 @@ def apply_timetable(pda: PDA, table: Timetable) -> PDA:
     prefix = pda.order == "prefix"
     numbers = {name: symbol.numbers for name, symbol in pda.symbols.items()}
     taking = {name: table.seconds(numbers, name) for name in pda.terminals}
-    bounds: list[Window | Gap] = [*table.windows, *table.gaps]
-    rules = [_automaton_of_rule(rule, table.clock, taking, prefix=prefix) for rule in bounds]
-    clocked = product(pda, _automaton_of_rule(table.clock, table.clock, taking, prefix=prefix))
+    clock, *rules = (_automaton_of_rule(table, rule, taking, prefix=prefix) for rule in table.rules)
+    clocked = product(pda, clock)
     if not prefix:
         clocked = _add_times_to_texts(clocked, taking)
     return constrained(clocked, rules)
@@ -97,23 +93,11 @@ def step_times(begin: int, end: int) -> str:
     return f"{clock_text(begin)} to {clock_text(end)}" if end > begin else clock_text(begin)
 
 
-def _automaton_of_rule(rule: Clock | Window | Gap, clock: Clock, taking: Mapping[str, int], *, prefix: bool) -> PDA:
+def _automaton_of_rule(table: Timetable, rule: Clock | Window | Gap, taking: Mapping[str, int], *, prefix: bool) -> PDA:
     """One rule of a timetable as a finite automaton."""
-    begin, last = clock.span.edges
-    window = rule if isinstance(rule, Window) else None
-    gap = rule if isinstance(rule, Gap) else None
-    first: _Moment = (begin, gap.seconds if gap is not None else 0)
 
-    def moment_after(moment: _Moment, name: str) -> _Moment | None:
-        now, since = moment
-        end = now + taking[name]
-        if end > last or (window is not None and name == window.terminal and not window.holds(now, end)):
-            return None
-        if gap is None:
-            return (end, 0)
-        if name in gap.after and since < gap.seconds:
-            return None
-        return (end, 0 if name in gap.before else min(gap.seconds, since + taking[name]))
+    def follow(moment: Moment, name: str) -> Moment | None:
+        return table.advance(rule, moment, name, taking[name])
 
     def check_size(count: int) -> None:
         if count > MAX_STATES:
@@ -122,7 +106,8 @@ def _automaton_of_rule(rule: Clock | Window | Gap, clock: Clock, taking: Mapping
                 "use coarser durations (quarters of an hour), or a shorter day"
             )
 
-    rows = explore(first, taking, moment_after, check_size)
+    first = table.begin(rule)
+    rows = explore(first, taking, follow, check_size)
     moments = [*rows]
     start: State = first
     accepting: Collection[State] = moments
