@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Symbol, selection
+from formal_llm import Symbol, selection
 from formal_llm.automata.models.symbols import (
     expand_selections,
     quote_text,
@@ -12,7 +12,7 @@ from formal_llm.automata.models.symbols import (
     unquote_text,
 )
 from tests import oracles
-from tests.strategies import examples, grammars, names, texts
+from tests.strategies import examples, names, texts
 
 
 class TestSymbol:
