@@ -87,11 +87,6 @@ class FlowSymbol:
         return self.free_steps < INFINITE
 
 
-def _keep_state(_: object, at: int) -> int:
-    """The state of a tabulation without constraints; a function with a name, so that it can be pickled."""
-    return at
-
-
 class FlowGrammar:
     """The commutative grammar of ``pda`` under the bounds of ``counters``, in one of two modes.
 
@@ -110,7 +105,7 @@ class FlowGrammar:
         self._known = 0
         #: The symbols without a completion, limits aside.
         self._dead: set[int] = set()
-        self.table = Tabulation(pda, _keep_state)
+        self.table = Tabulation(pda, lambda _, at: at)
         self._open, self._open_at = False, -1
         self._exits: dict[tuple[State, str | None], list[State]] = {}
         self._chains: dict[tuple[State, tuple[str | None, ...]], dict[State, list[tuple[Key, ...]]]] = {}
@@ -288,23 +283,16 @@ class FlowGrammar:
 
     def _find_due(self, new: list[FlowSymbol]) -> None:
         """Mark the symbols in whose completions a terminal with a lower bound may occur."""
-        users = self._ways_by_child(new)
-        todo = [s for s in new if any(way.read in self.counters.dues for way in self.live_ways(s))]
-        todo += [s for s in new if any(self.symbols[child].due for way in self.live_ways(s) for child in way.children)]
-        while todo:
-            symbol = todo.pop()
-            if not symbol.due:
-                symbol.due = True
-                todo += (user for user, _ in users.get(symbol.index, ()))
-
-    def _ways_by_child(self, symbols: list[FlowSymbol]) -> dict[int, list[tuple[FlowSymbol, Way]]]:
-        """For each symbol the ways in which it is a child, and whose they are."""
-        users: dict[int, list[tuple[FlowSymbol, Way]]] = {}
-        for symbol in symbols:
+        users: dict[int, list[int]] = {}
+        first: list[int] = []
+        for symbol in new:
             for way in self.live_ways(symbol):
-                for child in set(way.children):
-                    users.setdefault(child, []).append((symbol, way))
-        return users
+                for child in way.children:
+                    users.setdefault(child, []).append(symbol.index)
+                if way.read in self.counters.dues or any(self.symbols[child].due for child in way.children):
+                    first.append(symbol.index)
+        for index in find_reachable(first, lambda index: users.get(index, ())):
+            self.symbols[index].due = True
 
     def detours_of(self, index: int) -> dict[str, int]:
         """For each terminal that completions of a symbol may use, by how many terminals that lengthens the shortest."""

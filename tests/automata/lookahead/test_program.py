@@ -189,7 +189,7 @@ class TestAlone:
 
 class TestInTheSearch:
     @given(hard | sources, choices, st.sampled_from([1, 30, 20_000]))
-    @examples(120)
+    @examples(50)
     def test_verdicts_are_those_of_the_reference_or_unknown(self, source, picks, max_states):
         lookahead = Lookahead(*source, max_states=max_states, solver=False)
         judge(lookahead, *walk(lookahead.automaton, picks), sure=False)

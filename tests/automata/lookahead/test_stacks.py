@@ -87,7 +87,7 @@ class TestManyStates:
     """A product of constraints, which may pop a symbol in very many states."""
 
     @given(grammars(), st.lists(st.sampled_from(FORMULAS), min_size=1, max_size=3, unique=True))
-    @examples(30)
+    @examples(20)
     def test_products_are_decided_as_words_written_out(self, cfg, formulas):
         limits = Limits(default=2)
         pda = constrained(PDA.from_cfg(cfg), [constraint(formula, LETTERS) for formula in formulas])
