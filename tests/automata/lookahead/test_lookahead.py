@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Flowchart, Limits, Lookahead, Planner, SumLimit, Symbol
+from formal_llm import CFG, PDA, Limits, Lookahead, Planner, SumLimit, Symbol
 from formal_llm.automata import Transition
 from formal_llm.automata.lookahead.flow import LENGTH
 from formal_llm.automata.lookahead.limited import LimitedAutomaton
@@ -44,14 +44,6 @@ class TestCompletable:
         lookahead = Lookahead(CFG.from_string("S -> T T\nT -> a | b"), Limits(default=1))
         now, _ = walk(lookahead.automaton, [0] * 5)  # a was read, and a is on top
         assert lookahead.completable(now, steps=8).value == "no"
-
-    @given(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))
-    def test_agrees_with_words_written_out(self, most_a, least_b, most_b):
-        # S -> a S b | c, so the words are a^n c b^n.
-        limits = Limits(at_most={"a": most_a, "b": most_b}, at_least={"b": least_b})
-        fits = any(n <= most_a and least_b <= n <= most_b for n in range(10))
-        verdict = Lookahead(CFG.from_string("S -> a S b | c"), limits).completable()
-        assert verdict.value == ("yes" if fits else "no")
 
     def test_interchangeable_terminals_are_told_apart_where_they_wait_on_the_stack(self):
         # Each tool once: "a a" cannot be finished although two uses of the class are left.
@@ -241,16 +233,6 @@ class TestCopies:
 
 
 class TestSources:
-    def test_rules_of_any_form(self):
-        chart = Flowchart.from_mermaid("flowchart TD\n  A([go]) --> B[take] --> C([done])")
-        assert Lookahead(chart).shortest() == 1
-
-    def test_what_is_no_source_is_told_so(self):
-        with pytest.raises(TypeError, match=r"CFG\.from_string"):
-            Lookahead("S -> a")  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="a grammar, an automaton"):
-            Lookahead(object())  # type: ignore[arg-type]
-
     def test_limits_are_those_of_the_rules_and_more(self):
         cfg = CFG.from_string("%limit 2 a\nS -> a S | b S | ε")
         lookahead = Lookahead(cfg, Limits({"b": 0}))
@@ -258,11 +240,6 @@ class TestSources:
         assert [bound.line for bound in lookahead.bounds] == ["%limit 2 a", "%limit 0 b"]
         # What runs can be handed on: it has its limits with it.
         assert Lookahead(lookahead.automaton, Limits({"a": 1})).limits == Limits({"a": 1, "b": 0})
-
-    def test_fewest_moves(self):
-        lookahead = Lookahead(CFG.from_string("S -> a b | c"))
-        assert lookahead.fewest_moves() == 4  # the start symbol, S -> c, c, the bottom of the stack
-        assert Lookahead(CFG([("S", ("a", "S"))])).fewest_moves() is None
 
 
 def test_the_shortest_is_looked_for_within_a_time():
@@ -289,19 +266,6 @@ class TestPlainSearch:
         found, least = search.cheapest_cost(now, by_length=True), slow.length(*parts(now), word)
         assert found == -1.0 or (found == INF) == (least == INF)
         assert not 0 <= found < INF or found // LENGTH == least
-
-    @given(limited_automata(finite=True), choices)
-    @examples(80)
-    def test_both_searches_agree_on_finite_automata(self, source, picks):
-        # Finitely many configurations: exploring them all decides everything.
-        lookahead = Lookahead(*source)
-        now, _ = walk(lookahead.automaton, picks)
-        search = PlainSearch(lookahead.automaton, max_states=20_000)
-        cheapest = search.cheapest_cost(now, by_length=False)
-        assume(cheapest != -1.0)
-        assert lookahead.completable(now).value == ("no" if cheapest == INF else "yes")
-        for steps in range(6):
-            assert lookahead.completable(now, steps=steps).value == ("yes" if cheapest <= steps else "no")
 
     def test_terminals_are_those_that_moves_can_read(self):
         automaton = Lookahead(CFG.from_string("%limit 1 a\nS -> a S | b | c c")).automaton
