@@ -105,7 +105,7 @@ class FlowGrammar:
         self._known = 0
         #: The symbols without a completion, limits aside.
         self._dead: set[int] = set()
-        self.table = Tabulation(pda, lambda _, at: at)
+        self.table = Tabulation(pda.transitions_at, pda.accepting_states, lambda _, at: at)
         self._open, self._open_at = False, -1
         self._exits: dict[tuple[State, str | None], list[State]] = {}
         self._chains: dict[tuple[State, tuple[str | None, ...]], dict[State, list[tuple[Key, ...]]]] = {}

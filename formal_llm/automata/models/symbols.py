@@ -88,27 +88,24 @@ def selection_members(symbol: str) -> tuple[str, ...] | None:
 
 
 def expand_selections(selections: Iterable[str]) -> list[Production]:
-    """Productions that give selection symbols ``some(...)`` their meaning."""
-    productions: list[Production] = []
-    seen: set[str] = set()
+    """Productions that give selection symbols ``some(...)`` their meaning.
+
+    Each takes its first member or leaves it; ``any(...)``, what follows a member that was taken, may stay empty.
+    """
+    made: dict[str, list[Production]] = {}
     todo = list(selections)
     while todo:
         symbol = todo.pop()
-        if symbol not in seen:
-            seen.add(symbol)
-            added = _subset_productions(symbol)
-            productions += added
-            todo += [name for p in added for name in p.body if selection_members(name) is not None]
-    return productions
-
-
-def _subset_productions(symbol: str) -> list[Production]:
-    """``some(a, b)`` takes the first member or leaves it; ``any(...)``, what follows a taken one, may stay empty."""
-    kind, names = symbol[: symbol.index("(")], selection_members(symbol) or ()
-    first, rest = names[0], ", ".join(names[1:])
-    if not rest:
-        return [Production(symbol, (first,)), *([Production(symbol, ())] if kind == "any" else [])]
-    return [Production(symbol, (first, f"any({rest})")), Production(symbol, (f"{kind}({rest})",))]
+        if symbol not in made:
+            kind, (first, *others) = symbol[: symbol.index("(")], selection_members(symbol) or ("",)
+            rest = ", ".join(others)
+            bodies: list[tuple[str, ...]] = [(first, f"any({rest})"), (f"{kind}({rest})",)]
+            if rest:
+                todo += [body[-1] for body in bodies]
+            else:
+                bodies = [(first,), ()] if kind == "any" else [(first,)]
+            made[symbol] = [Production(symbol, body) for body in bodies]
+    return [production for productions in made.values() for production in productions]
 
 
 @dataclass(frozen=True, slots=True)
