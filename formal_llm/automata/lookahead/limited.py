@@ -78,6 +78,8 @@ class LimitedAutomaton(Generic[M]):
         self.limits = limits
         #: What runs inside.
         self.automaton = cast("DescribedAutomaton", source.without_limits if isinstance(source, PDA) else source)
+        self._selection: Callable[[Hashable], Word | None] | None = getattr(self.automaton, "selection", None)
+        self._at_class: Callable[[Hashable], bool] | None = getattr(self.automaton, "at_class", None)
         self.terminals: Mapping[str, None] = dict.fromkeys(declared)
         self.counters = Counters(source.bounds if isinstance(source, PDA) else self._make_bounds())
 
@@ -107,11 +109,11 @@ class LimitedAutomaton(Generic[M]):
 
     def selection(self, configuration: LimitedConfiguration) -> Word | None:
         """As of the automaton inside; None where it does not report it."""
-        return find_selection(self.automaton, configuration.inner)
+        return None if self._selection is None else self._selection(configuration.inner)
 
     def at_class(self, configuration: LimitedConfiguration) -> bool:
         """As of the automaton inside; False where it does not report it."""
-        return is_at_class(self.automaton, configuration.inner)
+        return self._at_class is not None and self._at_class(configuration.inner)
 
     def start(self) -> LimitedConfiguration:
         """The initial configuration with full counters."""
@@ -148,21 +150,6 @@ class LimitedAutomaton(Generic[M]):
         """Whether the word is in the language and keeps the limits."""
         word = tuple(word)
         return all(bound.holds(word) for bound in self.counters.bounds) and self.automaton.accepts(word)
-
-
-def find_selection(automaton: object, configuration: Hashable) -> Word | None:
-    """The terminals of which a non-empty subset is chosen next; None where the next choice is another one.
-
-    An automaton may report it by a method ``selection``.
-    """
-    ask: Callable[[Hashable], Word | None] | None = getattr(automaton, "selection", None)
-    return None if ask is None else ask(configuration)
-
-
-def is_at_class(automaton: object, configuration: Hashable) -> bool:
-    """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`), by a method ``at_class``."""
-    ask: Callable[[Hashable], bool] | None = getattr(automaton, "at_class", None)
-    return ask is not None and ask(configuration)
 
 
 def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomaton:

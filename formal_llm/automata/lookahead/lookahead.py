@@ -20,8 +20,6 @@ from formal_llm.automata.lookahead.limited import (
     LimitedConfiguration,
     add_counters,
     as_automaton,
-    find_selection,
-    is_at_class,
 )
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.shortest import ShortestSearch, shortest_word
@@ -169,6 +167,9 @@ class Lookahead(Drawable):
         self._counted_grammars: dict[int | None, FlowGrammar] = {}
         self._derived: dict[tuple[Hashable, Of, int | None], DerivationStates | list[Word]] = {}
         self._counted = self.automaton if isinstance(self.automaton, LimitedAutomaton) else None
+        #: What an automaton may report besides.
+        self._selection: Callable[[Hashable], Word | None] | None = getattr(self.automaton, "selection", None)
+        self._at_class: Callable[[Hashable], bool] | None = getattr(self.automaton, "at_class", None)
         #: The searches of pushdown automata; None for other automata, and for products of a grammar and a constraint
         #: (such as a clock) that would take too long to look through beforehand. Those have the plain one.
         self._search: CompletionSearch | None = None
@@ -410,11 +411,11 @@ class Lookahead(Drawable):
 
     def selection(self, configuration: Hashable) -> Word | None:
         """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""
-        return find_selection(self.automaton, configuration)
+        return None if self._selection is None else self._selection(configuration)
 
     def at_class(self, configuration: Hashable) -> bool:
         """Whether the next choice is one terminal of a class."""
-        return is_at_class(self.automaton, configuration)
+        return self._at_class is not None and self._at_class(configuration)
 
     def uncounted(self, configuration: Hashable) -> Configuration:
         """The configuration of the pushdown automaton, without counters."""

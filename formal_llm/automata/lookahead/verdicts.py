@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -98,9 +98,12 @@ class WorkBudget:
         floor: the query that runs ends when no more than this is left.
     """
 
+    __slots__ = ("_bounds", "floor", "left", "part", "used")
+
     def __init__(self) -> None:
         self.left = self.part = INFINITE
         self.floor = self.used = 0.0
+        self._bounds: dict[float | None, _BudgetWindow] = {}
 
     @property
     def is_over(self) -> bool:
@@ -118,17 +121,40 @@ class WorkBudget:
         """
         self.part = max(0.0, self.left) / (min(queries, _PARTS) or 1)
 
-    @contextmanager
-    def limit_seconds(self, seconds: float | None) -> Iterator[None]:
+    def limit_seconds(self, seconds: float | None) -> AbstractContextManager[None]:
         """Bound the seconds of all queries inside together, None for no bound; within another bound that one."""
-        if self.left < INFINITE:
-            yield
-            return
-        tries = INFINITE if seconds is None else seconds * TRIES
-        self.left = self.part = tries
-        try:
-            yield
-        finally:
-            self.used = 0.0 if seconds is None else (tries - self.left) / TRIES
-            self.left = self.part = INFINITE
-            self.floor = 0.0
+        bound = self._bounds.get(seconds)
+        if bound is None:
+            bound = self._bounds[seconds] = _BudgetWindow(self, INFINITE if seconds is None else seconds * TRIES)
+        return bound
+
+
+class _BudgetWindow:
+    """What queries may cost, bounded for a while; within another bound it does nothing.
+
+    Made once and entered by every question, so it costs little to enter.
+    """
+
+    __slots__ = ("_inside", "_tries", "_work")
+
+    def __init__(self, work: WorkBudget, tries: float) -> None:
+        self._work = work
+        self._tries = tries
+        #: How often it has been entered within a bound.
+        self._inside = 0
+
+    def __enter__(self) -> None:
+        work = self._work
+        if work.left < INFINITE:
+            self._inside += 1
+        else:
+            work.left = work.part = self._tries
+
+    def __exit__(self, *_: object) -> None:
+        if self._inside:
+            self._inside -= 1
+        else:
+            work = self._work
+            work.used = (self._tries - work.left) / TRIES if self._tries < INFINITE else 0.0
+            work.left = work.part = INFINITE
+            work.floor = 0.0
