@@ -24,14 +24,14 @@ from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
 from formal_llm.automata.models.formula import And, quote_name
 from formal_llm.automata.models.frozen import FrozenDict
-from formal_llm.automata.models.quantities import Number, format_amount, read_amount
+from formal_llm.automata.models.quantities import Number, format_amount
 from formal_llm.automata.models.symbols import Symbol, quote_text
 from formal_llm.automata.notation.formula import FormulaReader
-from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord, split_line
+from formal_llm.automata.notation.limit_lines import LimitsReader, read_numbers, split_line
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.sentences import read_sentences
-from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import AutomatonError, NotationError, did_you_mean
+from formal_llm.automata.notation.source import Place, PlacedWord, SourceText
+from formal_llm.errors import AutomatonError, NotationError
 
 _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
 #: The sections of a definition, in each spelling.
@@ -101,15 +101,12 @@ class _BehaviourReader:
         if head is None:
             self.fail("unexpected here", item.place, expected=[f"({word} ...)" for word in known])
         if head.text not in known:
-            near = did_you_mean(head.text, known)
-            self.fail(
-                f"unknown: {head.text}" + (f" (did you mean {near}?)" if near else ""), head.place, expected=[*known]
-            )
+            self.source.fail_near(f"unknown: {head.text}", head.place, head.text, known, expected=[*known])
         return head
 
     def _read_state(self, item: Expression) -> tuple[BehaviourState, Place]:
         """Read ``NAME`` or ``(NAME (:text "...") (:flags ...))``."""
-        name, *properties = item.items if isinstance(item, SList) else (item,)
+        name, *properties = item.items or (item,) if isinstance(item, SList) else (item,)
         if not isinstance(name, SAtom):
             self.fail("a state begins with its name", name.place, suggestion='write (NAME (:text "..."))')
         if name.text.startswith(":") and not name.quoted:
@@ -126,24 +123,17 @@ class _BehaviourReader:
                     self.fail(f"a second text for {name.text}", head.place)
                 text = self._read_text(head, values)
             elif head.text == ":numbers":
-                for value in values:
-                    self._read_number(name.text, value, numbers)
+                numbers = read_numbers(self.source, name.text, map(self._read_number, values), numbers)
             else:
                 flags += map(self._read_flag, values)
         return BehaviourState(name.text, text.text if text else "", frozenset(flags), numbers), name.place
 
-    def _read_number(self, state: str, value: Expression, numbers: dict[str, Number]) -> None:
+    def _read_number(self, value: Expression) -> tuple[SAtom, SAtom]:
         """Read ``(cost €0.02)``."""
-        words = value.items if isinstance(value, SList) else ()
-        if len(words) != 2 or not all(isinstance(word, SAtom) for word in words):
-            self.fail("a number is a pair of its name and how much", value.place, suggestion="write (time 15min)")
-        quantity, amount = (word for word in words if isinstance(word, SAtom))
-        if quantity.text in numbers:
-            self.fail(f"{state} has two numbers for {quantity.text}", quantity.place)
-        try:
-            numbers[quantity.text] = read_amount(amount.text)
-        except ValueError as error:
-            self.fail(str(error), amount.place)
+        match value:
+            case SList((SAtom() as quantity, SAtom() as amount)):
+                return quantity, amount
+        return self.fail("a number is a pair of its name and how much", value.place, suggestion="write (time 15min)")
 
     def _read_limits(self, section: SList | None) -> LimitsReader:
         reader = LimitsReader(self.source)
@@ -165,10 +155,8 @@ class _BehaviourReader:
 
     def _read_flag(self, value: Expression) -> str:
         if not isinstance(value, SAtom) or value.text not in _FLAGS:
-            near = did_you_mean(value.text, _FLAGS) if isinstance(value, SAtom) else None
-            hint = f" (did you mean {near}?)" if near else ""
             name = value.text if isinstance(value, SAtom) else "(...)"
-            self.fail(f"unknown flag: {name}{hint}", value.place, expected=_FLAGS)
+            self.source.fail_near(f"unknown flag: {name}", value.place, name, _FLAGS, expected=_FLAGS)
         return value.text.removeprefix(":")
 
     def read_behaviour(self, expressions: Sequence[Expression]) -> Behaviour:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from typing import Literal, NoReturn
 
 from formal_llm.automata.languages.emptiness import why_no_plan
@@ -20,9 +21,9 @@ from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, format_amount, read_amount
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.automata.notation.limit_lines import DIRECTIVES, LimitsReader, PlacedWord
+from formal_llm.automata.notation.limit_lines import DIRECTIVES, LimitsReader, read_numbers
 from formal_llm.automata.notation.mermaid import BRACKETS, DirectiveLine, ParsedChart, parse, write_text
-from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.source import Place, PlacedWord, SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
 #: Text that looks like numbers at the end of a label.
@@ -129,9 +130,8 @@ def _read_limits(
         elif directive in DIRECTIVES:
             reader.read_line(line.directive, line.words)
         elif directive != "%parallel":
-            near = did_you_mean(directive, _KNOWN)
-            hint = f"did you mean {near}?" if near else "a comment of a flowchart may hold %limit and %require"
-            _fail_at(source, line.directive, f"unknown directive {directive}", hint)
+            hint = f"a comment of a flowchart may hold {', '.join(_KNOWN)}"
+            source.fail_near(f"unknown directive {directive}", line.directive.place, directive, _KNOWN, hint)
     for name in reader.names:
         if name.text not in known:
             answers = chart.answers(name.text) if chart.is_decision(name.text) else {}
@@ -159,20 +159,16 @@ def _read_numbers(
         _fail_at(source, name, "%numbers has a step and its numbers", "write: %% %numbers NAME time=15min")
     if name.text not in known:
         _fail_at(source, name, unknown("step or answer", name.text, known))
-    for at, pair in enumerate(pairs, 1):
-        quantity, sign, value = pair.text.partition("=")
-        if pair.text.isdigit() and pairs[at - 2].text[-1:].isdigit():
-            _fail_at(source, pairs[at - 2], "a comma stands for a decimal point here",
-                  f"write {pairs[at - 2].text}.{pair.text}")  # fmt: skip
+    for before, pair in pairwise(pairs):
+        if pair.text.isdigit() and before.text[-1:].isdigit():
+            hint = f"write {before.text}.{pair.text}"
+            _fail_at(source, before, "a comma stands for a decimal point here", hint)
+    split = [(pair, *pair.text.partition("=")) for pair in pairs]
+    for pair, _, sign, _ in split:
         if not sign:
             _fail_at(source, pair, f"{pair.text!r} is no number", "write, for instance, time=15min")
-        amounts = numbers.setdefault(name.text, {})
-        if quantity in amounts:
-            _fail_at(source, pair, f"{name.text} has two numbers for {quantity}")
-        try:
-            amounts[quantity] = read_amount(value)
-        except ValueError as error:
-            _fail_at(source, pair, str(error))
+    words = [(pair._replace(text=quantity), pair._replace(text=amount)) for pair, quantity, _, amount in split]
+    numbers[name.text] = read_numbers(source, name.text, words, numbers.get(name.text))
 
 
 def _fail_at(source: SourceText, word: PlacedWord, problem: str, suggestion: str | None = None) -> NoReturn:

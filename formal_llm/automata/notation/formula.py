@@ -253,12 +253,8 @@ class FormulaReader:
                 self.source.fail_at(
                     f"{word.text} is an operator", word.place, suggestion=f"write ({word.text} ...) in parentheses"
                 )
-            near = did_you_mean(word.text, (*self.names, *_CONSTANTS))
-            self.source.fail_at(
-                f"unknown {self.kind}: {word.text}" + (f" (did you mean {near}?)" if near else ""),
-                word.place,
-                suggestion=None if near else f"there are: {_list_names(self.names)}",
-            )
+            known, there = (*self.names, *_CONSTANTS), f"there are: {_list_names(self.names)}"
+            self.source.fail_near(f"unknown {self.kind}: {word.text}", word.place, word.text, known, there)
         return Atom(name=word.text)
 
     def _find_operator(self, head: SAtom) -> tuple[Callable[..., Formula], int, int | None]:

@@ -12,16 +12,17 @@ line that is a complete text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import and_
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.quantities import (
     DIGITS,
     TIME,
     Amount,
+    Number,
     clock_text,
     format_amount,
     read_amount,
@@ -30,7 +31,7 @@ from formal_llm.automata.models.quantities import (
 from formal_llm.automata.models.symbols import Symbol, unquote_text
 from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
 from formal_llm.automata.notation.formula import read_rule
-from formal_llm.automata.notation.source import Place, SourceText, Token
+from formal_llm.automata.notation.source import Place, PlacedWord, SourceText, Word
 from formal_llm.errors import did_you_mean, unknown
 
 #: A word of a whole line; a name with spaces is in quotes.
@@ -216,26 +217,29 @@ def split_line(text: str) -> tuple[str, list[str]]:
     return directive, words
 
 
-class PlacedWord(NamedTuple):
-    """A word of a text and its place."""
+def read_numbers(
+    source: SourceText, name: str, pairs: Iterable[tuple[Word, Word]], known: Mapping[str, Number] | None = None
+) -> dict[str, Number]:
+    """Read the numbers of a terminal.
 
-    text: str
-    place: Place
+    Args:
+        source: the text that they stand in, for errors.
+        name: the terminal.
+        pairs: each quantity with its amount.
+        known: the numbers that it has already.
 
-
-#: A line with a rule about order: what stands behind the directive is read as a whole.
-_RULE = re.compile(r"""[ \t\f]*(%rule)(?!\w)((?:"(?:[^"\\]|\\.)*"|[^"\#])*)(?:\#.*)?""")
-
-
-def split_rule_line(line: str, number: int) -> list[Token] | None:
-    """Return the directive ``%rule`` of a line, and what stands behind it; None for any other line."""
-    found = _RULE.fullmatch(line)
-    if found is None:
-        return None
-    return [
-        Token(kind, found[group], Place(number, found.start(group) + 1), found.end(group) + 1)
-        for group, kind in ((1, "directive"), (2, "rule"))
-    ]
+    Raises:
+        NotationError: a quantity is there twice, or what should be an amount is none.
+    """
+    numbers = dict(known or {})
+    for quantity, amount in pairs:
+        if quantity.text in numbers:
+            source.fail_at(f"{name} has two numbers for {quantity.text}", quantity.place)
+        try:
+            numbers[quantity.text] = read_amount(amount.text)
+        except ValueError as error:
+            source.fail_at(str(error), amount.place)
+    return numbers
 
 
 class LimitsReader:
@@ -252,13 +256,13 @@ class LimitsReader:
         self._source = source
         self._prefix = prefix
         self._collected = CollectedLimits()
-        self.names: list[PlacedWord | Token] = []
-        self._quantities: list[PlacedWord | Token] = []
-        self._rules: list[PlacedWord | Token] = []
-        self._first_time: PlacedWord | Token | None = None
+        self.names: list[Word] = []
+        self._quantities: list[Word] = []
+        self._rules: list[Word] = []
+        self._first_time: Word | None = None
         self._window_places: dict[tuple[str, str], Place] = {}
 
-    def read_line(self, directive: PlacedWord | Token, words: Sequence[PlacedWord | Token]) -> None:
+    def read_line(self, directive: Word, words: Sequence[Word]) -> None:
         """Read one line.
 
         Raises:

@@ -17,9 +17,7 @@ from typing import NamedTuple, NoReturn
 
 from formal_llm.authored.files import parse_json
 from formal_llm.automata.models.flowgraph import ID, PLACEHOLDER, RESERVED, FlowEdge, FlowNode, normalize_text
-from formal_llm.automata.notation.limit_lines import PlacedWord
-from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import did_you_mean
+from formal_llm.automata.notation.source import Place, PlacedWord, SourceText
 
 #: The shapes by their opening bracket, each with the closing one.
 BRACKETS = {
@@ -125,14 +123,12 @@ def read_title(source: SourceText) -> tuple[str, int]:
         return "", 0
     for entry in _ENTRY.finditer(block[1]):
         if entry[1] not in _KEYS:
-            near = did_you_mean(entry[1], _KEYS)
             hint = "limits are written as comments: %% %limit 2 NAME" if entry[1] in ("limit", "limits") else None
-            source.fail_at(
-                f"unknown key in the title block: {entry[1]}",
+            place, problem = (
                 source.place_of(block.start(1) + entry.start()),
-                expected=_KEYS,
-                suggestion=f"did you mean {near}?" if near else hint,
+                f"unknown key in the title block: {entry[1]}",
             )
+            source.fail_near(problem, place, entry[1], _KEYS, hint, expected=_KEYS)
     title = _TITLE.search(block[1])
     return normalize_text(_read_yaml_scalar(title[1])) if title else "", block.end()
 
@@ -237,12 +233,8 @@ class _ChartParser:
                 )
         for name, at in self.styled.items():
             if name not in drawing.nodes and name not in self.subgraphs:
-                near = did_you_mean(name, drawing.nodes)
-                self.fail_here(
-                    f"the style of {name}, which is in no other line; Mermaid draws a box of its own for it",
-                    at,
-                    suggestion=f"did you mean {near}?" if near else "leave the line out",
-                )
+                problem = f"the style of {name}, which is in no other line; Mermaid draws a box of its own for it"
+                self.source.fail_near(problem, self.source.place_of(at), name, drawing.nodes, "leave the line out")
         return drawing
 
     def _read_header(self) -> None:
@@ -260,12 +252,8 @@ class _ChartParser:
             if other := _OTHER_DIAGRAM.match(self.text, start):
                 self.fail_here(f"this is a Mermaid diagram of another kind ({other[1]})", expected=("flowchart TD",))
             word = re.split(r"[\s;]", self.text[start:], maxsplit=1)[0]
-            near = did_you_mean(word, ["flowchart", "graph"])
-            self.fail_here(
-                "the flowchart does not begin with its header",
-                expected=("flowchart TD", "flowchart LR"),
-                suggestion=f"did you mean {near}?" if near else None,
-            )
+            self.source.fail_near("the flowchart does not begin with its header", self.source.place_of(start), word,
+                                  ("flowchart", "graph"), expected=("flowchart TD", "flowchart LR"))  # fmt: skip
         if header[2] and not header[2].startswith("%%"):
             self.drawing.direction = self._read_direction(header[2], header.start(2))
         elif header[2]:

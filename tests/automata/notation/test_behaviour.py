@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from formal_llm import Behaviour, BehaviourState
 from formal_llm.automata.models.formula import Atom, next_, or_, until
-from formal_llm.errors import AutomatonError, GrammarWarning, NotationError
+from formal_llm.errors import AutomatonError, GrammarWarning
 from tests.automata.formulas import made, trees
-from tests.automata.messages import from_caret, quiet
+from tests.automata.messages import quiet
 from tests.strategies import examples, texts
 
 names = st.text(max_size=5).filter(lambda name: not set(name) & set("\0\r")) | st.sampled_from(
@@ -85,76 +85,6 @@ class TestRoundTrip:
         assert behaviour.accepts(["Act", "Obs", "Act", "Obs", "Ans"])
         chat = Behaviour.from_string("(define v1 (:states Chat-Bot User) (:behavior (always (next Chat-Bot User))))")
         assert chat.endless and str(chat.formula) == "(always (next Chat-Bot User))"
-
-
-def refuse(text):
-    with pytest.raises(NotationError) as caught:
-        Behaviour.from_string(text)
-    return caught.value
-
-
-GOOD = '(:states (Tht (:text "[Thought]")) Act) (:behavior (next Tht Act))'
-
-
-class TestErrors:
-    @pytest.mark.parametrize(
-        ("text", "problem", "caret", "hint"),
-        [
-            ("(defin b)", "a behaviour is a definition", "(defin b)", "(define NAME"),
-            ("react", "a behaviour is a definition", "react", None),
-            (f"(define {GOOD})", "the definition has no name", "define", None),
-            ("(define)", "the definition has no name", "define", None),
-            (f"(define b {GOOD})\n(define c {GOOD})", "a second behaviour", "(define c", None),
-            ("(define b (:states a))", ":behavior is missing", "(define b", None),
-            ("(define b (:behavior a))", ":states is missing", "(define b", None),
-            ("(define b (:states) (:behavior a))", "there are no states", "(:states)", None),
-            (f"(define b {GOOD} (:behaviour Act))", "a second :behavior", ":behaviour", None),
-            ("(define b (:state a) (:behavior a))", "unknown: :state (did you mean :states?)", ":state a", None),
-            ("(define b a (:behavior a))", "unexpected here", "a (", None),
-            ("(define b (:states a\n  b\n  a) (:behavior a))", "a second state a; the first is in line 1", "a)", None),
-            ("(define b (:states ((a))) (:behavior a))", "a state begins with its name", "(a)", None),
-            ('(define b (:states (:text "a")) (:behavior a))', ":text stands where a state should", ":text", None),
-            ("(define b (:states :a) (:behavior :a))", ":a stands where a state should", ":a)", None),
-            ("(define b (:states (a (:txt 1))) (:behavior a))", "unknown: :txt (did you mean :text?)", ":txt", None),
-            ("(define b (:states (a (:text [A]))) (:behavior a))", "a text stands in quotes", "[A]", None),
-            ("(define b (:states (a (:text))) (:behavior a))", "a text stands in quotes", ":text", None),
-            ('(define b (:states (a (:text "x" "y"))) (:behavior a))', "and there is one", '"x"', None),
-            (
-                '(define b (:states (a (:text "x") (:text "y"))) (:behavior a))',
-                "a second text for a",
-                ':text "y"',
-                None,
-            ),
-            (
-                "(define b (:states (a (:flags :env-imput))) (:behavior a))",
-                "unknown flag: :env-imput (did you mean :env-input?)",
-                ":env-imput",
-                None,
-            ),
-            ("(define b (:states (a (:flags (x)))) (:behavior a))", "unknown flag", "(x)", None),
-            ("(define b (:states a) (:behavior))", "no formulas, where one is needed", "(:behavior)", "(next ...)"),
-            ("(define b (:states a) (:behavior a a))", "2 formulas, where one is needed", "a))", "(next ...)"),
-            (
-                "(define b (:states Tht Act) (:behavior (next Thy Act)))",
-                "unknown state: Thy (did you mean Tht?)",
-                "Thy",
-                None,
-            ),
-            ("(define b (:states a b) (:behavior (and a b)))", "no sequence of states satisfies", "(and a b)", None),
-            ("(define b (:states a b) (:behavior (always (and a b))))", "no single state", "(always", None),
-            ("(define b (:states a b) (:behavior (always (next a (and a b)))))", "no single state", "(always", None),
-            ("(define b (:states a\n (:behavior a)", "this parenthesis is never closed", "(:states a", None),
-        ],
-    )
-    def test_place_and_advice(self, text, problem, caret, hint):
-        error = refuse(text)
-        assert problem in error.problem
-        assert from_caret(error).startswith(caret)
-        if hint:
-            assert hint in (error.suggestion or "")
-
-    def test_nothing(self):
-        assert "there is no behaviour" in str(refuse("# only a comment"))
 
 
 class TestWarnings:

@@ -128,36 +128,6 @@ def test_a_bound_on_a_sum() -> None:
     assert not pda.accepts(["retry", "ok=no"] * 3 + ["retry", "ok=yes_who", "done"])
 
 
-@pytest.mark.parametrize(
-    ("line", "place", "said"),
-    [
-        ("%% %limt 2 retry", "2:9", "did you mean %limit?"),
-        ("%% %accept x", "2:9", "a comment of a flowchart may hold %limit and %require"),
-        ("%% %limit 2 rety", "2:17", "did you mean retry?"),
-        ("%% %limit retry", "2:15", "the limit has no number"),
-        ("%% %limit", "2:9", "the limit has no number"),
-        ("%% %limit 2 ok", "2:17", "count its answers: ok=yes_who, ok=no"),
-        ("%% %limit 2 S", "2:17", "unknown step or answer in a limit: S"),
-        ("%% limit retry 2", "2:8", "write: %% %limit retry 2"),
-        ("%% require 1 done", "2:8", "write: %% %require 1 done"),
-        ("%% %parallel", "2:9", "%parallel is any or drawn, not nothing"),
-        ("%% %parallel both", "2:9", "write: %% %parallel drawn"),
-        ("%% %limit 1 retry\n%% %limit 2 retry", "3:13", "a second %limit for retry"),
-        ("%% %limit 1\n%% %limit 2", "3:11", "a second %limit without names; the first was 1"),
-        ("%% %require 1", "2:17", "write: %% %require 1 NAME"),
-        ("%% %require * retry", "2:17", "the limit has no number"),
-        ("%% %limit cost <= 3", "2:15", "no terminal carries it"),
-        ("%% %limit 0 retry", "2:9", "no way through the chart keeps its limits"),
-        ("%% %limit " + "9" * 200 + " retry", "2:15", "a number of 200 digits"),
-    ],
-)
-def test_what_cannot_be_read(line: str, place: str, said: str) -> None:
-    with pytest.raises(NotationError) as caught:
-        Flowchart.from_string(CHART.replace("%% %limit 2 retry", line))
-    assert said in str(caught.value)
-    assert f"{caught.value.line}:{caught.value.column}" == place
-
-
 def test_limits_given_in_code_name_what_there_is() -> None:
     chart = Flowchart.from_string(CHART)
     with pytest.raises(AutomatonError, match="did you mean retry"):
