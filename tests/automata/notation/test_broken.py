@@ -88,8 +88,8 @@ WHOLE = [
     *((f".{row.notation}", row.text) for row in read_table() if f".{row.notation}" in ENDINGS),
 ]  # fmt: skip
 PIECES = ["->", "→", "::=", "-->", "|", "some(", "(", ")", ",", '"', "'", "\\", "#", "%", "%limit", "ε", "=", "<=",
-          "\n", "\t", " ", "\0", "\u2028", "\x85", "9" * 30, "a", "é", "\ufeff", "\r", "{", "}", "[", "]", "*", "&", "@{",
-          "<", "end", " for t in", "1..", ";", "%rule a before b", "--"]  # fmt: skip
+          "\n", "\t", " ", "\0", "\u2028", "\x85", "9" * 30, "a", "é", "\ufeff", "\r", "{", "}", "[", "]", "*", "&",
+          "@{", "<", "end", " for t in", "1..", ";", "%rule a before b", "--"]  # fmt: skip
 
 
 @given(st.sampled_from(ENDINGS), st.data())
