@@ -147,6 +147,12 @@ def test_as_a_constraint_a_chart_brings_its_limits() -> None:
     assert both.accepts(["a", "b", "b", "c"])
 
 
+def test_an_arrow_that_waits_beside_one_that_does_not_asks_nothing() -> None:
+    chart = Flowchart.from_string("flowchart TD\ns{?} -->|x| a\ns -->|y| b\na --> c\na & b --> c")
+    assert {t.question for t in chart.pda().transitions} == {"", "?"}
+    assert {" ".join(word) for word in words(chart.pda(decisions=False), 3)} == {"a c", "b c"}
+
+
 def test_mermaid_passes_over_the_comments() -> None:
     # Mermaid's own rule for comments: a line that begins with %% and no brace goes away before the chart is read.
     import re
