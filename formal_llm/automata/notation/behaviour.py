@@ -30,7 +30,7 @@ from formal_llm.automata.notation.formula import FormulaReader
 from formal_llm.automata.notation.limit_lines import LimitsReader, read_numbers, split_line
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.sentences import read_sentences
-from formal_llm.automata.notation.source import Place, PlacedWord, SourceText
+from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import AutomatonError, NotationError
 
 _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
@@ -143,8 +143,7 @@ class _BehaviourReader:
             if item.text.startswith("%rule "):
                 reader.read_rule(item.text[5:], Place(item.place.line, item.place.column + len('"%rule')))
                 continue
-            directive, words = split_line(item.text)
-            reader.read_line(PlacedWord(directive, item.place), [PlacedWord(word, item.place) for word in words])
+            reader.read_line(*split_line(item.text, Place(item.place.line, item.place.column + 1)))
         return reader
 
     def _read_text(self, head: SAtom, values: Sequence[Expression]) -> SAtom:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits, Lookahead, SumLimit
 from formal_llm.automata.models.quantities import amount, unit_of
 from formal_llm.automata.models.timetable import Gap, Span, Window
-from formal_llm.automata.notation.limit_lines import WrongWord, read_line
+from formal_llm.automata.notation.limit_lines import read_line
 from formal_llm.errors import NotationError
 from tests.automata.messages import quiet
 
@@ -61,9 +61,9 @@ def test_gaps_have_a_direction_where_an_arrow_stands() -> None:
 
 
 def test_what_is_missing_is_told_with_its_place() -> None:
-    with pytest.raises(WrongWord, match="has no times") as caught:
+    with pytest.raises(NotationError, match="has no times") as caught:
         read_line("%window shop")
-    assert (caught.value.at, caught.value.suggestion) == (1, "write: %window NAME 9:00-12:00")
+    assert (caught.value.column, caught.value.suggestion) == (9, "write: %window NAME 9:00-12:00")
 
 
 def written(*lines: str) -> dict[str, str]:
