@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from formal_llm.pictures.picture import printable
 
-#: The maximum width of a line in a picture, and of a line of alternatives, in characters.
-WIDTH, ALTERNATIVES_WIDTH = 52, 80
+#: The maximum width of a line in a picture, in characters.
+WIDTH = 52
 
 
 def shorten(text: str, width: int = WIDTH) -> str:

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Behaviour, Budget, Lookahead, Planner
-from formal_llm.automata.drawing.cfg import cfg_picture
-from formal_llm.automata.drawing.flowchart import flowchart_picture
-from formal_llm.automata.drawing.pda import pda_picture
+from formal_llm.automata.drawing import cfg_picture, flowchart_picture, pda_picture
 from formal_llm.errors import FormalLLMError, MissingDependency
 from formal_llm.pictures.captions import cut_lines, number_text, shorten, wrap_text
 from formal_llm.pictures.drawable import Drawable
