@@ -11,8 +11,8 @@ The notation is that of Crouse et al. 2023 (arXiv 2310.08535)::
       (:limits "%limit 5 Act" "%limit cost <= €1")  # lines as in a grammar; optional
       (:behavior (next Ques (until (next Tht Act Obs) Ans))))
 
-Printing a behaviour and reading it back gives an equal behaviour. A comment above a part of the formula ``(and ...)``
-is what messages call that part; it is not printed.
+Printing a behaviour and reading it back gives an equal behaviour. What messages shall name in words is a rule about
+order: ``(:limits "%rule never Act after Ans")``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from collections.abc import Iterable, Sequence
 
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
-from formal_llm.automata.models.formula import And, quote_name
-from formal_llm.automata.models.frozen import FrozenDict
+from formal_llm.automata.models.formula import quote_name
 from formal_llm.automata.models.quantities import Number, format_amount
 from formal_llm.automata.models.symbols import Symbol, quote_text
 from formal_llm.automata.notation.formula import FormulaReader
@@ -56,22 +55,7 @@ def read_behaviour(text: str, file: str | None = None) -> Behaviour:
         source.fail_at(f"no sequence of states keeps the limits: {why.reason}", reader.limits_place)
     for warning in behaviour.warnings:
         source.warn_at(warning.message, source.places.get(warning.symbol) or source.places.get(""), stacklevel=3)
-    object.__setattr__(behaviour, "sentences", FrozenDict(_find_sentences(behaviour, reader.conjunction, text)))
     return behaviour
-
-
-def _find_sentences(behaviour: Behaviour, written: Sequence[Expression], text: str) -> dict[str, str]:
-    """Return the comments that stand above the parts of a conjunction, by the part."""
-    found: dict[str, str] = {}
-    lines = text.split("\n")
-    if isinstance(behaviour.formula, And) and len(written) == len(behaviour.formula.parts):
-        for expression, part in zip(written, behaviour.formula.parts, strict=True):
-            at = begin = expression.place.line - 1
-            while begin and lines[begin - 1].lstrip().startswith(("#", ";")):
-                begin -= 1
-            if sentence := " ".join(line.lstrip("#; ").rstrip() for line in map(str.strip, lines[begin:at])):
-                found[str(part)] = sentence
-    return found
 
 
 class _BehaviourReader:
@@ -81,8 +65,6 @@ class _BehaviourReader:
         self.source = source
         self.fail = source.fail_at
         self.limits_place: Place | None = None
-        #: What may be the parts of a conjunction.
-        self.conjunction: Sequence[Expression] = ()
 
     def _split_sections(self, items: Iterable[Expression]) -> dict[str, SList]:
         found: dict[str, SList] = {}
@@ -187,7 +169,6 @@ class _BehaviourReader:
             )
         formula = FormulaReader(self.source, states, "state").read_formula(formulas[0])
         self.source.places[""] = formulas[0].place
-        self.conjunction = formulas[0].items[1:] if isinstance(formulas[0], SList) else ()
         symbols = {name: Symbol(state.text, numbers=state.numbers) for name, state in states.items()}
         limits = limits_read.build_limits(states, symbols, called="state")
         try:
