@@ -63,14 +63,6 @@ class TestRoundTrip:
         cfg = CFG([("S", ("a",))], symbols=symbols, limits=limits)
         assert read(str(cfg)) == cfg
 
-    def test_rules_of_one_head_in_several_places_keep_their_order(self):
-        cfg = CFG(
-            [("S", ("A", "B")), ("A", ("a",)), ("B", ("b",)), ("A", ("c",)), ("S", ())],
-            start="A",
-            symbols={"A": Symbol("the A")},
-        )
-        assert read(str(cfg)) == cfg
-
     def test_printed_form(self):
         cfg = CFG(
             [

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, Flowchart, Limits, Planner, RandomLLM
 from formal_llm.automata.languages.word_lists import words
-from formal_llm.automata.models.limits import SumLimit
-from formal_llm.errors import AutomatonError, GrammarWarning, NotationError
+from formal_llm.errors import GrammarWarning, NotationError
 from formal_llm.planning.drivers.results import run_of
-from tests.automata.charts import RETURNS, WILD, flowcharts
+from tests.automata.charts import WILD, flowcharts
 from tests.cli.program import run
 from tests.strategies import examples
 
@@ -33,21 +32,6 @@ class TestWriting:
         again = Flowchart.from_mermaid(str(chart))
         assert again == chart
         assert hash(again) == hash(chart)
-
-    def test_pictures(self):
-        assert "diamond" in RETURNS.to_dot()
-        assert RETURNS.to_mermaid() == str(RETURNS)
-
-    def test_files(self, tmp_path):
-        path = tmp_path / "returns.mmd"
-        path.write_bytes(b"\xef\xbb\xbf" + str(RETURNS).replace("\n", "\r\n").encode())
-        assert Flowchart.from_file(path) == RETURNS
-        path.write_bytes(b"flowchart TD\n\xff\xfe")
-        with pytest.raises(NotationError, match="not a text file in UTF-8") as caught:
-            Flowchart.from_file(path)
-        assert caught.value.file == str(path)
-        with pytest.raises(NotationError, match="no such file"):
-            Flowchart.from_file(tmp_path / "other.mmd")
 
 
 class TestLonelyNodes:
@@ -126,16 +110,6 @@ def test_a_bound_on_a_sum() -> None:
     assert pda.limits.lines() == ["%require 1 ok=no", "%limit cost <= 100"]
     assert pda.accepts(["retry", "ok=no"] * 2 + ["retry", "ok=yes_who", "done"])
     assert not pda.accepts(["retry", "ok=no"] * 3 + ["retry", "ok=yes_who", "done"])
-
-
-def test_limits_given_in_code_name_what_there_is() -> None:
-    chart = Flowchart.from_string(CHART)
-    with pytest.raises(AutomatonError, match="did you mean retry"):
-        Flowchart(chart.nodes, chart.edges, limits=Limits({"rety": 1}))
-    with pytest.raises(AutomatonError, match="no terminal carries it"):
-        Flowchart(chart.nodes, chart.edges, limits=Limits(sums=(SumLimit("cost", 3),)))
-    with pytest.raises(AutomatonError, match="no answers to count"):
-        chart.pda(decisions=False)
 
 
 def test_as_a_constraint_a_chart_brings_its_limits() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Lookahead, Planner, constraint
+from formal_llm import CFG, PDA, Lookahead, constraint
 from formal_llm.automata.models.formula import (
     EMPTY,
     NOTHING,
@@ -18,7 +18,7 @@ from formal_llm.automata.models.formula import (
     until,
 )
 from formal_llm.automata.notation.formula import read_formula
-from formal_llm.errors import GrammarWarning, NotationError, NoValidPlan
+from formal_llm.errors import GrammarWarning, NotationError
 from tests.automata.formula_matching import matches
 from tests.automata.formulas import made, text_of, trees
 from tests.automata.messages import from_caret, quiet
@@ -148,20 +148,6 @@ class TestConstraints:
         limited = Lookahead(self.CFG).automaton
         for alphabet in (self.CFG, pda, limited, ["a", "b", "c"], {"a": 1, "b": 2, "c": 3}):
             assert constraint("(always any)", alphabet).accepts("abc")
-
-    def test_planning(self):
-        rule = constraint("(not (eventually (next a b)))", self.CFG)
-        planner = Planner(self.CFG, "test:random=3", constraints=[rule])
-        for _ in range(20):
-            word = planner.plan("x").word
-            assert "a b" not in " ".join(word)
-            assert max(word.count("a"), word.count("b")) <= 2
-
-    def test_the_one_to_blame_is_named(self):
-        planner = Planner(self.CFG, constraints=[constraint("(eventually (next c c))", self.CFG)])
-        with pytest.raises(NoValidPlan) as caught:
-            planner.plan("x")
-        assert caught.value.constraints == ("(eventually (next c c))",)
 
     def test_only_the_empty_sequence(self):
         pda = constraint("empty", [*"ab"])

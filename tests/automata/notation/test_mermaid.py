@@ -57,11 +57,6 @@ class TestHeader:
     def test_directions(self, header, direction):
         assert read("a --> b", header).direction == direction
 
-    @pytest.mark.parametrize("title", ["Data: a request", "'it''s'", '"a \\"b\\""', "x"])
-    def test_titles(self, title):
-        expected = {"'it''s'": "it's", '"a \\"b\\""': 'a "b"'}.get(title, title)
-        assert read("a", f"---\nconfig:\n  look: x\ntitle: {title}\n---\ngraph TD\n").title == expected
-
 
 @pytest.mark.parametrize("between", ["\n", "; ", " --> "])
 def test_a_large_chart_is_read_and_written(between: str) -> None:

@@ -5,12 +5,12 @@ import unicodedata
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, SumLimit, Symbol, Transition
 from formal_llm.automata.models.product import product
-from formal_llm.errors import GrammarWarning, NotationError
+from formal_llm.errors import GrammarWarning
 from tests.automata.messages import quiet
 from tests.automata.packing import PACKING, everything
 from tests.strategies import amounts, examples, texts
@@ -111,26 +111,6 @@ class TestWriting:
         assert everything(again) == everything(pda)
         assert str(again) == str(pda)
 
-    def test_by_hand(self):
-        text = """%name "trip"
-%order prefix
-%start p
-%accept f
-%stack Z
-%limit 1
-%require 2 a
-%limit cost <= 5
-
-p, a, Z -> p, Z Z "go \\"on\\"" decide "Further?"
-p, ε, ε -> f, ε ask "Or back?"
-
-a "Ah" "oh" cost=2
-"""
-        with pytest.raises(NotationError, match="no run accepts: these limits clash"):
-            PDA.from_string(text)
-        text = text.replace("%require 2", "%require 1")
-        assert str(PDA.from_string(text)) == text
-
     def test_automata_that_were_not_written_by_hand(self):
         pda = PDA.from_cfg(CFG.from_string('S "s" -> a S b | some(a, c) | ε'))
         again = PDA.from_string(str(pda))
@@ -176,20 +156,6 @@ def read(line: str, names: str = "") -> list[str]:
     """The terminals of the transitions that a line stands for."""
     with quiet():
         return [t.read for t in PDA.from_string(f"%accept p\np, {line}, ε -> p, ε {names}").transitions]
-
-
-class TestQuoting:
-    @given(st.text(min_size=1), st.text() | texts)
-    @example("for", "")
-    @example("%empty", "'")
-    @example("q{t}", "{t}")
-    @example("it's \"\\", "\0\n")
-    @examples(200)
-    def test_names_and_texts_there_and_back(self, name, text):
-        assume(unicodedata.is_normalized("NFC", name))
-        pda = PDA([Transition(name, name, name, name, (name,), text)], start=name, accepting=[name], stack=[name])
-        again = PDA.from_string(str(pda))
-        assert everything(again) == everything(pda)
 
 
 class TestCounting:
