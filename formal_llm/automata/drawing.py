@@ -12,8 +12,19 @@ from formal_llm.automata.models.flowgraph import FlowEdge, NodeKind
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Order, Production, find_reachable, selection_members
 from formal_llm.automata.models.transition import Transition
-from formal_llm.pictures.captions import WIDTH, cut_lines, number_text, shorten, wrap_text
-from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone, printable
+from formal_llm.pictures.picture import (
+    WIDTH,
+    Arrow,
+    Box,
+    BoxKind,
+    Picture,
+    Tone,
+    cut_lines,
+    number_text,
+    printable,
+    shorten,
+    wrap_text,
+)
 
 if TYPE_CHECKING:
     import networkx

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from formal_llm import CFG, PDA, Behaviour, Lookahead
 from formal_llm.automata.drawing import cfg_picture, flowchart_picture, pda_picture
 from formal_llm.errors import MissingDependency
-from formal_llm.pictures.captions import cut_lines, number_text, shorten, wrap_text
 from formal_llm.pictures.drawable import Drawable
-from formal_llm.pictures.picture import Arrow, Box, Picture, printable
+from formal_llm.pictures.picture import Arrow, Box, Picture, cut_lines, number_text, printable, shorten, wrap_text
 from tests.automata.charts import RETURNS
 from tests.pictures.forms import check_dot, check_mermaid, needs_dot
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import ClassVar, NoReturn
 
 from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason, nested_calls_warning
@@ -54,35 +55,19 @@ def write_grammar(cfg: CFG) -> str:
     # The order that is there without the line is left out, unless reading the grammar back would then warn.
     declared = cfg.order == "prefix" or nested_calls_warning(cfg) is not None
     lines = [f"%start {cfg.start}", *([f"%order {cfg.order}"] if declared else [])]
-    described = list(_write_terminals(cfg))
+    described = [f"{name}{describe_symbol(known)}" for name, known in cfg.symbols.items() if name in cfg.terminals]
     lines += [*cfg.limits.lines(), "", *_write_rules(cfg), *([""] if described else []), *described]
     return "\n".join(lines) + "\n"
 
 
-def _write_terminals(cfg: CFG) -> Iterator[str]:
-    """Yield the lines of terminals with labels or numbers."""
-    for name, symbol in cfg.symbols.items():
-        if name in cfg.terminals:
-            yield f"{name}{describe_symbol(symbol)}"
-
-
 def _write_rules(cfg: CFG) -> Iterator[str]:
-    """Yield the rules, one line each."""
-    line, previous = "", None
-    for production in cfg.authored:
-        text = "" if production.text is None else f" {quote_text(production.text)}"
-        body = f"{' '.join(production.body) or 'ε'}{text}"
-        if production.head == previous:
-            line += f" | {body}"
-            continue
-        if previous is not None:
-            yield line
-        # A label is written at the first rule of its symbol.
-        first = production is cfg.by_head[production.head][0]
-        known = cfg.symbols.get(production.head, Symbol()) if first else Symbol()
-        line = f"{production.head}{describe_symbol(known)} -> {body}"
-        previous = production.head
-    yield line
+    """Yield the rules, one line each; a label is written at the first rule of its symbol."""
+    labels = {head: describe_symbol(cfg.symbols.get(head, Symbol())) for head in cfg.nonterminals}
+    for head, group in groupby(cfg.authored, lambda production: production.head):
+        bodies = [
+            (" ".join(one.body) or "ε") + ("" if one.text is None else f" {quote_text(one.text)}") for one in group
+        ]
+        yield f"{head}{labels.pop(head, '')} -> {' | '.join(bodies)}"
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -99,10 +84,9 @@ def read_grammar(text: str, file: str | None = None) -> CFG:
         reader.read_statement(statement)
     cfg = reader.build_grammar()
     check_grammar_text(cfg, source)
-    for token in reader.closing:
-        if token.text not in cfg.symbols:
-            message = f"{token.text} is the name of a symbol; a rule ends with its line, without a sign"
-            source.warn_at(message, token.place, stacklevel=3)
+    for token in (one for one in reader.closing if one.text not in cfg.symbols):
+        message = f"{token.text} is the name of a symbol; a rule ends with its line, without a sign"
+        source.warn_at(message, token.place, stacklevel=3)
     looks = nested_calls_warning(cfg) if reader.order is None else None
     if looks is not None:
         source.warn_at(looks.message, source.places.get(looks.symbol), stacklevel=3)

@@ -27,7 +27,7 @@ from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.sentences import read_sentence
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import NotationError, did_you_mean
+from formal_llm.errors import NotationError
 
 #: The alphabet of a formula: names, or an object that has them. (The names of a grammar are computed once, which not
 #: all type checkers recognize as an attribute, so our own classes are listed.)
@@ -276,16 +276,11 @@ class FormulaReader:
                 head.place,
                 suggestion=f"for one after the other write (next {head.text} ...)",
             )
-        near = did_you_mean(head.text, _OPERATORS)
-        suggestion = f"did you mean {near}?" if near else None
+        problem = f"unknown operator: {head.text}"
         if head.text.startswith("until"):
-            suggestion = "until, until_5 (at most 5 times), until_2_5 (2 to 5 times), until_2_* (at least 2 times)"
-        return self.source.fail_at(
-            f"unknown operator: {head.text}",
-            head.place,
-            expected=[] if suggestion else list(_OPERATORS),
-            suggestion=suggestion,
-        )
+            hint = "until, until_5 (at most 5 times), until_2_5 (2 to 5 times), until_2_* (at least 2 times)"
+            self.source.fail_at(problem, head.place, suggestion=hint)
+        return self.source.fail_near(problem, head.place, head.text, _OPERATORS, expected=list(_OPERATORS))
 
     def _check_formula(self, head: SAtom, group: SList, formula: Formula) -> None:
         if isinstance(formula, Always) and head.text == "always":
