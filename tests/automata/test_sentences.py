@@ -205,6 +205,14 @@ def test_every_notation_prints_its_rules() -> None:
         assert type(rules).from_string(str(rules)).limits == rules.limits
 
 
+def test_limits_on_uses_are_written_as_sentences() -> None:
+    limits = Limits({"a": 0, "b": 2, "c": 3}, {"b": 2, "c": 1})
+    behaviour = Behaviour("rules", "abc", EVERYTHING, limits)
+    with pytest.warns(match="no plan that keeps the rules has the step a"):
+        again = read_sentences(write_sentences(behaviour))
+    assert [again.accepts(word) for word in WORDS] == [behaviour.accepts(word) for word in WORDS]
+
+
 def test_what_no_sentence_says_is_not_written_as_one() -> None:
     with pytest.raises(ValueError, match="which no sentence says"):
         write_sentences(Behaviour.from_string("(define one (:states a) (:behavior a))"))
