@@ -208,8 +208,7 @@ def test_every_notation_prints_its_rules() -> None:
 def test_limits_on_uses_are_written_as_sentences() -> None:
     limits = Limits({"a": 0, "b": 2, "c": 3}, {"b": 2, "c": 1})
     behaviour = Behaviour("rules", "abc", EVERYTHING, limits)
-    with pytest.warns(match="no plan that keeps the rules has the step a"):
-        again = read_sentences(write_sentences(behaviour))
+    again = read_sentences(write_sentences(behaviour))
     assert [again.accepts(word) for word in WORDS] == [behaviour.accepts(word) for word in WORDS]
 
 
