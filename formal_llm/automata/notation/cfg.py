@@ -8,9 +8,9 @@ grammar reads back as an equal one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import ClassVar, NoReturn
+from typing import NoReturn
 
 from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason, nested_calls_warning
 from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
@@ -125,6 +125,8 @@ def _split_statements(text: str) -> Iterator[list[Token]]:
 class _GrammarReader(StatementReader):
     """Collects the statements of a grammar file."""
 
+    start_called = "start symbol"
+
     def __init__(self, source: SourceText) -> None:
         super().__init__(source)
         self.productions: list[Production] = []
@@ -155,7 +157,7 @@ class _GrammarReader(StatementReader):
         name = self.expect("name", "a symbol", "a directive such as %start")
         texts = self.read_texts()
         if self.next.kind == "arrow":
-            self._read_rule(name, texts)
+            self._read_production(name, texts)
         elif texts or (self.next.kind == "name" and self.tokens[self.at + 1].text == "="):
             self.describe(name, texts, self._read_numbers())
         else:
@@ -169,16 +171,7 @@ class _GrammarReader(StatementReader):
             self.take()
             yield quantity, self.expect("name", "a number")
 
-    def _read_start(self, _: Token) -> None:
-        self.start = self.read_one_name("start symbol", self.start and self.start.text, "a symbol")
-
-    readers: ClassVar[Mapping[str, Callable[[_GrammarReader, Token], None]]] = {
-        "%start": _read_start,
-        "%order": StatementReader.read_order,
-        "%rule": StatementReader.read_rule,
-    }
-
-    def _read_rule(self, head: Token, texts: Sequence[str]) -> None:
+    def _read_production(self, head: Token, texts: Sequence[str]) -> None:
         name = self._note(head)
         if parse_repetition(name) is not None:
             self.fail(f"{name} reads as a repetition, and can have no rule of its own", head,

@@ -280,6 +280,8 @@ def _whole(value: int | str) -> int:
 class _PdaReader(StatementReader):
     """Collects the lines of a file."""
 
+    start_called = "initial state"
+
     def __init__(self, source: SourceText) -> None:
         super().__init__(source)
         #: Each transition with the tokens of its state and of what it pops; ``*`` is not yet replaced.
@@ -372,9 +374,6 @@ class _PdaReader(StatementReader):
             names.append(self._take_name("a name"))
         return names
 
-    def _read_start(self, _: Token) -> None:
-        self.start = self.read_one_name("initial state", self.start and self.start.text, "a state")
-
     def _read_accepting(self, _: Token) -> None:
         self.accepting += self._read_names()
 
@@ -396,12 +395,10 @@ class _PdaReader(StatementReader):
         self.asked[state.text] = state, question, directive.text == "%decide"
 
     readers: ClassVar[Mapping[str, Callable[[_PdaReader, Token], None]]] = {
-        "%start": _read_start,
-        "%order": StatementReader.read_order,
+        **StatementReader.readers,
         "%accept": _read_accepting,
         "%stack": _read_stack,
         "%name": _read_name,
-        "%rule": StatementReader.read_rule,
         "%ask": _read_question,
         "%decide": _read_question,
     }

@@ -68,8 +68,8 @@ class StatementReader:
         described: the token of each symbol that is described.
     """
 
-    #: How each directive is read, but for those of limits.
-    readers: ClassVar[Mapping[str, Callable[[Any, Token], None]]]
+    #: What messages call what ``%start`` names.
+    start_called: ClassVar[str]
 
     def __init__(self, source: SourceText) -> None:
         self.source = source
@@ -115,9 +115,8 @@ class StatementReader:
         problem, place, sign = f"unexpected {token.text!r}", token.place, token.text[:1]
         comma = re.search(r"=\s*(\d+,\d+)", line)
         if token.kind == "directive" and self.at == 0:
-            known = [*self.readers, *DIRECTIVES]
-            otherwise = f"directives are {', '.join(known)}"
-            self.source.fail_near(f"unknown directive {token.text}", place, token.text, known, otherwise)
+            otherwise = f"directives are {', '.join(self.readers)}"
+            self.source.fail_near(f"unknown directive {token.text}", place, token.text, self.readers, otherwise)
         if token.kind == "end":
             problem = "the line ends too early"
         elif token.kind == "wrong" and sign in "\"'":
@@ -144,8 +143,6 @@ class StatementReader:
             self.read_plain()
         elif directive.text in self.readers:
             self.readers[directive.text](self, self.take())
-        elif directive.text in DIRECTIVES:
-            self._read_limit(self.take())
         else:
             self.refuse()
 
@@ -153,14 +150,8 @@ class StatementReader:
         """Read a statement that does not begin with a directive."""
         raise NotImplementedError
 
-    def read_one_name(self, what: str, known: str | None, *expected: str) -> Token:
-        """Read the single name behind a directive that a text has once.
-
-        Args:
-            what: what it declares.
-            known: what was declared before.
-            expected: what may stand there, for messages.
-        """
+    def _read_one_name(self, what: str, known: str | None, *expected: str) -> Token:
+        """Read the single name behind a directive that a text has once."""
         if self.next.kind not in ("name", "quoted"):
             self.refuse(*expected)
         name = self.take()
@@ -170,15 +161,17 @@ class StatementReader:
             self.fail(f"a second {what}; the first was {known}", name)
         return name
 
-    def read_order(self, _: Token) -> None:
-        """Read ``%order``."""
-        name = self.read_one_name("order", self.order, *ORDERS)
+    def _read_start(self, _: Token) -> None:
+        what = f"a {self.start_called.split()[-1]}"
+        self.start = self._read_one_name(self.start_called, self.start and self.start.text, what)
+
+    def _read_order(self, _: Token) -> None:
+        name = self._read_one_name("order", self.order, *ORDERS)
         if name.text not in ORDERS:
             self.fail(unknown("order", name.text, ORDERS), name, suggest_order(name.text))
         self.order = name.text
 
-    def read_rule(self, _: Token) -> None:
-        """Read ``%rule``."""
+    def _read_rule(self, _: Token) -> None:
         self.limits.read_rule(self.next.text, self.next.place)
 
     def _read_limit(self, directive: Token) -> None:
@@ -189,6 +182,14 @@ class StatementReader:
                             if sign in "<>" else None)  # fmt: skip
             self.take()
         self.limits.read_line(directive, [token for token in self.tokens[1:-1] if token.text != ","])
+
+    #: How each directive is read.
+    readers: ClassVar[Mapping[str, Callable[[Any, Token], None]]] = {
+        "%start": _read_start,
+        "%order": _read_order,
+        "%rule": _read_rule,
+        **dict.fromkeys(DIRECTIVES, _read_limit),
+    }
 
     # -- descriptions -------------------------------------------------------------------------------------------
 
