@@ -130,7 +130,8 @@ class StatementReader:
         elif len(re.findall(r'(?<!\\)"', line)) % 2 or (before.kind == "text" and before.end == place.column):
             suggestion = 'a text stands between two signs "; one inside of it is written \\"'
         elif not (_ARROW.search(line) or line.lstrip().startswith("%")) and (wrong := _WRONG_ARROW.search(line)):
-            suggestion = f"write '->' instead of {wrong[0]!r}"
+            here = wrong.start() + 1 == place.column or any("->" in one for one in expected)
+            suggestion = f"write '->' instead of {wrong[0]!r}" if here else suggestion
         self.source.fail_at(problem, place, expected=expected, suggestion=suggestion)
 
     # -- statements ---------------------------------------------------------------------------------------------
@@ -180,7 +181,12 @@ class StatementReader:
                 sign = self.next.text[:1]
                 self.refuse("a name", suggestion=f"write {sign}=, which allows that amount too"
                             if sign in "<>" else None)  # fmt: skip
-            self.take()
+            before, comma = self.tokens[self.at - 1], self.take()
+            joined = before.end == comma.place.column and comma.end == self.next.place.column
+            if comma.text == "," and joined and before.text.isdigit() and self.next.text[:1].isdigit():
+                written = f"{before.text},{self.next.text}"
+                hint = f"write {before.text}.{self.next.text}"
+                self.fail(f"{written!r} has a comma for a decimal point", before, hint)
         self.limits.read_line(directive, [token for token in self.tokens[1:-1] if token.text != ","])
 
     #: How each directive is read.
