@@ -28,7 +28,7 @@ def suggest_order(name: str) -> str:
 
 _SUBSET = re.compile(r"(some|any)\((.*)\)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)")
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class Production:
 def quote_text(text: str) -> str:
     """``text`` as the notation's string literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    escaped = escaped.replace("\0", "\\0")
     return f'"{escaped}"'
 
 
