@@ -11,10 +11,12 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable
 from typing import Generic, NamedTuple, TypeVar, cast
 
+from formal_llm.automata.lookahead.cheapest import INFINITE, least_costs
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, SourceAutomaton, as_automaton, count_clock_states
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START, TIME, TRIES
 from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
@@ -90,6 +92,10 @@ def why_empty(
     return WhyEmpty("no run of the automaton accepts")
 
 
+#: The steps of a plan that is tried before it is asked if there is one.
+_SHORT = 100
+
+
 def why_no_plan(rules: Source) -> WhyEmpty | None:
     """Explain why rules that were just read allow no plan; None if they allow one or that is not decided soon.
 
@@ -99,6 +105,10 @@ def why_no_plan(rules: Source) -> WhyEmpty | None:
     """
     if count_clock_states(rules) > _CLOCK_STATES:
         return None
+    if isinstance(rules, CFG):
+        word = _spell_short_word(rules)
+        if word is not None and PDA.from_cfg(rules).with_limits(rules.limits).keeps_limits(word):
+            return None
     try:
         automaton = as_automaton(rules)
         if isinstance(automaton, PDA) and not automaton.uses_stack and not automaton.bounds:
@@ -114,6 +124,23 @@ def why_no_plan(rules: Source) -> WhyEmpty | None:
     except Undecided:  # the clock shows too many times
         return None
     return None if possible else why_empty(automaton)
+
+
+def _spell_short_word(cfg: CFG) -> tuple[str, ...] | None:
+    """Return the word of a smallest derivation, which often keeps the limits; None where it is long."""
+    rules = [(p.head, 1, [name for name in p.body if name not in cfg.terminals]) for p in cfg.expanded]
+    costs = least_costs(rules)
+    smallest: dict[str, tuple[str, ...]] = {}
+    for (head, _, inner), production in zip(rules, cfg.expanded, strict=True):
+        if head not in smallest and costs.get(head) == 1 + sum(costs.get(name, INFINITE) for name in inner):
+            smallest[head] = production.body
+    word: list[str] = []
+    todo = [cfg.start]
+    while todo and len(word) + len(todo) < _SHORT:
+        name = todo.pop()
+        todo += reversed(smallest[name]) if name in smallest else []
+        word += [] if name in smallest else [name]
+    return None if todo else tuple(word)
 
 
 #: The maximum number of terminals for which it is decided individually whether a word can use them.

@@ -274,7 +274,7 @@ class PDA(PickledByFields, Written, Drawable):
     @property
     def picture(self) -> Picture:
         """The automaton as a picture: its states, and what is read and pushed between them."""
-        from formal_llm.automata.drawing.pda import pda_picture
+        from formal_llm.automata.drawing import pda_picture
 
         return pda_picture(self)
 
@@ -284,7 +284,7 @@ class PDA(PickledByFields, Written, Drawable):
         Nodes have ``start`` and ``accepting``; edges have ``read``, ``pop`` (None for ε), ``push`` (a tuple, its first
         symbol on top), ``text``, and ``label`` in the notation of the picture.
         """
-        from formal_llm.automata.drawing.pda import pda_graph
+        from formal_llm.automata.drawing import pda_graph
 
         return pda_graph(self)
 

@@ -37,7 +37,7 @@ def turn_word(word: Sequence[T], order: Order) -> Sequence[T]:
 
 _SUBSET = re.compile(r"(some|any)\((.*)\)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)")
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,7 @@ class Production:
 def quote_text(text: str) -> str:
     """``text`` as the notation's string literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    escaped = escaped.replace("\0", "\\0")
     return f'"{escaped}"'
 
 

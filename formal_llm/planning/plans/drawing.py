@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from formal_llm.automata import Word
-from formal_llm.pictures.captions import shorten
-from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, printable
+from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, printable, shorten
 from formal_llm.planning.plans.steps import Order, Step
 from formal_llm.planning.plans.tree import Call, Node, is_nested, only_terminal, root_label, takes_several
 from formal_llm.planning.plans.usage import Usage
