@@ -15,6 +15,7 @@ from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.quantities import Number, amount
 
 N = TypeVar("N", bound=Hashable)
+T = TypeVar("T")
 
 #: Which way a word is read: as its steps are carried out, or, in a grammar of nested calls, from last to first.
 Order = Literal["forward", "prefix"]
@@ -24,6 +25,14 @@ ORDERS: tuple[Order, ...] = ("forward", "prefix")
 def suggest_order(name: str) -> str:
     """Return what to write instead of an order that there is not; ``prefix`` was called ``backward``."""
     return "write %order prefix" if name == "backward" else "write %order forward, or %order prefix"
+
+
+def turn_word(word: Sequence[T], order: Order) -> Sequence[T]:
+    """Return what a word of rules of this order has, first what is carried out first; and from that the word again.
+
+    Whatever a person reads is in the order of carrying out.
+    """
+    return word if order == "forward" else word[::-1]
 
 
 _SUBSET = re.compile(r"(some|any)\((.*)\)", re.DOTALL)

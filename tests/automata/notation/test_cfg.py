@@ -10,7 +10,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, Production, SumLimit, Symbol, Toolkit, tool
-from formal_llm.automata.languages import cfg_warnings, differences
+from formal_llm.automata.languages.comparison import differences
+from formal_llm.automata.languages.grammar_warnings import cfg_warnings
 from formal_llm.errors import GrammarError, GrammarWarning
 from formal_llm.packs.openagi.experts.settings import read_settings
 from formal_llm.tools import Tool
