@@ -70,6 +70,7 @@ class DraftRules:
         names: the names of a draft.
         free: the names that a draft may leave out: what calls are applied to, the answers of a chart.
         schema: the JSON schema of a draft.
+        prefix, calls: whether words run from the last step to the first; whether plans are nested calls.
     """
 
     def __init__(self, table: ChoiceTable) -> None:
@@ -78,6 +79,7 @@ class DraftRules:
         arguments = find_arguments(vocabulary.grammar) if vocabulary.order == "prefix" else frozenset()
         decisions = {t.read for t in base_with_clock(pda).transitions if t.decision} if pda is not None else set()
         self.prefix = vocabulary.order == "prefix"
+        self.calls = bool(arguments)
         self.free = arguments | {name for name in decisions if name is not None}
         self._terminals = dict.fromkeys(vocabulary.terminals)
         self.names = tuple(
@@ -200,14 +202,18 @@ def build_request(walk: Walk, rules: DraftRules, *, held: bool) -> Writing:
     table, wording, task = walk.table, walk.wording, walk.task.description
     parts = {
         "names": describe_names(table, rules.names),
-        "rules": describe_rules(table),
-        "limits": describe_limits(table),
+        "limits": _write_paragraph("How often, and up to which sums:", describe_limits(table)),
+        "rules": _write_paragraph("The rules of a plan:", describe_rules(table, calls=rules.calls)),
     }
-    prompt = wording.ask_draft(task, walk.partial.tree, parts, table.vocabulary.order)
+    prompt = wording.ask_draft(task, parts)
     messages = (*wording.before((), task, table.rules), Message("user", prompt))
     least = walk.table.lookahead.least_length(walk.configuration)
     tokens = _TOKENS + _STEP_TOKENS * int(min(least, 100))
     return Writing(messages, max_tokens=tokens, task=task, walk=walk.name, schema=rules.schema if held else None)
+
+
+def _write_paragraph(heading: str, lines: str) -> str:
+    return f"{heading}\n{lines}\n\n" if lines else ""
 
 
 def _find_way(walk: Walk, rules: DraftRules, draft: Word) -> Continuation | None:
