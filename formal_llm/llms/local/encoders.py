@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import Placement, check_vocabulary, load
-from formal_llm.llms.local.scorer import Scorer, batches, by_length, fitting_tokens
+from formal_llm.llms.local.scorer import Scorer, batches, fitting_tokens
 from formal_llm.llms.packaged import find_minilm
 from formal_llm.llms.question import Question
 
@@ -157,7 +157,7 @@ class BiEncoderScorer(Scorer):
         encoded = self.tokenizer(list(texts), truncation=True, max_length=self.longest)
         lengths = [len(ids) for ids in encoded["input_ids"]]
         device = self.model.get_input_embeddings().weight.device
-        for batch in batches(by_length(lengths), lengths, self.batch_tokens):
+        for batch in batches(lengths, self.batch_tokens):
             rows = [{key: encoded[key][index] for key in encoded} for index in batch]
             yield batch, self.tokenizer.pad(rows, return_tensors="pt").to(device)
 

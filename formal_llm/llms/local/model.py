@@ -25,8 +25,7 @@ from formal_llm.llms.local.constrained import TokenGrammars, TokenMask
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, base_of, load, model_and_settings, scoring_of
 from formal_llm.llms.local.rendering import Renderer
-from formal_llm.llms.local.scorer import PromptScorer
-from formal_llm.llms.local.text_scorer import TextSettings, answered_by, text_scorer
+from formal_llm.llms.local.text_scorer import PromptScorer, TextSettings, answered_by, text_scorer
 from formal_llm.llms.objects import with_schema
 from formal_llm.llms.packaged import find_minilm, find_smollm2
 from formal_llm.llms.question import Answer, Question
@@ -147,14 +146,13 @@ class TransformersLLM(LocalLLM):
 
     The probability of an option is that of its whole answer, the number and the token that ends it, among the legal
     answers: nothing is generated, and 1 and 12 are distinguished. ``scoring`` selects other ways to score options. The
-    shared parts of questions are read once (see :class:`~formal_llm.llms.local.causal.CausalScorer`).
+    shared parts of questions are read once (see :class:`~formal_llm.llms.local.text_scorer.CausalScorer`).
 
     Args:
         model: a folder, or a name on the hub; or the folder of trained adapters, such as ``RUN/final``.
         device, dtype, device_map, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
-        settings: ``style``, ``cue``, ``template_settings``, ``cache_bytes``, ``row_tokens``, ``batch_tokens``,
-            ``packing``, ``scoring``; see :class:`TextSettings`. The default scoring of adapters is that of their
-            training.
+        settings: ``style``, ``cue``, ``template_settings``, ``batch_tokens``, ``scoring``; see
+            :class:`TextSettings`. The default scoring of adapters is that of their training.
 
     Raises:
         MissingDependency: torch or transformers are not installed.

@@ -72,7 +72,6 @@ def change(folder: Path, **values: Any) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
-@pytest.mark.filterwarnings("ignore:.*reads each prompt by itself")
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen3", "bloom", "mamba", "t5", "bart"])
 def test_what_was_saved_is_loaded(
     kind: str, tmp_path: Path, network: Callable[..., Any], spoken: Callable[..., Any]
@@ -274,7 +273,7 @@ def test_a_provider_string_sets_what_the_template_reads(tmp_path: Path, llama: A
     tokenizer.chat_template += "{% if not enable_thinking %}<think></think>{% endif %}"
     folder = tiny_models.save(tmp_path, llama, tokenizer)
     for value, ending in (("true", "assistant\n"), ("false", "<think></think>")):
-        llm = resolve(f"transformers:{folder}?enable_thinking={value}&dtype=float32&row_tokens=64")
+        llm = resolve(f"transformers:{folder}?enable_thinking={value}&dtype=float32&batch_tokens=64")
         assert isinstance(llm, TransformersLLM)
         assert llm.renderer.text(Question("Which?", ["a", "b"]).messages).endswith(ending)
         assert llm.name == folder

@@ -57,7 +57,7 @@ def test_identity(llama: Any, spoken: Callable[..., Any], tmp_path: Path) -> Non
     ]
     identities = [llm.identity for llm in named]
     assert all(identities.count(identity) == 1 for identity in identities)
-    assert identities[0] == TransformersLLM.of(llama, spoken(chat=True), name="tiny", row_tokens=9).identity
+    assert identities[0] == TransformersLLM.of(llama, spoken(chat=True), name="tiny", batch_tokens=9).identity
     assert repr(named[0]) == "<TransformersLLM tiny>"
     # Two models in memory cannot be told apart, so a cache wants a name.
     unnamed = TransformersLLM.of(llama, spoken())
@@ -67,16 +67,15 @@ def test_identity(llama: Any, spoken: Callable[..., Any], tmp_path: Path) -> Non
 
 
 def test_unknown_settings_are_told_before_anything_is_loaded() -> None:
-    with pytest.raises(TypeError, match="unknown settings: cach_bytes"):
-        TransformersLLM("/there/is/no/such/folder", cach_bytes=0)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unknown settings: bach_tokens"):
+        TransformersLLM("/there/is/no/such/folder", bach_tokens=0)  # type: ignore[call-arg]
 
 
 @pytest.fixture(params=["llama", "gpt2", "mamba", "chat", "t5"])
 def writer(request: pytest.FixtureRequest, network: Callable[..., Any], spoken: Callable[..., Any]) -> TransformersLLM:
     kind = request.param
     tokenizer = spoken(chat=kind == "chat", end_after=kind == "t5")
-    packing = "off" if kind == "mamba" else "auto"
-    return TransformersLLM.of(network("llama" if kind == "chat" else kind), tokenizer, name=kind, packing=packing)
+    return TransformersLLM.of(network("llama" if kind == "chat" else kind), tokenizer, name=kind)
 
 
 def test_text_without_temperature_is_the_same_each_time(writer: TransformersLLM) -> None:
