@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING
 
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import Placement, check_vocabulary, load
@@ -27,18 +27,6 @@ _KEPT = 50_000
 _BATCH_ON_CPU = 1_024
 
 
-class TextsRead(TypedDict, total=False):
-    """Which texts are read, and how many at once.
-
-    Attributes:
-        batch_tokens: the number of tokens in one pass, including padding; None: a suitable number for the device.
-        describe: whether to read the descriptions of terminals with the options that use them.
-    """
-
-    batch_tokens: int | None
-    describe: bool
-
-
 class BiEncoderScorer(Scorer):
     """Question and options apart: the softmax of the cosines of their vectors, divided by a temperature.
 
@@ -47,7 +35,11 @@ class BiEncoderScorer(Scorer):
     Args:
         model, tokenizer: an ``AutoModel``, and its tokenizer.
         temperature: the divisor of the cosines; the smaller, the surer.
-        texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
+        batch_tokens: the number of tokens in one pass, including padding; None: a suitable number for the device.
+        describe: whether to read the descriptions of terminals with the options that use them.
+
+    Raises:
+        ModelError: the tokenizer is another model's.
     """
 
     def __init__(
@@ -60,6 +52,7 @@ class BiEncoderScorer(Scorer):
         describe: bool = True,
     ) -> None:
         super().__init__()
+        check_vocabulary(model, tokenizer)
         if not temperature > 0:
             raise ValueError(f"temperature is above 0, not {temperature}")
         self.model = model
@@ -170,7 +163,7 @@ class EncoderLLM(LocalLLM):
             network.
         temperature: the divisor of the similarities.
         device, dtype, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
-        describe, batch_tokens: see :class:`TextsRead`.
+        describe, batch_tokens: see :class:`BiEncoderScorer`.
 
     Raises:
         MissingDependency: torch, transformers or the package are not installed.
@@ -195,20 +188,8 @@ class EncoderLLM(LocalLLM):
             model, local_files_only = str(find_minilm()), True
         placement = Placement(device, dtype, None, local_files_only)
         network, tokenizer = load(model, "encoder", placement)
-        scorer = encoder_scorer(
+        scorer = BiEncoderScorer(
             network, tokenizer, temperature=temperature, describe=describe, batch_tokens=batch_tokens
         )
         settings = {"temperature": temperature, "describe": describe}
         super().__init__(scorer, name, {**settings, "dtype": str(network.dtype)})
-
-
-def encoder_scorer(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    *,
-    temperature: float = 0.05,
-    **texts: Unpack[TextsRead],
-) -> BiEncoderScorer:
-    """Create the scorer of an encoder; for the settings see the LLM."""
-    check_vocabulary(model, tokenizer)
-    return BiEncoderScorer(model, tokenizer, temperature=temperature, **texts)
