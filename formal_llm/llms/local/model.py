@@ -21,10 +21,11 @@ from formal_llm.llms.generation import (
     chat,
 )
 from formal_llm.llms.llm import LLM, resolve
+from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.constrained import TokenGrammars, TokenMask
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, base_of, load, model_and_settings, scoring_of
-from formal_llm.llms.local.rendering import Renderer
+from formal_llm.llms.local.rendering import Prompted, Renderer
 from formal_llm.llms.local.text_scorer import PromptScorer, TextSettings, answered_by, text_scorer
 from formal_llm.llms.objects import with_schema
 from formal_llm.llms.packaged import find_minilm, find_smollm2
@@ -404,48 +405,34 @@ class TransformersLLM(LocalLLM):
             )
         return len(ids), written[0, 1 if two_parts else len(ids) :].tolist()  # without the decoder's start token
 
-    def score(self, messages: Messages, continuation: str) -> float:
-        """Return the natural log-probability that exactly ``continuation`` comes next, without the token that ends it.
+    def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
+        """Return how probable it is that exactly each text comes next, see :class:`ScoringLLM`.
 
         Args:
             messages: the chat; a single text stands for a message of the user.
-            continuation: the text, at least one token long.
+            texts: the texts, at least one token long each.
+
+        Returns:
+            For each text the natural logarithm of its probability, without the token that ends it, and its tokens.
 
         Raises:
             LLMError: both together are too long for the model.
-            ValueError: the continuation has no token.
+            ValueError: a text has no token.
         """
-        return self._score_continuation(messages, continuation)[0]
-
-    def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
-        """Like :meth:`score`, for several texts, each with its number of tokens.
-
-        Raises:
-            LLMError, ValueError: see :meth:`score`.
-        """
-        return [self._score_continuation(messages, text) for text in texts]
-
-    def _score_continuation(self, messages: Messages, continuation: str) -> tuple[float, int]:
         import torch
 
-        model, renderer = self.scorer.model, self.renderer
+        assert isinstance(self.scorer, PromptScorer)
+        renderer = self.renderer
         with self._lock, torch.no_grad():
-            before, ids = list(renderer.tokens(chat(messages))), renderer.continuation_tokens(continuation)
-            if not ids:
-                raise ValueError("the continuation has no token")
-            if renderer.longest is not None and len(before) + len(ids) > renderer.longest:
-                raise LLMError(f"chat and continuation have {len(before) + len(ids):,} tokens; the model reads fewer")
-            device = model.get_input_embeddings().weight.device
-            if renderer.style == "seq2seq":
-                start = int(model.config.decoder_start_token_id)
-                logits = model(
-                    input_ids=torch.tensor([before], device=device),
-                    decoder_input_ids=torch.tensor([[start, *ids[:-1]]], device=device),
-                ).logits[0]
-            else:
-                logits = model(input_ids=torch.tensor([[*before, *ids]], device=device)).logits[0, len(before) - 1 : -1]
-            logs = torch.log_softmax(logits.float(), dim=-1)
-            return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum()), len(ids)
+            before = renderer.tokens(chat(messages))
+            written = [renderer.continuation_tokens(text) for text in texts]
+            if not all(written):
+                raise ValueError("a text has no token")
+            longest = len(before) + max(map(len, written), default=0)
+            if renderer.longest is not None and longest > renderer.longest:
+                raise LLMError(f"chat and continuation have {longest:,} tokens; the model reads fewer")
+            scores = self.scorer.score([Prompted(before, AnswerTree.of([ids])) for ids in written])
+        return [(float(score), len(ids)) for score, ids in zip(scores, written, strict=True)]
 
     def _measure_length(self, question: Question) -> int:
         return len(self.renderer.prompt(question).tokens)

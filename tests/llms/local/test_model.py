@@ -139,27 +139,25 @@ def test_the_score_of_a_text_is_the_sum_over_its_tokens(
     with torch.no_grad():
         logs = torch.log_softmax(llama(input_ids=torch.tensor([ids])).logits[0].double(), -1)
     wanted = sum(float(logs[place - 1, ids[place]]) for place in range(len(before), len(ids)))
-    assert llm.score("restore the image", "Colorization, then 12") == pytest.approx(wanted, abs=1e-4)
+    assert isinstance(llm, ScoringLLM)
+    texts = ["Colorization, then 12", "Colorization"]
+    found = llm.log_probabilities("restore the image", texts)
+    assert [length for _, length in found] == [len(llm.renderer.continuation_tokens(text)) for text in texts]
+    assert found[0][0] == pytest.approx(wanted, abs=1e-4) and found[0][0] < found[1][0]
 
     t5 = TransformersLLM.of(network("t5"), spoken(end_after=True))
     with torch.no_grad():
         own = token_by_token.seq2seq_sum(network("t5"), spoken(end_after=True), "restore", "then 12", ends=False)
-    assert t5.score("restore", "then 12") == pytest.approx(float(own), abs=1e-4)
-
-
-def test_the_scores_of_several_texts_have_their_lengths(llm: TransformersLLM) -> None:
-    texts = ["Colorization", "Colorization, then 12"]
-    assert isinstance(llm, ScoringLLM)
-    found = llm.log_probabilities("restore the image", texts)
-    assert [one for one, _ in found] == [llm.score("restore the image", text) for text in texts]
-    assert [length for _, length in found] == [len(llm.renderer.continuation_tokens(text)) for text in texts]
-    assert found[0][0] > found[1][0] and found[0][1] < found[1][1]
+    assert t5.log_probabilities("restore", ["then 12"])[0][0] == pytest.approx(float(own), abs=1e-4)
+    with pytest.raises(ValueError, match="a text has no token"):
+        t5.log_probabilities("restore the image", ["12", ""])
 
 
 def test_scores_and_choices_agree(llm: TransformersLLM) -> None:
     """Of answers of one digit, whose ends are scored too, the distribution follows from the scores."""
     asked = token_by_token.question(9)
-    sums = torch.tensor([llm.score(asked.messages, f"{number}\n") for number in range(1, 10)])
+    found = llm.log_probabilities(asked.messages, [f"{number}\n" for number in range(1, 10)])
+    sums = torch.tensor([value for value, _ in found])
     assert list(llm.choose(asked).probabilities.values()) == pytest.approx(torch.softmax(sums, 0).tolist(), abs=1e-4)
 
 
