@@ -222,8 +222,7 @@ class CausalScorer(PromptScorer):
         for one in plain:  # of which each has a token of its own
             beginning = beginning[: count_common(beginning, one.tokens[:-1])]
         shared = len(beginning)
-        # Longer rows share more, and more of attention is for nothing; a gradient gains more from what is shared.
-        rows = sort_into_rows(plain, shared, self.row_tokens * (2 if torch.is_grad_enabled() else 1))
+        rows = sort_into_rows(plain, shared, self.row_tokens)
         kept = self._nothing if torch.is_grad_enabled() else self._kept
         if (len(rows) - 1) * (shared - count_common(kept.tokens, beginning)) > _WORTH_A_PASS:
             kept = self._run_pass([[PackablePrompt(beginning, _NO_TREE)]], kept)[1]
