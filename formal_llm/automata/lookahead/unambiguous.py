@@ -7,6 +7,7 @@ flow grammar, read from either end. It is sufficient, not necessary. Elsewhere w
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from formal_llm.automata.lookahead.chart import ROOT
@@ -16,7 +17,7 @@ from formal_llm.automata.lookahead.flow import FlowGrammar
 from formal_llm.automata.lookahead.limited import LimitedConfiguration
 from formal_llm.automata.models.automaton import Stack, State, Word
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.symbols import find_derivable_heads, first_of, first_sets, follow_sets
+from formal_llm.automata.models.symbols import find_derivable_heads
 from formal_llm.errors import Undecided
 
 #: A symbol by its number, or a terminal; one with what has been read of its bodies.
@@ -51,31 +52,46 @@ def _is_deterministic(automaton: PDA) -> bool:
 
 def _factor_left(rules: list[_Rule]) -> list[_Rule]:
     """Rules with as many derivations, in which no two of a head begin alike: A -> a b | a c becomes A -> a (b | c)."""
-    after: dict[tuple[Name, Name], Name] = {}
+    begun: dict[tuple[Name, Name], Name] = {}
     ends: list[_Rule] = []
     for head, body in rules:
         for name in body:
-            head = after.setdefault((head, name), ("after", len(after)))
+            head = begun.setdefault((head, name), ("begun", len(begun)))
         ends.append((head, ()))
-    return [*((head, (name, rest)) for (head, name), rest in after.items()), *ends]
+    return [*((head, (name, rest)) for (head, name), rest in begun.items()), *ends]
 
 
-def _is_ll1(rules: list[_Rule]) -> bool:
-    """Whether the next terminal, or the end, decides among the rules of each head."""
-    names = dict.fromkeys(name for _, body in rules for name in body if isinstance(name, str))
-    terminals = {name: 1 << number for number, name in enumerate(names)}
+def _is_ll1(rules: Sequence[_Rule]) -> bool:
+    """Whether the next terminal, or the end, decides among the rules of each head.
+
+    Terminals are bits of a number; they are passed on along edges: from what may begin a body to the body and its head,
+    and from what may come after a symbol (its *after*) to what that may end with.
+    """
     nullable = find_derivable_heads(rules, ())
-    first = first_sets(rules, terminals, nullable)
-    follow = follow_sets(rules, terminals, nullable, first)
+    terminals = dict.fromkeys(name for _, body in rules for name in body if isinstance(name, str))
+    bits: dict[Name, int] = {name: 2 << number for number, name in enumerate(terminals)}
+    bits["after", ROOT] = 1  # the end
+    edges: dict[Name, list[Name]] = {}
+    for number, (head, body) in enumerate(rules):
+        begins: list[Name] = [("after", head)]
+        for name in reversed(body):
+            for one in begins:
+                edges.setdefault(one, []).append(("after", name))
+            begins = [name, *begins] if name in nullable else [name]
+        for one in begins:
+            edges.setdefault(one, []).append(("rule", number))
+            if one != ("after", head):
+                edges[one].append(head)
+    todo = list(bits)
+    while todo:
+        own = bits[name := todo.pop()]
+        for target in edges.get(name, ()):
+            if own & ~bits.get(target, 0):
+                bits[target] = bits.get(target, 0) | own
+                todo.append(target)
     seen: dict[Name, int] = {}
-    empty: set[Name] = set()
-    for head, body in rules:
-        starts, vanishes = first_of(body, nullable, first)
-        if vanishes:
-            if head in empty:
-                return False
-            empty.add(head)
-            starts |= follow.get(head, 0)
+    for number, (head, _) in enumerate(rules):
+        starts = bits.get(("rule", number), 0)
         if seen.get(head, 0) & starts:
             return False
         seen[head] = seen.get(head, 0) | starts

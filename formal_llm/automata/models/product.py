@@ -17,7 +17,7 @@ from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.declare import Sentence
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import EVERYTHING, And, reverse
-from formal_llm.automata.models.pda import PDA, intersect_languages
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError, Undecided
@@ -146,8 +146,8 @@ _SPLIT = 50_000
 def split_conjunction(behaviour: Behaviour) -> PDA:
     """The allowed sequences of a behaviour as a product with a constraint for each part of its conjunction.
 
-    So messages can name the part that is broken: by the comment above it, or by its formula. Where there is no
-    conjunction, or its parts have too many states, it is the behaviour's own automaton.
+    So messages can name the part that is broken: by its formula. Where there is no conjunction, or its parts
+    have too many states, it is the behaviour's own automaton.
     """
     parts = behaviour.formula.parts if isinstance(behaviour.formula, And) else ()
     dfas = [minimal_dfa(part, behaviour.states) for part in parts]
@@ -156,15 +156,12 @@ def split_conjunction(behaviour: Behaviour) -> PDA:
     everything = minimal_dfa(EVERYTHING, behaviour.states)
     base, *constraints = (
         finite_pda(dfa, name=name, symbols=behaviour.symbols, alphabet=behaviour.states)
-        for dfa, name in zip([everything, *dfas], [behaviour.name, *map(behaviour.describe_part, parts)], strict=True)
+        for dfa, name in zip([everything, *dfas], [behaviour.name, *map(str, parts)], strict=True)
     )
     return constrained(base, constraints).with_limits(behaviour.limits)
 
 
-@intersect_languages.register(CFG)
-@intersect_languages.register(PDA)
-@intersect_languages.register(Behaviour)
-def intersection(one: CFG | PDA | Behaviour, other: object) -> PDA:
+def intersection(one: object, other: object) -> PDA:
     """``one & other``: the words that both allow, under the limits of both.
 
     Each side is a grammar, a :class:`PDA` or a behaviour. The side that needs a stack, as a grammar does, is the base,
@@ -172,13 +169,13 @@ def intersection(one: CFG | PDA | Behaviour, other: object) -> PDA:
     forbidden by it.
 
     Returns:
-        A :class:`PDA` with the limits of both; ``NotImplemented`` where ``other`` is none of these.
+        A :class:`PDA` with the limits of both; ``NotImplemented`` where one side is none of these.
 
     Raises:
         AutomatonError: both sides need a stack, a terminal has two numbers for one quantity, or their limits have two
             units or two clocks.
     """
-    if not isinstance(other, (CFG, PDA, Behaviour)):
+    if not isinstance(one, (CFG, PDA, Behaviour)) or not isinstance(other, (CFG, PDA, Behaviour)):
         return NotImplemented  # type: ignore[no-any-return]  # what an operator's method gives
     base, constraint = _pda_of(one), _pda_of(other)
     try:
