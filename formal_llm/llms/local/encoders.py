@@ -18,7 +18,7 @@ from formal_llm.llms.question import Question
 
 if TYPE_CHECKING:
     import torch
-    from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 #: The maximum number of vectors that are kept.
 _KEPT = 50_000
@@ -141,18 +141,13 @@ class BiEncoderScorer(Scorer):
 
     def _compute_states(self, texts: Sequence[str]) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
         """Yield the last hidden states in batches, each with the places of its texts and 1 for each token inside."""
-        for places, tensors in self._tokenize_batches(texts):
+        encoded = self.tokenizer(list(texts), truncation=True, max_length=self.longest)
+        device = self.model.get_input_embeddings().weight.device
+        for places in batches([len(ids) for ids in encoded["input_ids"]], self.batch_tokens):
+            rows = [{key: encoded[key][place] for key in encoded} for place in places]
+            tensors = self.tokenizer.pad(rows, return_tensors="pt").to(device)
             states = self.model(**tensors).last_hidden_state.float()  # a mean in bfloat16 would have only two digits
             yield places, states, tensors["attention_mask"].to(states)
-
-    def _tokenize_batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], BatchEncoding]]:
-        """Yield the texts in batches of similar length: the indices and the tensors of each batch."""
-        encoded = self.tokenizer(list(texts), truncation=True, max_length=self.longest)
-        lengths = [len(ids) for ids in encoded["input_ids"]]
-        device = self.model.get_input_embeddings().weight.device
-        for batch in batches(lengths, self.batch_tokens):
-            rows = [{key: encoded[key][index] for key in encoded} for index in batch]
-            yield batch, self.tokenizer.pad(rows, return_tensors="pt").to(device)
 
 
 class EncoderLLM(LocalLLM):
