@@ -34,6 +34,7 @@ from benchmarks import tiny_decoder
 from formal_llm import Answer, Planner, Question, RandomLLM, Task, TaskPack
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.local.rendering import Renderer
+from formal_llm.llms.text_request import TextRequest
 
 #: For each question the probabilities of its answers; None where a way has none.
 Probabilities = list[float] | None
@@ -57,7 +58,7 @@ class Scripted:
         self.asked = [0] * len(walks)
         self.found: dict[tuple[int, int], Probabilities] = {}
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         """The recorded answer."""
         return self._answer(question, self.ask([question])[0])
 
@@ -99,7 +100,7 @@ class Bench:
                 walk, llm = self.planner.start(task), RandomLLM(seed)
                 answers = []
                 while (question := walk.question) is not None:
-                    answers.append(llm.choose(question).number)
+                    answers.append(llm.ask(question).number)
                     walk.answer(answers[-1])
                 if len(answers) == decisions:
                     own.append(Recorded(task, tuple(answers)))
@@ -211,8 +212,8 @@ def measure(bench: Bench, walks: Sequence[Recorded], slow: int, rounds: int, con
     few = walks[:slow]
     minimal, naive = "generate(), fewest tokens", "naive forward, all answers in a batch"
     ways: Ways = {
-        "generate(), 30 tokens": lambda: bench.generate(few, 30),
-        minimal: lambda: bench.generate(few, None),
+        "generate(), 30 tokens": lambda: bench.ask(TextRequest(few)),
+        minimal: lambda: bench.ask(TextRequest(few)),
         naive: lambda: bench.naive(few),
         "formal_llm, one walk at a time": lambda: bench.ours(few, together=False),
         f"formal_llm, {len(walks)} walks together": lambda: bench.ours(walks, together=True),

@@ -111,10 +111,10 @@ class Counted:
         self._llm = RandomLLM(seed)
         self.characters = 0
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         """A random answer."""
         self.characters += sum(len(message.content) for message in question.messages)
-        return self._llm.choose(question)
+        return self._llm.ask(question)
 
 
 def measure_packs(seeds: int) -> Table:

@@ -17,10 +17,10 @@ from reprlib import repr as shorten
 from typing import Any, Literal, TypeAlias
 
 from formal_llm.errors import InputError, unknown
-from formal_llm.llms.generation import ToolOffer, ToolTurn
 from formal_llm.llms.llm import asking
 from formal_llm.llms.question import Message, Question
 from formal_llm.llms.schemas import close_schema, open_value
+from formal_llm.llms.text_request import TextRequest, ToolOffer
 from formal_llm.llms.usage import NO_TOKENS, TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.assessing import Assessment, Assessor, CallStep, NeedFinding, ValueStep, WayStep
@@ -277,7 +277,9 @@ class ProcedureRun:
         """Let the model call a goal. A call of anything else is dropped, and so is a second one."""
         goals = {goal.name: goal for goal in self.procedure.goals}
         offers = [ToolOffer(goal.name, goal.description, close_schema(_write_schema(goal))) for goal in goals.values()]
-        answer = yield from asking(ToolTurn((Message("system", _CALL_INSTRUCTION), Message("user", request)), offers))
+        answer = yield from asking(
+            TextRequest((Message("system", _CALL_INSTRUCTION), Message("user", request)), tools=offers)
+        )
         self._usage += answer.usage
         chosen = None
         for call in answer.calls:

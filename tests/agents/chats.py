@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 
-from formal_llm.llms.generation import Generated, Messages
+from formal_llm.llms.doubles import TEXTS, RandomLLM
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms.text_request import Messages
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -18,7 +18,7 @@ class Scripted:
         self._lines = iter(lines)
         self.asked: list[str] = []
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked.append(question.prompt)
         line = next(self._lines)
         texts = [option.text for option in question.options]
@@ -29,15 +29,15 @@ class Scripted:
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
         self.asked.append(messages if isinstance(messages, str) else "\n".join(one.content for one in messages))
-        return Generated(next(self._lines), TokenUsage(1, 10, 5), "")
+        return Answer((), text=next(self._lines), usage=TokenUsage(1, 10, 5), ended="")
 
 
 class Chats:
     """Chance that chats and does not go on with a text."""
 
     def __init__(self, seed: int, words: Sequence[str]) -> None:
-        made = RandomTextLLM(seed, words)
-        self.choose, self.generate = made.choose, made.generate
+        made = RandomLLM(seed, can=TEXTS, words=words)
+        self.ask, self.generate = made.ask, made.generate
 
 
 def words(markers: Iterable[str], tools: Iterable[str]) -> list[str]:

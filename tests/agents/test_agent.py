@@ -30,8 +30,7 @@ from formal_llm.errors import (
     WritingError,
 )
 from formal_llm.llms import RecordedLLM
-from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms.doubles import TEXTS, RandomLLM
 from formal_llm.planning import Budget
 from formal_llm.tools import Toolkit, tool
 from tests.agents.chats import Chats, Scripted, words
@@ -48,7 +47,7 @@ def agent_of(name: str, chats: bool, ruled: bool, seed: int) -> Agent:
     """An agent whose model is chance; its rules are compiled once."""
     behaviour = Behaviour.load(name)
     texts = words((state.text for state in behaviour.states.values()), ("search", "lookup", "calculate"))
-    llm = Chats(seed, texts) if chats else RandomTextLLM(seed, texts)
+    llm = Chats(seed, texts) if chats else RandomLLM(seed, can=TEXTS, words=texts)
     key = name, chats, ruled
     if key not in _made:
         acts = any(state.text == "[Action]" for state in behaviour.states.values())
@@ -190,7 +189,7 @@ def test_rules_on_tools_are_looked_ahead_to() -> None:
         limits=Limits({"Act": 3}),
     )
     for number in range(10):
-        agent.llm = RandomTextLLM(number)
+        agent.llm = RandomLLM(number, can=TEXTS)
         run = agent.start("q")
         run.run_to_end()
         names = [one.text for one in run.segments if one.state == "Act"]
@@ -229,7 +228,7 @@ class Awaited(Chats):
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, ["x ", "so "])
-        self._chooses, self._writes = self.choose, self.generate
+        self._chooses, self._writes = self.ask, self.generate
         self.choose = self.generate = self._waited  # type: ignore[assignment]
         self.now = self.most = 0
 
@@ -350,7 +349,7 @@ def test_a_toolkit_may_be_given_in_three_forms() -> None:
 def test_the_writer_is_told_by_what_the_model_can_do() -> None:
     behaviour = Behaviour.load("direct")
     assert isinstance(make_writer(Chats(1, ["x"]), behaviour), ChattingWriter)
-    assert isinstance(make_writer(RandomTextLLM(1), behaviour), ContinuingWriter)
+    assert isinstance(make_writer(RandomLLM(1, can=TEXTS), behaviour), ContinuingWriter)
     with pytest.raises(WritesNoText):
         make_writer(RandomLLM(), behaviour)
     assert isinstance(ensure_text_llm(RandomLLM(3)), RandomTextLLM)

@@ -10,7 +10,7 @@ import pytest
 
 from formal_llm.agents import Agent, Conversation, Transcript
 from formal_llm.agents.run_events import Requested, RunEvent, RunEventCallback
-from formal_llm.llms.text_doubles import ScriptedTextLLM, ScriptedTurnLLM, TurnLike
+from formal_llm.llms.doubles import TURNS, ScriptedLLM
 from formal_llm.tools import tool
 
 PAGE = Path(__file__).parents[2] / "docs/howto/published-agents.md"
@@ -76,13 +76,13 @@ class Chats:
     """A script that chats, and does not continue a text."""
 
     def __init__(self, texts: Sequence[str], answers: Sequence[int]) -> None:
-        made = ScriptedTextLLM(texts, answers)
-        self.choose, self.generate = made.choose, made.generate
+        made = ScriptedLLM(answers, texts)
+        self.ask, self.generate = made.ask, made.generate
 
 
 def run_native(name: str, rounds: int, watch: RunEventCallback) -> Transcript:
     each, end = TURNS.get(name, ([], [("", [CALL] * rounds), "a"]))
-    llm = ScriptedTurnLLM([*each] * rounds + [*end], [1] * rounds)
+    llm = ScriptedLLM([1] * rounds, [*each] * rounds + [*end], can=TURNS)
     return Agent(name, llm, [search], on_event=watch).run("q")
 
 

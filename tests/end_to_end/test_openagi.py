@@ -43,7 +43,7 @@ class Watching:
         self._random = RandomLLM(seed)
         self.questions = 0
 
-    def choose(self, question: Question) -> object:
+    def answer(self, question: Question) -> object:
         assert len(question.options) > 1
         self.questions += 1
         return self._random.choose(question)

@@ -11,12 +11,12 @@ import pytest
 
 from formal_llm import CFG, Answer, Planner, Question, WeightedLLM
 from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, UnknownProvider
-from formal_llm.llms import AsyncFunctionLLM, FunctionLLM, ScriptedLLM, resolve
+from formal_llm.llms import FunctionLLM, ScriptedLLM, resolve
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.doubles import Person
-from formal_llm.llms.fallback import LEFT_ALONE, FallbackLLM
-from formal_llm.llms.sure import SureLLM
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
+from formal_llm.llms.wrappers import LEFT_ALONE, FallbackLLM, SureLLM
 
 ASKED = Question("1: a\n2: b", ["a", "b"])
 
@@ -28,7 +28,7 @@ class Failing:
         self.number, self.error, self.asked = number, error, 0
         self.name = f"llm{number}"
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked += 1
         if self.error is not None:
             raise self.error
@@ -39,7 +39,7 @@ class Awaited(Failing):
     closed = False
 
     async def achoose(self, question: Question) -> Answer:
-        return self.choose(question)
+        return self.ask(question)
 
     async def aclose(self) -> None:
         self.closed = True
@@ -50,7 +50,7 @@ class Together(Failing):
         self.asked += 1
         if isinstance(self.error, LLMError):
             return (
-                [self.choose(questions[0]) if number else self.error for number in range(len(questions))]
+                [self.ask(questions[0]) if number else self.error for number in range(len(questions))]
                 if not (isinstance(self.error, ProviderError))
                 else [self.error] * len(questions)
             )
@@ -61,23 +61,23 @@ def test_the_next_one_answers_where_a_provider_fails_and_is_preferred_for_a_whil
     now = 0.0
     first, second = Failing(1, ProviderError("down")), Failing(2)
     llm = FallbackLLM([first, second], clock=lambda: now)
-    assert llm.choose(ASKED).numbers == (2,)
+    assert llm.ask(ASKED).numbers == (2,)
     first.error = None
-    assert llm.choose(ASKED).numbers == (2,) and first.asked == 1
+    assert llm.ask(ASKED).numbers == (2,) and first.asked == 1
     now = LEFT_ALONE
-    assert llm.choose(ASKED).numbers == (1,)
+    assert llm.ask(ASKED).numbers == (1,)
 
 
 def test_where_all_fail_the_last_error_is_raised() -> None:
     llm = FallbackLLM([Failing(1, ProviderError("first")), Failing(2, ProviderError("second"))])
     with pytest.raises(ProviderError, match="second"):
-        llm.choose(ASKED)
+        llm.ask(ASKED)
 
 
 def test_an_illegal_answer_is_an_answer() -> None:
     second = Failing(2)
     with pytest.raises(InvalidAnswer):
-        FallbackLLM([Failing(1, InvalidAnswer("no number")), second]).choose(ASKED)
+        FallbackLLM([Failing(1, InvalidAnswer("no number")), second]).ask(ASKED)
     assert second.asked == 0
 
 
@@ -86,7 +86,7 @@ def test_awaited() -> None:
     llm = FallbackLLM([first, second])
 
     async def ask() -> Answer:
-        answer: Answer = await llm.achoose(ASKED)  # type: ignore[attr-defined]
+        answer: Answer = await llm.aask(ASKED)  # type: ignore[attr-defined]
         await llm.aclose()  # type: ignore[attr-defined]
         return answer
 
@@ -120,7 +120,7 @@ class Batch:
     def __init__(self, *answers: Answer | LLMError) -> None:
         self.answers = answers
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         (answer,) = self.choose_many([question])
         assert isinstance(answer, Answer)
         return answer
@@ -133,25 +133,25 @@ def test_awaited_sure() -> None:
     async def later(_: Question) -> Answer:
         return UNSURE
 
-    unsure = SureLLM(AsyncFunctionLLM(later), 0.6, "test:first")
-    assert asyncio.run(unsure.achoose(QUESTION)).number == 1  # type: ignore[attr-defined]
+    unsure = SureLLM(FunctionLLM(later), 0.6, "test:first")
+    assert asyncio.run(unsure.aask(QUESTION)).number == 1  # type: ignore[attr-defined]
 
 
 def test_a_person_is_asked_where_it_is_not_sure() -> None:
     writes = StringIO()
     person = Person(StringIO("3\n"), writes)
     found = SureLLM(ScriptedLLM([UNSURE, UNSURE]), 0.6, person)
-    answer = found.choose(QUESTION)
+    answer = found.ask(QUESTION)
     assert answer.number == 3 and answer.usage == UNSURE.usage and (found.asked, found.unsure) == (1, 1)
     assert "ScriptedLLM would choose 2 (probability 0.50)." in writes.getvalue()
     found.least = 0.5
-    assert found.choose(QUESTION) == UNSURE and (found.asked, found.unsure) == (2, 1)
+    assert found.ask(QUESTION) == UNSURE and (found.asked, found.unsure) == (2, 1)
 
 
 def test_an_answer_without_probabilities_is_not_sure() -> None:
-    assert SureLLM("test:script=3", 0.0, "test:first").choose(QUESTION).number == 1
+    assert SureLLM("test:script=3", 0.0, "test:first").ask(QUESTION).number == 1
     several = Question("Which?", ["a", "b", "c"], several=True)
-    assert SureLLM("test:script=1+2", 0.0, "test:script=3").choose(several).number == 3
+    assert SureLLM("test:script=1+2", 0.0, "test:script=3").ask(several).number == 3
 
 
 def test_of_many_the_unsure_ones_go_on() -> None:
@@ -166,29 +166,28 @@ def test_of_many_the_unsure_ones_go_on() -> None:
 def test_what_was_wrong_before_stays_told() -> None:
     heard: list[Question] = []
     other = FunctionLLM(lambda question: heard.append(question) or 1)  # type: ignore[func-returns-value]
-    SureLLM(ScriptedLLM([UNSURE]), 0.6, other).choose(QUESTION.again("it was blank"))
+    SureLLM(ScriptedLLM([UNSURE]), 0.6, other).ask(QUESTION.again("it was blank"))
     assert "it was blank" in heard[0].prompt and "would choose 2" in heard[0].prompt
 
 
 def test_texts_pass_through() -> None:
     class Writer:
-        def choose(self, question: Question) -> Answer:
+        def answer(self, question: Question) -> Answer:
             return Answer((1,))
 
         def generate(self, messages: object, **_: object) -> object:
-            from formal_llm.llms.generation import Generated
 
-            return Generated("a text")
+            return Answer((), text="a text")
 
     found = SureLLM(Writer(), 0.9, "test:first")
-    assert found.generate("Write.").text == "a text" and found.asked == 0  # type: ignore[attr-defined]
+    assert found.ask(TextRequest("Write.")).text == "a text" and found.asked == 0  # type: ignore[attr-defined]
 
 
 def test_identities() -> None:
     class Known:
         identity: ClassVar[dict[str, object]] = {"llm": "known"}
 
-        def choose(self, question: Question) -> Answer:
+        def answer(self, question: Question) -> Answer:
             return UNSURE
 
     assert SureLLM(Known(), 0.6, Known()).identity == {"llm": "known", "least": 0.6, "other": {"llm": "known"}}

@@ -8,16 +8,14 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 import pytest
+from formal_llm.llms.texts import AsyncTexts, Texts
 
 from formal_llm import Answer, Question
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms import RandomLLM
-from formal_llm.llms.awaited import astreamed_by
-from formal_llm.llms.generation import Generated, Messages, Writing, chat
-from formal_llm.llms.llm import aanswered
-from formal_llm.llms.question import Message
-from formal_llm.llms.text_doubles import FunctionTextLLM
-from formal_llm.llms.texts import AsyncTexts, Texts
+from formal_llm.llms.doubles import TEXTS, FunctionLLM
+from formal_llm.llms.question import Answer, Message
+from formal_llm.llms.text_request import Messages, TextRequest, chat
 from formal_llm.llms.usage import TokenUsage
 from tests.agents.chats import Chats
 
@@ -32,17 +30,19 @@ class Echo:
 
     name = "echo"
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         return Answer((1,))
 
     def generate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        return Generated(f"{chat(messages)[-1].content} {max_tokens} {stop} {temperature}", TokenUsage(1, 2, 3))
+        return Answer(
+            (), text=f"{chat(messages)[-1].content} {max_tokens} {stop} {temperature}", usage=TokenUsage(1, 2, 3)
+        )
 
 
 def test_a_request_for_text_is_a_question_without_options() -> None:
-    asked = Writing([Message("system", "s"), Message("user", "u")], max_tokens=9, stop=["x"], walk="7")
+    asked = TextRequest([Message("system", "s"), Message("user", "u")], max_tokens=9, stop=["x"], walk="7")
     assert asked.options == () and asked.prompt == "u" and asked.walk == "7"
     assert [message.content for message in asked.messages] == ["s", "u"]
     answer = asked.written_by(Echo())
@@ -51,12 +51,12 @@ def test_a_request_for_text_is_a_question_without_options() -> None:
     with pytest.raises(InvalidAnswer, match="int is no text"):
         asked.check(3)
     with pytest.raises(ValueError, match="nothing to go on from"):
-        Writing([])
+        TextRequest([])
 
 
 def test_requests_for_text_are_values() -> None:
-    asked = Writing("u", max_tokens=9)
-    assert pickle.loads(pickle.dumps(asked)) == asked == Writing("u", max_tokens=9) != Writing("u")
+    asked = TextRequest("u", max_tokens=9)
+    assert pickle.loads(pickle.dumps(asked)) == asked == TextRequest("u", max_tokens=9) != TextRequest("u")
     assert asked.content["writes"] == {"max_tokens": 9, "stop": [], "temperature": 0.0}
     assert asked.again("x") is asked
 
@@ -65,18 +65,21 @@ class Continues(Echo):
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        return Generated(f"{prompt} and on", TokenUsage(1), "")
+        return Answer((), text=f"{prompt} and on", usage=TokenUsage(1), ended="")
 
 
 def test_a_text_to_go_on_with_is_another_request() -> None:
-    asked = Writing("u", continues=True)
-    assert asked != Writing("u")
+    asked = TextRequest("u", continues=True)
+    assert asked != TextRequest("u")
     assert asked.content["writes"]["continues"] is True  # type: ignore[index]
     assert pickle.loads(pickle.dumps(asked)) == asked
     assert asked.written_by(Continues()) == Answer((), text="u and on", usage=TokenUsage(1), ended="")
     assert asked.written_by(Echo()) is None
-    assert Writing("u").written_by(object()) is None
-    assert list(asked.streamed_by(Continues())) == ["u and on", Generated("u and on", TokenUsage(1), "")]
+    assert TextRequest("u").written_by(object()) is None
+    assert list(asked.streamed_by(Continues())) == [
+        "u and on",
+        Answer((), text="u and on", usage=TokenUsage(1), ended=""),
+    ]
     with pytest.raises(WritesNoText):
         list(asked.streamed_by(Echo()))
 
@@ -94,8 +97,12 @@ def test_texts_are_answers_to_requests() -> None:
         return Answer((), text="a", ended="x")
 
     texts = Texts(choose)
-    assert texts.generate("u", stop=["x"]) == texts.continue_text("u", stop=["x"]) == Generated("a", ended="x")
-    assert asked == [Writing("u", stop=["x"]), Writing("u", stop=["x"], continues=True)]
+    assert (
+        texts.ask(TextRequest("u", stop=["x"]))
+        == texts.ask(TextRequest("u", continues=True, stop=["x"]))
+        == Answer((), text="a", ended="x")
+    )
+    assert asked == [TextRequest("u", stop=["x"]), TextRequest("u", stop=["x"], continues=True)]
 
 
 def test_awaited_they_are_the_same() -> None:
@@ -110,10 +117,18 @@ def test_awaited_they_are_the_same() -> None:
 
     async def awaited() -> list[object]:
         texts = AsyncTexts(achoose)
-        return [await texts.agenerate("u"), await texts.acontinue_text("u"), await texts.agenerate_object("u", SCHEMA)]
+        return [
+            await texts.aask(TextRequest("u")),
+            await texts.aask(TextRequest("u", continues=True)),
+            await texts.agenerate_object("u", SCHEMA),
+        ]
 
     texts = Texts(choose)
-    made = [texts.generate("u"), texts.continue_text("u"), texts.generate_object("u", SCHEMA)]
+    made = [
+        texts.ask(TextRequest("u")),
+        texts.ask(TextRequest("u", continues=True)),
+        texts.generate_object("u", SCHEMA),
+    ]
     assert asyncio.run(awaited()) == made
     assert asked[:3] == asked[3:]
 
@@ -127,31 +142,31 @@ class Awaited(Chats):
 
     async def agenerate(self, messages, *, max_tokens=512, stop=(), temperature=0.0):  # type: ignore[no-untyped-def]
         await asyncio.sleep(0)
-        return Generated("abc")
+        return Answer((), text="abc")
 
     async def astream(self, messages, *, max_tokens=512, stop=(), temperature=0.0):  # type: ignore[no-untyped-def]
         try:
             for sign in "abc":
                 yield sign
-            yield Generated("abc")
+            yield Answer((), text="abc")
         finally:
             self.closed = True
 
 
 async def told(llm: object) -> list[object]:
-    return [came async for came in astreamed_by(Writing("u"), llm)]  # type: ignore[arg-type]
+    return [came async for came in astreamed_by(TextRequest("u"), llm)]  # type: ignore[arg-type]
 
 
 def test_who_is_awaited() -> None:
     llm = Awaited()
-    assert asyncio.run(aanswered(llm, Writing("u"))) == Answer((), text="abc")
-    assert asyncio.run(told(llm)) == ["a", "b", "c", Generated("abc")]
+    assert asyncio.run(aanswered(llm, TextRequest("u"))) == Answer((), text="abc")
+    assert asyncio.run(told(llm)) == ["a", "b", "c", Answer((), text="abc")]
 
 
 def test_who_is_not_is_asked_in_a_thread() -> None:
-    llm = FunctionTextLLM(lambda _: "abcde", piece=2)
-    assert asyncio.run(aanswered(llm, Writing("u"))) == llm.choose(Writing("u"))
-    assert asyncio.run(told(llm)) == ["ab", "cd", "e", llm.generate("u")]
+    llm = FunctionLLM(lambda _: "abcde", can=TEXTS, choose=lambda _: 1, piece=2)
+    assert asyncio.run(aanswered(llm, TextRequest("u"))) == llm.ask(TextRequest("u"))
+    assert asyncio.run(told(llm)) == ["ab", "cd", "e", llm.ask(TextRequest("u"))]
     chats = Chats(1, ["x"])  # neither awaited nor in pieces
     assert asyncio.run(told(chats))[-1].text in ("x" * n for n in range(9))  # type: ignore[attr-defined]
     with pytest.raises(WritesNoText):
@@ -162,7 +177,7 @@ def test_whoever_has_enough_closes_it() -> None:
     llm = Awaited()
 
     async def first() -> object:
-        async with aclosing(astreamed_by(Writing("u"), llm)) as coming:
+        async with aclosing(astreamed_by(TextRequest("u"), llm)) as coming:
             return await anext(coming)
 
     assert asyncio.run(first()) == "a"

@@ -13,10 +13,10 @@ import pytest
 from formal_llm.agents import Agent
 from formal_llm.errors import ProviderError
 from formal_llm.llms import resolve
-from formal_llm.llms.generation import Generated, ToolCallingLLM, ToolOffer, ToolTurn
-from formal_llm.llms.question import CallRequest, Message, ToolMessage
+from formal_llm.llms.doubles import TURNS, ScriptedLLM
+from formal_llm.llms.question import CallRequest, Message
 from formal_llm.llms.recorded import RecordedLLM, answer_from_data, answer_to_data
-from formal_llm.llms.text_doubles import ScriptedTurnLLM
+from formal_llm.llms.text_request import TextRequest, ToolOffer
 from formal_llm.tools import tool
 from tests.tool_server import ToolServer, make_llm
 
@@ -28,9 +28,9 @@ OPEN = ToolOffer("note", "Notes.", {"type": "object", "properties": {"text": {"t
 CHAT = (
     Message("system", "Be brief."),
     Message("user", "2 + 3?"),
-    ToolMessage("assistant", "I add.", (CallRequest("c1", "add", '{"a": 2, "b": 3}'), CallRequest("c2", "note", "[1"))),
-    ToolMessage("tool", "5", answers="c1"),
-    ToolMessage("tool", "noted", answers="c2"),
+    Message("assistant", "I add.", (CallRequest("c1", "add", '{"a": 2, "b": 3}'), CallRequest("c2", "note", "[1"))),
+    Message("tool", "5", answers="c1"),
+    Message("tool", "noted", answers="c2"),
     Message("user", "And again?"),
 )
 
@@ -54,12 +54,12 @@ def test_turns_are_taken_whole_streamed_and_awaited(served: tuple[ToolServer, An
     assert isinstance(llm, ToolCallingLLM) and hasattr(llm, "stream_turn")
 
     async def both() -> tuple[Generated, list[Any]]:
-        whole = await llm.atake_turn(CHAT, [ADD, OPEN], must_call=True)
-        return whole, [part async for part in llm.astream_turn(CHAT, [ADD, OPEN])]
+        whole = await llm.aask(TextRequest(CHAT, tools=[ADD, OPEN], must_call=True))
+        return whole, [part async for part in llm.astream(TextRequest(CHAT, tools=[ADD, OPEN]))]
 
-    whole = llm.take_turn(CHAT, [ADD, OPEN], must_call=True)
+    whole = llm.ask(TextRequest(CHAT, tools=[ADD, OPEN], must_call=True))
     awaited, astreamed = asyncio.run(both())
-    streamed = list(llm.stream_turn(CHAT, [ADD, OPEN]))
+    streamed = list(llm.stream(TextRequest(CHAT, tools=[ADD, OPEN])))
     for made in (whole, awaited, streamed[-1], astreamed[-1]):
         assert made.text == "Again." and get_calls(made) == EXPECTED and made.stopped == ""
         assert len({call.id for call in made.calls}) == 2 and made.usage.input_tokens == server.asked[0].read
@@ -72,12 +72,12 @@ def test_turns_are_taken_whole_streamed_and_awaited(served: tuple[ToolServer, An
 def test_a_chat_with_calls_may_be_continued_without_tools(served: tuple[ToolServer, Any]) -> None:
     server, llm = served
     server.model = lambda asked: ("Fine.", [])
-    assert llm.take_turn(CHAT, []).text == "Fine." and server.asked[0].tools == []
+    assert llm.ask(TextRequest(CHAT, tools=[])).text == "Fine." and server.asked[0].tools == []
 
 
 def test_schemas_are_strict_where_they_are_closed(served: tuple[ToolServer, Any]) -> None:
     server, llm = served
-    llm.take_turn("2 + 3?", [ADD, OPEN])
+    llm.ask(TextRequest("2 + 3?", tools=[ADD, OPEN]))
     tools = server.asked[0].body["tools"]
     strict = [one.get("strict", one.get("function", {}).get("strict")) for one in tools]
     assert strict == [None if llm.name in ("anthropic:m", "ollama:m") else True, None]  # not all know them
@@ -89,7 +89,7 @@ def test_schemas_are_strict_where_they_are_closed(served: tuple[ToolServer, Any]
 def test_a_chat_that_the_provider_refuses_is_an_error(served: tuple[ToolServer, Any]) -> None:
     _, llm = served
     with pytest.raises(ProviderError, match="the request was refused"):
-        llm.take_turn(CHAT[:3], [ADD])
+        llm.ask(TextRequest(CHAT[:3], tools=[ADD]))
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -116,12 +116,12 @@ def test_an_agent_runs_on_every_provider(served: tuple[ToolServer, Any], streami
 
 def test_turns_are_cached_recorded_and_kept_as_data(tmp_path: Any) -> None:
     turns = ("I add.", [("add", {"a": 2, "b": 3})])
-    llm = ScriptedTurnLLM([turns])
+    llm = ScriptedLLM(texts=[turns], can=TURNS)
     with RecordedLLM(llm, tmp_path / "c.sqlite", name="s") as kept:
         assert isinstance(kept, ToolCallingLLM)
-        first, second = kept.take_turn(CHAT, [ADD]), kept.take_turn(CHAT, [ADD])
+        first, second = kept.ask(TextRequest(CHAT, tools=[ADD])), kept.ask(TextRequest(CHAT, tools=[ADD]))
         assert first.calls == second.calls != () and len(llm.requests) == 1
-    answer = ScriptedTurnLLM([turns]).choose(ToolTurn("q", [ADD]))
+    answer = ScriptedLLM(texts=[turns], can=TURNS).ask(TextRequest("q", tools=[ADD]))
     assert answer_from_data(answer_to_data(answer)) == answer
     for damaged in ({"calls": "x"}, {"calls": [["a", "b"]]}, {"calls": [[1, "b", "c"]]}, {"stopped": 1}):
         with pytest.raises(ValueError, match=r"calls|call|stopped"):
@@ -129,14 +129,16 @@ def test_turns_are_cached_recorded_and_kept_as_data(tmp_path: Any) -> None:
 
 
 def test_turns_are_values() -> None:
-    assert ToolTurn("q", [ADD]) == ToolTurn("q", [ADD]) != ToolTurn("q", [ADD], must_call=True)
-    assert ToolTurn("q", [ADD]).content != ToolTurn("q", [OPEN]).content
-    assert ToolTurn("q", [ADD]).way(resolve("test:first")) is None
+    assert (
+        TextRequest("q", tools=[ADD]) == TextRequest("q", tools=[ADD]) != TextRequest("q", tools=[ADD], must_call=True)
+    )
+    assert TextRequest("q", tools=[ADD]).content != TextRequest("q", tools=[OPEN]).content
+    assert TextRequest("q", tools=[ADD]).way(resolve("test:first")) is None
 
 
 def test_a_message_with_tools_is_a_value_and_a_pair() -> None:
-    one = ToolMessage("assistant", "x", [CallRequest("1", "add", "{}")])
+    one = Message("assistant", "x", [CallRequest("1", "add", "{}")])
     role, content = one
     assert (role, content) == ("assistant", "x") and one.calls and one != Message("assistant", "x") != one
-    assert ToolMessage("user", "x") == Message("user", "x") and len({one, pickle.loads(pickle.dumps(one))}) == 1
-    assert ToolMessage("tool", "5", answers="1") != ToolMessage("tool", "5", answers="2")
+    assert Message("user", "x") == Message("user", "x") and len({one, pickle.loads(pickle.dumps(one))}) == 1
+    assert Message("tool", "5", answers="1") != Message("tool", "5", answers="2")

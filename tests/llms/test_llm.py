@@ -25,9 +25,10 @@ from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, UnknownPro
 from formal_llm.llms import PROVIDERS, TokenUsage, ask, resolve
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.doubles import Person
-from formal_llm.llms.generation import Generated, Messages, TextLLM, Writing
-from formal_llm.llms.llm import MAKERS, WrapperLLM, aanswered, all_answered, answered, check_providers, checked
-from formal_llm.llms.sure import SureLLM
+from formal_llm.llms.providers import MAKERS, check_providers
+from formal_llm.llms.question import Answer
+from formal_llm.llms.text_request import Messages, TextRequest
+from formal_llm.llms.wrappers import SureLLM, WrapperLLM
 
 QUESTION = Question("Which?", ["a", "b", "c"])
 EITHER = Question("Which?", ["a", "b"])
@@ -35,10 +36,10 @@ EITHER = Question("Which?", ["a", "b"])
 
 def test_functions_and_objects() -> None:
     class Mine:
-        def choose(self, question: Question) -> Answer:
+        def answer(self, question: Question) -> Answer:
             return Answer((2,))
 
-    assert resolve(Mine()).choose(QUESTION).number == 2
+    assert resolve(Mine()).ask(QUESTION).number == 2
     assert isinstance(resolve(lambda question: 1), FunctionLLM)
     with pytest.raises(TypeError):
         resolve(3)  # type: ignore[arg-type]
@@ -48,7 +49,7 @@ def test_ask_adds_up_what_all_tries_cost() -> None:
     asked: list[Question] = []
 
     class Costly:
-        def choose(self, question: Question) -> Answer:
+        def answer(self, question: Question) -> Answer:
             asked.append(question)
             usage = TokenUsage(1, 100, 3)
             if len(asked) < 3:
@@ -86,11 +87,11 @@ class Passing(WrapperLLM):
 
     closed = False
 
-    def choose(self, question: Question) -> Answer:
-        return self.llm.choose(question)
+    def answer(self, question: Question) -> Answer:
+        return self.llm.ask(question)
 
     async def _achoose(self, question: Question) -> Answer:
-        return await self._awaited.achoose(question)
+        return await self._awaited.aask(question)
 
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         return self._batched.choose_many(questions)
@@ -103,7 +104,7 @@ class Many:
     name = "many"
     identity = {"llm": "many"}  # noqa: RUF012  # as the protocol has it
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         return Answer((1,))
 
     def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
@@ -118,8 +119,8 @@ def test_it_is_asked_in_the_ways_of_the_one_behind() -> None:
     alone, awaited, many = Passing(lambda question: 1), Passing(second), Passing(Many())
     assert [isinstance(llm, AsyncLLM) for llm in (alone, awaited, many)] == [False, True, False]
     assert [isinstance(llm, BatchLLM) for llm in (alone, awaited, many)] == [False, False, True]
-    assert alone.choose(EITHER).number == 1
-    assert asyncio.run(awaited.achoose(EITHER)).number == 2
+    assert alone.ask(EITHER).number == 1
+    assert asyncio.run(awaited.aask(EITHER)).number == 2
     assert [answer.number for answer in many.choose_many([EITHER] * 3)] == [2, 2, 2]
 
 
@@ -154,7 +155,7 @@ class Moody:
         self.turns = list(turns)
         self.asked: list[Question] = []
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked.append(question)
         turn = self.turns.pop(0)
         if isinstance(turn, LLMError):
@@ -197,13 +198,13 @@ def test_a_text_is_asked_of_those_who_write_and_refused_by_those_who_choose(tmp_
         def generate(
             self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
         ) -> Generated:
-            return Generated("text", TokenUsage(1, 2, 3))
+            return Answer((), text="text", usage=TokenUsage(1, 2, 3))
 
     class Many(Writes):
         def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-            return [self.choose(question) for question in questions]
+            return [self.ask(question) for question in questions]
 
-    one, asked = Writes(lambda _: 1), Writing("write")
+    one, asked = Writes(lambda _: 1), TextRequest("write")
     question = Question("q", ["a", "b"])
     assert answered(one, asked).text == "text" and answered(one, question).numbers == (1,)
     with pytest.raises(WritesNoText, match="FunctionLLM writes no free text") as caught:
@@ -213,8 +214,10 @@ def test_a_text_is_asked_of_those_who_write_and_refused_by_those_who_choose(tmp_
         (), (2,), (),
     ]  # fmt: skip
     with RecordedLLM(one, tmp_path / "r.jsonl", again=True) as recorded:
-        assert isinstance(recorded, TextLLM) and recorded.generate("write").text == "text"
-    assert RecordedLLM(None, tmp_path / "r.jsonl").generate("write") == Generated("text", TokenUsage(1, 2, 3))
+        assert isinstance(recorded, TextLLM) and recorded.ask(TextRequest("write")).text == "text"
+    assert RecordedLLM(None, tmp_path / "r.jsonl").ask(TextRequest("write")) == Answer(
+        (), text="text", usage=TokenUsage(1, 2, 3)
+    )
     with RecordedLLM(FunctionLLM(lambda _: 1), tmp_path / "s.jsonl", again=True) as recorded:
         assert not isinstance(recorded, TextLLM)
 
@@ -224,12 +227,12 @@ def test_a_text_is_awaited_without_holding_others_up() -> None:
         def generate(
             self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
         ) -> Generated:
-            return Generated("text")
+            return Answer((), text="text")
 
     async def first(_: Question) -> int:
         return 1
 
-    assert asyncio.run(aanswered(Writes(first), Writing("write"))).text == "text"
+    assert asyncio.run(aanswered(Writes(first), TextRequest("write"))).text == "text"
     assert asyncio.run(aanswered(Writes(first), Question("q", ["a", "b"]))).numbers == (1,)
 
 
@@ -253,9 +256,9 @@ def test_provider_strings() -> None:
     assert isinstance(resolve("person"), Person)
     assert isinstance(resolve("test:random"), RandomLLM)
     assert isinstance(resolve("test:script=1,2+3"), ScriptedLLM)
-    assert resolve("test:first").choose(QUESTION).number == 1
+    assert resolve("test:first").ask(QUESTION).number == 1
     assert isinstance(resolve("sure:1:test:first"), SureLLM) and isinstance(resolve("sure:0:builtin"), SureLLM)
-    draws = [[resolve(f"test:random={seed}").choose(QUESTION).number for _ in range(3)] for seed in (1, 1)]
+    draws = [[resolve(f"test:random={seed}").ask(QUESTION).number for _ in range(3)] for seed in (1, 1)]
     assert draws[0] == draws[1]
 
 
@@ -290,7 +293,7 @@ def test_nothing_is_overlooked_behind_a_colon(name: str) -> None:
 
 
 def test_a_class_is_found_by_its_provider(tmp_path: Path) -> None:
-    RecordedLLM("test:first", tmp_path / "answers", again=True).choose(QUESTION)
+    RecordedLLM("test:first", tmp_path / "answers", again=True).ask(QUESTION)
     assert isinstance(resolve(f"replay:{tmp_path / 'answers'}"), RecordedLLM)
     vllm = resolve("vllm:a/b:c")  # a name may have colons of its own
     assert vllm.name == "vllm:a/b:c" and vllm.model.model_name == "a/b:c"

@@ -9,9 +9,11 @@ from formal_llm.agents.decoding.masked_logits import MaskedLogits
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
 from formal_llm.agents.decoding.xgrammar_masks import XGrammarMasks
 from formal_llm.errors import ModelError
-from formal_llm.llms.generation import GeneratedObject, Messages, chat
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.question import Answer
 from formal_llm.llms.schemas import Schema, check_schema
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -30,8 +32,8 @@ def read_vocabulary(llm: TransformersLLM) -> TokenVocabulary:
     return vocabulary
 
 
-class MaskedObjects:
-    """A local model that writes objects (:class:`~formal_llm.llms.generation.ObjectLLM`).
+class MaskedObjects(LLM):
+    """A local model that writes objects, and nothing else.
 
     A mask allows the tokens that lead to an object of the schema. What the tokens do not suffice for is no object, and
     an error as of any model.
@@ -44,28 +46,27 @@ class MaskedObjects:
     def __init__(self, llm: TransformersLLM) -> None:
         self.llm = llm
         self.name = llm.name
+        self.can = frozenset({"object"})
         self.vocabulary = read_vocabulary(llm)
         self.engine = XGrammarMasks(self.vocabulary)
 
-    def generate_object(
-        self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
-    ) -> GeneratedObject:
+    def answer(self, request: TextRequest, /) -> Answer:
         """The object that comes next in a chat.
 
         Raises:
-            InvalidAnswer: it was not whole when the tokens ran out.
             LLMError: the chat is too long for the model.
             ValueError: the schema is none that is known.
         """
-        check_schema(schema)
-        matcher = self.engine.compile(SegmentPattern(_build_grammar(schema), may_end=True))
-        talk = chat(messages)
+        assert request.schema is not None
+        check_schema(request.schema)
+        matcher = self.engine.compile(SegmentPattern(_build_grammar(request.schema), may_end=True))
         read, tokens = self.llm.write_tokens(
-            talk, max_tokens=max_tokens, temperature=temperature, processor=MaskedLogits(matcher)
-        )
+            request.messages, max_tokens=request.max_tokens, temperature=request.temperature,
+            processor=MaskedLogits(matcher),
+        )  # fmt: skip
         ended = next((at for at, token in enumerate(tokens) if token in self.vocabulary.stops), None)
         text = self.vocabulary.decode_tokens(tokens[:ended]).decode(errors="replace")
-        return GeneratedObject.read(text, schema, TokenUsage(1, read, len(tokens)), talk[-1].content)
+        return Answer((), text=text, usage=TokenUsage(1, read, len(tokens)))
 
 
 def _build_grammar(schema: Schema) -> Grammar:

@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from formal_llm.errors import LLMError, ModelError, ResourceNotFound
-from formal_llm.llms.generation import CUT_OFF, Generated, Messages, Stream, chat
-from formal_llm.llms.llm import LLM, resolve
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, base_of, load, model_and_settings, scoring_of
 from formal_llm.llms.local.rendering import Renderer
 from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.text_scorer import TextSettings, answered_by, text_scorer
 from formal_llm.llms.packaged import find_minilm, find_smollm2
-from formal_llm.llms.question import Question
+from formal_llm.llms.providers import resolve
+from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.scoring import BY_TEXT, UNLISTED
 from formal_llm.llms.stops import Cutter, cut, first_stop
+from formal_llm.llms.text_request import CUT_OFF, Messages, Stream, TextRequest, chat
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -113,9 +114,9 @@ def after(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], new: Sequen
     return str(tokenizer.decode(list(new), skip_special_tokens=True))
 
 
-def _as_generated(text: str, usage: TokenUsage, ended: str | None) -> Generated:
+def _as_answer(text: str, usage: TokenUsage, ended: str | None) -> Answer:
     """Return a text that was written here, where only the limit of tokens ends one for no known reason."""
-    return Generated(text, usage, ended, CUT_OFF if ended is None else "")
+    return Answer((), None, text, usage, ended, CUT_OFF if ended is None else "")
 
 
 def open_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
@@ -154,6 +155,7 @@ class TransformersLLM(LocalLLM):
 
     provider = "transformers"
     reads = frozenset({"chat", "task"})  # the task: for ``calibrated``
+    can = frozenset({"choose", "write", "continue", "score"})
 
     def __init__(
         self,
@@ -215,7 +217,7 @@ class TransformersLLM(LocalLLM):
         return cls(model, **settings)  # type: ignore[arg-type]  # their values are checked where they are used
 
     @property
-    def wording(self) -> str:
+    def wording(self) -> str:  # type: ignore[override]
         """The preferred wording: without a list of options if only their texts are scored."""
         assert isinstance(self.scorer, PromptScorer)
         return UNLISTED if self.scorer.scoring in BY_TEXT else ""
@@ -226,48 +228,32 @@ class TransformersLLM(LocalLLM):
         assert isinstance(self.scorer, PromptScorer)
         return self.scorer.renderer
 
-    def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        """Write the next message of a chat, see :class:`~formal_llm.llms.generation.TextLLM`.
-
-        With a temperature above 0 the text is drawn with torch's random numbers.
+    def write(self, request: TextRequest) -> Answer:
+        """Write a text; with a temperature above 0 it is drawn with torch's random numbers.
 
         Raises:
-            LLMError: the chat is too long for the model.
+            LLMError: the request is too long for the model; or it continues a text, and the model is an
+                encoder-decoder, which does not.
         """
-        ids = self.renderer.tokens(chat(messages))
-        _, new = self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
-        text = self.scorer.tokenizer.decode(new, skip_special_tokens=True)
-        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
+        ids, stop = self._read_ids(request), request.stop
+        _, new = self._write_ids(ids, max_tokens=request.max_tokens, stop=stop, temperature=request.temperature)
+        tokenizer = self.scorer.tokenizer
+        text = after(tokenizer, ids, new) if request.continues else tokenizer.decode(new, skip_special_tokens=True)
+        return _as_answer(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
 
-    def continue_text(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        """Continue a text without a template, see :class:`~formal_llm.llms.generation.ContinuingLLM`.
-
-        Raises:
-            LLMError: the text is too long for the model, or the model is an encoder-decoder, which continues no texts.
-        """
-        ids = self._prompt_ids(prompt)
-        _, new = self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
-        text = after(self.scorer.tokenizer, ids, new)
-        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
-
-    def stream(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
-        """Like :meth:`generate`, piece by piece; closing the stream stops the writing."""
-        ids = self.renderer.tokens(chat(messages))
+    def stream(self, request: TextRequest, /) -> Stream:
+        """Like :meth:`write`, piece by piece; closing the stream stops the writing."""
+        fit = self._fit(request)
+        if not isinstance(fit, TextRequest):
+            assert isinstance(fit, LLMError)
+            raise fit
+        request = fit
+        ids = self._read_ids(request)
         before = [] if self.renderer.style == "seq2seq" else ids
-        yield from self._stream_tokens(ids, before, max_tokens, stop, temperature)
+        yield from self._stream_tokens(ids, before, request.max_tokens, request.stop, request.temperature)
 
-    def stream_continuation(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
-        """Like :meth:`continue_text`, piece by piece; closing the stream stops the writing."""
-        ids = self._prompt_ids(prompt)
-        yield from self._stream_tokens(ids, ids, max_tokens, stop, temperature)
+    def _read_ids(self, request: TextRequest) -> list[int]:
+        return self._prompt_ids(request.prompt) if request.continues else list(self.renderer.tokens(request.messages))
 
     def _stream_tokens(
         self, ids: Sequence[int], before: Sequence[int], max_tokens: int, stop: Sequence[str], temperature: float
@@ -288,7 +274,7 @@ class TransformersLLM(LocalLLM):
         if rest := cutter.close():
             yield rest
         ended = self._find_end(new, "", ()) if cutter.ended is None else cutter.ended
-        yield _as_generated(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
+        yield _as_answer(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
 
     def _prompt_ids(self, prompt: str) -> list[int]:
         if self.renderer.style == "seq2seq":
@@ -296,7 +282,7 @@ class TransformersLLM(LocalLLM):
         return open_tokens(self.scorer.tokenizer, prompt)
 
     def _find_end(self, new: Sequence[int], text: str, stop: Sequence[str]) -> str | None:
-        """Return what ended a text, see :class:`~formal_llm.llms.generation.Generated`."""
+        """Return what ended a text, see :class:`~formal_llm.llms.Answer`."""
         found = first_stop(text, stop)
         if found is not None:
             return found[1]
@@ -314,7 +300,7 @@ class TransformersLLM(LocalLLM):
         processor: Processor | None = None,
         beams: int = 1,
     ) -> tuple[int, list[int]]:
-        """Like :meth:`generate`, in tokens: return how many were read, and the written ones, including the final one.
+        """Like :meth:`write`, in tokens: return how many were read, and the written ones, including the final one.
 
         Args:
             messages: the chat; a single text stands for a message of the user.
@@ -384,7 +370,7 @@ class TransformersLLM(LocalLLM):
         """
         return self._score_continuation(messages, continuation)[0]
 
-    def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
+    def log_probabilities(self, messages: Messages, texts: Sequence[str], /) -> list[tuple[float, int]]:
         """Like :meth:`score`, for several texts, each with its number of tokens.
 
         Raises:

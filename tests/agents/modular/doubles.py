@@ -10,9 +10,9 @@ from typing import Any
 from formal_llm import Limits
 from formal_llm.agents.modular import ModularAgent, Module, calculate, respond, search
 from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
-from formal_llm.llms.generation import Generated, GeneratedObject, Messages, chat
-from formal_llm.llms.objects import ObjectFunction
+from formal_llm.llms.question import Answer
 from formal_llm.llms.schemas import Schema
+from formal_llm.llms.text_request import Messages, chat
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.tools import tool
 from formal_llm.tools.kinds import Kind, kind_for, register
@@ -127,7 +127,7 @@ class Free(Wild):
         first = next(one.content for one in chat(messages) if "JSON schema" in one.content or one.role == "user")
         shown = last if last.rstrip().endswith("}") else first
         schema = json.loads(shown[shown.rindex("\n") + 1 :])
-        return Generated(self.written(schema), TokenUsage(1, 10, 5))
+        return Answer((), text=self.written(schema), usage=TokenUsage(1, 10, 5))
 
 
 # -- a run of three steps, on the shipped corpus and calculator -------------------------------------------------------

@@ -12,8 +12,9 @@ from formal_llm import Limits, constraint
 from formal_llm.agents.modular import ModularAgent, RunBudget, respond
 from formal_llm.agents.modular.agent import resolve_writer
 from formal_llm.errors import NoValidPlan, UnknownProvider, WritesNoText
-from formal_llm.llms.generation import Generated, Messages
-from formal_llm.llms.objects import ObjectFunction
+from formal_llm.llms.doubles import ScriptedLLM
+from formal_llm.llms.question import Answer
+from formal_llm.llms.text_request import Messages
 from tests.agents.modular.doubles import Held, letters
 
 
@@ -21,7 +22,7 @@ class Writes:
     def generate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        return Generated("")
+        return Answer((), text="")
 
 
 def test_who_may_be_a_model() -> None:
@@ -37,7 +38,7 @@ def test_who_may_be_a_model() -> None:
 
 
 def test_each_has_a_model_of_its_own() -> None:
-    planner, caller = ObjectFunction.scripted(), ObjectFunction.scripted()
+    planner, caller = ScriptedLLM(texts=[], can={"object"}), ScriptedLLM(texts=[], can={"object"})
     one = ModularAgent(planner, modules=letters()).setup.llms
     assert one["planner"] is one["caller"] is one["summarizer"] is planner
     two = ModularAgent(planner, caller, modules=letters()).setup.llms
@@ -45,7 +46,7 @@ def test_each_has_a_model_of_its_own() -> None:
 
 
 def test_rules_that_leave_nothing() -> None:
-    llm = ObjectFunction.scripted()
+    llm = ScriptedLLM(texts=[], can={"object"})
     with pytest.raises(NoValidPlan, match="nothing keeps the rules"):
         ModularAgent(llm, modules=letters(), limits=Limits(at_most={"a": 0}), rules=constraint(
             "(next a respond)", ["a", "b", "c", "respond"]

@@ -12,11 +12,10 @@ import pytest
 from formal_llm.agents.modular import ModularAgent, calculate, respond
 from formal_llm.agents.modular.role_llms import RoleLLMs, RoleRequest
 from formal_llm.errors import ResultsError, WritesNoText
-from formal_llm.llms.generation import Writing
-from formal_llm.llms.llm import AsyncLLM
-from formal_llm.llms.objects import ObjectFunction
+from formal_llm.llms.doubles import FunctionLLM, ScriptedLLM
 from formal_llm.llms.question import Message, Question
 from formal_llm.llms.schemas import Schema
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning import Budget
 
 SCHEMA: Schema = {
@@ -44,20 +43,25 @@ def calls(messages: tuple[Message, ...], schema: Schema) -> dict[str, object]:
 
 def agent() -> ModularAgent:
     return ModularAgent(
-        ObjectFunction(plans, "plans"), ObjectFunction(calls, "calls"), modules=[calculate(), respond()]
+        FunctionLLM(lambda request: plans(request.messages, request.schema), can={"object"}, name="plans"),
+        FunctionLLM(lambda request: calls(request.messages, request.schema), can={"object"}, name="calls"),
+        modules=[calculate(), respond()],
     )
 
 
 def test_each_model_is_asked_what_is_for_it() -> None:
-    planner, caller = ObjectFunction.scripted({"x": "planned"}), ObjectFunction.scripted({"x": "called"})
+    planner, caller = (
+        ScriptedLLM(texts=[{"x": "planned"}], can={"object"}),
+        ScriptedLLM(texts=[{"x": "called"}], can={"object"}),
+    )
     llms = RoleLLMs({"planner": planner, "caller": caller, "summarizer": caller})
-    asked = Writing("?", schema=SCHEMA)
-    assert "called" in llms.choose(RoleRequest(asked, "caller")).text
-    assert "planned" in llms.choose(RoleRequest(asked, "planner")).text
+    asked = TextRequest("?", schema=SCHEMA)
+    assert "called" in llms.ask(RoleRequest(asked, "caller")).text
+    assert "planned" in llms.ask(RoleRequest(asked, "planner")).text
     assert not isinstance(llms, AsyncLLM)
     assert llms.name == "script" and set(llms.identity["roles"]) == {"planner", "caller", "summarizer"}  # type: ignore[call-overload]
     with pytest.raises(WritesNoText):
-        llms.choose(Question("?", ["a", "b"]))
+        llms.ask(Question("?", ["a", "b"]))
 
 
 def test_many_questions_and_one_that_is_awaited(tmp_path: Path) -> None:
@@ -69,9 +73,10 @@ def test_many_questions_and_one_that_is_awaited(tmp_path: Path) -> None:
     again = agent().run_all(QUESTIONS, results=tmp_path / "r.jsonl")
     assert [one.transcript for one in again] == [one.transcript for one in found]
     with pytest.raises(ResultsError, match="belongs to another run"):
-        ModularAgent(ObjectFunction(plans, "other"), modules=[calculate(), respond()]).run_all(
-            QUESTIONS, results=tmp_path / "r.jsonl"
-        )
+        ModularAgent(
+            FunctionLLM(lambda request: plans(request.messages, request.schema), can={"object"}, name="other"),
+            modules=[calculate(), respond()],
+        ).run_all(QUESTIONS, results=tmp_path / "r.jsonl")
     assert asyncio.run(made.arun(QUESTIONS[1])).answer == "9"
     spent = made.run_all(QUESTIONS, budget=Budget(requests=5))
     assert [one.error is None for one in spent] == [True, False, False]
@@ -81,7 +86,7 @@ KILLED = """
 import os, signal, sys
 import tests.agents.modular.test_role_llms as it
 from formal_llm.agents.modular import ModularAgent, calculate, respond
-from formal_llm.llms.objects import ObjectFunction
+from formal_llm.llms.doubles import FunctionLLM
 
 count = open(sys.argv[2], "a")
 

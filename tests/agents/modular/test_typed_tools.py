@@ -11,7 +11,6 @@ import pytest
 
 from formal_llm.agents.modular import ModularAgent, Module, function_call, respond
 from formal_llm.errors import ToolkitError
-from formal_llm.llms.objects import ObjectFunction
 from formal_llm.tools import tool
 from formal_llm.tools.tool import Tool
 from tests.llms.test_schemas import PLAIN, write_closed

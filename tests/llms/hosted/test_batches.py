@@ -10,8 +10,8 @@ import pytest
 from formal_llm import CFG, Planner
 from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, RunStopped
 from formal_llm.llms import BatchLLM, Question
-from formal_llm.llms.generation import TextLLM, Writing
 from formal_llm.llms.hosted.batches import BatchedLLM
+from formal_llm.llms.text_request import TextRequest
 from tests.llms.hosted.batches import Batches
 from tests.llms.hosted.wire_server import FORMS, Form, serving
 
@@ -35,7 +35,7 @@ def test_a_round_is_a_batch(form: Form, monkeypatch: pytest.MonkeyPatch) -> None
     with serving(form, monkeypatch, batches):
         llm = BatchedLLM(form.model, look=0.01)
         assert isinstance(llm, BatchLLM) and isinstance(llm, TextLLM)
-        asked = [ONE, Question("refuse", ["a", "b"]), Question("confuse", ["a", "b"]), Writing("write"), ONE]
+        asked = [ONE, Question("refuse", ["a", "b"]), Question("confuse", ["a", "b"]), TextRequest("write"), ONE]
         first, refused, confused, text, last = llm.choose_many(asked)
         assert batches.sizes == [5]
         assert getattr(first, "numbers", None) == getattr(last, "numbers", None) == (2,)
@@ -43,7 +43,7 @@ def test_a_round_is_a_batch(form: Form, monkeypatch: pytest.MonkeyPatch) -> None
         assert isinstance(confused, InvalidAnswer) and confused.usage.input_tokens == 5
         assert getattr(text, "text", "") == "A text."
         with pytest.raises(ProviderError, match="not this one"):
-            llm.choose(asked[1])
+            llm.ask(asked[1])
         assert llm.identity["llm"] == form.model
 
 

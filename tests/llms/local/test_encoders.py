@@ -138,7 +138,7 @@ def test_settings_that_have_no_meaning(model: Any, spoken: Callable[..., Any]) -
 def test_a_selection(model: Any, spoken: Callable[..., Any]) -> None:
     llm = LocalLLM(encoder_scorer(model, spoken()), "tiny")
     asked = Question("Which?", ["wok", "oven", "pot"], several=True, task="cook")
-    assert asked.check(llm.choose(asked)).numbers
+    assert asked.check(llm.ask(asked)).numbers
 
 
 # -- the real one ----------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def test_together_as_alone(llm: TransformersLLM, llama: Any, spoken: Callable[..
     asked = token_by_token.batch((2, 9, 12))
     together = llm.choose_many(asked)
     for one, question in zip(together, asked, strict=True):
-        alone = TransformersLLM.of(llama, spoken()).choose(question)
+        alone = TransformersLLM.of(llama, spoken()).ask(question)
         assert one.numbers == alone.numbers
         assert one.probabilities == pytest.approx(alone.probabilities, abs=1e-5)
     assert llm.choose_many([]) == []
@@ -52,7 +52,7 @@ def test_a_question_too_long_fails_alone(kind: str, network: Callable[..., Any],
     assert "shorten the wording" in str(outcomes[5])
     assert [outcome.numbers for outcome in outcomes if isinstance(outcome, Answer)] == expected
     with pytest.raises(LLMError, match="shorten the wording"):
-        llm.choose(long)
+        llm.ask(long)
 
 
 def test_weights_that_are_no_numbers(spoken: Callable[..., Any]) -> None:
@@ -61,7 +61,7 @@ def test_weights_that_are_no_numbers(spoken: Callable[..., Any]) -> None:
     with torch.no_grad():
         model.model.norm.weight.fill_(torch.nan)
     with pytest.raises(ModelError, match="probabilities that are no numbers"):
-        llm.choose(token_by_token.question(2))
+        llm.ask(token_by_token.question(2))
 
 
 def test_many_plans_advance_together(llm: TransformersLLM) -> None:
@@ -105,7 +105,7 @@ def test_threads_share_a_model(llm: TransformersLLM) -> None:
     def work(begin: int) -> None:
         try:
             for place in range(begin, begin + 16):
-                answer = llm.choose(asked[place % 16])
+                answer = llm.ask(asked[place % 16])
                 assert answer.probabilities == pytest.approx(expected[place % 16], abs=1e-5)
         except BaseException as error:
             errors.append(error)

@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
-from formal_llm.llms.llm import resolve
 from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.loading import (
     SCORED,
@@ -28,6 +27,7 @@ from formal_llm.llms.local.loading import (
     written_out,
 )
 from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.providers import resolve
 from formal_llm.llms.question import Question
 from tests import tiny_models
 
@@ -93,9 +93,9 @@ def test_what_was_saved_is_loaded(
 def test_encoders(bert_folder: Path, tmp_path: Path, spoken: Callable[..., Any]) -> None:
     asked = Question("Which?", ["a", "b", "c"])
     llm = resolve(f"encoder:{bert_folder}")
-    assert isinstance(llm, EncoderLLM) and sum(llm.choose(asked).probabilities.values()) == pytest.approx(1)
+    assert isinstance(llm, EncoderLLM) and sum(llm.ask(asked).probabilities.values()) == pytest.approx(1)
     tiny_models.save(tmp_path, tiny_models.encoder(labels=1), spoken())
-    assert EncoderLLM(str(tmp_path)).choose(asked).numbers  # its head is left out
+    assert EncoderLLM(str(tmp_path)).ask(asked).numbers  # its head is left out
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
@@ -110,7 +110,7 @@ def test_on_a_cpu_numbers_are_float32_also_with_a_device_map(llama_folder: Path)
     for placement in (Placement(), Placement(device_map="auto"), Placement(device_map={"": "cpu"})):
         assert load(str(llama_folder), "text", placement)[0].dtype == torch.float32
     llm = TransformersLLM(str(llama_folder), device_map="auto")
-    assert llm.choose(Question("Which?", ["a", "b"])).numbers
+    assert llm.ask(Question("Which?", ["a", "b"])).numbers
 
 
 def test_unknown_numbers_and_devices(llama_folder: Path) -> None:
@@ -410,7 +410,7 @@ def test_the_weights_are_those_of_the_file(file: Path) -> None:
 
 def test_it_answers(file: Path) -> None:
     llm = TransformersLLM(str(file))
-    answer = llm.choose(Question("Which?", ["a", "b", "c"]))
+    answer = llm.ask(Question("Which?", ["a", "b", "c"]))
     assert answer.probabilities is not None and sum(answer.probabilities.values()) == pytest.approx(1)
 
 

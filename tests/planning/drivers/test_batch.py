@@ -31,8 +31,8 @@ class Awaited:
         self.four = asyncio.Event()  # set when four questions are in flight
         self.now = self.most = self.asked = self.closed = 0
 
-    def choose(self, question: Question) -> Answer:
-        found = self.model.choose(question)
+    def answer(self, question: Question) -> Answer:
+        found = self.model.ask(question)
         return Answer(found.numbers, found.probabilities, usage=self.usage)
 
     async def achoose(self, question: Question) -> Answer:
@@ -46,7 +46,7 @@ class Awaited:
             await (asyncio.Event().wait() if self.hangs else asyncio.sleep(0))
         finally:
             self.now -= 1
-        return self.choose(question)
+        return self.ask(question)
 
     async def aclose(self) -> None:
         self.closed += 1
@@ -61,7 +61,7 @@ class Together(WeightedLLM):
 
     def choose_many(self, questions: Sequence[Question]) -> list[Answer | InvalidAnswer]:
         self.rounds.append(len(questions))
-        return [self.choose(question) for question in questions]
+        return [self.ask(question) for question in questions]
 
 
 def words(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
@@ -100,7 +100,7 @@ def test_from_threads(concurrency: int) -> None:
         threads.add(threading.current_thread().name)
         if next(calls) < 2:
             two.wait()  # the first two questions are in flight together
-        return model.choose(question)
+        return model.ask(question)
 
     assert words(Planner(CHAIN, answer).plan_all(TASKS, concurrency=concurrency)) == EXPECTED
     assert 1 < len(threads) <= concurrency
@@ -142,7 +142,7 @@ def test_a_task_fails_for_itself() -> None:
     def answer(question: Question) -> Answer | int:
         if question.task == "task 3":
             raise OSError("the cable is out")
-        return 99 if question.task == "task 5" else model.choose(question)
+        return 99 if question.task == "task 5" else model.ask(question)
 
     tasks: list[str | Task] = [*TASKS]
     tasks[7] = Task("task 7", limits=Limits({"c": 0}))

@@ -30,7 +30,7 @@ class Knows:
     def knows_steps(self, names: Iterable[str]) -> bool:
         return self.likely.keys() <= set(names)
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked.append(question)
         if not question.several:
             return Answer((1,))

@@ -35,7 +35,7 @@ RUN = run_of(Planner(CHAIN, WeightedLLM(3)))
 
 def outcomes() -> list[Outcome]:
     def answer(question: Question) -> Answer | int:
-        return 99 if question.task == "task 5" else WeightedLLM(3).choose(question)
+        return 99 if question.task == "task 5" else WeightedLLM(3).ask(question)
 
     tasks: list[str | Task] = [*TASKS]
     tasks[7] = Task("task 7", limits=Limits({"c": 0}))
@@ -234,7 +234,7 @@ class Server:
     def __init__(self, answers: int, bad: int = 0) -> None:
         self.answers, self.bad, self.asked = answers, bad, 0
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked += 1
         if self.asked <= self.answers:
             return Answer((1,), {1: 0.75, 2: 0.25}, usage=TokenUsage(1, 10, 2))
@@ -451,7 +451,7 @@ class Paid:
     def __init__(self, most: int = 1_000, illegal: int = 0) -> None:
         self.asked, self.most, self.illegal = 0, most, illegal
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         if self.asked >= self.most:
             raise LLMError("broken")
         self.asked += 1
@@ -559,10 +559,10 @@ def test_a_run_that_breaks_pays_for_no_answer_twice(path: Path, tasks: list[str]
 
 def test_a_run_that_is_stopped_hands_out_what_is_under_way(path: Path, tasks: list[str]) -> None:
     class Stopping(Paid):
-        def choose(self, question: Question) -> Answer:
+        def answer(self, question: Question) -> Answer:
             if self.asked == 2:
                 keeping.stop.set()
-            return super().choose(question)
+            return super().ask(question)
 
     with closing(AnswerJournal(path, "r")) as journal:
         keeping = Keeping(journal)

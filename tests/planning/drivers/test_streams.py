@@ -126,7 +126,7 @@ class Blocked:
         self.asked = 0
         self.go = threading.Event()
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked += 1
         assert self.go.wait(10)
         return Answer((1,))
@@ -134,7 +134,7 @@ class Blocked:
 
 class BlockedTogether(Blocked):
     def choose_many(self, questions: Sequence[Question]) -> list[Answer]:
-        return [self.choose(questions[0])] * len(questions)
+        return [self.ask(questions[0])] * len(questions)
 
 
 @pytest.mark.parametrize(("model", "many"), [(Blocked, None), (Blocked, 3), (BlockedTogether, 3)])

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from formal_llm import Answer, Question, RandomLLM
 from formal_llm.llms import TokenUsage
-from formal_llm.llms.generation import Generated, Messages, chat
+from formal_llm.llms.question import Answer
+from formal_llm.llms.text_request import Messages, chat
 
 
 class Drafter:
@@ -29,9 +30,9 @@ class Drafter:
     ) -> Generated:
         self.prompts.append(chat(messages)[-1].content)
         text = self.texts[min(len(self.prompts), len(self.texts)) - 1]
-        return Generated(text, TokenUsage(1, 100, 10))
+        return Answer((), text=text, usage=TokenUsage(1, 100, 10))
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked.append(question)
-        numbers = RandomLLM(self._random.randrange(1 << 30)).choose(question).numbers
+        numbers = RandomLLM(self._random.randrange(1 << 30)).ask(question).numbers
         return Answer(numbers, text=str(numbers), usage=TokenUsage(1, 20, 1))

@@ -25,7 +25,7 @@ from formal_llm import (
 )
 from formal_llm.errors import NotationError
 from formal_llm.llms.doubles import Person
-from formal_llm.llms.sure import SureLLM
+from formal_llm.llms.wrappers import SureLLM
 from formal_llm.planning.walks.wording import NAMED, adapt_wording, fill_template, shortened
 
 TOOLS = CFG.from_string(
@@ -287,7 +287,7 @@ class ByText:
 
     wording = "unlisted"
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         return Answer((1,), dict.fromkeys(range(1, len(question.options) + 1), 1 / len(question.options)))
 
 

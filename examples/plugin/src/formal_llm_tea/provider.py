@@ -15,7 +15,7 @@ class Keywords:
         self.words = words
         self.name = f"keywords:{','.join(words)}"
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         """Answer a question."""
         for word in self.words:
             for option in question.options:

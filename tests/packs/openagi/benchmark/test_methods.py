@@ -10,7 +10,8 @@ import pytest
 
 from formal_llm import Answer, Question, RandomLLM, TaskPack
 from formal_llm.llms import resolve
-from formal_llm.llms.generation import Generated, Messages
+from formal_llm.llms.question import Answer
+from formal_llm.llms.text_request import Messages, TextRequest
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Assignment, Attempt, Conditions, Method, PlanKey
 from formal_llm.packs.openagi.benchmark.methods import ChanceWriter, make_attempts
 from formal_llm.packs.openagi.benchmark.plans import PackPlans
@@ -22,7 +23,7 @@ from tests.packs.openagi.benchmark.writers import Together, Writer
 class Drafts(Writer):
     def generate(self, messages: Messages, **settings: Any) -> Generated:
         assert not isinstance(messages, str) and settings["max_tokens"] > 0
-        return super().generate(messages[-1].content, **settings)
+        return super().ask(TextRequest(messages[-1].content, **settings))
 
 
 def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
@@ -65,10 +66,10 @@ def test_without_lookahead_a_plan_can_end_in_a_dead_end(laundry: TaskPack, tmp_p
 
 def test_chance_draws_from_the_double() -> None:
     tools = tool_texts(TaskPack.load("openagi"))
-    texts = [ChanceWriter(RandomLLM(5), tools).generate("x").text for _ in range(2)]
+    texts = [ChanceWriter(RandomLLM(5), tools).ask(TextRequest("x")).text for _ in range(2)]
     assert texts[0] == texts[1]
     many = ChanceWriter(RandomLLM(0), tools)
-    written = [many.generate("x").text.splitlines() for _ in range(300)]
+    written = [many.ask(TextRequest("x")).text.splitlines() for _ in range(300)]
     assert {len(lines) for lines in written} == {1, 2, 3, 4, 5}
     assert {line.partition("Use ")[2] for lines in written for line in lines} == {tool.label for tool in tools}
 
@@ -97,13 +98,13 @@ def test_typed_names_follow_the_type_of_the_last(together: bool, made: Any, tmp_
     asked: list[list[str]] = []
 
     class Second(Writer):
-        def choose(self, question: Question) -> Answer:
+        def answer(self, question: Question) -> Answer:
             asked.append([option.text for option in question.options])
             return Answer((min(2, len(question.options)),))
 
     class SecondTogether(Second):
         def choose_many(self, questions: list[Question]) -> list[Answer]:
-            return [self.choose(question) for question in questions]
+            return [self.ask(question) for question in questions]
 
     with Records(tmp_path, bench.identity) as records:
         bench.run({"s": (SecondTogether if together else Second)("")}, ["typed"], records)
@@ -128,7 +129,7 @@ class Nth:
         self.places = places
         self.many: list[int] = []
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.many.append(len(question.options))
         place = self.places[len(self.many) - 1] if len(self.many) <= len(self.places) else 0
         return Answer((place + 1,))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from formal_llm import Answer, Question
 from formal_llm.errors import ProviderError
-from formal_llm.llms.generation import Generated, Messages, chat
+from formal_llm.llms.question import Answer
+from formal_llm.llms.text_request import Messages, chat
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -25,9 +26,9 @@ class Writer:
             self.fail -= 1
             raise ProviderError("the server cannot be reached")
         self.prompts.append(chat(messages)[-1].content)
-        return Generated(self.text, TokenUsage(1, 100, 10))
+        return Answer((), text=self.text, usage=TokenUsage(1, 100, 10))
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         return Answer((1,), usage=TokenUsage(1, 50, 1))
 
 
