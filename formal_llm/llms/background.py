@@ -30,7 +30,7 @@ def background_loop() -> asyncio.AbstractEventLoop:
         loop = _LOOPS.get(os.getpid())
         if loop is None:
             loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="formal-llm", daemon=True).start()
+            threading.Thread(target=loop.run_forever, name="models", daemon=True).start()
             atexit.register(_end_loop, os.getpid())
         return loop
 

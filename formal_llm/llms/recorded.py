@@ -421,10 +421,7 @@ class RecordedLLM(Wrapper):
             mine.set_running_or_notify_cancel()  # so that a cancelled waiter does not cancel it for all
             flight = self._flights.setdefault((process, key), mine)
             if flight is mine:
-                try:
-                    return (yield from self._find_or_ask(key, question, nth, flight))
-                finally:
-                    del self._flights[process, key]
+                return (yield from self._find_or_ask(key, question, nth, flight))
             try:
                 shared = yield flight
             except InvalidAnswer as error:
@@ -434,23 +431,25 @@ class RecordedLLM(Wrapper):
 
     def _find_or_ask(self, key: str, question: Question, nth: int, flight: _Flight) -> Steps:
         """Find the answer, or else ask for it and store it; all that wait for the flight are given it too."""
+        outcome: Answer | Exception | None = None
         try:
             rows = self._table.find([key], self._model)
             known = _find_legal(rows, question, nth)
             if known is not None:
-                flight.set_result(known)
+                outcome = known
                 return self._count_hit(known)
             self._count(misses=1)
-            answer = question.check((yield question))
-            flight.set_result(answer)  # also if it cannot be stored
+            outcome = answer = question.check((yield question))
             self._store(key, question, answer, len(rows))
         except Exception as error:
-            if not flight.done():
-                flight.set_exception(error)
+            outcome = outcome or error  # an answer that cannot be stored is one
             raise
         finally:
-            if not flight.done():
-                flight.set_result(None)
+            del self._flights[os.getpid(), key]  # first: who waits for it may ask again
+            if isinstance(outcome, Exception):
+                flight.set_exception(outcome)
+            else:
+                flight.set_result(outcome)
         return answer
 
     def _replay(self, question: Question) -> Answer:

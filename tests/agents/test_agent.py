@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import given
@@ -224,42 +223,24 @@ def test_an_async_run_is_the_same() -> None:
 
 
 class Awaited(Chats):
-    """A model that is awaited for all it does, and fails where it is waited for."""
+    """A model that is awaited for all it does."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, ["x ", "so "])
-        self._chooses, self._writes = self.ask, self.generate
-        self.choose = self.generate = self._waited  # type: ignore[assignment]
         self.now = self.most = 0
 
-    def _waited(self, *_: object, **__: object) -> None:
-        raise AssertionError("nobody is to wait for it")
-
-    @asynccontextmanager
-    async def _one(self):  # type: ignore[no-untyped-def]
+    async def answer(self, request):  # type: ignore[no-untyped-def]
         self.now += 1
         self.most = max(self.most, self.now)
-        await asyncio.sleep(0)
-        yield
+        await asyncio.sleep(0.001)
         self.now -= 1
+        return Chats.answer(self, request)
 
-    async def achoose(self, question):  # type: ignore[no-untyped-def]
-        async with self._one():
-            return self._chooses(question)
-
-    async def agenerate(self, messages, **how):  # type: ignore[no-untyped-def]
-        async with self._one():
-            return self._writes(messages, **how)
-
-    async def astream(self, messages, **how):  # type: ignore[no-untyped-def]
-        async with self._one():
-            made = self._writes(messages, **how)
-            for sign in made.text:
-                yield sign
-            yield made
-
-    async def aclose(self) -> None:
-        """Nothing was opened."""
+    async def astream(self, request):  # type: ignore[no-untyped-def]
+        answer = await self.aask(request)
+        for sign in answer.text:
+            yield sign
+        yield answer
 
 
 @pytest.mark.parametrize("name", ["react", "pass", "rewoo", "reflexion"])
@@ -352,7 +333,7 @@ def test_the_writer_is_told_by_what_the_model_can_do() -> None:
     assert isinstance(make_writer(RandomLLM(1, can=TEXTS), behaviour), ContinuingWriter)
     with pytest.raises(WritesNoText):
         make_writer(RandomLLM(), behaviour)
-    assert isinstance(ensure_text_llm(RandomLLM(3)), RandomTextLLM)
+    assert ensure_text_llm(RandomLLM(3)).can == TEXTS
 
 
 def test_the_instructions_name_states_tools_and_examples() -> None:

@@ -20,7 +20,7 @@ from formal_llm.agents.tools import Corpus, agent_toolkit, build_corpus
 from formal_llm.agents.tools.articles import JsonArticles
 from formal_llm.authored import find
 from formal_llm.errors import AgentStopped, Cancelled, LLMError, ResultsError
-from formal_llm.llms.doubles import TEXTS, AsyncFunctionLLM, FunctionLLM, RandomLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM, RandomLLM
 from formal_llm.llms.question import Answer
 from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
@@ -47,13 +47,15 @@ def test_each_question_has_its_outcome_whatever_drives_them() -> None:
 class Together(Chats):
     """Answers many questions together."""
 
+    at_once = 64
+
     def __init__(self) -> None:
         super().__init__(1, ["x "])
         self.most = 0
 
-    def choose_many(self, questions):  # type: ignore[no-untyped-def]
+    def answer_all(self, questions):  # type: ignore[no-untyped-def]
         self.most = max(self.most, len(questions))
-        return [self.ask(question) for question in questions]
+        return super().answer_all(questions)
 
 
 def test_a_model_that_answers_together_is_asked_together() -> None:
@@ -68,24 +70,19 @@ class Awaited(Chats):
     def __init__(self) -> None:
         super().__init__(1, ["x "])
         self.now = self.most = 0
-        self.closed = 0
 
-    async def achoose(self, question):  # type: ignore[no-untyped-def]
+    async def answer(self, question):  # type: ignore[no-untyped-def]
         self.now += 1
         self.most = max(self.most, self.now)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
         self.now -= 1
-        return self.ask(question)
-
-    async def aclose(self) -> None:
-        self.closed += 1
+        return Chats.answer(self, question)
 
 
 def test_a_model_that_is_awaited_is_awaited() -> None:
     llm = Awaited()
     found = Agent("react", llm, agent_toolkit).run_all(QUESTIONS)
-    assert llm.most > 1 and llm.closed and all(one.error is None for one in found)
-    assert AsyncFunctionLLM  # what is awaited and writes no text is refused before any run
+    assert llm.most > 1 and all(one.error is None for one in found)
 
 
 def test_what_goes_wrong_in_one_run_is_its_own() -> None:
@@ -158,7 +155,7 @@ def test_a_text_that_is_wanted_piece_by_piece_comes_in_one_piece_or_as_an_error(
     run.take_answer(error)
     assert seen == [error]
     run.take_answer(Answer((), text="yes", usage=TokenUsage(1, 2, 3), ended=""))
-    assert seen[1] == "yes" and isinstance(seen[2], Generated) and seen[2].usage == TokenUsage(1, 2, 3)
+    assert seen[1] == "yes" and isinstance(seen[2], Answer) and seen[2].usage == TokenUsage(1, 2, 3)
     assert run.outcome is not None and run.outcome.unwrap().answer == "yes"
 
 
@@ -207,7 +204,7 @@ def test_another_corpus_or_another_tool_is_another_run(tmp_path) -> None:  # typ
 KILLED = """
 import os, signal, sys
 from formal_llm.agents import Agent
-from formal_llm.llms.doubles import FunctionLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM
 
 def text(asked):
     open(sys.argv[2], "a").write("x")
@@ -215,7 +212,8 @@ def text(asked):
         os.kill(os.getpid(), signal.SIGKILL)
     return " so"
 
-for one in Agent("direct", FunctionTextLLM(text)).run_all([f"question {n}" for n in range(8)], results=sys.argv[1]):
+agent = Agent("direct", FunctionLLM(text, can=TEXTS))
+for one in agent.run_all([f"question {n}" for n in range(8)], results=sys.argv[1]):
     assert one.unwrap().answer == "so"
 """
 
@@ -235,7 +233,7 @@ from formal_llm.agents import Agent
 from formal_llm.agents.tools import Corpus, agent_toolkit, build_corpus
 from formal_llm.agents.tools.articles import JsonArticles
 from formal_llm.authored import find
-from formal_llm.llms.doubles import FunctionLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM
 
 count = open(sys.argv[2], "a")
 
@@ -253,7 +251,7 @@ def choose(question):
 def text(request):
     return asked("Danube" if "Input" in request.prompt[-30:] else "so")
 
-llm = FunctionTextLLM(text, choose)
+llm = FunctionLLM(text, can=TEXTS, choose=choose)
 kind, agents = sys.argv[4], {}
 agent = Agent("react", llm, agent_toolkit, times=2)
 if kind == "votes":

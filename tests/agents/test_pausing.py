@@ -22,7 +22,8 @@ from formal_llm.agents.run_events import Called, Ended, Received, Wrote
 from formal_llm.agents.running import Run
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.errors import AgentPaused, LLMError, Pending, SnapshotError, ToolkitError, WritingError
-from formal_llm.llms.doubles import TURNS, ScriptedLLM
+from formal_llm.llms.doubles import TEXTS, TURNS, RandomLLM, ScriptedLLM
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
@@ -63,13 +64,12 @@ def ask_user(question: str) -> str:
 TOOLS = [search, add, pay]
 
 
-class Remembered:
+class Remembered(LLM):
     """A model whose answer depends on what it reads alone, and that counts what it is asked."""
 
-    takes_text = True
-
-    def __init__(self, make: Callable[[int], Any], seed: int) -> None:
+    def __init__(self, make: Callable[[int], LLM], seed: int) -> None:
         self._make, self._seed = make, seed
+        self.can = make(0).can
         self.asked: list[str] = []
         self.fails, self._failed = False, False
 
@@ -80,17 +80,7 @@ class Remembered:
         self._failed = False
         content = json.dumps(question.content)
         self.asked.append(content)
-        return self._make(crc32(f"{self._seed} {content}".encode())).ask(question)  # type: ignore[no-any-return]
-
-
-class RemembersTurns(Remembered):
-    def take_turn(self, *_: object, **__: object) -> None:
-        raise AssertionError("it is asked by choose")
-
-
-class RemembersTexts(Remembered):
-    def generate(self, *_: object, **__: object) -> None:
-        raise AssertionError("it is asked by choose")
+        return self._make(crc32(f"{self._seed} {content}".encode())).ask(question)
 
 
 NATIVE = ["react", "rewoo", "pass", "reflexion-2-3"]
@@ -102,7 +92,7 @@ _made: dict[tuple[str, bool], Agent] = {}
 
 def make_agent(name: str, native: bool, seed: int) -> tuple[Agent, Remembered]:
     """An agent, whose rules are compiled once, and a model for one run."""
-    llm = RemembersTurns(RandomTurnLLM, seed) if native else RemembersTexts(partial(RandomTextLLM, words=MARKED), seed)
+    llm = Remembered(partial(RandomLLM, can=TURNS) if native else partial(RandomLLM, can=TEXTS, words=MARKED), seed)
     if (name, native) not in _made:
         _made[name, native] = Agent(name, llm, TOOLS, limits=Limits({"search": 3, "add": 3, "pay": 1}))
     return _made[name, native], llm
@@ -345,11 +335,11 @@ def test_events_come_as_they_happen() -> None:
 
 
 def test_usage_of_runs_that_fail_is_whole() -> None:
-    class Empty(ScriptedTurnLLM):
+    class Empty(ScriptedLLM):
         def answer(self, question: Question) -> Answer:
             return Answer((), text="", usage=TokenUsage(1, 10, 1))
 
-    run = Agent("react", Empty([]), TOOLS).start("q")
+    run = Agent("react", Empty(can=TURNS), TOOLS).start("q")
     with pytest.raises(WritingError):
         run.run_to_end()
     assert run.transcript.usage.requests == 5 and run.transcript.usage.input_tokens == 50

@@ -55,7 +55,7 @@ def test_a_sentence_is_filled_into_the_form_by_a_model(monkeypatch):
         "transportation": None, "not_understood": ["A pool would be nice"],
     }  # fmt: skip
     monkeypatch.setattr("formal_llm.cli.travel.answerer", lambda name, *_: nullcontext(
-        FunctionLLM(lambda _: json.dumps(form), can=TEXTS, choose=lambda _: 1) if name == "test:first" else resolve(name)
+        FunctionLLM(lambda _: json.dumps(form), can=TEXTS) if name == "test:first" else resolve(name)
     ))  # fmt: skip
     command = ("travel", SENTENCES[0], "--llm", "builtin", "--reader", "test:first")
     code, printed, said = plan(*command)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import io
+import json
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import pytest
 
-from formal_llm import CFG, Answer, AsyncFunctionLLM, AsyncLLM, FunctionLLM, Planner, Question, RandomLLM, ScriptedLLM
+from formal_llm import CFG, Answer, Planner, Question
 from formal_llm.errors import InvalidAnswer, LLMError
-from formal_llm.llms import LLM, Message, RecordedLLM, TokenUsage, resolve
+from formal_llm.llms import Message, RecordedLLM, TextRequest, TokenUsage, resolve
 from formal_llm.llms.doubles import TEXTS, FunctionLLM, Person, RandomLLM, ScriptedLLM
-from formal_llm.llms.question import Answer
 from formal_llm.llms.schemas import closed, problem_in
-from formal_llm.llms.text_request import CUT_OFF, TextRequest
+from formal_llm.llms.text_request import CUT_OFF
 
 QUESTION = Question("Which?", ["a", "b", "c"])
 
@@ -70,60 +68,25 @@ class Second:
         return "Option 2"
 
 
-def test_an_async_function_can_be_awaited() -> None:
+def test_an_async_function_can_be_awaited_and_asked() -> None:
     async def with_more(question: Question, number: int) -> Answer:
         return Answer((number,))
 
     for function in (second, Second(), partial(with_more, number=2)):
         llm = resolve(function)
-        assert isinstance(llm, AsyncFunctionLLM)
-        assert isinstance(llm, AsyncLLM)
-        assert asyncio.run(llm.aask(QUESTION)).number == 2
-        assert llm.ask(QUESTION).number == 2
-    assert not isinstance(resolve(lambda question: 1), AsyncLLM)
+        assert not llm.blocks and asyncio.run(llm.aask(QUESTION)).number == llm.ask(QUESTION).number == 2
+    assert resolve(lambda question: 1).blocks
     assert Planner(CFG.from_string("S -> a | b"), second).plan("t").word == ("b",)
 
 
 def test_many_questions_are_under_way_at_once() -> None:
-    async def main() -> None:
-        together = asyncio.Barrier(100)
+    together = asyncio.Barrier(100)
 
-        async def wait_for_all(question: Question) -> int:
-            await together.wait()
-            return 1
-
-        llm = FunctionLLM(wait_for_all)
-        assert len(await asyncio.gather(*(llm.aask(QUESTION) for _ in range(100)))) == 100
-        await llm.aclose()
-
-    asyncio.run(asyncio.wait_for(main(), 10))
-
-
-def test_what_an_async_function_opened_it_finds_again() -> None:
-    loops = set()
-
-    async def look(question: Question) -> int:
-        loops.add(asyncio.get_running_loop())
+    async def wait_for_all(question: Question) -> int:
+        await together.wait()
         return 1
 
-    llm = FunctionLLM(look)
-    for _ in range(3):
-        llm.ask(QUESTION)
-    assert len(loops) == 1
-    with ThreadPoolExecutor(2) as pool:
-        assert [answer.number for answer in pool.map(llm.ask, [QUESTION] * 20)] == [1] * 20
-    assert len(loops) <= 3
-    del llm
-    gc.collect()
-    assert all(loop.is_closed() for loop in loops)
-
-
-def test_an_async_function_does_not_hold_up_a_running_loop() -> None:
-    async def main() -> None:
-        FunctionLLM(second).ask(QUESTION)
-
-    with pytest.raises(LLMError, match="await achoose"):
-        asyncio.run(main())
+    assert [one.result(10).number for one in FunctionLLM(wait_for_all).submit([QUESTION] * 100)] == [1] * 100
 
 
 def test_errors_and_bad_answers_of_an_async_function() -> None:
@@ -140,9 +103,8 @@ def test_errors_and_bad_answers_of_an_async_function() -> None:
 
 
 def test_a_coroutine_is_no_answer() -> None:
-    for llm in (FunctionLLM(second), resolve(lambda question: second(question))):
-        with pytest.raises(TypeError, match="AsyncFunctionLLM"):
-            llm.ask(QUESTION)
+    with pytest.raises(TypeError, match="define it by async def"):
+        resolve(lambda question: second(question)).ask(QUESTION)
 
 
 def test_a_person_is_shown_the_question_and_asked_again_as_often_as_it_takes() -> None:
@@ -177,8 +139,6 @@ def test_the_end_of_the_input_is_told() -> None:
 
 def test_a_function_of_the_request() -> None:
     llm = FunctionLLM(lambda asked: f"{asked.prompt}, {asked.continues}", can=TEXTS, choose=lambda _: 1)
-    for protocol in (LLM, TextLLM, ContinuingLLM):
-        assert isinstance(llm, protocol)
     assert llm.ask(TextRequest([Message("system", "Be brief."), Message("user", "a")])) == Answer(
         (), text="a, False", usage=TokenUsage(1, 2, 2), ended=""
     )
@@ -228,6 +188,8 @@ def test_random_objects_keep_their_schemas() -> None:
         "list": {"type": "array", "items": {"type": "boolean"}, "minItems": 1}, "share": {"type": "number"},
     })  # fmt: skip
     schema["$defs"] = {"inner": closed({"none": {"type": "null"}})}
-    made = [RandomLLM(seed, can={"object"}).generate_object("?", schema) for seed in range(50)]
-    assert all(problem_in(one.value, schema) is None for one in made) and len({one.text for one in made}) > 40
-    assert made[3] == RandomLLM(3, can={"object"}).generate_object("?", schema)
+    made = [RandomLLM(seed, can={"object"}).ask(TextRequest("?", schema=schema)) for seed in range(50)]
+    assert (
+        all(problem_in(json.loads(one.text), schema) is None for one in made) and len({one.text for one in made}) > 40
+    )
+    assert made[3] == RandomLLM(3, can={"object"}).ask(TextRequest("?", schema=schema))

@@ -3,44 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import Answer, Question, RecordedLLM
+from formal_llm import Answer, RecordedLLM
 from formal_llm.errors import InvalidAnswer, NotRecorded, ProviderError, UnreadableResponse, WritesNoText
+from formal_llm.llms import LLM, FunctionLLM, ScriptedLLM, TextRequest, TokenUsage
 from formal_llm.llms.builtin import BuiltinLLM
-from formal_llm.llms.doubles import FunctionLLM, ScriptedLLM
 from formal_llm.llms.objects import ask_object
-from formal_llm.llms.question import Answer, Message
+from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import closed
-from formal_llm.llms.text_request import INSTRUCTION, Messages, TextRequest, chat
-from formal_llm.llms.usage import TokenUsage
+from formal_llm.llms.text_request import INSTRUCTION
 
 SCHEMA = closed({"tool": {"enum": ["a", "b"]}, "task": {"type": "string", "maxLength": 9}})
 GOOD = {"tool": "a", "task": "go"}
 
 
-class Writes:
+class Writes(LLM):
     """Writes prepared texts, in turn."""
 
     name = "writes"
+    can = frozenset({"write"})
 
     def __init__(self, *texts: str | Exception) -> None:
         self.texts = list(texts)
         self.asked: list[tuple[Message, ...]] = []
 
-    def answer(self, question: Question) -> Answer:
-        raise NotImplementedError
-
-    def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        self.asked.append(chat(messages))
+    def answer(self, request: TextRequest) -> Answer:
+        self.asked.append(request.messages)
         text = self.texts.pop(0)
         if isinstance(text, Exception):
             raise text
@@ -50,11 +43,7 @@ class Writes:
 class Holds(Writes):
     """The same behind a provider that holds it to a schema, or says so."""
 
-    def generate_object(
-        self, messages: Messages, schema: Any, *, max_tokens: int = 2048, temperature: float = 0.0
-    ) -> Any:
-        made = self.ask(TextRequest(messages))
-        return type("Claimed", (), {"value": {"tool": "forged"}, "text": made.text, "usage": made.usage})()
+    can = frozenset({"write", "object"})
 
 
 def test_a_model_that_writes_text_is_shown_the_schema() -> None:
@@ -67,8 +56,7 @@ def test_a_model_that_writes_text_is_shown_the_schema() -> None:
 
 def test_a_model_that_is_held_is_not() -> None:
     llm = Holds(json.dumps(GOOD))
-    assert isinstance(llm, ObjectLLM)
-    assert ask_object(llm, "u", SCHEMA).value == GOOD  # what it wrote, and not what its adapter claims
+    assert ask_object(llm, "u", SCHEMA).value == GOOD
     assert llm.asked == [(Message("user", "u"),)]
 
 
@@ -96,7 +84,7 @@ def test_then_it_is_an_error(kind: type[Writes]) -> None:
 def test_what_the_schema_cannot_say_is_checked_as_well() -> None:
     llm = ScriptedLLM(texts=[GOOD, {**GOOD, "task": "stop"}], can={"object"})
     made = ask_object(llm, "u", SCHEMA, check=lambda one: "no going" if one["task"] == "go" else None)
-    assert made.value["task"] == "stop" and "no going" in llm.asked[1][-1].content
+    assert made.value["task"] == "stop" and "no going" in llm.requests[1].prompt
 
 
 def test_what_cannot_be_read_is_asked_for_again_as_it_was() -> None:
@@ -112,7 +100,7 @@ def test_what_cannot_be_read_is_asked_for_again_as_it_was() -> None:
 
 def test_who_cannot_be_asked() -> None:
     with pytest.raises(WritesNoText, match="cannot write an object"):
-        ask_object(BuiltinLLM(), "u", SCHEMA)  # type: ignore[arg-type]
+        ask_object(BuiltinLLM(), "u", SCHEMA)
     with pytest.raises(ValueError, match="asked for an object"):
         ask_object(Writes(), "u", {"type": "string"})
 
@@ -123,18 +111,12 @@ def test_the_doubles() -> None:
     with pytest.raises(InvalidAnswer, match="no more objects"):
         ask_object(script, "u", SCHEMA)
 
-    async def later(_: object, __: object) -> dict[str, object]:
-        return GOOD
+    async def later(request: TextRequest) -> dict[str, object]:
+        return {**GOOD, "task": request.prompt}
 
-    with pytest.raises(TypeError, match="coroutine"):
-        FunctionLLM(lambda request: later(request.messages, request.schema), can={"object"}).generate_object(
-            "u", SCHEMA
-        )  # type: ignore[arg-type]
-    echo = FunctionLLM(
-        lambda request: (lambda messages, _: {**GOOD, "task": messages[-1].content})(request.messages, request.schema),
-        can={"object"},
-    )
-    assert ask_object(echo, "hello", SCHEMA).value == {"tool": "a", "task": "hello"}
+    for function in (later, lambda request: {**GOOD, "task": request.prompt}):
+        echo = FunctionLLM(function, can={"object"})
+        assert ask_object(echo, "hello", SCHEMA).value == {"tool": "a", "task": "hello"}
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
@@ -146,34 +128,16 @@ def test_what_comes_out_keeps_the_schema_or_is_an_error(one: str, other: str) ->
     assert made.value["tool"] in ("a", "b") and set(made.value) == {"tool", "task"}
 
 
-def test_objects_go_the_ways_of_choices(tmp_path: Path) -> None:
-    """Cached, recorded and replayed."""
-    llm = Holds(json.dumps(GOOD), '{"tool": "b", "task": ""}')
+@pytest.mark.parametrize("kind", [Writes, Holds])
+def test_objects_are_cached_recorded_and_replayed(tmp_path: Path, kind: type[Writes]) -> None:
+    llm = kind(json.dumps(GOOD), '{"tool": "b", "task": ""}')
     with RecordedLLM(llm, tmp_path / "cache.sqlite", name="holds") as cached:
-        assert isinstance(cached, ObjectLLM) and isinstance(cached, TextLLM)
-        assert cached.generate_object("u", SCHEMA).value == cached.generate_object("u", SCHEMA).value == GOOD
-        assert cached.generate_object("u", closed({"tool": {"enum": ["b"]}, "task": {"type": "string"}})).value != GOOD
-    file = tmp_path / "run.jsonl"
-    with RecordedLLM(Holds("wrong", json.dumps(GOOD)), file, again=True) as recording:
+        assert ask_object(cached, "u", SCHEMA).value == ask_object(cached, "u", SCHEMA).value == GOOD
+        other = closed({"tool": {"enum": ["b"]}, "task": {"type": "string"}})
+        assert ask_object(cached, "u", other).value != GOOD
+    with RecordedLLM(kind("wrong", json.dumps(GOOD)), tmp_path / "run", again=True) as recording:
         assert ask_object(recording, "u", SCHEMA).value == GOOD
-    replay = RecordedLLM(None, file)
-    assert isinstance(replay, ObjectLLM)
+    replay = RecordedLLM(None, tmp_path / "run")
     assert ask_object(replay, "u", SCHEMA).value == GOOD
-    with RecordedLLM(Writes(), tmp_path / "none.jsonl", again=True) as recording:
-        assert not isinstance(recording, ObjectLLM)
-
-
-def test_what_a_model_wrote_that_was_shown_the_schema_is_replayed(tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    with RecordedLLM(Writes("wrong", json.dumps(GOOD)), file, again=True) as recording:
-        assert ask_object(recording, "u", SCHEMA).value == GOOD
-    replay = RecordedLLM(None, file)
-    assert ask_object(replay, "u", SCHEMA, max_tokens=2048).value == GOOD
     with pytest.raises(NotRecorded, match="not recorded"):
         ask_object(replay, "v", SCHEMA)
-
-
-def test_the_schema_is_part_of_the_request() -> None:
-    assert TextRequest("u", schema=SCHEMA) != TextRequest("u")
-    assert TextRequest("u", schema=SCHEMA).content != TextRequest("u").content
-    assert "schema" not in str(TextRequest("u").content)

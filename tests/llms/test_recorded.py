@@ -31,8 +31,6 @@ from formal_llm import (
     CFG,
     LLM,
     Answer,
-    AsyncLLM,
-    BatchLLM,
     Budget,
     Planner,
     Question,
@@ -44,7 +42,8 @@ from formal_llm import (
 )
 from formal_llm.errors import AnswerFileError, InvalidAnswer, NotRecorded, ProviderError
 from formal_llm.llms import Message, Outlook, Prospect, Term, TokenUsage, ask, resolve
-from formal_llm.llms.doubles import TURNS, ScriptedLLM
+from formal_llm.llms.doubles import TURNS
+from formal_llm.llms.llm import KINDS
 from formal_llm.llms.question import CallRequest
 from formal_llm.llms.recorded import answer_from_data, answer_to_data, list_answers
 from formal_llm.llms.text_request import TextGrammar, TextRequest, ToolOffer
@@ -55,7 +54,7 @@ COST = TokenUsage(1, 100, 2, 30, 4)
 FREE = TokenUsage()
 
 
-class Model:
+class Model(LLM):
     """Answers 2, and counts."""
 
     def __init__(self, numbers: tuple[int, ...] = (2,), **settings: object) -> None:
@@ -69,27 +68,27 @@ class Model:
 
 
 class AsyncModel(Model):
-    """Answers when it is let go."""
+    """Answers when it is let go, on the loop of the models."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.let_go = asyncio.Event()
+        self.let_go = threading.Event()
 
-    async def achoose(self, question: Question) -> Answer:
-        answer = self.ask(question)
-        await self.let_go.wait()
+    async def answer(self, question: Question) -> Answer:  # type: ignore[override]
+        answer = Model.answer(self, question)
+        while not self.let_go.is_set():
+            await asyncio.sleep(0.001)
         return answer
-
-    async def aclose(self) -> None:
-        self.closed = True
 
 
 class BatchModel(Model):
     """Answers many together."""
 
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer | InvalidAnswer]:
+    at_once = 64
+
+    def answer_all(self, questions: Sequence[Question]) -> Sequence[Answer | Exception]:
         self.batches = [*getattr(self, "batches", []), len(questions)]
-        return [self.ask(question) for question in questions]
+        return super().answer_all(questions)
 
 
 @pytest.fixture
@@ -239,10 +238,10 @@ TURN = TextRequest("go", tools=[ToolOffer("add", "Adds.", {"type": "object"})])
 )
 def test_whatever_the_model_reads_makes_another_question(path: Path, one: Question, other: Question) -> None:
     class Takes(Model):
-        takes_text = True
+        can = KINDS
 
         def answer(self, question: Question) -> Answer:
-            given = super().ask(question)
+            given = super().answer(question)
             return Answer((), text="text", usage=COST) if isinstance(question, TextRequest) else given
 
     with RecordedLLM(model := Takes(), path) as llm:
@@ -312,9 +311,8 @@ def test_a_cache_keeps_no_bad_answers_and_no_failures(path: Path) -> None:
 
 
 async def all_have_asked() -> None:
-    """Let every coroutine go on until it waits: none of them needs more than a few turns of the loop for that."""
-    for _ in range(10):
-        await asyncio.sleep(0)
+    """Let every coroutine go on until it waits."""
+    await asyncio.sleep(0.1)
 
 
 @pytest.mark.parametrize("numbers", [(2,), (9,)])
@@ -347,7 +345,7 @@ def test_threads_and_event_loops_with_the_same_question_wait_for_one_answer(path
         def answer(self, question: Question) -> Answer:
             for _ in range(4):  # the four that ask answer when all sixteen threads have come
                 assert come.acquire(timeout=10)
-            return super().ask(question)
+            return super().answer(question)
 
     with RecordedLLM(model := Slow(), path) as llm, ThreadPoolExecutor(16) as pool:
 
@@ -370,16 +368,15 @@ def test_a_batch_asks_what_is_not_known_and_each_question_once(path: Path) -> No
     model = BatchModel()
     others = [Question(f"{number}?", ["a", "b"]) for number in range(3)]
     with RecordedLLM(model, path) as llm:
-        assert isinstance(llm, BatchLLM) and not isinstance(llm, AsyncLLM)
         llm.ask(others[0])
-        answers = llm.choose_many([others[0], others[1], others[1], QUESTION])
-        assert [answer.usage.requests for answer in answers if isinstance(answer, Answer)] == [0, 1, 0, 1]
-        assert len(llm.choose_many(others[:2])) == 2
-        assert model.batches == [2]  # nothing was left to ask
+        answers = [one.result() for one in llm.submit([others[0], others[1], others[1], QUESTION])]
+        assert [answer.usage.requests for answer in answers] == [0, 1, 0, 1]
+        assert len(llm.submit(others[:2])) == 2
+        assert model.batches == [1, 2]  # nothing was left to ask
         model.numbers = (9,)
-        bad = llm.choose_many([others[2], others[2]])
+        bad = [one.exception() for one in llm.submit([others[2], others[2]])]
         assert [type(error) for error in bad] == [InvalidAnswer] * 2
-        assert [error.usage for error in bad] == [COST, None]
+        assert [error.usage for error in bad if isinstance(error, InvalidAnswer)] == [COST, None]
         assert len(llm) == 3
 
 
@@ -460,7 +457,7 @@ def test_the_provider_string_and_what_a_replay_is(path: Path, tmp_path: Path) ->
         assert llm.ask(QUESTION).number == llm.ask(QUESTION).number == 3
 
 
-class Unreliable:
+class Unreliable(LLM):
     """Another one's answers, with costs; one in seven is bad."""
 
     def __init__(self, inner: LLM) -> None:

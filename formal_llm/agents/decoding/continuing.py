@@ -38,7 +38,6 @@ from formal_llm.agents.decoding.writer import (
 from formal_llm.agents.markers import Piece, Splitter
 from formal_llm.agents.transcript import Correction, Segment
 from formal_llm.errors import InvalidAnswer, WritingError
-from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer
 from formal_llm.llms.text_request import FILTERED, REFUSED, TextRequest
 from formal_llm.llms.usage import TokenUsage
@@ -346,7 +345,7 @@ class ContinuingRun(WriterRun):
             yield from self._insert_marker_prefix(written, reason)
             return
         marker = None
-        if isinstance(self.writer.llm, LLM):
+        if "choose" in self.writer.llm.can:
             so_far = self.transcript.to_text(self.markers)
             ends = (self.writer.phrases.end,) if following.may_end else ()
             place = yield from self._choose_option(so_far, self.writer.phrases.next, (*following.markers, *ends))
@@ -373,7 +372,7 @@ class ContinuingRun(WriterRun):
         put, corrected, place = "", self.corrected + 1, None
         if isinstance(self.content, OneOf):
             legal, marker = self.content.texts, self.markers.marker(self.state) or ""
-            if isinstance(self.writer.llm, LLM):
+            if "choose" in self.writer.llm.can:
                 so_far, asked = self.transcript.to_text(self.markers) + marker, self.writer.phrases.among
                 place = yield from self._choose_option(so_far, asked.replace("{marker}", marker), legal)
             begun = max((find_common_prefix((text, one)) for one in legal), key=len)

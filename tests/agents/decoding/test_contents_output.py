@@ -59,7 +59,8 @@ def test_a_value_is_what_its_text_represents(annotation: Any, written: object, v
 @pytest.mark.parametrize(("annotation", "written", "value"), CASES)
 def test_agents_answer_with_it(annotation: Any, written: object, value: object) -> None:
     text = json.dumps(written)
-    native = Agent("react", ScriptedLLM(texts=[("", [("add", {"a": 1, "b": 2})]), ("", [("final_answer", text)])], can=TURNS), [add],
+    turns = [("", [("add", {"a": 1, "b": 2})]), ("", [("final_answer", text)])]
+    native = Agent("react", ScriptedLLM(texts=turns, can=TURNS), [add],
                    output_type=annotation).start("q")  # fmt: skip
     native.run_to_end()
     chat = Agent("react", Scripted([f"[Final Thought] f [Answer] {text}"]), [add], output_type=annotation).start("q")

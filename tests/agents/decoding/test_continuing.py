@@ -13,7 +13,7 @@ from formal_llm.agents.decoding.contents import OneOf
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds, Writer
 from formal_llm.errors import NotRecorded, WritesNoText
-from formal_llm.llms import HostedLLM, RandomLLM, RecordedLLM
+from formal_llm.llms import HostedLLM, RecordedLLM
 from formal_llm.llms.doubles import TEXTS, RandomLLM, ScriptedLLM
 from tests.agents.decoding.runs import run
 from tests.llms.hosted.wire_server import Reply, WireServer, events
@@ -79,8 +79,8 @@ def test_where_only_one_text_is_left_no_request_is_made() -> None:
 def test_awaited_it_is_the_same(kind: type, streaming: bool, seed: int) -> None:
     runs = [
         run(
-            kind(RandomLLM(seed, can=TEXTS, words=WORDS), REACT, streaming=streaming), BEHIND, ASKED, world=WORLD, markers=MARKERS,
-            awaited=awaited,
+            kind(RandomLLM(seed, can=TEXTS, words=WORDS), REACT, streaming=streaming), BEHIND, ASKED,
+            world=WORLD, markers=MARKERS, awaited=awaited,
         )
         for awaited in (False, True)
     ]  # fmt: skip

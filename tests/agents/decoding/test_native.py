@@ -15,7 +15,7 @@ from formal_llm.agents.decoding.native import NativeWriter, ToolStates
 from formal_llm.agents.decoding.writer import Bounds
 from formal_llm.agents.run_events import Began, Withdrawn, Wrote
 from formal_llm.errors import ProviderError, ToolkitError, WritesNoText, WritingError
-from formal_llm.llms.doubles import TURNS, RandomLLM, ScriptedLLM
+from formal_llm.llms.doubles import TEXTS, TURNS, FunctionLLM, RandomLLM, ScriptedLLM
 from formal_llm.llms.question import Answer
 from formal_llm.llms.text_request import CUT_OFF, FILTERED, REFUSED, TextRequest
 from formal_llm.llms.usage import TokenUsage
@@ -179,28 +179,28 @@ def test_answers_are_neither_empty_nor_cut_off() -> None:
     assert made.answer == "42" and len(requests) == 3
     assert [one.reason for one in made.corrections] == ["an answer is not empty"] * 2
 
-    class Cut(ScriptedTurnLLM):
+    class Cut(ScriptedLLM):
         def answer(self, question):  # type: ignore[no-untyped-def]
             if isinstance(question, TextRequest) and question.max_tokens < self.needs:
                 return Answer((), text="4", usage=TokenUsage(1, 0, question.max_tokens), stopped=CUT_OFF)
-            return super().ask(question)
+            return super().answer(question)
 
     Cut.needs = 4096
-    run = Agent("react", Cut(["42"]), TOOLS).start("q")
+    run = Agent("react", Cut(texts=["42"], can=TURNS), TOOLS).start("q")
     assert run.run_to_end().answer == "42" and run.transcript.usage.requests == 3
     assert run.transcript.usage.output_tokens > 3000
     Cut.needs = 10**6
     with pytest.raises(WritingError, match="cut off at the limit of tokens, 4096 tokens; give it more"):
-        Agent("react", Cut(["42"]), TOOLS).run("q")
+        Agent("react", Cut(texts=["42"], can=TURNS), TOOLS).run("q")
 
 
 @pytest.mark.parametrize("stopped", [REFUSED, FILTERED])
 def test_a_refusal_is_an_error_with_its_usage(stopped: str) -> None:
-    class Refuses(FunctionTurnLLM):
+    class Refuses(FunctionLLM):
         def answer(self, question):  # type: ignore[no-untyped-def]
             return Answer((), text="I cannot.", usage=TokenUsage(1, 9, 3), stopped=stopped)
 
-    run = Agent("react", Refuses(str), TOOLS).start("q")
+    run = Agent("react", Refuses(str, can=TURNS), TOOLS).start("q")
     with pytest.raises(WritingError, match=stopped):
         run.run_to_end()
     assert (run.transcript.usage.requests, run.transcript.usage.input_tokens) == (1, 9)
@@ -221,17 +221,17 @@ def test_texts_are_streamed_and_awaited() -> None:
 
 
 def test_a_turn_whose_stream_breaks_off_is_taken_again() -> None:
-    class Drops(ScriptedTurnLLM):
+    class Drops(ScriptedLLM):
         dropped = False
 
-        def stream_turn(self, *asked, **how):  # type: ignore[no-untyped-def]
-            for place, piece in enumerate(super().stream_turn(*asked, **how)):
+        def stream(self, request):  # type: ignore[no-untyped-def]
+            for place, piece in enumerate(super().stream(request)):
                 if place == 2 and not self.dropped:
                     self.dropped = True
                     raise ProviderError("the stream broke off")
                 yield piece
 
-    run = Agent("react", Drops(["It is five.", "It is five."]), TOOLS, streaming=True).start("q")
+    run = Agent("react", Drops(texts=["It is five.", "It is five."], can=TURNS), TOOLS, streaming=True).start("q")
     made = run.run_to_end()
     assert made.answer == "It is five." and (made.usage.requests, made.usage.estimated) == (2, 1)
 
@@ -245,9 +245,6 @@ def test_a_model_that_calls_no_tools_and_behaviours_without_calls() -> None:
     assert not Agent("react", ScriptedLLM(texts=[], can=TURNS), TOOLS, native=False).native
     assert Agent("react", ScriptedLLM(texts=[], can=TURNS), TOOLS).native
 
-    class Both(ScriptedTurnLLM):  # as a server of one's own, of which nobody knows whether its model calls tools
-        def continue_text(self, prompt: str, **how: object) -> None:
-            """Continue a text."""
-
-    both = Both.__new__(Both)
+    # As a server of one's own, of which nobody knows whether its model calls tools.
+    both = ScriptedLLM(texts=[], can=TURNS | TEXTS)
     assert not Agent("react", both, TOOLS).native and Agent("react", both, TOOLS, native=True).native

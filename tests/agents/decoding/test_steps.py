@@ -105,10 +105,10 @@ def test_errors_are_thrown_in(drive: Drive) -> None:
 def test_a_text_as_it_comes(drive: Drive, streaming: bool, pieces: int) -> None:
     closed: list[bool] = []
 
-    class Writes(FunctionTextLLM):
-        def stream(self, *given: Any, **how: Any) -> Any:
+    class Writes(FunctionLLM):
+        def stream(self, request: Any) -> Any:
             try:
-                yield from super().stream(TextRequest(*given, **how))
+                yield from super().stream(request)
             finally:
                 closed.append(True)
 
@@ -125,17 +125,17 @@ def test_a_text_as_it_comes(drive: Drive, streaming: bool, pieces: int) -> None:
         expected = ["ab", Answer((), text="ab", usage=TokenUsage(1, 1, 1, estimated=1))]
     elif streaming:
         expected = ["ab", "cd", "e", "", whole]
-    assert drive(steps(), Writes(lambda _: "abcde", piece=2)) == expected
+    assert drive(steps(), Writes(lambda _: "abcde", can=TEXTS, piece=2)) == expected
     assert closed == [True] * streaming
 
 
 def test_who_leaves_closes_all() -> None:
     closed: list[str] = []
 
-    class Writes(FunctionTextLLM):
-        def stream(self, *given: Any, **how: Any) -> Any:
+    class Writes(FunctionLLM):
+        def stream(self, request: Any) -> Any:
             try:
-                yield from super().stream(TextRequest(*given, **how))
+                yield from super().stream(request)
             finally:
                 closed.append("stream")
 
@@ -146,12 +146,12 @@ def test_who_leaves_closes_all() -> None:
         finally:
             closed.append("steps")
 
-    going = driven(steps(), Writes(lambda _: "abc"))
+    going = driven(steps(), Writes(lambda _: "abc", can=TEXTS))
     assert next(going) == "abc"
     going.close()
 
     async def first() -> object:
-        awaited = adriven(steps(), Writes(lambda _: "abc"))
+        awaited = adriven(steps(), Writes(lambda _: "abc", can=TEXTS))
         came = await anext(awaited)
         await awaited.aclose()
         return came

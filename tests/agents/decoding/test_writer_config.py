@@ -17,7 +17,7 @@ from formal_llm.agents.decoding.writer import (
 )
 from formal_llm.automata import CFG
 from formal_llm.errors import WritesNoText, WritingError
-from formal_llm.llms import RandomLLM, ScriptedLLM
+from formal_llm.llms import ScriptedLLM
 from formal_llm.llms.doubles import TEXTS, RandomLLM
 
 MARKERS = Markers({"a": "[A]"})

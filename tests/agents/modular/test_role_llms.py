@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from formal_llm.agents.modular import ModularAgent, calculate, respond
-from formal_llm.agents.modular.role_llms import RoleLLMs, RoleRequest
+from formal_llm.agents.modular.role_llms import RoleLLMs
 from formal_llm.errors import ResultsError, WritesNoText
-from formal_llm.llms.doubles import FunctionLLM, ScriptedLLM
+from formal_llm.llms.doubles import FunctionLLM
 from formal_llm.llms.question import Message, Question
 from formal_llm.llms.schemas import Schema
 from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning import Budget
+from tests.agents.modular.doubles import script
 
 SCHEMA: Schema = {
     "type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"], "additionalProperties": False,
@@ -51,15 +52,15 @@ def agent() -> ModularAgent:
 
 def test_each_model_is_asked_what_is_for_it() -> None:
     planner, caller = (
-        ScriptedLLM(texts=[{"x": "planned"}], can={"object"}),
-        ScriptedLLM(texts=[{"x": "called"}], can={"object"}),
+        script({"x": "planned"}),
+        script({"x": "called"}),
     )
     llms = RoleLLMs({"planner": planner, "caller": caller, "summarizer": caller})
     asked = TextRequest("?", schema=SCHEMA)
-    assert "called" in llms.ask(RoleRequest(asked, "caller")).text
-    assert "planned" in llms.ask(RoleRequest(asked, "planner")).text
-    assert not isinstance(llms, AsyncLLM)
-    assert llms.name == "script" and set(llms.identity["roles"]) == {"planner", "caller", "summarizer"}  # type: ignore[call-overload]
+    assert "called" in llms.ask(asked.replace(role="caller")).text
+    assert "planned" in llms.ask(asked.replace(role="planner")).text
+    assert llms.blocks
+    assert llms.name == "ScriptedLLM" and set(llms.identity["roles"]) == {"planner", "caller", "summarizer"}  # type: ignore[call-overload]
     with pytest.raises(WritesNoText):
         llms.ask(Question("?", ["a", "b"]))
 
@@ -91,13 +92,13 @@ from formal_llm.llms.doubles import FunctionLLM
 count = open(sys.argv[2], "a")
 
 def counted(function):
-    def made(messages, schema):
+    def made(request):
         count.write("x")
         count.flush()
         if os.path.getsize(sys.argv[2]) == int(sys.argv[3]):
             os.kill(os.getpid(), signal.SIGKILL)
-        return function(messages, schema)
-    return ObjectFunction(made, "function")
+        return function(request.messages, request.schema)
+    return FunctionLLM(made, can={"object"}, name="function")
 
 agent = ModularAgent(counted(it.plans), counted(it.calls), modules=[calculate(), respond()])
 found = agent.run_all(it.QUESTIONS, results=sys.argv[1])

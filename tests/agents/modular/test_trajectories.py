@@ -34,7 +34,7 @@ def test_a_planner_that_learned_a_run_by_heart_plans_it_again(tmp_path: Path) ->
         assert ModularAgent(planner, _calls(run), modules=letters(), nesting=0).run(run.request).word == run.word
 
 
-def _calls(run: ModularRun) -> ObjectFunction:
+def _calls(run: ModularRun) -> FunctionLLM:
     """Writes the calls of a run anew."""
     asked = [one.call for one in run.scratchpad.steps]
     left = iter(asked)

@@ -83,7 +83,7 @@ def test_what_was_saved_is_loaded(
     assert isinstance(llm, TransformersLLM)
     asked = [Question("Which?", ["a", "b", "c"]), Question("Which one then?", [f"tool {n}" for n in range(12)])]
     here = TransformersLLM.of(network(kind), spoken(chat=True))
-    for one, other in zip(llm.choose_many(asked), here.choose_many(asked), strict=True):
+    for one, other in zip(llm.answer_all(asked), here.answer_all(asked), strict=True):
         assert one.numbers == other.numbers
         assert one.probabilities == pytest.approx(other.probabilities, abs=1e-6)
     assert llm.renderer.style == ("seq2seq" if kind in ("t5", "bart") else "chat")

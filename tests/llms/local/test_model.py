@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from formal_llm.errors import LLMError, ModelError, ResourceNotFound
-from formal_llm.llms.llm import LLM
 from formal_llm.llms.local.model import (
     TokenStream,
     TransformersLLM,
@@ -36,7 +35,7 @@ def llm(llama: Any, spoken: Callable[..., Any]) -> TransformersLLM:
 
 
 def test_an_answer(llm: TransformersLLM, llama: Any, spoken: Callable[..., Any]) -> None:
-    assert isinstance(llm, LLM) and isinstance(llm, BatchLLM) and isinstance(llm, TextLLM)
+    assert llm.can == {"choose", "write", "continue", "score"} and llm.at_once > 1
     asked = token_by_token.question(12)
     answer = llm.ask(asked)
     with torch.no_grad():
@@ -150,7 +149,6 @@ def test_the_score_of_a_text_is_the_sum_over_its_tokens(
 
 def test_the_scores_of_several_texts_have_their_lengths(llm: TransformersLLM) -> None:
     texts = ["Colorization", "Colorization, then 12"]
-    assert isinstance(llm, ScoringLLM)
     found = llm.log_probabilities("restore the image", texts)
     assert [one for one, _ in found] == [llm.score("restore the image", text) for text in texts]
     assert [length for _, length in found] == [len(llm.renderer.continuation_tokens(text)) for text in texts]

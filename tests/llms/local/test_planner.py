@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from formal_llm import CFG, Answer, Planner, Question, TaskPack
-from formal_llm.errors import LLMError, MissingDependency, ModelError, ResourceNotFound
+from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms import packaged, resolve
 from formal_llm.llms.builtin import BuiltinLLM, equal_stems, worths
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.local import planner
 from formal_llm.llms.local.planner import ALIKE, UNLIKE, PlannerLLM, SentenceScorer, SimilarWords, shipped_head
 from formal_llm.llms.local.step_head import StepHead
@@ -44,7 +45,7 @@ class Scores(SentenceScorer):
         return self.scores.keys() >= set(names)  # type: ignore[call-overload]
 
 
-class Sure:
+class Sure(LLM):
     """Gives the first option so much probability."""
 
     def __init__(self, first: float) -> None:
@@ -52,9 +53,6 @@ class Sure:
 
     def answer(self, question: Question) -> Answer:
         return Answer((1,), self.likely)
-
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        return [self.ask(question) for question in questions]
 
 
 @pytest.mark.parametrize("first", [0.5, 0.9, 1.0])

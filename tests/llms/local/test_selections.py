@@ -100,7 +100,7 @@ def test_selections_and_choices_are_answered_together(llama: Any, spoken: Callab
     llm = TransformersLLM.of(llama, spoken())
     several = [Question(f"Which? {n}", ["wok", "oven", "pot", "pan"], several=True) for n in range(5)]
     single = [token_by_token.question(9), Question("Which?", ["alone"], several=True)]
-    outcomes = llm.choose_many([*several, *single])
+    outcomes = llm.answer_all([*several, *single])
     for question, outcome in zip([*several, *single], outcomes, strict=True):
         assert question.check(outcome) is outcome
         assert llm.ask(question).numbers == outcome.numbers

@@ -130,7 +130,7 @@ def test_the_tables_of_pass() -> None:
 QUESTIONS = [QuizQuestion("1", "2 + 2?", ("4",), "number"), QuizQuestion("2", "Which sea?", ("the Black Sea",), "text")]
 
 
-def llm_of(*answers: str) -> FunctionTextLLM:
+def llm_of(*answers: str) -> FunctionLLM:
     """Knows the answers by the number of the question."""
     return FunctionLLM(lambda asked: f" {answers['Which sea?' in asked.prompt]}", can=TEXTS, choose=lambda _: 1)
 

@@ -146,8 +146,7 @@ def test_a_question_is_asked_where_the_draft_leaves_the_rules_and_says_what_it_w
 
 def test_what_the_draft_has_a_place_for_later_comes_last_among_pages() -> None:
     class TakesTheFirst(Drafter):
-        def answer(self, question: Question) -> Answer:
-            self.asked.append(question)
+        def choose(self, question: Question) -> Answer:
             return Answer((1,))
 
     rules = CFG.from_string("S -> T T T\nT -> a | b | c | d | e\n%limit 1")
@@ -161,8 +160,7 @@ def test_the_rest_of_the_draft_is_taken_after_a_wrong_missing_or_needless_step()
     wanted = ("a", "b", "c", "d")
 
     class Knows(Drafter):
-        def answer(self, question: Question) -> Answer:
-            self.asked.append(question)
+        def choose(self, question: Question) -> Answer:
             assert question.outlook is not None
             name = wanted[len(question.outlook.so_far)]
             return Answer((next(o.number for o in question.options if o.text.partition(",")[0] == name),))
@@ -295,7 +293,7 @@ def test_a_walk_goes_on_from_its_snapshot_as_if_nothing_had_been(
             while len(asked) < most:
                 asked.append(question.content)
                 if isinstance(question, TextRequest):
-                    given = question.written_by(texts)
+                    given = texts.ask(question)
                 else:
                     given = question.check(RandomLLM(rng.randrange(1 << 30)).ask(question))
                 question = resumed(steps, given)
@@ -332,16 +330,11 @@ def test_drafts_count_apart_and_within_budgets() -> None:
 
 def test_many_plans_at_once_awaited_from_threads_and_together() -> None:
     class Awaited(Drafter):
-        async def achoose(self, question):  # type: ignore[no-untyped-def]
-            return self.ask(question)
-
-        async def aclose(self) -> None:
-            pass
+        async def answer(self, request):  # type: ignore[no-untyped-def]
+            return Drafter.answer(self, request)
 
     class Together(Drafter):
-        def choose_many(self, questions):  # type: ignore[no-untyped-def]
-            assert not any(isinstance(question, TextRequest) for question in questions)
-            return [self.ask(question) for question in questions]
+        at_once = 3
 
     for kind in (Drafter, Awaited, Together):
         planner = Planner(CHAIN, kind(["a b zzz c"]), search="draft")

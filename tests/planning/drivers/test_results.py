@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from formal_llm import CFG, Answer, Budget, Limits, Planner, Question, Task, WeightedLLM, Wording
 from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, ResultsError, RunStopped
 from formal_llm.llms import TokenUsage
+from formal_llm.llms.llm import LLM
 from formal_llm.planning.drivers.answer_journal import AnswerJournal
 from formal_llm.planning.drivers.batch import Keeping, Outcome
 from formal_llm.planning.drivers.json_lines import open_exclusively, replace_exclusively, write_atomically, write_line
@@ -226,7 +227,7 @@ def test_tasks_with_another_goal_or_other_limits_are_refused(tmp_path: Path) -> 
             results.check_tasks(tasks[:1])
 
 
-class Server:
+class Server(LLM):
     """Answers 1 as often as said, then gives bad answers, then is down; counts what it was asked."""
 
     name = "server"
@@ -445,7 +446,7 @@ RULES = CFG.from_string("S -> wash S | iron S | fold\n%limit 1")
 ONE, OTHER = Question("1: a\n2: b", ["a", "b"]), Question("1: c\n2: d", ["c", "d"])
 
 
-class Paid:
+class Paid(LLM):
     """Takes the first option for a request, and fails after some."""
 
     def __init__(self, most: int = 1_000, illegal: int = 0) -> None:
@@ -562,7 +563,7 @@ def test_a_run_that_is_stopped_hands_out_what_is_under_way(path: Path, tasks: li
         def answer(self, question: Question) -> Answer:
             if self.asked == 2:
                 keeping.stop.set()
-            return super().ask(question)
+            return super().answer(question)
 
     with closing(AnswerJournal(path, "r")) as journal:
         keeping = Keeping(journal)

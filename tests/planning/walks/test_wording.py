@@ -25,6 +25,7 @@ from formal_llm import (
 )
 from formal_llm.errors import NotationError
 from formal_llm.llms.doubles import Person
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.wrappers import SureLLM
 from formal_llm.planning.walks.wording import NAMED, adapt_wording, fill_template, shortened
 
@@ -282,7 +283,7 @@ def test_plans_stay_the_same(name: str) -> None:
         assert words[0] == words[1]
 
 
-class ByText:
+class ByText(LLM):
     """An LLM whose options are scored by their texts."""
 
     wording = "unlisted"

@@ -10,10 +10,10 @@ import pytest
 
 from formal_llm import Answer, Question, RandomLLM, TaskPack
 from formal_llm.llms import resolve
-from formal_llm.llms.question import Answer
-from formal_llm.llms.text_request import Messages, TextRequest
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Assignment, Attempt, Conditions, Method, PlanKey
-from formal_llm.packs.openagi.benchmark.methods import ChanceWriter, make_attempts
+from formal_llm.packs.openagi.benchmark.methods import get_writer, make_attempts
 from formal_llm.packs.openagi.benchmark.plans import PackPlans
 from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, chain_word, tool_texts
 from formal_llm.packs.openagi.benchmark.records import Records
@@ -21,9 +21,9 @@ from tests.packs.openagi.benchmark.writers import Together, Writer
 
 
 class Drafts(Writer):
-    def generate(self, messages: Messages, **settings: Any) -> Generated:
-        assert not isinstance(messages, str) and settings["max_tokens"] > 0
-        return super().ask(TextRequest(messages[-1].content, **settings))
+    def answer(self, request: Question) -> Answer:
+        assert request.kind == "choose" or request.messages[0].role == "system"
+        return super().answer(request)
 
 
 def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
@@ -66,9 +66,9 @@ def test_without_lookahead_a_plan_can_end_in_a_dead_end(laundry: TaskPack, tmp_p
 
 def test_chance_draws_from_the_double() -> None:
     tools = tool_texts(TaskPack.load("openagi"))
-    texts = [ChanceWriter(RandomLLM(5), tools).ask(TextRequest("x")).text for _ in range(2)]
+    texts = [get_writer(RandomLLM(5), tools).ask(TextRequest("x")).text for _ in range(2)]
     assert texts[0] == texts[1]
-    many = ChanceWriter(RandomLLM(0), tools)
+    many = get_writer(RandomLLM(0), tools)
     written = [many.ask(TextRequest("x")).text.splitlines() for _ in range(300)]
     assert {len(lines) for lines in written} == {1, 2, 3, 4, 5}
     assert {line.partition("Use ")[2] for lines in written for line in lines} == {tool.label for tool in tools}
@@ -98,13 +98,12 @@ def test_typed_names_follow_the_type_of_the_last(together: bool, made: Any, tmp_
     asked: list[list[str]] = []
 
     class Second(Writer):
-        def answer(self, question: Question) -> Answer:
+        def choose(self, question: Question) -> Answer:
             asked.append([option.text for option in question.options])
             return Answer((min(2, len(question.options)),))
 
     class SecondTogether(Second):
-        def choose_many(self, questions: list[Question]) -> list[Answer]:
-            return [self.ask(question) for question in questions]
+        at_once = 64
 
     with Records(tmp_path, bench.identity) as records:
         bench.run({"s": (SecondTogether if together else Second)("")}, ["typed"], records)
@@ -122,7 +121,7 @@ def test_typed_names_follow_the_type_of_the_last(together: bool, made: Any, tmp_
     assert [len(options) for options in asked[2:]] == [4, 3, 5, 4, 3, 2]
 
 
-class Nth:
+class Nth(LLM):
     """Answers as a list of places says, then with the first option, and notes how many options there were."""
 
     def __init__(self, places: list[int]) -> None:
@@ -178,9 +177,9 @@ def test_texts_of_a_model_in_batches_are_one_batch(made: Any, tmp_path: Path) ->
     bench = made([7, 50], repeats=3)
 
     class Batches(Writer):
-        takes_text = True
+        at_once = 64
 
-        def choose_many(self, questions: Sequence[Question]) -> list[Answer]:
+        def answer_all(self, questions: Sequence[Question]) -> list[Answer]:
             rounds.append(len({question.walk for question in questions}))
             return [Answer((), text="Step 1: Use Colorization") for _ in questions]
 
