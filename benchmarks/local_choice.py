@@ -32,9 +32,9 @@ from rich.table import Table
 
 from benchmarks import tiny_decoder
 from formal_llm import Answer, Planner, Question, RandomLLM, Task, TaskPack
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.local.rendering import Renderer
-from formal_llm.llms.text_request import TextRequest
 
 #: For each question the probabilities of its answers; None where a way has none.
 Probabilities = list[float] | None
@@ -49,18 +49,18 @@ class Recorded:
     answers: tuple[int, ...]
 
 
-class Scripted:
+class Scripted(LLM):
     """Answers as recorded, after a model has been asked: one question at a time."""
 
     def __init__(self, walks: Sequence[Recorded], ask: Callable[[Sequence[Question]], list[Probabilities]]) -> None:
         self.walks = walks
-        self.ask = ask
+        self.compute = ask
         self.asked = [0] * len(walks)
         self.found: dict[tuple[int, int], Probabilities] = {}
 
     def answer(self, question: Question) -> Answer:
         """The recorded answer."""
-        return self._answer(question, self.ask([question])[0])
+        return self._answer(question, self.compute([question])[0])
 
     def _answer(self, question: Question, probabilities: Probabilities) -> Answer:
         walk = int(question.walk)
@@ -73,9 +73,11 @@ class Scripted:
 class ScriptedTogether(Scripted):
     """The same, many questions at a time."""
 
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer]:
+    at_once = 64
+
+    def answer_all(self, questions: Sequence[Question]) -> list[Answer]:
         """The recorded answers."""
-        return [self._answer(q, p) for q, p in zip(questions, self.ask(questions), strict=True)]
+        return [self._answer(q, p) for q, p in zip(questions, self.compute(questions), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,7 @@ class Bench:
 
         def ask(questions: Sequence[Question]) -> list[Probabilities]:
             found: list[Probabilities] = []
-            for outcome in llm.choose_many(questions):
+            for outcome in llm.answer_all(questions):
                 assert isinstance(outcome, Answer)
                 assert outcome.probabilities is not None
                 found.append([outcome.probabilities[n] for n in sorted(outcome.probabilities)])
@@ -212,8 +214,8 @@ def measure(bench: Bench, walks: Sequence[Recorded], slow: int, rounds: int, con
     few = walks[:slow]
     minimal, naive = "generate(), fewest tokens", "naive forward, all answers in a batch"
     ways: Ways = {
-        "generate(), 30 tokens": lambda: bench.ask(TextRequest(few)),
-        minimal: lambda: bench.ask(TextRequest(few)),
+        "generate(), 30 tokens": lambda: bench.generate(few, 30),
+        minimal: lambda: bench.generate(few, None),
         naive: lambda: bench.naive(few),
         "formal_llm, one walk at a time": lambda: bench.ours(few, together=False),
         f"formal_llm, {len(walks)} walks together": lambda: bench.ours(walks, together=True),

@@ -29,10 +29,10 @@ from formal_llm.errors import (
     WritingError,
 )
 from formal_llm.llms import RecordedLLM
-from formal_llm.llms.doubles import TEXTS, RandomLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM, RandomLLM
 from formal_llm.planning import Budget
 from formal_llm.tools import Toolkit, tool
-from tests.agents.chats import Chats, Scripted, words
+from tests.agents.chats import CHATS, Chats, Scripted, words
 from tests.strategies import examples
 
 ALL = [
@@ -198,8 +198,7 @@ def test_rules_on_tools_are_looked_ahead_to() -> None:
 def test_states_come_at_most_so_often() -> None:
     for times in (1, 3, TIMES):
         agent = Agent("react", RandomLLM(), agent_toolkit, times=times)
-        agent.llm = Chats(5, ["x "])
-        agent.llm.choose = lambda question: question.check(1)  # type: ignore[method-assign]  # the first: think again
+        agent.llm = FunctionLLM(lambda _: "x ", can=CHATS, choose=lambda _: 1)  # the first: think again
         made = agent.run("q")
         assert made.word.count("Tht") == times and made.word[-1] == "Ans"
     assert Agent("react", RandomLLM(), agent_toolkit, limits=Limits({"Act": 30})).monitor.after_all(

@@ -11,6 +11,7 @@ from formal_llm.agents.modular import ModularAgent, RunBudget, Sizes
 from formal_llm.agents.modular.agent import resolve_writer
 from formal_llm.errors import InvalidAnswer, MissingDependency
 from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.objects import ask_object
 from formal_llm.llms.schemas import closed
 from tests import tiny_models
 from tests.agents.modular.doubles import letters
@@ -29,12 +30,12 @@ def test_a_model_of_noise_is_held_to_the_schema(llm: TransformersLLM) -> None:
     writer = resolve_writer(llm)
     assert isinstance(writer, MaskedObjects)
     for temperature in (0.0, 1.0, 5.0):
-        made = writer.generate_object("Which tool?", CHOICE, max_tokens=200, temperature=temperature)
+        made = ask_object(writer, "Which tool?", CHOICE, max_tokens=200, temperature=temperature, tries=1)
         assert 1 <= len(str(made.value["why"])) <= 6
         assert made.value["tool"] in ("search", "respond") and isinstance(made.value["sure"], bool)
         assert made.usage.requests == 1 and made.usage.output_tokens > 0
     with pytest.raises(InvalidAnswer, match="no whole JSON object"):
-        writer.generate_object("Which tool?", CHOICE, max_tokens=3)
+        ask_object(writer, "Which tool?", CHOICE, max_tokens=3, tries=1)
 
 
 def test_without_xgrammar_it_is_asked_for_json(llm: TransformersLLM, monkeypatch: pytest.MonkeyPatch) -> None:
