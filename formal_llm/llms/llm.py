@@ -89,19 +89,12 @@ class LLM:
 
         A text by a schema is asked of a model that only writes by showing it the schema.
         """
-        fitting = [self._fit(request) for request in requests]
-        due = [one for one in fitting if isinstance(one, Question)]
-        if not self.blocks:
-            from formal_llm.llms.background import run_on_loop
+        if self.blocks:
+            return [settled(outcome) for outcome in self._answer_here(requests)]
+        from formal_llm.llms.background import run_on_loop
 
-            return [
-                run_on_loop(self._await_answer(one)) if isinstance(one, Question) else settled(one) for one in fitting
-            ]
-        try:
-            answers = iter(self.answer_all(due) if due else ())
-            return [settled(next(answers) if isinstance(one, Question) else one) for one in fitting]
-        except Exception as error:
-            return [settled(error) for _ in requests]
+        fitting = [self._fit(request) for request in requests]
+        return [run_on_loop(self._await_answer(one)) if isinstance(one, Question) else settled(one) for one in fitting]
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
@@ -113,6 +106,13 @@ class LLM:
             InvalidAnswer: the answer cannot be read.
             LLMError: there is no answer.
         """
+        kind = type(self)
+        if self.blocks and kind.submit is LLM.submit and kind.answer_all is LLM.answer_all:  # no future is needed
+            fit = self._fit(request)
+            outcome = self._try_answer(fit) if isinstance(fit, Question) else fit
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
         (future,) = self.submit([request])
         try:
             return future.result()
@@ -174,6 +174,19 @@ class LLM:
             return request.show_schema()
         return WritesNoText(self, request.wants)
 
+    def _answer_here(self, requests: Sequence[Question]) -> Sequence[Answer | Exception]:
+        """Answer requests in this thread; the answers, or the errors in their places."""
+        fitting = [self._fit(request) for request in requests]
+        due = [one for one in fitting if isinstance(one, Question)]
+        try:
+            answers = self.answer_all(due) if due else ()
+        except Exception as error:
+            return [error] * len(requests)
+        if len(due) == len(requests):
+            return answers
+        left = iter(answers)
+        return [next(left) if isinstance(one, Question) else one for one in fitting]
+
     def _try_answer(self, request: Question) -> Answer | Exception:
         try:
             return as_answer(request, self.answer(request))
@@ -206,7 +219,10 @@ def settle(future: Future[Answer], outcome: object) -> None:
 def settled(outcome: Answer | Exception) -> Future[Answer]:
     """Return a future that has its answer or error already."""
     future: Future[Answer] = Future()
-    settle(future, outcome)
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
     return future
 
 

@@ -22,13 +22,12 @@ from formal_llm.agents.run_events import Called, Ended, Received, Wrote
 from formal_llm.agents.running import Run
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.errors import AgentPaused, LLMError, Pending, SnapshotError, ToolkitError, WritingError
-from formal_llm.llms.doubles import TEXTS, TURNS, RandomLLM, ScriptedLLM
+from formal_llm.llms.doubles import TURNS, RandomLLM, ScriptedLLM
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.tools import tool
-from tests.agents.chats import Chats, words
+from tests.agents.chats import CHATS, Chats, words
 from tests.strategies import examples
 
 done: list[str] = []
@@ -92,7 +91,7 @@ _made: dict[tuple[str, bool], Agent] = {}
 
 def make_agent(name: str, native: bool, seed: int) -> tuple[Agent, Remembered]:
     """An agent, whose rules are compiled once, and a model for one run."""
-    llm = Remembered(partial(RandomLLM, can=TURNS) if native else partial(RandomLLM, can=TEXTS, words=MARKED), seed)
+    llm = Remembered(partial(RandomLLM, can=TURNS) if native else partial(RandomLLM, can=CHATS, words=MARKED), seed)
     if (name, native) not in _made:
         _made[name, native] = Agent(name, llm, TOOLS, limits=Limits({"search": 3, "add": 3, "pay": 1}))
     return _made[name, native], llm
@@ -307,7 +306,7 @@ def test_events_come_as_they_happen() -> None:
     agent = turns(("I add.", [("add", {"a": 1, "b": 2})]), "It is three.")
 
     async def follow() -> list[object]:
-        return [event async for event in agent.stream(TextRequest("q"))]
+        return [event async for event in agent.stream("q")]
 
     events = asyncio.run(follow())
     assert isinstance(events[-1], Ended) and events[-1].transcript.answer == "It is three."
@@ -319,7 +318,7 @@ def test_events_come_as_they_happen() -> None:
     assert len([event for event in events if isinstance(event, Wrote) and event.state == "Ans"]) > 3
 
     async def stop_early() -> object:
-        stream = turns("x").stream(TextRequest("q"))
+        stream = turns("x").stream("q")
         first = await anext(stream)
         await stream.aclose()
         return first
@@ -327,7 +326,7 @@ def test_events_come_as_they_happen() -> None:
     assert type(asyncio.run(stop_early())).__name__ == "Began"
 
     async def fail() -> None:
-        async for _ in turns(("", [("rm", {})]), rules=[]).stream(TextRequest("q")):
+        async for _ in turns(("", [("rm", {})]), rules=[]).stream("q"):
             pass
 
     with pytest.raises(Exception, match="the script ended"):

@@ -15,6 +15,8 @@ from formal_llm.automata.languages import differences
 from formal_llm.automata.models.rules import automaton_of
 from formal_llm.errors import LLMError, NotationError, NotAuthored, ResourceNotFound, WritesNoText
 from formal_llm.llms.doubles import RandomLLM, ScriptedLLM
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.question import Answer
 from formal_llm.llms.text_request import TextRequest
 
 WORDS = "Wash before every dry. Iron at most once, at the end."
@@ -218,24 +220,21 @@ def test_who_only_chooses_cannot_draft() -> None:
         author(WORDS, RandomLLM(0))
 
 
-class _Slow:
-    """A model that can be awaited; notes how many wait while it writes."""
+class _Slow(LLM):
+    """A model that is awaited; notes how many wait while it writes."""
 
+    can = frozenset({"write"})
     waiting = most = 0
 
     def __init__(self, replies: list[str]) -> None:
         self.script = ScriptedLLM(texts=replies)
-        self.choose = self.script.choose
 
-    def generate(self, *args: object, **settings: object) -> object:
-        raise AssertionError("it can be awaited")
-
-    async def agenerate(self, *args: object, **settings: object) -> object:
+    async def answer(self, request: TextRequest) -> Answer:
         _Slow.waiting += 1
         _Slow.most = max(_Slow.most, _Slow.waiting)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
         _Slow.waiting -= 1
-        return self.script.ask(TextRequest(*args, **settings))  # type: ignore[arg-type]
+        return self.script.ask(request)
 
 
 def test_awaited_it_comes_to_the_same_and_others_go_on() -> None:

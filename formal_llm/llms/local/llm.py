@@ -38,6 +38,9 @@ class LocalLLM(LLM):
         self.settings = dict(settings or {})
         self._lock = threading.Lock()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name or 'in memory'}>"
+
     @property
     def identity(self) -> dict[str, object] | None:  # type: ignore[override]  # it changes with the name
         """The settings that determine the answers, as JSON data: part of the key of an answer cache.

@@ -95,7 +95,7 @@ def sparse(seed: int) -> Callable[[Question], Answer]:
 def test_best_first_finds_what_enumeration_finds(
     cfg: CFG, seed: int, alpha: float, lookahead: str, zeros: bool
 ) -> None:
-    llm = sparse(seed) if zeros else WeightedLLM(seed).choose
+    llm = sparse(seed) if zeros else WeightedLLM(seed).ask
     planner = Planner(cfg, llm, lookahead=lookahead, search="best-first", length_penalty=alpha, budget=Budget(steps=9))  # type: ignore[arg-type]
     try:
         planner.start("t")
@@ -180,7 +180,7 @@ def test_a_plan_that_begins_badly_may_be_the_most_probable_one() -> None:
 
 
 def test_ties_fewer_questions_then_the_order_of_options() -> None:
-    equal = WeightedLLM(sharpness=0).choose
+    equal = WeightedLLM(sharpness=0).ask
     cfg = CFG.from_string("S -> a X | b | c\nX -> x | y")
     assert Planner(cfg, equal, search="best-first").plan("t").word == ("b",)
 

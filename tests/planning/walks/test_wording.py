@@ -223,7 +223,7 @@ def test_the_rules_can_be_told_to_the_model() -> None:
     never = constraint("(not (eventually (next go go)))", cfg, name="no two legs in a row")
     llm = ScriptedLLM([2])
     Planner(cfg, llm, limits=Limits({"go": 3}), wording=wording, constraints=[never]).plan("t")
-    role, said = llm.questions[0].messages[0]
+    role, said, *_ = llm.questions[0].messages[0]
     assert role == "system"
     assert said.startswith("You plan trips.")
     written = said[said.index("%start") :]
