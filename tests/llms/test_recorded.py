@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -574,6 +575,40 @@ def test_killing_the_writer_at_any_moment_loses_nothing(path: Path, again: str) 
         if answered:
             assert answered <= check_kept(path, range(answered)) <= answered + 4
     assert answered >= 208
+
+
+IN_FLIGHT = """
+import asyncio, os, sys
+from formal_llm import CFG, Planner, RecordedLLM
+
+async def model(question):
+    os.write(counted, b"x")
+    await asyncio.sleep(0.02)
+    return 1 + hash(question.task) % len(question.options)
+
+counted = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+rules = CFG.from_string("S -> A A A\\nA -> a | b")
+with RecordedLLM(model, sys.argv[1], name="m") as llm:
+    done = Planner(rules, llm).plan_all([f"task {n}" for n in range(100)], concurrency=64)
+    print(sum(outcome.plan is not None for outcome in done), llm.stats.misses, len(llm))
+"""
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_64_in_flight_are_stopped_and_only_they_are_asked_again(path: Path, stop: signal.Signals) -> None:
+    counted = path.with_name("counted")
+    command = [sys.executable, "-c", IN_FLIGHT, str(path), str(counted)]
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        while not counted.exists() or counted.stat().st_size < 150:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(stop)
+        assert process.wait(20) != 0
+    again = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    plans, _, rows = map(int, again.stdout.split())
+    assert (plans, rows) == (100, 300)
+    assert 300 <= counted.stat().st_size <= 300 + 64
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
