@@ -551,7 +551,9 @@ def ensure_text_llm(llm: LLM, *, calls_tools: bool = False) -> LLM:
         WritesNoText: any other LLM that only chooses.
     """
     if isinstance(llm, RandomLLM) and llm.can == LLM.can:
-        return RandomLLM(llm.draw_seed(), can=TURNS if calls_tools else TEXTS, words=_WORDS)
+        writer = RandomLLM(llm.draw_seed(), can=TURNS if calls_tools else TEXTS, words=_WORDS)
+        writer.name = "test:random"
+        return writer
     if not {"write", "continue", "call"} & {*llm.can}:
         raise WritesNoText(llm, "write as an agent")
     return llm

@@ -183,9 +183,11 @@ class RandomLLM(WritingLLM):
         rng = self._texts
         if request.schema is not None:
             return json.dumps(self._draw_value(request.schema, request.schema.get("$defs", {})))
-        if request.tools is None:
+        if "call" not in self.can:
             return "".join(rng.choices(self._words, k=rng.randint(0, self._most)))
         text = self._draw_words(0, self._most // 2)
+        if request.tools is None:
+            return text
         calls: list[tuple[str, str]] = []
         for _ in range(rng.choice((0, 1, 1, 1, 2, 3)) or int(request.must_call and rng.random() >= self._lies)):
             tool = rng.choice(request.tools) if request.tools else None

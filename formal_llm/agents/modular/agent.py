@@ -209,7 +209,7 @@ def resolve_writer(llm: WriterLike) -> LLM:
         UnknownProvider: the string names no provider.
         WritesNoText: it writes nothing.
     """
-    if not isinstance(llm, (str, LLM)) and not hasattr(llm, "answer"):
+    if callable(llm) and not isinstance(llm, LLM) and not hasattr(llm, "answer"):
         return FunctionLLM(llm, can={"object"}, name="function")
     found = resolve(llm)
     if isinstance(found, RandomLLM) and found.can == LLM.can:

@@ -286,7 +286,7 @@ def test_long_results_are_summarised() -> None:
     run = agent.run("x")
     assert run.scratchpad.steps[0].result == "short" and len(run.corrections) == 1
     assert "801 characters" in run.corrections[0].reason
-    assert all(len(message.content) < 25_000 for messages in summaries.asked for message in messages)
+    assert all(len(message.content) < 25_000 for request in summaries.requests for message in request.messages)
     # Where no summary can be had, the text is cut, visibly and on record.
     again = ModularAgent(
         script(*planned), script({"text": "t"}, CALLS[2]), modules=[long, respond()],
