@@ -15,8 +15,12 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from formal_llm.errors import LLMError
+
 T = TypeVar("T")
 
+#: The name of the thread.
+_THREAD = "formal_llm models"
 _LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
 _STARTING = threading.Lock()
 os.register_at_fork(before=_STARTING.acquire, after_in_parent=_STARTING.release, after_in_child=_STARTING.release)
@@ -30,9 +34,15 @@ def background_loop() -> asyncio.AbstractEventLoop:
         loop = _LOOPS.get(os.getpid())
         if loop is None:
             loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="models", daemon=True).start()
+            threading.Thread(target=loop.run_forever, name=_THREAD, daemon=True).start()
             atexit.register(_end_loop, os.getpid())
         return loop
+
+
+def refuse_waiting() -> None:
+    """Raise ``LLMError`` in the thread of the loop, where nothing may be waited for."""
+    if threading.current_thread().name == _THREAD:
+        raise LLMError("what runs on the event loop of models would wait for itself: await aask(request) there")
 
 
 def run_on_loop(work: Coroutine[Any, Any, T]) -> Future[T]:

@@ -62,9 +62,10 @@ class LLM:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "answer" in vars(cls) and inspect.iscoroutinefunction(cls.answer):
-            cls.blocks = False
-            cls.at_once = vars(cls).get("at_once", AWAITED)
+        if "answer" in vars(cls):
+            cls.blocks = not inspect.iscoroutinefunction(cls.answer)
+            if not cls.blocks and "at_once" not in vars(cls):
+                cls.at_once = AWAITED
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>" if self.name else f"<{type(self).__name__}>"
@@ -115,6 +116,10 @@ class LLM:
             return outcome
         (future,) = self.submit([request])
         try:
+            if not future.done():
+                from formal_llm.llms.background import refuse_waiting
+
+                refuse_waiting()
             return future.result()
         finally:
             future.cancel()
@@ -180,6 +185,8 @@ class LLM:
         due = [one for one in fitting if isinstance(one, Question)]
         try:
             answers = self.answer_all(due) if due else ()
+            if len(answers) != len(due):
+                raise LLMError(f"{self!r} gave {len(answers)} answers to {len(due)} requests")
         except Exception as error:
             return [error] * len(requests)
         if len(due) == len(requests):

@@ -95,15 +95,13 @@ def object_steps(
         tries -= 1
         try:
             answer = yield current
-            problem, value = None, None
             try:
                 value = read_object(answer.text, schema)
-                problem = check(value) if check is not None else None
             except ValueError as error:
-                problem = str(error)
-            if value is not None and problem is None:
+                raise InvalidAnswer(str(error), [(current.prompt, answer.text)], answer.usage) from None
+            problem = check(value) if check is not None else None
+            if problem is None:
                 return WrittenObject(value, answer.text, usage + answer.usage)
-            assert problem is not None
             raise InvalidAnswer(problem, [(current.prompt, answer.text)], answer.usage)
         except InvalidAnswer as error:
             transcript += error.transcript

@@ -126,6 +126,13 @@ def test_each_request_has_its_own_outcome() -> None:
 
     assert {str(one.exception()) for one in Broken().submit([QUESTION] * 2)} == {"no room"}
 
+    class Forgets(Many):
+        def answer_all(self, requests: Sequence[Question]) -> list[Answer | Exception]:
+            return []
+
+    with pytest.raises(LLMError, match="<Forgets> gave 0 answers to 1 requests"):
+        Forgets().ask(QUESTION)
+
 
 def test_many_event_loops_and_threads_may_ask_a_model_that_is_awaited() -> None:
     loops: set[object] = set()
@@ -144,6 +151,21 @@ def test_many_event_loops_and_threads_may_ask_a_model_that_is_awaited() -> None:
         assert list(pool.map(lambda _: asyncio.run(ask_all()), range(4))) == [20] * 4
         assert sum(one.number for one in pool.map(llm.ask, [QUESTION] * 20)) == 20
     assert asyncio.run(ask_all()) == 20 and len(loops) == 1  # what it opened, it finds again
+
+
+def test_what_runs_on_the_loop_of_models_does_not_wait_for_itself() -> None:
+    async def inner(_: Question) -> int:
+        return 1
+
+    async def outer(question: Question) -> Answer:
+        return FunctionLLM(inner).ask(question)
+
+    async def awaits(question: Question) -> Answer:
+        return await FunctionLLM(inner).aask(question)
+
+    with pytest.raises(LLMError, match=r"await aask\(request\) there"):
+        FunctionLLM(outer).ask(QUESTION)
+    assert FunctionLLM(awaits).ask(QUESTION).number == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -20,12 +20,6 @@ from formal_llm.packs.openagi.benchmark.records import Records
 from tests.packs.openagi.benchmark.writers import Together, Writer
 
 
-class Drafts(Writer):
-    def answer(self, request: Question) -> Answer:
-        assert request.kind == "choose" or request.messages[0].role == "system"
-        return super().answer(request)
-
-
 def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
     bench = made([7])
     llms = {"builtin": resolve("builtin"), "test:random": resolve("test:random")}
@@ -45,7 +39,7 @@ def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
 def test_a_draft_is_written_whole_and_mended(made: Any, tmp_path: Path) -> None:
     bench = made([7], repeats=1)
     with Records(tmp_path, bench.identity) as records:
-        bench.run({"w": Drafts("no plan at all"), "same": Drafts("no plan")}, ["draft", "formal"], records)
+        bench.run({"w": Writer("no plan at all"), "same": Writer("no plan")}, ["draft", "formal"], records)
         plans = {(key.llm, key.method): plan for key, plan in records.plans.items()}
         assert all(plan["valid"] for plan in plans.values())
         assert plans["w", "draft"]["usage"]["requests"] == plans["w", "formal"]["usage"]["requests"] + 1
