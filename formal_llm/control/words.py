@@ -65,7 +65,7 @@ class WordTable:
         self._clear()
 
     def _clear(self) -> None:
-        self._table = Tabulation(self._pda, self._advance)
+        self._table = Tabulation(self._pda.transitions_at, self._pda.accepting_states, self._advance)
         self._positions: list[Vector | _Reading] = []
         self._numbers: dict[Vector | _Reading, int] = {}
 

@@ -1,7 +1,5 @@
 """Random formulas, as plain tuples; and what they mean, said twice over."""
 
-from automata.fa.dfa import DFA as LibraryDFA
-from automata.fa.nfa import NFA
 from hypothesis import strategies as st
 
 from formal_llm.automata.models.formula import (
@@ -95,81 +93,3 @@ def holds(tree, word):
         case "always":
             return all(holds(parts[0], (state,)) for state in word)
     return any(holds(parts[0], word[i:j]) for i in cuts for j in cuts if i <= j)
-
-
-class Library:
-    """The formula as an automaton of automata-lib, by its operations."""
-
-    def __init__(self, letters):
-        self.letters = set(letters)
-        self.none = NFA(states={0}, input_symbols=self.letters, transitions={}, initial_state=0, final_states=set())
-        self.empty = NFA(states={0}, input_symbols=self.letters, transitions={}, initial_state=0, final_states={0})
-        self.any = self.one(*letters)
-
-    def one(self, *letters):
-        moves = {0: {letter: {1} for letter in letters}}
-        return NFA(states={0, 1}, input_symbols=self.letters, transitions=moves, initial_state=0, final_states={1})
-
-    def small(self, nfa):
-        return NFA.from_dfa(self.dfa(nfa))
-
-    def dfa(self, nfa):
-        return LibraryDFA.from_nfa(nfa, minify=True, retain_names=False)
-
-    def complement(self, nfa):
-        return NFA.from_dfa(self.dfa(nfa).to_complete().complement())
-
-    def repeated(self, body, least, most):
-        if most is None:
-            found = body.kleene_star()
-        else:
-            found = self.empty
-            for _ in range(most - least):
-                found = self.small(self.empty.union(body.concatenate(found)))
-        for _ in range(least):
-            found = body.concatenate(found)
-        return found
-
-    def of(self, tree):
-        return self.small(self._of(tree))
-
-    def _of(self, tree):
-        if isinstance(tree, str):
-            return {"any": self.any, "empty": self.empty}.get(tree) or self.one(tree)
-        head, *parts = tree
-        first, *rest = map(self.of, parts)
-        if isinstance(head, tuple):
-            return self.repeated(first, *head[1:]).concatenate(rest[0])
-        match head:
-            case "next":
-                for part in rest:
-                    first = first.concatenate(part)
-                return first
-            case "or":
-                for part in rest:
-                    first = first.union(part)
-                return first
-            case "and":
-                for part in rest:
-                    first = self.small(first.intersection(part))
-                return first
-            case "not":
-                return self.complement(first)
-            case "->":
-                return self.complement(first).union(rest[0])
-            case "always":
-                return first.intersection(self.any).kleene_star()
-        everything = self.any.kleene_star()
-        return everything.concatenate(first).concatenate(everything)
-
-
-def as_library(dfa, letters):
-    """Our automaton as one of automata-lib."""
-    return LibraryDFA(
-        states=set(range(len(dfa.table))),
-        input_symbols=set(letters),
-        transitions={state: dict(row) for state, row in enumerate(dfa.table)},
-        initial_state=0,
-        final_states=set(dfa.accepting),
-        allow_partial=True,
-    )

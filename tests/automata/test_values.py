@@ -11,16 +11,15 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Lookahead
-from formal_llm.automata.models.dfa import finite_pda, minimal_dfa
+from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.product import product
+from formal_llm.errors import GrammarError
 from tests.automata.charts import flowcharts
-from tests.automata.formulas import made, trees
 from tests.automata.values import GRAMMAR, VALUES, use
 from tests.oracles import all_words
-from tests.strategies import examples, grammars, limited_automata, limited_grammars, limits, written_grammars
+from tests.strategies import examples, limited_automata, limited_grammars, written_grammars
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 
@@ -134,45 +133,6 @@ class TestWorksAfterPickling:
             assert again.accepts(word) == pda.accepts(word)
         assert Lookahead(again, kept).shortest_word() == Lookahead(pda, bounds).shortest_word()
 
-    @given(grammars(), trees("abc"))
-    @examples(40)
-    def test_products(self, cfg, tree):
-        both = product(PDA.from_cfg(cfg), finite_pda(minimal_dfa(made(tree), cfg.terminals)))
-        again = pickled(both)
-        assert again == both
-        assert again.factors == both.factors
-        for word in all_words([*cfg.terminals][:2], 3):
-            assert again.accepts(word) == both.accepts(word)
-
-    @given(limits(("a", "b"), ("cost",)))
-    def test_limits(self, bounds):
-        again = pickled(bounds)
-        assert (again, hash(again), again.lines()) == (bounds, hash(bounds), bounds.lines())
-        assert again & bounds == bounds
-
-    @given(flowcharts())
-    def test_flowcharts(self, chart):
-        again = pickled(chart)
-        assert (again, hash(again), str(again)) == (chart, hash(chart), str(chart))
-        assert again.pda() == chart.pda()
-        assert again.picture == chart.picture
-
-    @given(trees("abc", leaves=10), st.booleans())
-    def test_formulas(self, tree, used):
-        formula = made(tree)
-        if used:
-            use(formula)
-        again = pickled(formula)
-        assert (again, hash(again), str(again)) == (formula, hash(formula), str(formula))
-        assert minimal_dfa(again, "abc") == minimal_dfa(formula, "abc")
-
-    def test_behaviours(self):
-        behaviour = Behaviour.load("reflexion")
-        again = pickled(behaviour)
-        assert again.dfa == behaviour.dfa
-        assert again.pda == behaviour.pda
-        assert again.next_states(["Ques"]) == behaviour.next_states(["Ques"])
-
     def test_several_in_one_pickle_stay_one_object(self):
         cfg = CFG.from_string(GRAMMAR)
         pda, again = pickled((PDA.from_cfg(cfg), cfg))
@@ -205,3 +165,58 @@ class TestEquality:
         for one, other in combinations([plain, *others], 2):
             assert one != other
         assert plain != "plain"
+
+
+#: One of each kind, as it is printed.
+PRINTED = {
+    CFG: "%start S\n%limit 1\n\nS -> a S | ε\n\na \"the a\" cost=2\n",
+    PDA: "%start p\n%accept q\n\np, a, ε -> q, ε \"go\"\n",
+    Flowchart: 'flowchart TB\n    A["Do it"]\n    B(["End"])\n    A --> B\n',
+    Behaviour: '(define b\n  (:states\n    (a (:text "[A]"))\n    (c))\n  (:behavior\n    (until a c)))\n',
+}  # fmt: skip
+
+
+class TestKinds:
+    @pytest.mark.parametrize("kind", PRINTED)
+    def test_there_and_back(self, kind, tmp_path):
+        value = kind.from_string(PRINTED[kind])
+        assert type(value) is kind
+        assert str(value) == PRINTED[kind]
+        path = tmp_path / "rules"
+        path.write_text(str(value), encoding="utf-8")
+        assert kind.from_file(path) == value
+
+
+class TestFiles:
+    def test_missing_file_and_folder(self, tmp_path):
+        with pytest.raises(GrammarError, match="no such file") as caught:
+            CFG.from_file(tmp_path / "missing.cfg")
+        assert caught.value.file == str(tmp_path / "missing.cfg")
+        with pytest.raises(GrammarError, match="cannot be read") as caught:
+            CFG.from_file(tmp_path)
+        assert caught.value.file == str(tmp_path)
+
+    @pytest.mark.parametrize("data", [b"\x80\x81", b"a\xff", "a".encode("utf-16"), "a".encode("utf-32"), b"\x7fE\0\1"])
+    def test_files_that_are_not_text(self, tmp_path, data):
+        path = tmp_path / "odd.cfg"
+        path.write_bytes(data)
+        with pytest.raises(GrammarError, match="not a text file") as caught:
+            CFG.from_file(path)
+        assert caught.value.file == str(path)
+
+
+class TestFrozenDict:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda frozen: frozen.__setitem__("a", 2), lambda frozen: frozen.__delitem__("a"),
+            lambda frozen: frozen.clear(), lambda frozen: frozen.pop("a"), lambda frozen: frozen.popitem(),
+            lambda frozen: frozen.setdefault("b", 1), lambda frozen: frozen.update(b=1),
+            lambda frozen: frozen.__ior__({"b": 1}),
+        ],
+    )  # fmt: skip
+    def test_refuses_every_change(self, change):
+        frozen = FrozenDict({"a": 1})
+        with pytest.raises(TypeError, match="does not change"):
+            change(frozen)
+        assert frozen == {"a": 1}

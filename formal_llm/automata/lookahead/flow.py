@@ -116,7 +116,7 @@ class FlowGrammar:
         self._known = 0
         #: The symbols without a completion, limits aside.
         self._dead: set[int] = set()
-        self.table = Tabulation(pda, _keep_state)
+        self.table = Tabulation(pda.transitions_at, pda.accepting_states, _keep_state)
         self._open, self._open_at = False, -1
         self._exits: dict[tuple[State, str | None], list[State]] = {}
         self._chains: dict[tuple[State, tuple[str | None, ...]], dict[State, list[tuple[Key, ...]]]] = {}

@@ -7,6 +7,7 @@ flow grammar, read from either end. It is sufficient, not necessary. Elsewhere w
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 from formal_llm.automata.lookahead.chart import ROOT
@@ -16,7 +17,7 @@ from formal_llm.automata.lookahead.flow import FlowGrammar
 from formal_llm.automata.lookahead.limited import LimitedConfiguration
 from formal_llm.automata.models.automaton import Stack, State, Word
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.symbols import find_derivable_heads, first_of, first_sets, follow_sets
+from formal_llm.automata.models.symbols import find_derivable_heads
 from formal_llm.errors import Undecided
 
 #: A symbol by its number, or a terminal; one with what has been read of its bodies.
@@ -61,17 +62,26 @@ def _factor_left(rules: list[_Rule]) -> list[_Rule]:
 
 
 def _is_ll1(rules: list[_Rule]) -> bool:
-    """Whether the next terminal, or the end, decides among the rules of each head."""
-    names = dict.fromkeys(name for _, body in rules for name in body if isinstance(name, str))
-    terminals = {name: 1 << number for number, name in enumerate(names)}
+    """Whether the next terminal, or the end, decides among the rules of each head; bodies are pairs, or empty."""
+    pairs = [(head, *body) for head, body in rules if body]
+    names = dict.fromkeys(name for _, name, _ in pairs if isinstance(name, str))
     nullable = find_derivable_heads(rules, ())
-    first = first_sets(rules, terminals, nullable)
-    follow = follow_sets(rules, terminals, nullable, first)
+    #: For each symbol the terminals that can begin what it derives, and those that can come after it, as bits.
+    first = _spread_bits(
+        ((name, 1 << number) for number, name in enumerate(names)),
+        [(part, head) for head, name, rest in pairs for part in ((name, rest) if name in nullable else (name,))],
+    )
+    follow = _spread_bits(
+        ((name, first.get(rest, 0)) for _, name, rest in pairs),
+        [(head, part) for head, name, rest in pairs for part in ((rest, name) if rest in nullable else (rest,))],
+    )
     seen: dict[Name, int] = {}
     empty: set[Name] = set()
     for head, body in rules:
-        starts, vanishes = first_of(body, nullable, first)
-        if vanishes:
+        starts = first.get(body[0], 0) if body else 0
+        if body and body[0] in nullable:
+            starts |= first.get(body[1], 0)
+        if all(name in nullable for name in body):
             if head in empty:
                 return False
             empty.add(head)
@@ -80,6 +90,22 @@ def _is_ll1(rules: list[_Rule]) -> bool:
             return False
         seen[head] = seen.get(head, 0) | starts
     return True
+
+
+def _spread_bits(begin: Iterable[tuple[Name, int]], edges: Iterable[tuple[Name, Name]]) -> dict[Name, int]:
+    """The least sets, as bits, that hold those given and grow along the edges."""
+    found: dict[Name, int] = {}
+    leading: dict[Name, list[Name]] = {}
+    for name, bits in begin:
+        found[name] = found.get(name, 0) | bits
+    for source, target in edges:
+        leading.setdefault(source, []).append(target)
+    for name in (todo := [*found]):
+        for target in leading.get(name, ()):
+            if found[name] & ~found.get(target, 0):
+                found[target] = found.get(target, 0) | found[name]
+                todo.append(target)
+    return found
 
 
 #: The most words of one symbol that are listed, and the most terminals in what is made for each of them.

@@ -21,7 +21,7 @@ from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import Always, Formula, Next, Repeated, and_, satisfied_by_one
 from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Limits
-from formal_llm.automata.models.pda import PDA, intersect_languages
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
 from formal_llm.errors import AutomatonError, unknown
@@ -192,7 +192,7 @@ class Behaviour(PickledByFields, Written, Drawable):
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether a sequence of states is allowed and complete, and keeps the limits."""
-        return self.pda.accepts(word) if self.limits.without_rules else self.dfa.accepts(word)
+        return self.pda.accepts(word)
 
     def next_states(self, prefix: Iterable[str] = ()) -> tuple[str, ...]:
         """The states that can follow, so that the sequence can still be completed within the limits.
@@ -202,18 +202,19 @@ class Behaviour(PickledByFields, Written, Drawable):
         None for a prefix that no allowed sequence begins with, and for one that is complete and cannot continue;
         :meth:`accepts` distinguishes these.
         """
-        if self.limits.without_rules:
-            from formal_llm.automata.languages.prefixes import list_terminals_after  # it is built on these values
+        from formal_llm.automata.languages.prefixes import list_terminals_after  # it is built on these values
 
-            return tuple(list_terminals_after(self.pda, prefix))
-        state = self.dfa.run(prefix)
-        return () if state is None else tuple(self.dfa.table[state])
+        return tuple(list_terminals_after(self.pda, prefix))
 
     def __and__(self, other: object) -> PDA:
-        return intersect_languages(self, other)
+        from formal_llm.automata.models.product import intersection
+
+        return intersection(self, other)
 
     def __rand__(self, other: object) -> PDA:
-        return intersect_languages(other, self)
+        from formal_llm.automata.models.product import intersection
+
+        return intersection(other, self)
 
     # -- checks -------------------------------------------------------------------------------------------------
 

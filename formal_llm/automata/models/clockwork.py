@@ -11,23 +11,22 @@ construction over the reversed transitions (Rabin and Scott 1959).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from math import gcd
 
+from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.dfa import determinize, explore
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained, product
 from formal_llm.automata.models.quantities import clock_text
-from formal_llm.automata.models.timetable import Clock, Gap, Timetable, Window
+from formal_llm.automata.models.timetable import Clock, Gap, Moment, Timetable, Window
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError, Undecided
 
 #: How many states the automaton of one rule may have.
 MAX_STATES = 20_000
-
-#: (a time in seconds since midnight, the seconds since the last step that a gap counts from), as far as they count.
-_Moment = tuple[int, int]
 
 
 @lru_cache(maxsize=32)
@@ -45,9 +44,8 @@ def apply_timetable(pda: PDA, table: Timetable) -> PDA:
     prefix = pda.order == "prefix"
     numbers = {name: symbol.numbers for name, symbol in pda.symbols.items()}
     taking = {name: table.seconds(numbers, name) for name in pda.terminals}
-    bounds: list[Window | Gap] = [*table.windows, *table.gaps]
-    rules = [_automaton_of_rule(rule, table.clock, taking, prefix=prefix) for rule in bounds]
-    clocked = product(pda, _automaton_of_rule(table.clock, table.clock, taking, prefix=prefix))
+    clock, *rules = (_automaton_of_rule(table, rule, taking, prefix=prefix) for rule in table.rules)
+    clocked = product(pda, clock)
     if not prefix:
         clocked = _add_times_to_texts(clocked, taking)
     return constrained(clocked, rules)
@@ -95,72 +93,30 @@ def step_times(begin: int, end: int) -> str:
     return f"{clock_text(begin)} to {clock_text(end)}" if end > begin else clock_text(begin)
 
 
-def _automaton_of_rule(rule: Clock | Window | Gap, clock: Clock, taking: Mapping[str, int], *, prefix: bool) -> PDA:
+def _automaton_of_rule(table: Timetable, rule: Clock | Window | Gap, taking: Mapping[str, int], *, prefix: bool) -> PDA:
     """One rule of a timetable as a finite automaton."""
-    begin, last = clock.span.edges
-    window = rule if isinstance(rule, Window) else None
-    gap = rule if isinstance(rule, Gap) else None
-    first: _Moment = (begin, gap.seconds if gap is not None else 0)
 
-    def moment_after(moment: _Moment, name: str) -> _Moment | None:
-        now, since = moment
-        end = now + taking[name]
-        if end > last or (window is not None and name == window.terminal and not window.holds(now, end)):
-            return None
-        if gap is None:
-            return (end, 0)
-        if name in gap.after and since < gap.seconds:
-            return None
-        return (end, 0 if name in gap.before else min(gap.seconds, since + taking[name]))
+    def follow(moment: Moment, name: str) -> Moment | None:
+        return table.advance(rule, moment, name, taking[name])
 
-    moves: list[tuple[Hashable, str, Hashable]] = []
-    todo: list[_Moment] = [first]
-    seen = {first}
-    for moment in todo:
-        for name in taking:
-            following = moment_after(moment, name)
-            if following is not None:
-                moves.append((moment, name, following))
-                if following not in seen:
-                    seen.add(following)
-                    todo.append(following)
-        _check_state_count(seen, rule)
-    start: Hashable = first
-    accepting: Iterable[Hashable] = todo
+    def check_size(count: int) -> None:
+        if count > MAX_STATES:
+            raise Undecided(
+                f"{rule}: the clock can show more than {MAX_STATES:,} different times; "
+                "use coarser durations (quarters of an hour), or a shorter day"
+            )
+
+    first = table.begin(rule)
+    rows = explore(first, taking, follow, check_size)
+    moments = [*rows]
+    start: State = first
+    accepting: Collection[State] = moments
+    moves = [
+        Transition(moment, name, None, moments[after]) for moment, row in rows.items() for name, after in row.items()
+    ]
     if prefix:
-        moves, start, accepting = _reverse_automaton(moves, first, todo, rule)
-    transitions = [Transition(state, name, None, target) for state, name, target in moves]
-    return PDA(transitions, start=start, accepting=accepting, name=str(rule), alphabet=taking, check=False)
-
-
-def _check_state_count(states: Collection[Hashable], rule: object) -> None:
-    if len(states) > MAX_STATES:
-        raise Undecided(
-            f"{rule}: the clock can show more than {MAX_STATES:,} different times; "
-            "use coarser durations (quarters of an hour), or a shorter day"
-        )
-
-
-def _reverse_automaton(
-    moves: Iterable[tuple[Hashable, str, Hashable]], first: _Moment, ends: Iterable[_Moment], rule: object
-) -> tuple[list[tuple[Hashable, str, Hashable]], Hashable, list[Hashable]]:
-    """The deterministic automaton of the reversed words: (its moves, its start, its final states)."""
-    before: dict[tuple[Hashable, str], set[Hashable]] = {}
-    names: dict[str, None] = {}
-    for state, name, target in moves:
-        before.setdefault((target, name), set()).add(state)
-        names[name] = None
-    start: frozenset[Hashable] = frozenset(ends)
-    todo: list[frozenset[Hashable]] = [start]
-    seen: dict[frozenset[Hashable], int] = {start: 0}
-    made: list[tuple[Hashable, str, Hashable]] = []
-    for states in todo:
-        for name in names:
-            following = frozenset(state for target in states for state in before.get((target, name), ()))
-            if following:
-                if following not in seen:
-                    seen[following] = len(seen)
-                    todo.append(following)
-                made.append((seen[states], name, seen[following]))
-        _check_state_count(seen, rule)
-    return made, 0, [number for states, number in seen.items() if first in states]
+        turned = [Transition(move.target, move.read, None, move.state) for move in moves]
+        dfa = determinize(turned, moments, [first], taking, check_size)
+        moves = [Transition(at, name, None, to) for at, row in enumerate(dfa.table) for name, to in row.items()]
+        start, accepting = 0, dfa.accepting
+    return PDA(moves, start=start, accepting=accepting, name=str(rule), alphabet=taking, check=False)

@@ -11,16 +11,18 @@ Names that the formula does not mention all behave alike, so one represents all 
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import NamedTuple, TypeVar
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.formula import And, Formula, derivative
-from formal_llm.automata.models.pda import PDA, SubsetConstruction
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Symbol, find_reachable
+from formal_llm.automata.models.tabulation import SubsetConstruction
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import Undecided
 
@@ -41,19 +43,15 @@ class DFA(NamedTuple):
     table: tuple[Mapping[str, int], ...]
     accepting: frozenset[int]
 
-    def run(self, word: Iterable[str]) -> int | None:
-        """The state after ``word``, None where no accepted word begins with it."""
+    def accepts(self, word: Iterable[str]) -> bool:
+        """Whether ``word`` leads to a final state."""
         state = 0
         for name in word:
             following = self.table[state].get(name)
             if following is None:
-                return None
+                return False
             state = following
-        return state if self.accepting else None
-
-    def accepts(self, word: Iterable[str]) -> bool:
-        """Whether ``word`` leads to a final state."""
-        return self.run(word) in self.accepting
+        return state in self.accepting
 
 
 def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = MAX_STATES) -> DFA:
@@ -71,7 +69,22 @@ def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = 
     #: For each letter the column of the letter that represents it.
     column = {letter: kinds.index(letter if letter in named else other or "") for letter in letters}
 
-    table, accepting = (_multiply_parts if isinstance(formula, And) else _derive_all)(formula, kinds, max_states)
+    def check_size(count: int) -> None:
+        if count > max_states:
+            raise Undecided(
+                f"the formula needs an automaton of more than {max_states} states; "
+                "bound repetitions by smaller numbers, or nest fewer of not, and, eventually"
+            )
+
+    steps: _Steps = (
+        _multiply(formula.parts, kinds, max_states)
+        if isinstance(formula, And)
+        else (formula, derivative, attrgetter("nullable"))
+    )
+    start, follow, accepts = steps
+    states = explore(start, kinds, follow, check_size)
+    table = [[*row.values()] for row in states.values()]
+    accepting = {number for number, state in enumerate(states) if accepts(state)}
     blocks = _equivalence_classes(table, accepting)
     before: list[list[int]] = [[] for _ in table]
     for state, row in enumerate(table):
@@ -79,31 +92,52 @@ def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = 
             before[target].append(state)
     alive = find_reachable(accepting, before.__getitem__)
     # Blocks are numbered in the order in which they are reached from the start, which is that of the derivatives.
-    found = {blocks[0]: 0}
-    rows: list[dict[str, int]] = []
-    todo = deque([0])
-    while todo:
-        state = todo.popleft()
-        following: dict[str, int] = {}
+    some_state = {block: state for state, block in enumerate(blocks)}
+
+    def follow_block(block: int, letter: str) -> int | None:
+        target = table[some_state[block]][column[letter]]
+        return blocks[target] if target in alive else None
+
+    rows = explore(blocks[0], letters, follow_block)
+    return DFA(tuple(rows.values()), frozenset(n for n, block in enumerate(rows) if some_state[block] in accepting))
+
+
+S = TypeVar("S", bound=Hashable)
+#: The first state of an automaton, where a letter leads, and whether a state is final.
+_Steps = tuple[Any, Callable[[Any, str], Any], Callable[[Any], bool]]
+
+
+def explore(
+    start: S,
+    letters: Iterable[str],
+    follow: Callable[[S, str], S | None],
+    check: Callable[[int], None] = lambda _: None,
+) -> dict[S, dict[str, int]]:
+    """The states to which letters lead from the first one, in order, each with the numbers of those after it.
+
+    Args:
+        start: the first state.
+        letters: the alphabet.
+        follow: where a letter leads; None: nowhere.
+        check: called with the number of states that there are so far.
+    """
+    rows: dict[S, dict[str, int]] = {}
+    numbers, letters = {start: 0}, tuple(letters)
+    for state in (todo := [start]):
+        row = rows[state] = {}
         for letter in letters:
-            target = table[state][column[letter]]
-            if target in alive:
-                if blocks[target] not in found:
-                    found[blocks[target]] = len(found)
-                    todo.append(target)
-                following[letter] = found[blocks[target]]
-        rows.append(following)
-    return DFA(tuple(rows), frozenset(found[blocks[state]] for state in accepting if blocks[state] in found))
+            after = follow(state, letter)
+            if after is not None:
+                number = row[letter] = numbers.setdefault(after, len(todo))
+                if number == len(todo):
+                    todo.append(after)
+        check(len(todo))
+    return rows
 
 
-def _derive_all(formula: Formula, kinds: Sequence[str], max_states: int) -> tuple[list[list[int]], set[int]]:
-    """The complete automaton of the derivatives: where each kind of letter leads, and the final states."""
-    return _explore(formula, kinds, derivative, lambda now: now.nullable, max_states)
-
-
-def _multiply_parts(formula: Formula, kinds: Sequence[str], max_states: int) -> tuple[list[list[int]], set[int]]:
-    """The same for a conjunction: the product of the automata of its parts, far cheaper than its derivatives."""
-    dfas = [minimal_dfa(part, kinds, max_states=max_states) for part in formula.parts]
+def _multiply(parts: Sequence[Formula], kinds: Sequence[str], max_states: int) -> _Steps:
+    """A conjunction as the product of the automata of its parts, which is far cheaper than its derivatives."""
+    dfas = [minimal_dfa(part, kinds, max_states=max_states) for part in parts]
     dead: tuple[int, ...] = ()
 
     def follow(now: tuple[int, ...], kind: str) -> tuple[int, ...]:
@@ -113,34 +147,7 @@ def _multiply_parts(formula: Formula, kinds: Sequence[str], max_states: int) -> 
     def accepts(now: tuple[int, ...]) -> bool:
         return now != dead and all(state in dfa.accepting for dfa, state in zip(dfas, now, strict=True))
 
-    return _explore((0,) * len(dfas), kinds, follow, accepts, max_states)
-
-
-S = TypeVar("S", bound=Hashable)
-
-
-def _explore(
-    start: S, kinds: Sequence[str], follow: Callable[[S, str], S], accepts: Callable[[S], bool], max_states: int
-) -> tuple[list[list[int]], set[int]]:
-    numbers = {start: 0}
-    table: list[list[int]] = []
-    todo = deque([start])
-    while todo:
-        now = todo.popleft()
-        row = []
-        for kind in kinds:
-            after = follow(now, kind)
-            if after not in numbers:
-                if len(numbers) >= max_states:
-                    raise Undecided(
-                        f"the formula needs an automaton of more than {max_states} states; "
-                        "bound repetitions by smaller numbers, or nest fewer of not, and, eventually"
-                    )
-                numbers[after] = len(numbers)
-                todo.append(after)
-            row.append(numbers[after])
-        table.append(row)
-    return table, {number for now, number in numbers.items() if accepts(now)}
+    return (0,) * len(dfas), follow, accepts
 
 
 def _equivalence_classes(table: Sequence[Sequence[int]], accepting: set[int]) -> list[int]:
@@ -216,18 +223,26 @@ def project(rule: PDA, names: Iterable[str]) -> DFA:
         for move in rule.transitions
         if move.target in useful
     ]
-    start = SubsetConstruction(moves, rule.start_state, rule.accepting_states).start
-    numbers, table = {start.states: 0}, list[Mapping[str, int]]()
-    for now in (waiting := [start]):
-        row: dict[str, int] = {}
-        for letter in letters:
-            if (after := now[letter]) is not None:
-                if after.states not in numbers:
-                    numbers[after.states] = len(numbers)
-                    waiting.append(after)
-                row[letter] = numbers[after.states]
-        table.append(row)
-    return DFA(tuple(table), frozenset(number for number, one in enumerate(waiting) if one.accepting))
+    return determinize(moves, [rule.start_state], rule.accepting_states, letters)
+
+
+def determinize(
+    transitions: Iterable[Transition], start: Iterable[State], accepting: Iterable[State], letters: Iterable[str],
+    check: Callable[[int], None] = lambda _: None,
+) -> DFA:  # fmt: skip
+    """The deterministic automaton of a finite one with several initial states; all of its states should be useful.
+
+    Args:
+        transitions: none of which touches a stack.
+        start: the initial states.
+        accepting: the final states.
+        letters: its alphabet.
+        check: as of :func:`explore`.
+    """
+    subsets = SubsetConstruction(transitions, start, accepting)
+    rows = explore(subsets.start, letters, lambda states, letter: subsets.follow(states, letter) or None, check)
+    final = frozenset(number for number, states in enumerate(rows) if subsets.is_accepting(states))
+    return DFA(tuple(rows.values()), final)
 
 
 def _name_states(dfa: DFA) -> list[str]:

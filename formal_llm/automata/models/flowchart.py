@@ -21,9 +21,10 @@ A flowchart is a finite automaton, and :meth:`Flowchart.pda` shows it as one: it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from formal_llm.automata.models.flowgraph import (
@@ -38,7 +39,7 @@ from formal_llm.automata.models.flowgraph import (
 )
 from formal_llm.automata.models.frozen import FrozenDict, Written
 from formal_llm.automata.models.limits import Limits
-from formal_llm.automata.models.markings import FlowchartTransitions, find_endless, find_meeting, find_waiting
+from formal_llm.automata.models.markings import TokenGame, find_endless, find_meeting, find_waiting, make_transitions
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Symbol
@@ -58,93 +59,85 @@ class ChartProblem(NamedTuple):
 
 def find_problem(chart: FlowGraph) -> ChartProblem | None:
     """The first thing that keeps a chart from describing plans; None where nothing does."""
-    found = _check_parts(chart) or _check_start(chart) or _check_decisions(chart)
-    return found or _check_ways(chart)
+    return next(chain(_list_part_problems(chart), _list_way_problems(chart)), None)
 
 
-def _check_parts(chart: FlowGraph) -> ChartProblem | None:
+def _list_part_problems(chart: FlowGraph) -> Iterator[ChartProblem]:
     if not chart.nodes:
-        return ChartProblem("the flowchart has no nodes", suggestion="write, for instance: A[Do this] --> B[Do that]")
+        yield ChartProblem("the flowchart has no nodes", suggestion="write, for instance: A[Do this] --> B[Do that]")
     if len({node.id for node in chart.nodes}) < len(chart.nodes):
-        return ChartProblem("two nodes have the same name")
+        yield ChartProblem("two nodes have the same name")
     for node in chart.nodes:
         if not ID.fullmatch(node.id) or node.id in RESERVED:
-            return ChartProblem(f"{node.id!r} cannot be the name of a node; names are single words")
+            yield ChartProblem(f"{node.id!r} cannot be the name of a node; names are single words")
         if node.shape not in SHAPES:
             near = did_you_mean(node.shape, SHAPES)
-            return ChartProblem(f"unknown shape {node.shape}", suggestion=f"did you mean {near}?" if near else None)
+            yield ChartProblem(f"unknown shape {node.shape}", suggestion=f"did you mean {near}?" if near else None)
     known = {node.id for node in chart.nodes}
     for edge in chart.edges:
         if not edge.sources or not edge.targets or not known >= {*edge.sources, *edge.targets}:
-            return ChartProblem(f"an arrow leads from {edge.source} to {edge.target}: there is no such node")
+            yield ChartProblem(f"an arrow leads from {edge.source} to {edge.target}: there is no such node")
     if chart.direction not in ("TB", "BT", "LR", "RL"):
-        return ChartProblem(f"unknown direction {chart.direction!r}; there are TB, BT, LR and RL")
-    return None
+        yield ChartProblem(f"unknown direction {chart.direction!r}; there are TB, BT, LR and RL")
 
 
-def _check_start(chart: FlowGraph) -> ChartProblem | None:
+def _list_way_problems(chart: FlowGraph) -> Iterator[ChartProblem]:
+    """What is wrong with the start, the decisions and the ways of a chart whose parts are all right."""
     marked = [name for name in chart.starts if chart.is_start_marker(name)]
-    others = [name for name in chart.starts if name not in marked]
-    if marked and others:
-        return ChartProblem(
-            f"no arrow leads to {_describe_node(chart, others[0])}: it cannot be reached from the start {marked[0]}",
-            others[0],
-            suggestion="draw an arrow to it, or leave it out",
-        )
-    return None
-
-
-def _check_decisions(chart: FlowGraph) -> ChartProblem | None:
-    for node in chart.nodes:
-        if chart.kind(node.id) != "decision":
-            continue
-        if not chart.leaving[node.id]:
-            return ChartProblem(
-                f"the decision {_describe_node(chart, node.id)} has no answers: no arrow leads out of it",
-                node.id,
-                suggestion=f"draw its answers: {node.id} -->|yes| A, or make it a step: {node.id}[...]",
+    for name in chart.starts if marked else ():
+        if name not in marked:
+            yield ChartProblem(
+                f"no arrow leads to {_describe_node(chart, name)}: it cannot be reached from the start {marked[0]}",
+                name,
+                suggestion="draw an arrow to it, or leave it out",
             )
-        seen: dict[str, FlowEdge] = {}
-        for edge in chart.leaving[node.id]:
-            answer_text = one_line(edge.text).casefold()
-            if answer_text and answer_text in seen:
-                return ChartProblem(
-                    f"the decision {_describe_node(chart, node.id)} has two answers {edge.text!r}",
-                    edge=chart.edges.index(edge),
-                    suggestion=f"the other one leads to {seen[answer_text].target}; give each a text of its own, or "
-                    "draw them as branches of one answer: A -->|answer| B & C",
-                )
-            seen[answer_text] = edge
-    return None
-
-
-def _check_ways(chart: FlowGraph) -> ChartProblem | None:
-    """From every node an end is reached, and branches that run side by side meet at arrows that wait for them."""
-    endless = find_endless(chart)
-    if endless:
-        return ChartProblem(
-            f"no end can be reached from {_describe_node(chart, endless[0])}: every way from it goes round in a circle",
-            endless[0],
+    for node in chart.nodes:
+        if chart.kind(node.id) == "decision":
+            yield from _list_answer_problems(chart, node.id)
+    for name in find_endless(chart):
+        yield ChartProblem(
+            f"no end can be reached from {_describe_node(chart, name)}: every way from it goes round in a circle",
+            name,
             suggestion="draw a way out of the circle",
         )
     met = find_meeting(chart)
     if met is not None:
-        fork, node = met
-        into = dict.fromkeys(name for edge in chart.edges if node in edge.targets for name in edge.sources)
-        return ChartProblem(
-            f"the branches of {fork} run side by side and meet at {_describe_node(chart, node)} without '&'",
+        fork, name = met
+        into = dict.fromkeys(source for edge in chart.edges if name in edge.targets for source in edge.sources)
+        yield ChartProblem(
+            f"the branches of {fork} run side by side and meet at {_describe_node(chart, name)} without '&'",
             edge=chart.edges.index(fork),
-            suggestion=f"let one arrow wait for all of them: {' & '.join(into)} --> {node}; where only one of them is "
+            suggestion=f"let one arrow wait for all of them: {' & '.join(into)} --> {name}; where only one of them is "
             "followed, draw a decision (arrows of their own instead of '&')",
         )
     waiting = find_waiting(chart)
     if waiting is not None:
-        return ChartProblem(
+        yield ChartProblem(
             f"the arrow {waiting} can wait for ever, for another arrow that waits for it",
             edge=chart.edges.index(waiting),
             suggestion="give each '&' before an arrow the branches of one '&' behind an arrow",
         )
-    return None
+
+
+def _list_answer_problems(chart: FlowGraph, name: str) -> Iterator[ChartProblem]:
+    decision = f"the decision {_describe_node(chart, name)}"
+    if not chart.leaving[name]:
+        yield ChartProblem(
+            f"{decision} has no answers: no arrow leads out of it",
+            name,
+            suggestion=f"draw its answers: {name} -->|yes| A, or make it a step: {name}[...]",
+        )
+    seen: dict[str, FlowEdge] = {}
+    for edge in chart.leaving[name]:
+        answer = one_line(edge.text).casefold()
+        if answer and answer in seen:
+            yield ChartProblem(
+                f"{decision} has two answers {edge.text!r}",
+                edge=chart.edges.index(edge),
+                suggestion=f"the other one leads to {seen[answer].target}; give each a text of its own, or "
+                "draw them as branches of one answer: A -->|answer| B & C",
+            )
+        seen[answer] = edge
 
 
 def _describe_node(chart: FlowGraph, name: str) -> str:
@@ -300,8 +293,8 @@ class Flowchart(FlowGraph, Written, Drawable):
             named = (*most, *limits.at_least, *limits.times.names, *ruled)
             if counted := [name for name in named if "=" in name]:
                 raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
-        moves = FlowchartTransitions(self, decisions=decisions, drawn=self.order == "drawn", never=never)
-        symbols, transitions, start = moves.make_transitions()
+        game = TokenGame(self, drawn=self.order == "drawn", never=never)
+        symbols, transitions, start = make_transitions(game, decisions=decisions)
         symbols = {name: replace(known, numbers=self.numbers.get(name, {})) for name, known in symbols.items()}
         return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title,
                    limits=limits, check=False)  # fmt: skip

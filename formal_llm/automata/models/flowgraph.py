@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -128,19 +128,28 @@ class FlowGraph(PickledByFields):
         before: dict[str, list[str]] = {node.id: [] for node in self.nodes}
         for edge in self.edges:
             for target in edge.targets:
-                before[target] += [source for source in edge.sources if source != target]
-        found = {name for name, sources in before.items() if not sources}
-        reached = find_reachable(found, self._target_names)
-        circles = [name for name in before if name not in reached]
-        # The last of them lies in a circle into which no arrow leads.
-        for name in reversed(_leaving_order(circles, self._target_names)):
-            if name not in reached:
-                circle = find_reachable([name], before.__getitem__)
-                found.add(min((one for one in before if one in circle), key=lambda one: not self.is_start_marker(one)))
-                reached |= find_reachable([name], self._target_names)
-        return tuple(name for name in before if name in found)
+                before[target] += edge.sources
+        # The first pass keeps one node of each circle into which no arrow leads, and perhaps nodes behind it that came
+        # before it. The second one, from the end, comes to it first, and drops these.
+        kept = self._skip_reached(reversed(self._skip_reached(before)))
+        rank = {name: number for number, name in enumerate(before)}
+        circles = (find_reachable([name], before.__getitem__) for name in kept)
+        found = [min(circle, key=lambda one: (not self.is_start_marker(one), rank[one])) for circle in circles]
+        return tuple(sorted(found, key=rank.__getitem__))
 
-    def _target_names(self, name: str) -> list[str]:
+    def _skip_reached(self, names: Iterable[str]) -> list[str]:
+        """Return the nodes to which no earlier one of them leads."""
+        kept, reached = list[str](), dict[str, None]()
+        for name in names:
+            if name not in reached:
+                kept.append(name)
+                reached.update(
+                    find_reachable([name], lambda one: (t for t in self.list_targets(one) if t not in reached))
+                )
+        return kept
+
+    def list_targets(self, name: str) -> list[str]:
+        """The nodes to which arrows out of a node lead."""
         return [target for edge in self.leaving[name] for target in edge.targets]
 
     @property
@@ -246,21 +255,3 @@ class FlowGraph(PickledByFields):
 def _is_labelled_with(node: FlowNode, words: frozenset[str]) -> bool:
     # LangGraph draws __start__ and __end__.
     return node.text.casefold().strip(" .!:_") in words
-
-
-def _leaving_order(first: Iterable[str], after: Callable[[str], Iterable[str]]) -> list[str]:
-    """The nodes to which steps lead from the first ones, in the order in which a search to the depth leaves them."""
-    seen: set[str] = set()
-    found: list[str] = []
-    for one in first:
-        path = [] if one in seen else [(one, iter(after(one)))]
-        seen.add(one)
-        while path:
-            for name in path[-1][1]:
-                if name not in seen:
-                    seen.add(name)
-                    path.append((name, iter(after(name))))
-                    break
-            else:
-                found.append(path.pop()[0])
-    return found

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import lcm
-from typing import TypeVar
 
 from formal_llm.automata.models.declare import Sentence
 from formal_llm.automata.models.frozen import FrozenDict
@@ -30,8 +29,6 @@ from formal_llm.automata.models.quantities import (
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.errors import unknown
-
-N = TypeVar("N", bound=Number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,28 +143,21 @@ class Limits:
         for name, count in (*most.items(), *least.items(), ("every terminal", self.default)):
             if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 0):
                 raise ValueError(f"the limit on {name} must be a whole number from 0, not {count!r}")
-        merged: dict[str, SumLimit] = {}
-        edges: dict[str, list[tuple[str, Number]]] = {}
+        edges: dict[str, tuple[list[Number], list[Number]]] = {}
         for bound in self.sums:
-            for value in bound.edges:
+            for value, known in zip(bound.edges, edges.setdefault(bound.quantity, ([], [])), strict=True):
                 if value is not None and not is_finite(value):
                     raise ValueError(f"the limit on {bound.quantity} must be a finite number from 0, not {value!r}")
-                if value is not None:
-                    edges.setdefault(bound.quantity, []).append(("a limit", value))
-            old = merged.get(bound.quantity, SumLimit(bound.quantity))
-            merged[bound.quantity] = SumLimit(
-                bound.quantity,
-                at_most=_tighter(min, old.edges[0], bound.edges[0]),
-                at_least=_tighter(max, old.edges[1], bound.edges[1]),
-            )
-        # Of two units neither bound is the tighter one.
-        for quantity, values in edges.items():
-            problem = unit_problem(quantity, values)
+                known += [] if value is None else [value]
+        for quantity, (highest, lowest) in edges.items():  # of two units neither bound is the tighter one
+            problem = unit_problem(quantity, [("a limit", value) for value in (*highest, *lowest)])
             if problem is not None:
                 raise ValueError(problem)
+        sums = (SumLimit(name, min(high, default=None), max(low, default=None)) for name, (high, low) in edges.items())
         object.__setattr__(self, "at_most", FrozenDict(sorted(most.items())))
         object.__setattr__(self, "at_least", FrozenDict(sorted(least.items())))
-        object.__setattr__(self, "sums", tuple(merged[name] for name in sorted(merged) if merged[name].parts()))
+        kept = sorted((bound for bound in sums if bound.parts()), key=lambda bound: bound.quantity)
+        object.__setattr__(self, "sums", tuple(kept))
         object.__setattr__(self, "rules", tuple(dict.fromkeys(self.rules)))
         object.__setattr__(self, "wordings", FrozenDict(self.wordings))
 
@@ -187,12 +177,12 @@ class Limits:
         names = dict.fromkeys((*self.at_most, *other.at_most))
         return replace(
             self,
-            at_most={name: _tighter(min, self.most(name), other.most(name)) for name in names},
+            at_most={name: _least(self.most(name), other.most(name)) for name in names},
             at_least={
                 name: max(self.at_least.get(name, 0), other.at_least.get(name, 0))
                 for name in dict.fromkeys((*self.at_least, *other.at_least))
             },
-            default=_tighter(min, self.default, other.default),
+            default=_least(self.default, other.default),
             sums=self.sums + other.sums,
             times=self.times & other.times,
             rules=self.rules + other.rules,
@@ -298,6 +288,6 @@ def _whole_number_bound(limit: SumLimit, weights: Mapping[str, Number], line: st
     return Bound(whole, int((least or 0) * scale), None if most is None else int(most * scale), line)
 
 
-def _tighter(choose: Callable[[N, N], N], one: N | None, other: N | None) -> N | None:
-    """The tighter of two bounds, of which each may be missing."""
-    return other if one is None else one if other is None else choose(one, other)
+def _least(*counts: int | None) -> int | None:
+    """The least of some counts, of which each may be missing."""
+    return min((count for count in counts if count is not None), default=None)

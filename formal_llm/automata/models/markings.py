@@ -13,19 +13,24 @@ graphs, 1995). Where it is in doubt, they could.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from formal_llm.automata.models.flowgraph import END, FlowEdge, FlowGraph, one_line
-from formal_llm.automata.models.symbols import Symbol, expand_selections, find_reachable, selection
+from formal_llm.automata.models.symbols import (
+    Symbol,
+    expand_selections,
+    find_derivable_heads,
+    find_reachable,
+    selection,
+)
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
 
 #: A chart with more markings, or more pairs of nodes that are side by side, is refused.
 MOST_MARKINGS = 100_000
-#: So many markings are looked through when a chart is read.
-_FIRST_LOOK = 500
+#: So many moves are looked through when a chart is read.
+_FIRST_LOOK = 2_000
 
 #: A node; ``a?``: what follows it is asked; ``a&3``: it waits at the arrow number 3.
 Token = str
@@ -51,57 +56,40 @@ class TokenGame:
     """
 
     def __init__(self, graph: FlowGraph, *, drawn: bool = False, never: frozenset[str] = frozenset()) -> None:
-        self.graph = graph
-        self.drawn = drawn
-        self.never = never
-        self.number = {edge: number for number, edge in enumerate(dict.fromkeys(graph.edges))}
-        #: The joining arrow at which a token waits.
-        self.joins = {self.wait_at(name, edge): edge for edge in self.number for name in edge.sources}
-        self.joins = {token: edge for token, edge in self.joins.items() if len(edge.sources) > 1}
-        self.rank = {node.id: number for number, node in enumerate(graph.nodes)}
-        tokens = [*self.rank, *(f"{name}?" for name in (graph.opening, *self.rank)), *self.joins]
-        self._ranks = {token: (self.rank.get(token.partition("&")[0].removesuffix("?"), -1), token) for token in tokens}
-        #: The tokens that can wait for an arrow, with their nodes, by each of them.
+        self.graph, self.drawn, self.never = graph, drawn, never
+        self._number = {edge: number for number, edge in enumerate(dict.fromkeys(graph.edges))}
+        self.edges = [*self._number]
+        #: For each joining arrow, by its number, the tokens that wait there, with their nodes.
         self.waiting = {
-            token: {self.wait_at(name, edge): name for name in edge.sources} for token, edge in self.joins.items()
+            number: {self.wait_at(name, edge): name for name in edge.sources}
+            for edge, number in self._number.items()
+            if len(edge.sources) > 1
         }
-        #: What a token can do, and where it can still come to, as far as it was asked for.
-        self._moves: dict[Token, tuple[tuple[ChartStep, list[Token]], ...]] = {}
-        self._reached: dict[Token, frozenset[str]] = {}
+        #: The number of the joining arrow at which a token waits.
+        self.joins = {token: number for number, tokens in self.waiting.items() for token in tokens}
+        self.rank = {node.id: number for number, node in enumerate(graph.nodes)}
+        silent = [name for name in self.rank if graph.kind(name) in ("start", "junction", "end")]
         #: The tokens that take the place of one that cannot stay.
-        self._passing = {
-            name: self.enter(name, edges[0]) if edges else []
-            for name, edges in graph.leaving.items()
-            if graph.kind(name) in ("start", "junction", "end")
-        }
+        self._passing = {name: [new for edge in graph.leaving[name] for new in self.enter(name, edge)]
+                         for name in silent}  # fmt: skip
+        self._moves = {token: tuple(self._moves_of_token(name, token)) for name in (graph.opening, *self.rank)
+                       for token in (name, f"{name}?")}  # fmt: skip
+        self._reached: dict[Token, Collection[str]] = {}
 
     def wait_at(self, name: str, edge: FlowEdge) -> Token:
         """The token that waits on a node for a joining arrow."""
-        return f"{name}&{self.number[edge]}"
-
-    @cached_property
-    def before(self) -> Mapping[str, frozenset[str]]:
-        """For each source of a joining arrow the nodes from which a token can come to it, with itself."""
-        sources: dict[str, list[str]] = {node.id: [] for node in self.graph.nodes}
-        for edge in self.number:
-            for target in edge.targets:
-                sources[target] += edge.sources
-        waited_for = {name for edge in self.joins.values() for name in edge.sources}
-        return {name: frozenset(find_reachable([name], sources.__getitem__)) for name in waited_for}
+        return f"{name}&{self._number[edge]}"
 
     def enter(self, name: str, edge: FlowEdge) -> list[Token]:
         """The tokens into which one on a node turns along an arrow."""
         return [self.wait_at(name, edge)] if len(edge.sources) > 1 else list(edge.targets)
 
-    def find_reached(self, token: Token) -> frozenset[str]:
-        """The sources of joining arrows to which a token can still come."""
-        found = self._reached.get(token)
-        if found is None:
-            waits = self.joins.get(token)
-            at = waits.targets if waits is not None else (token.removesuffix("?"),)
-            found = frozenset(name for name, before in self.before.items() if not before.isdisjoint(at))
-            self._reached[token] = found
-        return found
+    def find_reached(self, token: Token) -> Collection[str]:
+        """The nodes to which a token can still come; its own, too, where it does not wait there."""
+        if token not in self._reached:
+            at = self.edges[self.joins[token]].targets if token in self.joins else (token.removesuffix("?"),)
+            self._reached[token] = find_reachable(at, self.graph.list_targets)
+        return self._reached[token]
 
     @property
     def start(self) -> Marking:
@@ -111,65 +99,62 @@ class TokenGame:
 
     def settle(self, tokens: Sequence[Token]) -> Marking:
         """The marking after tokens have passed what is no step, and those that wait have met."""
-        left = list(reversed(tokens))
         while True:
             marking: list[Token] = []
+            left = list(reversed(tokens))
             while left:
                 token = left.pop()
                 if token in self._passing:
                     left += reversed(self._passing[token])
                 else:
                     marking.append(token)
-            edge = self._find_met(marking)
-            if edge is None:
-                return tuple(marking if self.drawn else sorted(marking, key=self._ranks.__getitem__))
-            merged = self.waiting[self.wait_at(edge.sources[0], edge)]
+            met = self._find_met(marking)
+            if met is None:
+                return tuple(marking if self.drawn else sorted(marking, key=self._rank_token))
+            merged = self.waiting[met]
             first = next(token for token in marking if token in merged)
-            for token in reversed(marking):
-                if token == first:
-                    left += reversed(edge.targets)
-                elif token not in merged:
-                    left.append(token)
+            tokens = [
+                new
+                for token in marking
+                if token == first or token not in merged
+                for new in (self.edges[met].targets if token == first else (token,))
+            ]
 
-    def _find_met(self, marking: Sequence[Token]) -> FlowEdge | None:
-        """An arrow whose waiting tokens have met."""
-        seen: set[Token] = set()
-        for token in marking:
-            if token in self.joins and token not in seen:
-                waiting = self.waiting[token]
-                seen.update(waiting)
-                missing = {name for other, name in waiting.items() if other not in marking}
-                others = (other for other in marking if other not in waiting) if missing else ()
-                if all(missing.isdisjoint(self.find_reached(other)) for other in others):
-                    return self.joins[token]
+    def _rank_token(self, token: Token) -> tuple[int, Token]:
+        return self.rank.get(token.partition("&")[0].removesuffix("?"), -1), token
+
+    def _find_met(self, marking: Sequence[Token]) -> int | None:
+        """The number of an arrow whose waiting tokens have met."""
+        here = set(marking)
+        for number in dict.fromkeys(self.joins[token] for token in marking if token in self.joins):
+            waiting = self.waiting[number]
+            missing = [name for token, name in waiting.items() if token not in here]
+            others = [token for token in marking if token not in waiting] if missing else ()
+            if not any(name in self.find_reached(token) for token in others for name in missing):
+                return number
         return None
 
     def list_moves(self, marking: Marking) -> Iterator[tuple[ChartStep, Marking]]:
         """What can be done at a marking, and where it leads."""
         for at, token in enumerate(marking):
-            moves = self._moves.get(token)
-            if moves is None:
-                moves = self._moves[token] = tuple(self._moves_of_token(token))
+            moves = self._moves.get(token, ())
             for step, after in moves:
                 yield step, self.settle([*marking[:at], *after, *marking[at + 1 :]])
             if moves and self.drawn:
                 return
 
-    def _moves_of_token(self, token: Token) -> Iterator[tuple[ChartStep, list[Token]]]:
-        graph, name = self.graph, token.removesuffix("?")
-        if token in self.joins:
-            return
-        if token == name and graph.kind(name) == "step":
+    def _moves_of_token(self, name: str, token: Token) -> Iterator[tuple[ChartStep, list[Token]]]:
+        graph = self.graph
+        if token == name and name in graph.node and graph.kind(name) == "step":
             leaving = graph.leaving[name]
             after = [f"{name}?"] if len(leaving) > 1 else self.enter(name, leaving[0]) if leaving else []
             yield ChartStep(name, one_line(graph.node[name].text), None), after
-        elif name != graph.opening and graph.is_selection(name):
+        elif name in graph.node and graph.is_selection(name):
             yield ChartStep("", "", graph.question(name), name), self.enter(name, graph.leaving[name][0])
         else:
-            question = graph.question(name)
             for terminal, (text, edge) in graph.answer_texts(name).items():
                 if terminal not in self.never:
-                    yield ChartStep(terminal, text, question), self.enter(name, edge)
+                    yield ChartStep(terminal, text, graph.question(name)), self.enter(name, edge)
 
     def explore(self) -> Iterator[tuple[Marking, list[tuple[ChartStep, Marking]]]]:
         """Yield the reachable markings with their moves, the first one first.
@@ -177,33 +162,26 @@ class TokenGame:
         Raises:
             AutomatonError: there are too many.
         """
-        todo = [self.start]
-        found = set(todo)
+        found = {self.start: None}
+        todo = [*found]
         for marking in todo:
             moves = list(self.list_moves(marking))
             yield marking, moves
             new = [after for after in dict.fromkeys(after for _, after in moves) if after not in found]
-            found.update(new)
+            found.update(dict.fromkeys(new))
             todo += new
             if len(todo) > MOST_MARKINGS + 2 * len(self.graph.nodes):
-                raise _too_many(self.graph)
+                first = next(edge for edge in self.graph.edges if len(edge.targets) > 1)
+                raise AutomatonError(
+                    f"what stands in branches such as those of {first} can be ordered in more ways than can be told "
+                    "apart here; have them worked off in the order of their arrows: %% %parallel drawn"
+                )
 
 
 def find_endless(graph: FlowGraph) -> list[str]:
     """The nodes from which no plan can end: each of their arrows has a target from which none can."""
-    missing = {edge: set(edge.targets) for edge in graph.edges}
-    into: dict[str, list[FlowEdge]] = {node.id: [] for node in graph.nodes}
-    for edge in missing:
-        for target in edge.targets:
-            into[target].append(edge)
-    todo = [name for name, edges in graph.leaving.items() if not edges]
-    ending = set(todo)
-    for name in todo:
-        for edge in into[name]:
-            missing[edge].discard(name)
-            if not missing[edge]:
-                todo += [source for source in edge.sources if source not in ending]
-                ending.update(edge.sources)
+    arrows = [(source, edge.targets) for edge in graph.edges for source in edge.sources]
+    ending = find_derivable_heads([*arrows, *((name, ()) for name, edges in graph.leaving.items() if not edges)], ())
     return [node.id for node in graph.nodes if node.id not in ending]
 
 
@@ -248,111 +226,86 @@ def find_meeting(graph: FlowGraph) -> tuple[FlowEdge, str] | None:
             # The other token is there while they meet: it stands beside each that waits, and can come to none that is
             # missing.
             meet = all(
-                other in beside.get(game.wait_at(name, join), ()) or name not in game.find_reached(other)
-                for name in join.sources
+                other in beside.get(token, ()) or name not in game.find_reached(other)
+                for token, name in game.waiting[join].items()
             )
-            entered = list(join.targets) if meet else []
+            entered = list(game.edges[join].targets) if meet else []
         for token in entered:
             add(token, other, fork)
     return None
 
 
 def find_waiting(graph: FlowGraph) -> FlowEdge | None:
-    """An arrow at which tokens wait for ever, of those in the first markings; None where none is found."""
-    game = TokenGame(graph)
-    if not game.joins or all(len(edge.targets) == 1 for edge in graph.edges):
+    """An arrow at which tokens wait for ever, as far as the first moves show; None where none is found."""
+    forks = any(len(edge.targets) > 1 for edge in graph.edges)
+    if not forks or all(len(edge.sources) == 1 for edge in graph.edges):
         return None
-    for marking, moves in itertools.islice(game.explore(), _FIRST_LOOK):
+    game, looked = TokenGame(graph), 0
+    for marking, moves in game.explore():
         if marking and not moves:
-            return game.joins[marking[0]]
+            return game.edges[game.joins[marking[0]]]
+        looked += len(moves)
+        if looked > _FIRST_LOOK:
+            break
     return None
 
 
-def _too_many(graph: FlowGraph) -> AutomatonError:
-    first = next(edge for edge in graph.edges if len(edge.targets) > 1)
-    return AutomatonError(
-        f"what stands in branches such as those of {first} can be ordered in more ways than can be told apart here; "
-        "have them worked off in the order of their arrows: %% %parallel drawn"
-    )
-
-
-class FlowchartTransitions:
-    """Makes the transitions of a flowchart; for the arguments see :class:`TokenGame`.
+def make_transitions(game: TokenGame, *, decisions: bool) -> tuple[dict[str, Symbol], list[Transition], str]:
+    """The symbols of the terminals of a chart, its transitions, and the first state.
 
     Args:
+        game: its token game.
         decisions: whether the answers to decisions are read.
+
+    Raises:
+        AutomatonError: there are too many markings, or one in which everything waits.
     """
+    graph = game.graph
+    found: dict[str, list[Transition]] = {}
+    symbols: dict[str, Symbol] = {}
+    for marking, moves in game.explore():
+        if marking and all(token in game.joins for token in marking):
+            raise AutomatonError(f"the arrow {game.edges[game.joins[marking[0]]]} can wait for ever")
+        state, taken, made = name_of(marking), set[str](), list[Transition]()
+        found[state] = made
+        for (read, label, question, selects), after in moves:
+            target = name_of(after)
+            if selects is not None and decisions:
+                symbols |= {terminal: Symbol(text) for terminal, (text, _) in graph.answer_texts(selects).items()}
+                made += _select_answers(graph, state, selects, target)
+            elif selects is not None:
+                made.append(Transition(state, None, None, target))
+            elif question is None or decisions:
+                symbols[read] = Symbol(label)
+                made.append(Transition(state, read, None, target, (), label, question=question or "",
+                                       decision=question is not None))  # fmt: skip
+            else:
+                decided = target
+                if target in taken:  # two answers that lead to one place are two transitions all the same
+                    decided = read if state in graph.node else f"{state}:{read}"
+                    made.append(Transition(decided, None, None, target))
+                made.append(Transition(state, None, None, decided, (), label, question=question, decision=True))
+                taken.add(target)
+    start = name_of(game.start)
+    states = sorted(
+        found, key=lambda state: -1 if state == start else game.rank.get(state.removesuffix("?"), len(game.rank))
+    )
+    known = [*graph.answers(graph.opening), *(name for one in graph.nodes for name in (one.id, *graph.answers(one.id)))]
+    ordered = {name: symbols[name] for name in known if name in symbols}
+    return ordered, [transition for state in states for transition in found[state]], start
 
-    def __init__(self, graph: FlowGraph, *, decisions: bool, drawn: bool, never: frozenset[str] = frozenset()) -> None:
-        self.game = TokenGame(graph, drawn=drawn, never=never)
-        self.graph = graph
-        self.decisions = decisions
 
-    def make_transitions(self) -> tuple[dict[str, Symbol], list[Transition], str]:
-        """The symbols of the terminals, the transitions, and the first state.
-
-        Raises:
-            AutomatonError: there are too many markings, or one in which everything waits.
-        """
-        graph, start = self.graph, self.game.start
-        found: dict[Marking, list[Transition]] = {}
-        symbols: dict[str, Symbol] = {}
-        for marking, moves in self.game.explore():
-            if marking and all(token in self.game.joins for token in marking):
-                raise AutomatonError(f"the arrow {self.game.joins[marking[0]]} can wait for ever")
-            state, seen = name_of(marking), set[str]()
-            found[marking] = [
-                transition
-                for step, after in moves
-                for transition in self._transitions_of_step(state, step, name_of(after), seen, symbols)
-            ]
-
-        def rank_marking(marking: Marking) -> float:
-            number = self.game.rank.get(name_of(marking).removesuffix("?"), len(self.game.rank))
-            return -1 if marking == start else number
-
-        made = [transition for marking in sorted(found, key=rank_marking) for transition in found[marking]]
-        known = [*graph.answers(graph.opening)]
-        for node in graph.nodes:
-            known += [node.id, *graph.answers(node.id)]
-        return {name: symbols[name] for name in known if name in symbols}, made, name_of(start)
-
-    def _transitions_of_step(
-        self, state: str, step: ChartStep, target: str, seen: set[str], symbols: dict[str, Symbol]
-    ) -> Iterator[Transition]:
-        if step.selects is not None:
-            yield from self._transitions_of_selection(state, step.selects, target, symbols)
-        elif step.question is None:
-            symbols[step.read] = Symbol(step.label)
-            yield Transition(state, step.read, None, target, (), step.label)
-        else:
-            read, decided = step.read if self.decisions else None, target
-            if self.decisions:
-                symbols[step.read] = Symbol(step.label)
-            elif target in seen:
-                # Two answers that lead to one place are two transitions all the same.
-                decided = step.read if state in self.graph.node else f"{state}:{step.read}"
-                yield Transition(decided, None, None, target)
-            seen.add(decided)
-            yield Transition(state, read, None, decided, (), step.label, question=step.question, decision=True)
-
-    def _transitions_of_selection(
-        self, state: str, name: str, target: str, symbols: dict[str, Symbol]
-    ) -> Iterator[Transition]:
-        """Several answers together: they are worked off on the stack before anything else moves."""
-        if not self.decisions:
-            yield Transition(state, None, None, target)
-            return
-        texts = self.graph.answer_texts(name)
-        symbols |= {terminal: Symbol(text) for terminal, (text, _) in texts.items()}
-        inside = f"{state}?" if state == name else f"{state}?{name}"
-        choice, end, question = selection(*texts), f"{name}$", self.graph.question(name)
-        yield Transition(state, None, None, inside, (choice, end))
-        for production in expand_selections([choice]):
-            yield Transition(inside, None, production.head, inside, production.body, question=question)
-        for terminal, (text, _) in texts.items():
-            yield Transition(inside, terminal, terminal, inside, (), text)
-        yield Transition(inside, None, end, target)
+def _select_answers(graph: FlowGraph, state: str, name: str, target: str) -> Iterator[Transition]:
+    """Several answers together: they are worked off on the stack before anything else moves."""
+    texts = graph.answer_texts(name)
+    inside = f"{state}?" if state == name else f"{state}?{name}"
+    choice, end = selection(*texts), f"{name}$"
+    yield Transition(state, None, None, inside, (choice, end))
+    for production in expand_selections([choice]):
+        yield Transition(inside, None, production.head, inside, production.body, question=graph.question(name))
+    for terminal, (text, _) in texts.items():
+        yield Transition(inside, terminal, terminal, inside, (), text)
+    yield Transition(inside, None, end, target)
 
 
 def name_of(marking: Marking) -> str:

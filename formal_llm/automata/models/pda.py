@@ -10,17 +10,17 @@ and matches a terminal with the input. A PDA written by hand is used in just the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, singledispatch
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, make_fingerprint, make_tuple
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Bound, Limits
-from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, find_reachable, selection_members
-from formal_llm.automata.models.tabulation import accepts_by_tabulation
+from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, selection_members
+from formal_llm.automata.models.tabulation import SubsetConstruction, Tabulation
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
@@ -28,74 +28,6 @@ from formal_llm.pictures.picture import Picture
 
 if TYPE_CHECKING:
     import networkx
-
-#: How many sets are kept: a few automata have as many as 2 to the number of their states.
-_KEPT = 10_000
-
-
-class StateSet(dict[str, "StateSet | None"]):
-    """The states after some word; and for each letter the states after that, None where there are none."""
-
-    __slots__ = ("accepting", "owner", "states")
-
-    def __init__(self, owner: SubsetConstruction, states: frozenset[State]) -> None:
-        super().__init__()
-        self.owner = owner
-        self.states = states
-        self.accepting = not owner.accepting.isdisjoint(states)
-
-    def __missing__(self, letter: str) -> StateSet | None:
-        after = self.owner.states_after(self.states, letter)
-        self[letter] = after
-        return after
-
-
-class SubsetConstruction:
-    """Membership for a finite automaton.
-
-    Args:
-        transitions: none of which touches a stack.
-        start: the initial state.
-        accepting: the final states.
-    """
-
-    def __init__(self, transitions: Iterable[Transition], start: State, accepting: Collection[State]) -> None:
-        self.accepting = frozenset(accepting)
-        self._silent: dict[State, list[State]] = {}
-        self._reading: dict[tuple[State, str], list[State]] = {}
-        for transition in transitions:
-            if transition.read is None:
-                self._silent.setdefault(transition.state, []).append(transition.target)
-            else:
-                self._reading.setdefault((transition.state, transition.read), []).append(transition.target)
-        self._sets: dict[frozenset[State], StateSet] = {}
-        self.start = self._close_states([start])
-
-    def accepts(self, word: Iterable[str]) -> bool:
-        """Whether some run reads ``word`` and ends in a final state."""
-        if len(self._sets) > _KEPT:
-            self._sets.clear()
-            self.start = self._close_states(self.start.states)
-        now: StateSet | None = self.start
-        for letter in word:
-            now = now[letter]  # type: ignore[index]  # it was looked at one letter ago
-            if now is None:
-                return False
-        return now is not None and now.accepting
-
-    def states_after(self, states: Iterable[State], letter: str) -> StateSet | None:
-        """Where a letter leads from a set of states; None: nowhere."""
-        targets = [target for state in states for target in self._reading.get((state, letter), ())]
-        return self._close_states(targets) if targets else None
-
-    def _close_states(self, states: Iterable[State]) -> StateSet:
-        """These states, and those that moves without input lead to."""
-        closed = frozenset(find_reachable(states, lambda state: self._silent.get(state, ())))
-        found = self._sets.get(closed)
-        if found is None:
-            found = self._sets[closed] = StateSet(self, closed)
-        return found
-
 
 #: The states of the automaton of a grammar.
 START, LOOP, ACCEPT = "start", "loop", "accept"
@@ -239,7 +171,7 @@ class PDA(PickledByFields, Written, Drawable):
     @cached_property
     def _subsets(self) -> SubsetConstruction:
         """What decides membership where no transition touches the stack."""
-        return SubsetConstruction(self.transitions, self.start_state, self.accepting_states)
+        return SubsetConstruction(self.transitions, [self.start_state], self.accepting_states)
 
     @cached_property
     def is_of_cfg(self) -> bool:
@@ -251,11 +183,11 @@ class PDA(PickledByFields, Written, Drawable):
 
     @cached_property
     def without_limits(self) -> PDA:
-        """The same automaton less its limits: :meth:`accepts_by_tabulation` then asks none."""
-        return self._copy_with_limits(Limits(), self.alphabet) if self.limits else self
+        """The same automaton less its limits."""
+        return self.with_limits(Limits()) if self.limits else self
 
     def with_limits(self, limits: Limits, alphabet: Iterable[str] = ()) -> PDA:
-        """The same automaton under these limits and no others.
+        """The same automaton under these limits and no others; what was worked out of the transitions is shared.
 
         Args:
             limits: the limits.
@@ -264,18 +196,12 @@ class PDA(PickledByFields, Written, Drawable):
         more = [name for name in alphabet if name not in self.terminals]
         if limits == self.limits and not more:
             return self
-        bare = self._copy_with_limits(Limits(), (*self.terminals, *more)) if more else self.without_limits
-        if not limits:
-            return bare
-        made = bare._copy_with_limits(limits, bare.alphabet)
-        made.__dict__["without_limits"] = bare
-        return made
-
-    def _copy_with_limits(self, limits: Limits, alphabet: tuple[str, ...]) -> PDA:
-        """A copy with other limits or another alphabet; what was worked out of the transitions is shared."""
         made = object.__new__(type(self))
-        shared = {name: self.__dict__[name] for name in _OF_TRANSITIONS if name in self.__dict__}
-        made.__dict__.update({**shared, **self.__getstate__(), "limits": limits, "alphabet": alphabet})
+        vars(made).update({name: vars(self)[name] for name in _OF_TRANSITIONS if name in vars(self)})
+        alphabet = (*self.terminals, *more) if more else self.alphabet
+        vars(made).update({**self.__getstate__(), "limits": limits, "alphabet": alphabet})
+        if limits and not more:
+            vars(made)["without_limits"] = self.without_limits
         return made
 
     @cached_property
@@ -336,10 +262,14 @@ class PDA(PickledByFields, Written, Drawable):
         )
 
     def __and__(self, other: object) -> PDA:
-        return intersect_languages(self, other)
+        from formal_llm.automata.models.product import intersection
+
+        return intersection(self, other)
 
     def __rand__(self, other: object) -> PDA:
-        return intersect_languages(other, self)
+        from formal_llm.automata.models.product import intersection
+
+        return intersection(other, self)
 
     @property
     def picture(self) -> Picture:
@@ -395,7 +325,24 @@ class PDA(PickledByFields, Written, Drawable):
         word = tuple(word)
         if not self.keeps_limits(word):
             return False
-        return accepts_by_tabulation(self, word) if self.uses_stack else self._subsets.accepts(word)
+        if not self.uses_stack:
+            return self._subsets.accepts(word)
+        end = len(word)
+        return self._can_reach_end(end, lambda name, at: at + 1 if at < end and word[at] == name else None)
+
+    @property
+    def has_accepting_run(self) -> bool:
+        """Whether some run gets to a final state, whatever it reads; limits are not asked."""
+        return self._can_reach_end(0, lambda _, at: at)
+
+    def _can_reach_end(self, end: int, advance: Callable[[str, int], int | None]) -> bool:
+        """Whether some run ends in a final state at position ``end``; ``advance`` as of :class:`Tabulation`."""
+        table = Tabulation(self.transitions_at, self.accepting_states, advance)
+        # The stack is worked off symbol by symbol, the empty stack (None) last, from every state the one above leaves.
+        fronts: set[tuple[State, int]] = {(self.start_state, 0)}
+        for symbol in (*self.start_stack, None):
+            fronts = {exit_ for state, at in fronts for exit_ in table.find_exits(state, symbol, at)}
+        return any((state, end) in table.reached for state in self.accepting_states)
 
     def keeps_limits(self, word: tuple[str, ...]) -> bool:
         """Whether a word keeps all the limits, the timetable included; its language is not looked at."""
@@ -423,9 +370,3 @@ class PDA(PickledByFields, Written, Drawable):
     def at_class(self, configuration: Configuration) -> bool:
         """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
         return configuration.stack.top in self.classes
-
-
-@singledispatch
-def intersect_languages(one: object, other: object) -> PDA:  # noqa: ARG001  # those that are registered use them
-    """``one & other``; registered by :mod:`formal_llm.automata.models.product`, which lies above this module."""
-    return NotImplemented  # type: ignore[no-any-return]  # what an operator's method gives

@@ -17,7 +17,7 @@ from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.declare import Sentence
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import EVERYTHING, And, reverse
-from formal_llm.automata.models.pda import PDA, intersect_languages
+from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError, Undecided
@@ -161,10 +161,7 @@ def split_conjunction(behaviour: Behaviour) -> PDA:
     return constrained(base, constraints).with_limits(behaviour.limits)
 
 
-@intersect_languages.register(CFG)
-@intersect_languages.register(PDA)
-@intersect_languages.register(Behaviour)
-def intersection(one: CFG | PDA | Behaviour, other: object) -> PDA:
+def intersection(one: object, other: object) -> PDA:
     """``one & other``: the words that both allow, under the limits of both.
 
     Each side is a grammar, a :class:`PDA` or a behaviour. The side that needs a stack, as a grammar does, is the base,
@@ -172,13 +169,13 @@ def intersection(one: CFG | PDA | Behaviour, other: object) -> PDA:
     forbidden by it.
 
     Returns:
-        A :class:`PDA` with the limits of both; ``NotImplemented`` where ``other`` is none of these.
+        A :class:`PDA` with the limits of both; ``NotImplemented`` where one side is none of these.
 
     Raises:
         AutomatonError: both sides need a stack, a terminal has two numbers for one quantity, or their limits have two
             units or two clocks.
     """
-    if not isinstance(other, (CFG, PDA, Behaviour)):
+    if not isinstance(one, (CFG, PDA, Behaviour)) or not isinstance(other, (CFG, PDA, Behaviour)):
         return NotImplemented  # type: ignore[no-any-return]  # what an operator's method gives
     base, constraint = _pda_of(one), _pda_of(other)
     try:

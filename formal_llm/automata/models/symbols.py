@@ -88,27 +88,24 @@ def selection_members(symbol: str) -> tuple[str, ...] | None:
 
 
 def expand_selections(selections: Iterable[str]) -> list[Production]:
-    """Productions that give selection symbols ``some(...)`` their meaning."""
-    productions: list[Production] = []
-    seen: set[str] = set()
+    """Productions that give selection symbols ``some(...)`` their meaning.
+
+    Each takes its first member or leaves it; ``any(...)``, what follows a member that was taken, may stay empty.
+    """
+    made: dict[str, list[Production]] = {}
     todo = list(selections)
     while todo:
         symbol = todo.pop()
-        if symbol not in seen:
-            seen.add(symbol)
-            added = _subset_productions(symbol)
-            productions += added
-            todo += [name for p in added for name in p.body if selection_members(name) is not None]
-    return productions
-
-
-def _subset_productions(symbol: str) -> list[Production]:
-    """``some(a, b)`` takes the first member or leaves it; ``any(...)``, what follows a taken one, may stay empty."""
-    kind, names = symbol[: symbol.index("(")], selection_members(symbol) or ()
-    first, rest = names[0], ", ".join(names[1:])
-    if not rest:
-        return [Production(symbol, (first,)), *([Production(symbol, ())] if kind == "any" else [])]
-    return [Production(symbol, (first, f"any({rest})")), Production(symbol, (f"{kind}({rest})",))]
+        if symbol not in made:
+            kind, (first, *others) = symbol[: symbol.index("(")], selection_members(symbol) or ("",)
+            rest = ", ".join(others)
+            bodies: list[tuple[str, ...]] = [(first, f"any({rest})"), (f"{kind}({rest})",)]
+            if rest:
+                todo += [body[-1] for body in bodies]
+            else:
+                bodies = [(first,), ()] if kind == "any" else [(first,)]
+            made[symbol] = [Production(symbol, body) for body in bodies]
+    return [production for productions in made.values() for production in productions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,73 +168,3 @@ def find_reachable(first: Iterable[N], after: Callable[[N], Iterable[N]]) -> dic
                 found[following] = None
                 todo.append(following)
     return found
-
-
-S = TypeVar("S", bound=Hashable)
-
-
-def first_sets(
-    rules: Iterable[tuple[S, Sequence[S]]], terminals: Mapping[S, int], nullable: Container[S]
-) -> dict[S, int]:
-    """For each symbol the terminals that can begin what it derives.
-
-    Args:
-        rules: (head, body).
-        terminals: for each terminal its bit.
-        nullable: the symbols that derive ε.
-    """
-    bits = dict(terminals)
-    begins: dict[S, list[S]] = {}
-    for head, body in rules:
-        for name in body:
-            if name in terminals:
-                bits[head] = bits.get(head, 0) | bits[name]
-            else:
-                begins.setdefault(name, []).append(head)
-            if name not in nullable:
-                break
-    return _propagate_bits(bits, begins)
-
-
-def follow_sets(
-    rules: Iterable[tuple[S, Sequence[S]]], terminals: Container[S], nullable: Container[S], first: Mapping[S, int]
-) -> dict[S, int]:
-    """For each nonterminal the terminals that can come after it; arguments as of :func:`first_sets`."""
-    bits: dict[S, int] = {}
-    ends: dict[S, list[S]] = {}
-    for head, body in rules:
-        after, open_end = 0, True
-        for name in reversed(body):
-            if name not in terminals:
-                bits[name] = bits.get(name, 0) | after
-                if open_end:
-                    ends.setdefault(head, []).append(name)
-            if name in nullable:
-                after |= first.get(name, 0)
-            else:
-                after, open_end = first.get(name, 0), False
-    return _propagate_bits(bits, ends)
-
-
-def first_of(body: Sequence[S], nullable: Container[S], first: Mapping[S, int]) -> tuple[int, bool]:
-    """(the terminals that can begin what a body derives, whether it derives ε)."""
-    bits = 0
-    for name in body:
-        bits |= first.get(name, 0)
-        if name not in nullable:
-            return bits, False
-    return bits, True
-
-
-def _propagate_bits(bits: dict[S, int], edges: Mapping[S, Iterable[S]]) -> dict[S, int]:
-    """The least sets that hold ``bits`` and grow along the edges."""
-    todo = [name for name in edges if bits.get(name, 0)]
-    while todo:
-        name = todo.pop()
-        own = bits[name]
-        for target in edges.get(name, ()):
-            old = bits.get(target, 0)
-            if own & ~old:
-                bits[target] = old | own
-                todo.append(target)
-    return bits

@@ -5,46 +5,27 @@ gone?" has the same answer whatever lies below X, so the answers can be tabulate
 all that ask, which makes every automaton end, ε-cycles and left recursion included, in polynomial time. This is the
 summary-edge construction of interprocedural analysis (Reps, Horwitz, Sagiv 1995), and a top-down parser in disguise.
 
-It is used twice: along a word, for exact membership; and with every terminal at hand at a position that never moves,
-to know which stack symbols can be completed at all (:mod:`formal_llm.automata.lookahead.flow`).
+A finite automaton needs no table: :class:`SubsetConstruction`.
+
+The table is used twice: along a word, for exact membership; and with every terminal at hand at a position that never
+moves, to know which stack symbols can be completed at all (:mod:`formal_llm.automata.lookahead.flow`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection, Iterable
+from functools import reduce
+from typing import NamedTuple
 
 from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import Undecided
 
 #: Where the work on one stack symbol begins: (state, symbol on top or None for the empty stack, position).
 StackCall = tuple[State, str | None, int]
 Exit = tuple[State, int]
-
-
-class TabulatedAutomaton(Protocol):
-    """What is tabulated of an automaton: a :class:`~formal_llm.automata.models.pda.PDA` has it."""
-
-    @property
-    def start_state(self) -> State:
-        """q0."""
-
-    @property
-    def start_stack(self) -> tuple[str, ...]:
-        """Z0, its top first."""
-
-    @property
-    def accepting_states(self) -> frozenset[State]:
-        """F."""
-
-    @property
-    def terminals(self) -> Container[str]:
-        """Σ."""
-
-    def transitions_at(self, state: State, top: str | None) -> tuple[Transition, ...]:
-        """What can be done in a state with ``top`` on the stack, None for the empty stack."""
 
 
 class _Frame(NamedTuple):
@@ -58,15 +39,21 @@ class Tabulation:
     """The table of calls and their exits, filled on demand.
 
     Args:
+        transitions_at: what can be done in a state with a symbol on top of the stack, None for the empty stack.
+        accepting: the final states.
         advance: the position after reading a terminal at a position, None where it cannot be read there.
 
     Attributes:
         room: how much more may be found (:meth:`take_room`); infinite where left as it is.
     """
 
-    def __init__(self, pda: TabulatedAutomaton, advance: Callable[[str, int], int | None]) -> None:
-        self._pda = pda
-        self._advance = advance
+    def __init__(
+        self,
+        transitions_at: Callable[[State, str | None], Collection[Transition]],
+        accepting: Collection[State],
+        advance: Callable[[str, int], int | None],
+    ) -> None:
+        self._transitions_at, self._accepting_states, self._advance = transitions_at, accepting, advance
         self.room = math.inf
         self._exits: dict[StackCall, dict[Exit, None]] = {}
         self._waiting: dict[StackCall, list[_Frame]] = {}
@@ -151,12 +138,12 @@ class Tabulation:
         self._callers[call] = []
         state, top, position = call
         self.reached.add((state, position))
-        if state in self._pda.accepting_states:
+        if state in self._accepting_states:
             self._mark_accepting(call)
-        transitions = self._pda.transitions_at(state, top)
-        if len(transitions) == 1 and not transitions[0].push and transitions[0].pop is not None:
+        transitions = self._transitions_at(state, top)
+        only = next(iter(transitions)) if len(transitions) == 1 else None
+        if only is not None and not only.push and only.pop is not None:
             # A terminal is popped as it is read: its one exit is known, and no caller waits for it yet.
-            only = transitions[0]
             after = position if only.read is None else self._advance(only.read, position)
             if after is not None:
                 self.reached.add((only.target, after))
@@ -183,24 +170,45 @@ class Tabulation:
                 calls += self._ending[call]
 
 
-def accepts_by_tabulation(pda: TabulatedAutomaton, word: tuple[str, ...]) -> bool:
-    """Whether some run of ``pda`` reads all of ``word`` and ends in a final state."""
-    if not all(name in pda.terminals for name in word):
-        return False
-    end = len(word)
-    return can_reach_end(pda, end, lambda name, at: at + 1 if at < end and word[at] == name else None)
+#: How many steps between sets are kept: a few automata have as many sets as 2 to the number of their states.
+_KEPT = 10_000
 
 
-def can_reach_end(pda: TabulatedAutomaton, end: int, advance: Callable[[str, int], int | None]) -> bool:
-    """Whether some run of ``pda`` ends in a final state at position ``end``; ``advance`` as of :class:`Tabulation`."""
-    table = Tabulation(pda, advance)
-    # The stack is worked off symbol by symbol, the empty stack (None) last, from every state the one above it leaves.
-    fronts: set[Exit] = {(pda.start_state, 0)}
-    for symbol in (*pda.start_stack, None):
-        fronts = {exit_ for state, at in fronts for exit_ in table.find_exits(state, symbol, at)}
-    return any((state, end) in table.reached for state in pda.accepting_states)
+class SubsetConstruction:
+    """The deterministic automaton of a finite one, made as far as it is asked for (Rabin and Scott 1959).
 
+    Args:
+        transitions: none of which touches a stack.
+        start: the initial states.
+        accepting: the final states.
+    """
 
-def some_run_accepts(pda: TabulatedAutomaton) -> bool:
-    """Whether some run of ``pda`` gets to a final state, whatever it reads."""
-    return can_reach_end(pda, 0, lambda _, at: at)
+    def __init__(self, transitions: Iterable[Transition], start: Iterable[State], accepting: Iterable[State]) -> None:
+        self._accepting = frozenset(accepting)
+        self._after: dict[tuple[State, str | None], list[State]] = {}
+        for transition in transitions:
+            self._after.setdefault((transition.state, transition.read), []).append(transition.target)
+        self._known: dict[tuple[frozenset[State], str], frozenset[State]] = {}
+        self.start = self._close_states(start)
+
+    def _close_states(self, states: Iterable[State]) -> frozenset[State]:
+        """These states, and those that moves without input lead to."""
+        return frozenset(find_reachable(states, lambda state: self._after.get((state, None), ())))
+
+    def follow(self, states: frozenset[State], letter: str) -> frozenset[State]:
+        """Where a letter leads from a set of states; the empty set: nowhere."""
+        found = self._known.get((states, letter))
+        if found is None:
+            if len(self._known) > _KEPT:
+                self._known.clear()
+            found = self._close_states(target for state in states for target in self._after.get((state, letter), ()))
+            self._known[states, letter] = found
+        return found
+
+    def is_accepting(self, states: frozenset[State]) -> bool:
+        """Whether one of the states is final."""
+        return not self._accepting.isdisjoint(states)
+
+    def accepts(self, word: Iterable[str]) -> bool:
+        """Whether some run reads ``word`` and ends in a final state."""
+        return self.is_accepting(reduce(self.follow, word, self.start))

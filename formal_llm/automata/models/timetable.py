@@ -14,7 +14,7 @@ All of it is about the sequence of steps as they are carried out, whichever way 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import time, timedelta
 
@@ -33,6 +33,8 @@ from formal_llm.errors import unknown
 
 #: A time of day: ``"9:15"``, a ``datetime.time``, or seconds since midnight.
 ClockTime = str | time | int
+#: (a time in seconds since midnight, the seconds since the last step that a gap counts from), as far as they count.
+Moment = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,6 @@ class Window:
     def __str__(self) -> str:
         deadline = len(self.spans) == 1 and self.spans[0].begin is None
         return f"%{'deadline' if deadline else 'window'} {self.terminal} {' '.join(map(str, self.spans))}"
-
-    def holds(self, begin: int, end: int) -> bool:
-        """Whether a step from ``begin`` to ``end`` is within one of the spans."""
-        return any(span.holds(begin, end) for span in self.spans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +164,12 @@ class Timetable:
 
     def lines(self, written: Callable[[str], str] = str) -> list[str]:
         """The timetable as lines of the notations; ``written`` writes the name of a terminal in that notation."""
-        named = self.renamed({name: written(name) for name in self.names})
-        return [str(one) for one in (*((self.clock,) if self.clock else ()), *named.windows, *named.gaps)]
+        return [str(rule) for rule in self.renamed({name: written(name) for name in self.names}).rules]
+
+    @property
+    def rules(self) -> tuple[Clock | Window | Gap, ...]:
+        """Its parts, each with a line of its own: the clock, the windows, the gaps."""
+        return (*((self.clock,) if self.clock else ()), *self.windows, *self.gaps)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -205,34 +207,36 @@ class Timetable:
         value = numbers.get(name, {}).get(self.clock.quantity, 0) if self.clock is not None else 0
         return int(value)
 
-    def times(self, steps: Iterable[str], numbers: Mapping[str, Mapping[str, Number]]) -> list[tuple[int, int]]:
-        """When each of the steps begins and ends, in seconds since midnight; the steps as they are carried out."""
-        now = self.clock.span.edges[0] if self.clock is not None else 0
-        found = []
-        for name in steps:
-            after = now + self.seconds(numbers, name)
-            found.append((now, after))
-            now = after
-        return found
+    def begin(self, rule: Clock | Window | Gap) -> Moment:
+        """The moment before the first step, for one of its rules; there is a clock."""
+        assert self.clock is not None
+        return self.clock.span.edges[0], rule.seconds if isinstance(rule, Gap) else 0
+
+    def advance(self, rule: Clock | Window | Gap, moment: Moment, name: str, seconds: int) -> Moment | None:
+        """The moment after a step that takes so long, for one of its rules; None where that or the clock forbids it.
+
+        What the rule need not know of a moment is left out, so that there are few of them.
+        """
+        assert self.clock is not None
+        now, since = moment
+        end = now + seconds
+        if end > self.clock.span.edges[1]:
+            return None
+        if isinstance(rule, Window) and name == rule.terminal and not any(span.holds(now, end) for span in rule.spans):
+            return None
+        if not isinstance(rule, Gap):
+            return end, 0
+        if name in rule.after and since < rule.seconds:
+            return None
+        return end, 0 if name in rule.before else min(rule.seconds, since + seconds)
 
     def holds(self, steps: Sequence[str], numbers: Mapping[str, Mapping[str, Number]]) -> bool:
         """Whether a sequence of steps, as they are carried out, keeps it."""
-        if self.clock is None:
-            return True
-        times = self.times(steps, numbers)
-        rows = list(zip(steps, times, strict=True))
-        return (
-            all(self.clock.span.holds(*span) for span in times)
-            and all(w.holds(*span) for w in self.windows for name, span in rows if name == w.terminal)
-            and all(_keeps_gap(gap, rows) for gap in self.gaps)
-        )
-
-
-def _keeps_gap(gap: Gap, rows: Sequence[tuple[str, tuple[int, int]]]) -> bool:
-    last: int | None = None
-    for name, (begin, end) in rows:
-        if name in gap.after and last is not None and begin - last < gap.seconds:
-            return False
-        if name in gap.before:
-            last = end
-    return True
+        for rule in self.rules if self.clock is not None else ():
+            moment = self.begin(rule)
+            for name in steps:
+                after = self.advance(rule, moment, name, self.seconds(numbers, name))
+                if after is None:
+                    return False
+                moment = after
+        return True

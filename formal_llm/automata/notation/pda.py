@@ -20,7 +20,6 @@ from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import format_amount, read_amount
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, quote_text, suggest_order
-from formal_llm.automata.models.tabulation import some_run_accepts
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, suggest_name
 from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader, split_rule_line
 from formal_llm.automata.notation.source import Place, SourceText, Token, split_tokens
@@ -578,7 +577,7 @@ class _PdaReader:
     def _check_runs(self, pda: PDA) -> None:
         """Raise an error if nothing is accepted, and warn if some runs are lost."""
         why = why_no_plan(pda) if pda.limits else None
-        if why is not None or not some_run_accepts(pda):
+        if why is not None or not pda.has_accepting_run:
             reason = "what is popped never lies there" if why is None else why.reason
             self.source.fail_at(f"no run accepts: {reason}", self.accepting[0].place,
                                 suggestion="follow the transitions from the initial state to a final one")  # fmt: skip

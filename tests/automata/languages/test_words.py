@@ -8,7 +8,6 @@ from hypothesis import given
 from formal_llm import CFG, PDA, Limits, Lookahead
 from formal_llm.automata.languages.word_lists import PlanCount, count_plans, words
 from formal_llm.automata.lookahead.derivations import derivations
-from formal_llm.automata.models import tabulation
 from formal_llm.errors import Undecided
 from tests.automata.languages.order import in_order
 from tests.oracles import all_words, language
@@ -24,7 +23,7 @@ class TestWords:
     @given(automata(letters=("a", "b")))
     @examples(80)
     def test_of_automata_written_by_hand(self, pda):
-        accepted = {word for word in all_words(pda.terminals, 4) if tabulation.accepts_by_tabulation(pda, word)}
+        accepted = {word for word in all_words(pda.terminals, 4) if pda.accepts(word)}
         assert list(words(pda, 4)) == in_order(accepted, pda.terminals)
 
     def test_lazily(self):

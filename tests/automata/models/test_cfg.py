@@ -1,14 +1,76 @@
+"""Grammars: symbols, selections, repetitions and groups; what they derive."""
+
+from __future__ import annotations
+
 import itertools
+import re
+from functools import cache
+from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, Limits, Production, SumLimit, Symbol, selection
+from formal_llm import CFG, Limits, Lookahead, Production, SumLimit, Symbol, selection
+from formal_llm.automata.lookahead.derivations import derivations
+from formal_llm.automata.models.repetition import Repetition, parse_repetition
+from formal_llm.automata.models.symbols import expand_selections, quote_text, selection_members, unquote_text
 from formal_llm.errors import GrammarError
+from tests import oracles
 from tests.automata.messages import quiet
-from tests.oracles import all_words, alphabet, language, rules, spelled_out, to_pyformlang
-from tests.strategies import examples, grammars
+from tests.oracles import all_words, alphabet, language, rules, to_pyformlang
+from tests.strategies import bounds, examples, grammars, names, productions, repeating, texts
+
+
+class TestSymbol:
+    @given(texts, texts, st.dictionaries(st.sampled_from(["cost", "kg"]), st.integers(0, 3)))
+    def test_equal_ones_have_equal_hashes(self, label, description, numbers):
+        one = Symbol(label, description, numbers)
+        other = Symbol(label, description, dict(reversed(numbers.items())))
+        assert one == other
+        assert hash(one) == hash(other)
+        assert one != Symbol(label + "x", description, numbers)
+
+
+class TestQuote:
+    @given(texts | st.text())
+    @examples(200)
+    def test_there_and_back_on_one_line(self, text):
+        literal = quote_text(text)
+        assert unquote_text(literal) == text
+        assert literal[0] == literal[-1] == '"'
+        assert not set(literal) & set("\n\r")
+        # Between the quotes each quote has an odd number of backslashes before it.
+        inside = literal[1:-1]
+        assert '"' not in inside.replace("\\\\", "").replace('\\"', "")
+
+    def test_other_escapes_stand_for_themselves(self):
+        assert unquote_text(r'"\t\q\\n"') == "\tq\\n"
+
+
+def words_of(productions, symbol):
+    """The words of a symbol, one for each derivation; the productions have no cycle."""
+    bodies = [p.body for p in productions if p.head == symbol]
+    if not bodies:
+        yield (symbol,)
+    for body in bodies:
+        found = [()]
+        for name in body:
+            found = [word + more for word in found for more in words_of(productions, name)]
+        yield from found
+
+
+class TestSelection:
+    @given(st.lists(names.filter(lambda name: ", " not in name), min_size=1, max_size=5, unique=True))
+    @examples(60)
+    def test_each_subset_in_order_by_one_derivation(self, terminals):
+        assume(all(selection_members(name) is None for name in terminals))
+        symbol = selection(*terminals)
+        assert selection_members(symbol) == tuple(terminals)
+        made = expand_selections([symbol])
+        assert len(set(made)) == len(made)
+        derived = [*words_of(made, symbol)]
+        assert sorted(derived) == sorted(oracles.spelled_out(symbol))
 
 
 def nltk_accepts(cfg):
@@ -68,28 +130,11 @@ class TestAccepts:
         for word in all_words(alphabet(cfg)[:3], 4):
             assert cfg.accepts(word) == (word in words), word
 
-    @given(grammars())
-    @examples(30)
-    def test_random_grammars_agree_with_pyformlang(self, cfg):
-        other = to_pyformlang(cfg)
-        for word in all_words(alphabet(cfg)[:3], 3):
-            assert cfg.accepts(word) == other.contains(list(word)), word
-
-    @given(grammars())
-    @examples(30)
-    def test_random_grammars_agree_with_nltk(self, cfg):
-        chart = nltk_accepts(cfg)
-        for word in all_words(alphabet(cfg)[:2], 4):
-            assert cfg.accepts(word) == chart(word), word
-
     def test_unknown_symbols_and_nonterminals_are_no_words(self):
         cfg = CFG.from_string("S -> a S | ε")
         assert not cfg.accepts(["b"])
         assert not cfg.accepts(["a", "S"])
         assert cfg.accepts(name for name in ["a", "a"])
-
-    def test_limits_are_not_looked_at(self):
-        assert CFG.from_string("%limit 1 a\nS -> a S | b").accepts(["a", "a", "b"])
 
     def test_long_words(self):
         cfg = CFG.from_string("S -> a S b | ε")
@@ -108,11 +153,6 @@ class TestParts:
         assert list(self.CFG.terminals) == ["x", "y", "a", "b", "c"]
         assert list(self.CFG.selections) == ["some(x, y)"]
         assert self.CFG.start == "S"
-
-    def test_a_production_said_twice_is_one(self):
-        assert len(self.CFG.productions) == 5
-        # The wording of a step makes another option of it.
-        assert len(CFG([Production("S", ("a",), "one"), Production("S", ("a",), "two")]).productions) == 2
 
     def test_labels(self):
         cfg = self.CFG.with_labels({"a": "the a", "B": "the B"})
@@ -144,22 +184,6 @@ class TestParts:
         known = {*cfg.nonterminals, *cfg.terminals}
         assert cfg.reachable & known == reached & known
 
-    @given(grammars())
-    @examples(60)
-    def test_expanded_is_a_plain_grammar_of_the_same_language(self, cfg):
-        expanded = [(p.head, p.body) for p in cfg.expanded]
-        assert expanded[: len(cfg.productions)] == [(p.head, p.body) for p in cfg.productions]
-        assert language(CFG(_renamed(expanded), cfg.start), 4) == language(cfg, 4)
-
-    @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True))
-    def test_a_selection_is_each_subset_once(self, names):
-        cfg = CFG([("S", (selection(*names),))])
-        assert cfg.accepts(()) is False
-        subsets = spelled_out(selection(*names))
-        assert len(subsets) == 2 ** len(names) - 1
-        for word in all_words(names, len(names)):
-            assert cfg.accepts(word) == (word in subsets)
-
 
 def _derives_something(table, head, above=frozenset()):
     """Whether some derivation ends: one without a nonterminal twice on a path is enough."""
@@ -168,17 +192,6 @@ def _derives_something(table, head, above=frozenset()):
     if head in above:
         return False
     return any(all(_derives_something(table, name, above | {head}) for name in body) for body in table[head])
-
-
-def _renamed(productions):
-    """Selections as ordinary nonterminals: names without commas and parentheses."""
-    heads = {head for head, _ in productions}
-
-    def rename(name):
-        return "_" + name.replace("(", "_").replace(")", "").replace(", ", "_") if "(" in name else name
-
-    assert all(name in heads for _, body in productions for name in body if "(" in name)
-    return [(rename(head), tuple(map(rename, body))) for head, body in productions]
 
 
 class TestValue:
@@ -190,9 +203,6 @@ class TestValue:
         assert one != CFG([("S", ("a",))], symbols={"a": Symbol("A")})
         assert one != CFG([("S", ("a",)), ("S", ())])
         assert one != "S -> a"
-
-    def test_order_of_productions_counts(self):
-        assert CFG([("S", ("a",)), ("S", ("b",))]) != CFG([("S", ("b",)), ("S", ("a",))])
 
     def test_changed_copies_leave_the_rest_alone(self):
         cfg = CFG.from_string('%order prefix\n%limit 1 a\nS -> A a\nA -> a "step" | ε\na "An a" cost=2')
@@ -210,13 +220,6 @@ class TestValue:
             cfg.start = "A"
         with pytest.raises(TypeError):
             cfg.symbols["a"] = Symbol("A")
-
-    def test_text_of_a_production(self):
-        assert str(Production("S", ("a", "B"))) == "S -> a B"
-        assert str(Production("S", (), 'say "ε"')) == 'S -> ε "say \\"ε\\""'
-
-    def test_repr_counts(self):
-        assert repr(CFG.from_string("S -> A a | ε\nA -> b")) == ("<CFG S: 2 nonterminals, 2 terminals, 3 productions>")
 
 
 class TestErrors:
@@ -250,3 +253,172 @@ class TestErrors:
     def test_grammars_in_code_are_checked_too(self, make, problem):
         with pytest.raises(GrammarError, match=problem):
             make()
+
+
+#: A letter; alternatives of sequences; something repeated from least to most times.
+Expression = str | tuple[tuple["Expression", ...], ...] | tuple["Expression", int, "int | None"]
+LONGEST = 4
+WORDS = ["".join(word) for length in range(LONGEST + 1) for word in product("ab", repeat=length)]
+
+expressions = st.recursive(
+    st.sampled_from("ab"),
+    lambda inner: (
+        st.lists(st.lists(inner, min_size=1, max_size=2).map(tuple), min_size=1, max_size=2).map(tuple)
+        | st.builds(lambda of, many: (of, *many), inner, bounds)
+    ),
+    max_leaves=5,
+)
+
+
+def is_repetition(one: Expression) -> bool:
+    return isinstance(one, tuple) and not isinstance(one[-1], tuple)
+
+
+def written(one: Expression) -> str:
+    """An expression as a grammar's body has it."""
+    if isinstance(one, str):
+        return one
+    if is_repetition(one):
+        inner = f"({written(one[0])})" if is_repetition(one[0]) else written(one[0])
+        return str(Repetition(inner, *one[1:]))
+    return f"({' | '.join(' '.join(map(written, body)) for body in one)})"
+
+
+def grammar(one: Expression, more: str = "") -> CFG:
+    with quiet():
+        return CFG.from_string(f"S -> {written(one)} {more}")
+
+
+def canonical(one: Expression) -> Expression:
+    """The same expression with each alternative once."""
+    if isinstance(one, str):
+        return one
+    if is_repetition(one):
+        return (canonical(one[0]), *one[1:])
+    return tuple(dict.fromkeys(tuple(map(canonical, body)) for body in one))
+
+
+def pattern(one: Expression) -> str:
+    if isinstance(one, str):
+        return one
+    if is_repetition(one):
+        return f"(?:{pattern(one[0])}){{{one[1]},{'' if one[2] is None else one[2]}}}"
+    return "(?:" + "|".join("".join(map(pattern, body)) for body in one) + ")"
+
+
+@cache
+def ways(one: Expression, word: str) -> int:
+    """In how many ways a regular expression reads a word: all splits, counted."""
+    if isinstance(one, str):
+        return int(word == one)
+    if not is_repetition(one):
+        return sum(sequence(body, word) for body in dict.fromkeys(one))
+    of, least, most = one
+    return sum(sequence((of,) * count, word) for count in range(least, (len(word) if most is None else most) + 1))
+
+
+def sequence(parts: tuple[Expression, ...], word: str) -> int:
+    if not parts:
+        return int(not word)
+    return sum(
+        ways(parts[0], word[:cut]) * sequence(parts[1:], word[cut:])
+        for cut in range(len(word) + 1)
+        if ways(parts[0], word[:cut])
+    )
+
+
+def may_be_empty(one: Expression) -> bool:
+    return bool(re.fullmatch(pattern(one), ""))
+
+
+def repeats_what_may_be_empty(one: Expression) -> bool:
+    if isinstance(one, str):
+        return False
+    if is_repetition(one):
+        return (may_be_empty(one[0]) and one[1:] != (1, 1)) or repeats_what_may_be_empty(one[0])
+    return any(repeats_what_may_be_empty(part) for body in one for part in body)
+
+
+@given(expressions)
+@examples(150)
+def test_they_mean_what_regular_expressions_mean_and_add_no_ambiguity(one: Expression) -> None:
+    if repeats_what_may_be_empty(one):
+        with pytest.raises(GrammarError, match="may be empty"):
+            grammar(one)
+        return
+    cfg = grammar(one)
+    compiled = re.compile(pattern(one))
+    for word in WORDS:
+        assert cfg.accepts(tuple(word)) == bool(compiled.fullmatch(word))
+        found = derivations(cfg, tuple(word), 20)
+        assert len(found.found) == min(20, ways(canonical(one), word))
+
+
+@given(expressions)
+@examples(60)
+def test_plans_are_counted_as_regular_expressions_read_them(one: Expression) -> None:
+    assume(not repeats_what_may_be_empty(one))
+    matched = sum(bool(re.fullmatch(pattern(one), word)) for word in WORDS)
+    assert Lookahead(grammar(one, "end")).count(of="words", max_length=LONGEST + 1) == matched
+
+
+@given(expressions, st.data())
+@examples(100)
+def test_what_is_printed_is_read_back(one: Expression, data: st.DataObject) -> None:
+    made = [CFG(data.draw(repeating(data.draw(productions()))))]
+    if not repeats_what_may_be_empty(one):
+        made.append(grammar(one))
+    for cfg in made:
+        text = str(cfg)
+        try:
+            with quiet():
+                again = CFG.from_string(text)
+        except GrammarError as error:
+            assert "no finite word" in str(error) or "empty" in str(error) or "end" in str(error), error
+        else:
+            assert again == cfg
+            assert str(again) == text
+        assert CFG(cfg.productions, cfg.start) == cfg  # to give them again changes nothing
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most", "words"),
+    [
+        ("a*", 0, None, "any number of X"),
+        ("a+", 1, None, "one or more X"),
+        ("a?", 0, 1, "X or nothing"),
+        ("a{3}", 3, 3, "X, 3 times"),
+        ("a{2,}", 2, None, "X, at least 2 times"),
+        ("a{0,4}", 0, 4, "X, at most 4 times"),
+        ("a{2,4}", 2, 4, "X, 2 to 4 times"),
+        ("(a b | c)*", 0, None, "any number of X"),
+    ],
+)
+def test_names_tell_what_they_mean(name, least, most, words) -> None:
+    found = parse_repetition(name)
+    assert (found.least, found.most) == (least, most)
+    assert str(found) == name
+    assert found.describe("X") == words
+    cfg = CFG.from_string(f"%order forward\nS -> {name}")
+    assert cfg.label(name) == found.describe(cfg.label(found.of))
+
+
+@pytest.mark.parametrize("name", ["a", "*", "+", "?", "}", "{3}", "a{}", "a{x}", "a}", "some(a, b)", "(a b)"])
+def test_other_names(name) -> None:
+    assert parse_repetition(name) is None or name in ("a{}",)
+
+
+def test_groups() -> None:
+    cfg = CFG.from_string("%order forward\nS -> ((a b)+ c | d)* ( a ( b | c )* | ε )")
+    assert cfg.authored[0].body == ("((a b)+ c | d)*", "(a (b | c)* | ε)")
+    assert list(cfg.terminals) == ["a", "b", "c", "d"]
+    assert cfg.label("(a (b | c)* | ε)") == "a, any number of b or c or nothing"
+
+
+def test_they_are_made_by_the_reader_alone() -> None:
+    for made in ([("S", ("a*",))], [("S", ("a*",)), ("a*", ("b",))], [("S", ("(a b)",)), ("(a b)", ("a",))]):
+        with pytest.raises(GrammarError, match="no rules of its own") as caught:
+            CFG(made)
+        assert "CFG.from_string" in caught.value.suggestion
+    with pytest.raises(GrammarError, match="no label of its own"):
+        CFG.from_string("%order forward\nS -> a*").with_labels({"a*": "many"})

@@ -1,10 +1,10 @@
-"""Formulas as values: their normal form and their parts."""
+"""Formulas: their normal form, derivatives, and smallest automata."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.automata.models.dfa import minimal_dfa
+from formal_llm.automata.models.dfa import finite_pda, minimal_dfa, project
 from formal_llm.automata.models.formula import (
     ANY,
     EMPTY,
@@ -22,6 +22,7 @@ from formal_llm.automata.models.formula import (
     satisfied_by_one,
     until,
 )
+from formal_llm.errors import Undecided
 from tests.automata.formula_matching import matches
 from tests.automata.formulas import holds, made, trees
 from tests.oracles import all_words
@@ -75,26 +76,11 @@ class TestNormalForm:
 class TestSemantics:
     @given(trees("ab"))
     @examples(100)
-    def test_always_is_the_dual_of_eventually(self, tree):
-        formula = made(tree)
-        dual = not_(eventually(and_(ANY, not_(formula))))
-        assert minimal_dfa(always(formula), "ab") == minimal_dfa(dual, "ab")
-        assert minimal_dfa(always(formula), "ab") == minimal_dfa(until(and_(formula, ANY), EMPTY), "ab")
-
-    @given(trees("ab"))
-    @examples(100)
     def test_a_sequence_again_and_again(self, tree):
         formula = made(tree)
         again = Repeated((formula,))
         assert minimal_dfa(again, "ab") == minimal_dfa(until(formula, EMPTY), "ab")
         assert again != always(formula) and again.nullable and str(again) == str(always(formula))
-
-
-class TestNullable:
-    @given(trees("ab", leaves=10))
-    @examples(150)
-    def test_is_whether_the_empty_sequence_is_in_it(self, tree):
-        assert made(tree).nullable == holds(tree, ())
 
 
 class TestEquality:
@@ -107,22 +93,8 @@ class TestEquality:
             assert hash(first) == hash(second)
             assert all(matches(first, word) == matches(second, word) for word in all_words("ab", 3))
 
-    @given(trees("abc"), trees("abc"), trees("abc"))
-    def test_the_order_of_alternatives_makes_no_difference(self, one, other, third):
-        parts = [made(tree) for tree in (one, other, third)]
-        for make in (or_, and_):
-            assert make(*parts) == make(*reversed(parts)) == make(parts[1], make(parts[2], parts[0]))
-            assert hash(make(*parts)) == hash(make(*reversed(parts)))
-
 
 class TestText:
-    @given(trees("ab", leaves=10))
-    def test_names_are_those_of_the_atoms(self, tree):
-        formula = made(tree)
-        atoms = [part for part in formula.walk() if isinstance(part, Atom)]
-        assert sorted(formula.names) == sorted({atom.name for atom in atoms})
-        assert len({*formula.walk()}) == len([*formula.walk()])
-
     @pytest.mark.parametrize(
         ("name", "text"),
         [("a", "a"), ("any", '"any"'), ("a b", '"a b"'), (":a", '":a"'), ("", '""'), ("a-b", "a-b"), ("(", '"("')],
@@ -145,3 +117,90 @@ class TestSatisfiedByOne:
     @given(trees("abc"), st.sets(st.sampled_from("abc")))
     def test_by_the_definition(self, tree, names):
         assert satisfied_by_one(made(tree), names) == any(holds(tree, (name,)) for name in names)
+
+
+class TestMinimal:
+    @given(trees("ab", leaves=10))
+    @examples(300)
+    def test_direct_evaluation_and_automaton_to_length_six(self, tree):
+        formula = made(tree)
+        dfa = minimal_dfa(formula, "ab")
+        for word in all_words("ab", 6):
+            assert matches(formula, word) == dfa.accepts(word), word
+
+    @given(trees("ab", leaves=10), st.sampled_from(["ab", "abc"]))
+    @examples(250)
+    def test_no_automaton_is_smaller(self, tree, letters):
+        """Every state is reached and accepts something, and any two differ in some word (Myhill and Nerode)."""
+        dfa = minimal_dfa(made(tree), letters)
+        trap = len(dfa.table)
+        rows = [[row.get(letter, trap) for letter in letters] for row in dfa.table] + [[trap] * len(letters)]
+        block = [state in dfa.accepting for state in range(trap + 1)]
+        for _ in rows:
+            kinds = [(block[state], *(block[target] for target in row)) for state, row in enumerate(rows)]
+            block = [[*dict.fromkeys(kinds)].index(kind) for kind in kinds]
+        assert len(set(block[:-1])) == trap
+        assert not dfa.accepting or block[-1] not in block[:-1]
+        assert {target for row in dfa.table for target in row.values()} | {0} == set(range(trap))
+
+    def test_not_ranges_over_the_alphabet(self):
+        assert minimal_dfa(not_("a"), "a").accepts("aa")
+        assert not minimal_dfa(not_("a"), "a").accepts("b")
+        assert minimal_dfa(not_("a"), "ab").accepts("b")
+
+    def test_names_outside_the_alphabet_stand_nowhere(self):
+        assert minimal_dfa(or_("a", "z"), "ab") == minimal_dfa(Atom(name="a"), "ab")
+        assert minimal_dfa(Atom(name="z"), "ab").accepting == frozenset()
+
+    def test_many_names_that_behave_alike(self):
+        names = [f"n{number}" for number in range(500)]
+        dfa = minimal_dfa(not_(eventually(next_("n1", "n2"))), names)
+        assert len(dfa.table) == 2
+        assert dfa.accepts(names[2:]) and not dfa.accepts(names)
+
+
+class TestSize:
+    def test_too_large_an_automaton(self):
+        # The tenth state from the end is an a: 2^10 states, the book's example.
+        formula = next_(EVERYTHING, "a", *[ANY] * 9)
+        assert len(minimal_dfa(formula, "ab").table) == 1024
+        with pytest.raises(Undecided, match="more than 500 states"):
+            minimal_dfa(formula, "ab", max_states=500)
+
+
+class TestFinitePda:
+    @given(trees("ab"))
+    @examples(60)
+    def test_state_names_differ(self, tree):
+        dfa = minimal_dfa(made(tree), "abcdef")
+        pda = finite_pda(dfa)
+        assert len(pda.states) == len(dfa.table)
+        assert len(pda.accepting_states) == len(dfa.accepting)
+        assert len({(t.state, t.read) for t in pda.transitions}) == sum(map(len, dfa.table))
+
+    def test_state_names_that_look_alike(self):
+        # A state that is called like the number of another.
+        formula = or_(next_("a", "x", "a", "y"), next_("a (1)", "z"))
+        pda = finite_pda(minimal_dfa(formula, formula.names))
+        assert pda.accepts(["a (1)", "z"]) and pda.accepts(["a", "x", "a", "y"])
+        assert not pda.accepts(["a", "z"]) and not pda.accepts(["a", "y"])
+
+
+@given(trees("abc"), st.sets(st.sampled_from("abc")))
+@examples(60)
+def test_a_projection_has_the_words_with_letters_left_out(tree, letters):
+    """Against a search for a word of the automaton that has this one's letters, and any others in between."""
+    dfa = minimal_dfa(made(tree), "abc")
+    left = project(finite_pda(dfa), sorted(letters))
+    for word in all_words(sorted(letters), 4):
+        todo, seen = [(0, 0)], set()
+        while todo:
+            state, read = place = todo.pop()
+            if place not in seen:
+                seen.add(place)
+                todo += [
+                    (target, read + (letter in letters))
+                    for letter, target in dfa.table[state].items()
+                    if letter not in letters or word[read : read + 1] == (letter,)
+                ]
+        assert left.accepts(word) == any((state, len(word)) in seen for state in dfa.accepting), word

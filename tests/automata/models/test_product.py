@@ -1,12 +1,10 @@
 """Products of automata: the words that both sides allow."""
 
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Formula, Limits, Lookahead, Planner, SumLimit, Symbol, constraint, verify
+from formal_llm import CFG, PDA, Formula, Limits, Lookahead, Planner, SumLimit, constraint, verify
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.dfa import finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import And, and_
@@ -14,7 +12,7 @@ from formal_llm.automata.models.product import product, split_conjunction
 from formal_llm.errors import AutomatonError, NoValidPlan
 from tests.automata.formula_matching import matches
 from tests.automata.formulas import made, trees
-from tests.oracles import INF, Reference, all_words, language
+from tests.oracles import all_words, language
 from tests.strategies import automata, examples, grammars, limited_grammars
 
 #: a after b is forbidden; c is not read at all.
@@ -29,28 +27,6 @@ class TestProduct:
         for word in all_words("ab", 4):
             assert both.accepts(word) == (pda.accepts(word) and finite.accepts(word))
 
-    @given(grammars(), automata(finite=True))
-    @examples(80)
-    def test_grammars_under_a_constraint(self, cfg, finite):
-        both = product(PDA.from_cfg(cfg), finite)
-        words = language(cfg, 3)
-        for word in all_words("abc", 3):
-            assert both.accepts(word) == (word in words and finite.accepts(word))
-
-    @given(grammars(), automata(finite=True), st.integers(0, 1))
-    @examples(60)
-    def test_lookahead_works_on_products(self, cfg, finite, needed):
-        both = product(PDA.from_cfg(cfg), finite)
-        bounds = Limits(default=2, at_least=dict.fromkeys(list(cfg.terminals)[:needed], 1))
-        slow = Reference(both, bounds, cfg.terminals)
-        length = slow.length(both.start_state, both.start_stack)
-        lookahead = Lookahead(both, bounds)
-        assert lookahead.shortest() == (None if length == INF else length)
-        word = lookahead.shortest_word()
-        if word is not None:
-            assert cfg.accepts(word)
-            assert finite.accepts(word)
-
     def test_keeps_labels_classes_texts_and_grammar(self):
         cfg = CFG.from_string('S -> T S "go on" | ε\nT -> a | b\na "the a"')
         both = product(PDA.from_cfg(cfg), NO_A_AFTER_B)
@@ -59,15 +35,6 @@ class TestProduct:
         assert both.cfg is cfg
         assert {t.text for t in both.transitions} >= {"go on"}
         assert {t.production for t in both.transitions} >= set(cfg.productions)
-
-    def test_labels_of_the_grammar_win(self):
-        finite = PDA([("x", "a", None, "x")], start="x", accepting="x", symbols={"a": Symbol("other")})
-        labelled = CFG([("S", ("a",))], symbols={"a": Symbol("mine")})
-        assert product(PDA.from_cfg(labelled), finite).label("a") == "mine"
-
-    def test_only_reachable_pairs_are_made(self):
-        both = product(PDA.from_cfg(CFG([("S", ("a",))])), NO_A_AFTER_B)
-        assert set(both.states) == {("start", "x"), ("loop", "x"), ("accept", "x")}
 
     def test_both_with_a_stack(self):
         pda = PDA.from_cfg(CFG([("S", ("a",))]))
@@ -117,22 +84,6 @@ class TestIntersection:
         assert isinstance(both, PDA)
         words = {word for word in language(cfg, 4) if formula_over(formula, word, cfg)}
         assert {word for word in all_words(cfg.terminals, 4) if both.accepts(word)} == words
-
-    @given(limited_grammars(), trees("abc"), st.integers(0, 99))
-    @examples(80)
-    def test_counting_sampling_and_lookahead(self, cfg, tree, seed):
-        formula = made(tree)
-        both = cfg & finite_pda(minimal_dfa(formula, cfg.terminals))
-        automaton = Lookahead(cfg).automaton
-        words = {w for w in language(cfg, 4) if automaton.accepts(w) and formula_over(formula, w, cfg)}
-        lookahead = Lookahead(both)
-        assert lookahead.count(max_length=4) == len(words)
-        sampled = lookahead.sample(random.Random(seed), max_length=4)
-        assert (sampled in words) if words else sampled is None
-        if words:
-            assert lookahead.completable().value == "yes"
-            assert lookahead.shortest() == min(map(len, words))
-            assert formula_over(formula, lookahead.shortest_word(), cfg)
 
     @given(limited_grammars(), trees("abc"), trees("abc"))
     @examples(40)

@@ -111,14 +111,10 @@ class TestAnd:
     @given(some_limits, some_limits)
     @examples(80)
     def test_is_the_intersection(self, one, other):
-        assert kept(one & other) == kept(one) & kept(other)
-
-    @given(some_limits, some_limits)
-    def test_order_does_not_matter_and_once_is_enough(self, one, other):
-        assert one & other == other & one
-        assert one & one == one
-        assert one & Limits() == one
-        assert hash(one & other) == hash(other & one)
+        both = one & other
+        assert kept(both) == kept(one) & kept(other)
+        assert (both, hash(both)) == (other & one, hash(other & one))
+        assert one & one == one & Limits() == one
 
     def test_a_lifted_limit_keeps_the_default_of_the_other(self):
         both = Limits({"a": None}, default=1) & Limits(default=3)
@@ -138,12 +134,6 @@ class TestValue:
         assert SumLimit("cost", 3, zero).lines() == ["%limit cost <= 3"]
         assert Limits(sums=(SumLimit("cost", at_least=zero),)) == Limits()
         assert SumLimit("cost", 0, zero).lines() == ["%limit cost <= 0"]
-
-    def test_order_of_writing_does_not_count(self):
-        one = Limits({"a": 1, "b": 2}, sums=(SumLimit("x", 1), SumLimit("y", 2)))
-        other = Limits({"b": 2, "a": 1}, sums=(SumLimit("y", 2), SumLimit("x", 1)))
-        assert one == other
-        assert hash(one) == hash(other)
 
     def test_sums_of_one_quantity_are_merged_to_the_tighter(self):
         bounds = Limits(sums=(SumLimit("x", 5), SumLimit("x", 3, 1), SumLimit("x", at_least=2)))
@@ -244,28 +234,11 @@ def spelled(bounds):
 class TestBounds:
     @given(some_limits)
     @examples(80)
-    def test_all_kept_is_keeping_the_limits(self, bounds):
-        made = bounds.bounds(LETTERS, NUMBERS)
-        for bound in made:
-            assert all(isinstance(weight, int) for weight in bound.weights.values())
-        for word in WORDS[:: 1 + len(WORDS) // 60]:
-            totals = [(b, sum(b.weights.get(name, 0) for name in word)) for b in made]
-            fits = all(total >= b.least and (b.most is None or total <= b.most) for b, total in totals)
-            assert fits == keeps(word, bounds, LETTERS, SYMBOLS)
-
-    @given(some_limits)
-    @examples(80)
     def test_without_drops_exactly_one(self, bounds):
         lines = [line for line, _ in spelled(bounds)]
         assert len(set(lines)) == len(lines)
         for line in lines:
             assert [other for other, _ in spelled(bounds.without(line))] == [other for other in lines if other != line]
-
-    @given(some_limits)
-    def test_without_what_is_not_there_changes_nothing(self, bounds):
-        lines = [line for line, _ in spelled(bounds)]
-        for line in ("%require 9 z", "%limit 9 z", "%limit cost <= 99", "%limit time >= 99"):
-            assert [other for other, _ in spelled(bounds.without(line))] == lines
 
     def test_names_with_blanks(self):
         # An automaton written by hand may read any strings.
