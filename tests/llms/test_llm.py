@@ -6,6 +6,8 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -151,6 +153,19 @@ def test_many_event_loops_and_threads_may_ask_a_model_that_is_awaited() -> None:
         assert list(pool.map(lambda _: asyncio.run(ask_all()), range(4))) == [20] * 4
         assert sum(one.number for one in pool.map(llm.ask, [QUESTION] * 20)) == 20
     assert asyncio.run(ask_all()) == 20 and len(loops) == 1  # what it opened, it finds again
+
+
+def test_whoever_stops_awaiting_a_model_that_blocks_goes_on_at_once() -> None:
+    let_go = threading.Event()
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(resolve(lambda _: let_go.wait(20) and 1).aask(QUESTION), 0.05)
+
+    begin = time.monotonic()
+    asyncio.run(give_up())
+    assert time.monotonic() - begin < 5
+    let_go.set()
 
 
 def test_what_runs_on_the_loop_of_models_does_not_wait_for_itself() -> None:
