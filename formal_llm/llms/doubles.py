@@ -57,8 +57,6 @@ class WritingLLM(LLM):
         requested: Sequence[tuple[str, object]] = ()
         if request.tools is not None and isinstance(returned, tuple):
             returned, requested = returned
-        if isinstance(returned, Mapping):
-            returned = json.dumps(returned, ensure_ascii=False, default=repr)
         text = request.check(returned).text
         most = request.max_tokens * TOKEN
         found = first_stop(text[:most], request.stop)

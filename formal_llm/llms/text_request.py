@@ -13,7 +13,7 @@ out here, and nothing is checked: a model may request a call of a tool that it w
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
@@ -170,13 +170,15 @@ class TextRequest(Question):
         return {**super().content, "writes": writes, **more, **({"role": self.role} if self.role else {})}
 
     def check(self, given: object) -> Answer:
-        """Return a text as an answer.
+        """Return a text as an answer, or an object as its JSON text.
 
         Raises:
             InvalidAnswer: the value is no text.
         """
         if isinstance(given, Answer):
             return given
+        if isinstance(given, Mapping):
+            given = json.dumps(given, ensure_ascii=False, default=repr)
         if isinstance(given, str):
             return Answer((), text=given)
         raise InvalidAnswer(f"{type(given).__name__} is no text", [(self.prompt, repr(given))])
