@@ -31,8 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import tiny_decoder
-from formal_llm import Answer, Planner, Question, RandomLLM, Task, TaskPack
-from formal_llm.llms.llm import LLM
+from formal_llm import LLM, Answer, Planner, Question, RandomLLM, Task, TaskPack
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.local.rendering import Renderer
 

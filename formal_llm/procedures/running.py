@@ -18,11 +18,10 @@ from typing import TypeAlias, TypedDict, Unpack, cast
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.errors import AuditError, InputError, ToolError, WritesNoText
 from formal_llm.guard.audit import AuditLog, HeldLog
+from formal_llm.llms import LLM, TextRequest
 from formal_llm.llms.driven import adriven, driven
-from formal_llm.llms.llm import LLM
 from formal_llm.llms.providers import LLMLike, resolve
 from formal_llm.llms.question import Answer, CallRequest, Question
-from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.procedure import Procedure, ProcedureTool

@@ -241,7 +241,7 @@ def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_heavy_libraries_are_imported_when_they_are_needed() -> None:
     code = (
-        "import sys, formal_llm\nfrom formal_llm.llms.llm import resolve\n"
+        "import sys, formal_llm\nfrom formal_llm.llms import resolve\n"
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules\n"
         "import formal_llm.llms.local.model\n"
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules\n"
