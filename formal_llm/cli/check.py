@@ -28,7 +28,6 @@ from formal_llm.cli.sources import LoadedRules, load
 from formal_llm.errors import BudgetExceeded, InputError, NoValidPlan, Undecided
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.planning.plans.usage import Usage
-from formal_llm.planning.plans.vocabulary import PREFIX_NOTE
 from formal_llm.planning.reading.one_line import PlanLine
 from formal_llm.planning.walks.budget import QUESTIONS, Budget
 from formal_llm.planning.walks.choices import ChoiceTable
@@ -284,7 +283,7 @@ def _written(loaded: LoadedRules) -> dict[str, object]:
             found["behaviour"] = f"{len(rules.states)} states: {', '.join(rules.terminals)}"
         found["automaton"] = _size(rules.whole if isinstance(rules, Behaviour) else source)
     if source.order == "prefix":
-        found["order"] = PREFIX_NOTE
+        found["order"] = "rules write a plan from last to first (%order prefix)"
     found["limits"] = "; ".join(line.lstrip("%") for line in source.limits.lines()) or "none"
     if loaded.constraints:
         found["constraints"] = [one.name for one in loaded.constraints]

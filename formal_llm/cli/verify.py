@@ -13,7 +13,6 @@ from formal_llm.cli.console import command, err, print_text
 from formal_llm.cli.sources import load, naming_place, plan_text
 from formal_llm.planning.checking.texts import verify_text
 from formal_llm.planning.checking.verify import Verifier
-from formal_llm.planning.plans.vocabulary import PREFIX_NOTE
 
 HELP = """Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?
 
@@ -66,7 +65,5 @@ def verify(
     for skipped in verdict.skipped:
         err().print(f"left out, {skipped}")
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))
-    if not verdict.valid and not verdict.changes and rules.order == "prefix":
-        err().print(PREFIX_NOTE)
     if not verdict.valid:
         raise typer.Exit(1)

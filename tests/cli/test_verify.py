@@ -28,7 +28,7 @@ def test_a_plan_that_breaks_a_limit_ends_with_1() -> None:
     assert done.exit_code == 1
     first, second, third = done.stdout.splitlines()
     assert first.startswith("not valid: Colorization cannot stand at place 2 because of %limit 0 colorization; ")
-    assert second.startswith("nearest valid plan: captioning ")
+    assert second.startswith("nearest valid plan: input_image / captioning")
     assert third.startswith("  ")
 
 

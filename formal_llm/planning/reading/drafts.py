@@ -15,6 +15,7 @@ from formal_llm.automata import PDA, Source, Transition
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.automaton import Move
 from formal_llm.automata.models.clockwork import base_with_clock
+from formal_llm.automata.models.symbols import turn_word
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.plans.vocabulary import Vocabulary
 from formal_llm.planning.reading.candidates import write_step
@@ -120,7 +121,7 @@ class _DraftReader:
             if not reading.candidates:
                 return None
             lines = [self._read_step(line.text) for line in reading.lines]
-            return tuple(lines[::-1] if self._order == "prefix" else lines)
+            return tuple(turn_word(lines, self._order))
         word = reading.within(self._pda) if self._pda is not None else None
         word = reading.within() if word is None else word
         return None if word is None else tuple(self._make_terminal_step(name) for name in word)

@@ -8,13 +8,13 @@ from formal_llm.automata import Source
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import turn_word
 from formal_llm.errors.visible import visible
-from formal_llm.planning.plans.vocabulary import Vocabulary, order_of, write_word
+from formal_llm.planning.plans.vocabulary import SLASH, Vocabulary, order_of, write_word
 from formal_llm.planning.reading.explicit import looks_like_json, read_names
 from formal_llm.planning.reading.phrases import MovePhrases, Naming
 from formal_llm.planning.reading.prose import StepPhrases, find_step, is_rule
 
-_SLASH = " / "
 #: How many separators the name of one step may hold, and how many steps are looked for on a line.
 _WIDEST, _MOST = 12, 500
 
@@ -26,7 +26,7 @@ def split_steps(row: str, phrases: StepPhrases) -> list[str] | None:
     """
     if find_step(row, phrases) is not None:
         return None
-    for separator in (_SLASH, ","):
+    for separator in (SLASH, ","):
         pieces = row.split(separator)
         if 1 < len(pieces) <= _MOST:
             parts = _join_pieces(pieces, separator, phrases)
@@ -63,12 +63,11 @@ class PlanLine:
     """
 
     def __init__(self, rules: Source) -> None:
-        automaton = as_automaton(rules)
+        automaton, self._order = as_automaton(rules), order_of(rules)
         self._base = base_with_clock(automaton) if isinstance(automaton, PDA) else None
         if self._base is None or self._base.cfg is not None:
             self._base = None
             return
-        self._prefix = order_of(rules) == "prefix"
         self._moves = MovePhrases(self._base)
         self._phrases = self._moves.collect_phrases()
         self._labels = {name: self._base.label(name) for name in self._base.terminals}
@@ -89,7 +88,7 @@ class PlanLine:
     def write_plan(self, word: Sequence[str]) -> str:
         """A plan on one line."""
         if self._base is None or not word:
-            return write_word(word)
+            return write_word(word, self._order)
         parts: list[tuple[str, str]] = []
         for name, behind in zip(word, (*word[1:], ""), strict=True):
             label, question = self._labels[name], self._questions.get(name)
@@ -98,9 +97,9 @@ class PlanLine:
             elif label != self._labels.get(behind) or behind in self._questions:
                 colon = "" if question[-1:] in ("", "?", ":") else ":"
                 parts.append((name, f"{question}{colon} {label}".strip()))
-        parts = parts[::-1] if self._prefix else parts
-        line = _SLASH.join(text for _, text in parts)
-        return line if self._is_read_back(line, parts) else write_word(word)
+        parts = list(turn_word(parts, self._order))
+        line = SLASH.join(text for _, text in parts)
+        return line if self._is_read_back(line, parts) else write_word(word, self._order)
 
     def _is_read_back(self, line: str, parts: Sequence[tuple[str, str]]) -> bool:
         """Whether a line is read as these parts, and each of them as any transition that reads its terminal."""

@@ -28,6 +28,7 @@ from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.product import product
+from formal_llm.automata.models.symbols import turn_word
 from formal_llm.errors import NotationError, Undecided, unknown
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.steps import Order
@@ -94,11 +95,8 @@ class AutomatonLines:
         return all(move.decision for move in self._matches[at])
 
     def _find_candidates(self, matches: Sequence[Collection[Transition]], around: Around = "") -> CandidateWords:
-        prefix = self._order == "prefix"
-        candidates = build_run_candidates(
-            self._moves.pda, self._moves.silent, matches[::-1] if prefix else matches, around
-        )
-        if not prefix:
+        candidates = build_run_candidates(self._moves.pda, self._moves.silent, turn_word(matches, self._order), around)
+        if self._order == "forward":
             return candidates
         return CandidateWords(
             candidates.pda, {move: len(matches) - 1 - line for move, line in candidates.lines.items()}
@@ -135,9 +133,9 @@ class AutomatonLines:
 
     def guess_word(self) -> Word | None:
         """The terminals of the steps with decisions filled in as far as they go, where that is no word."""
-        matches = self._matches[::-1] if self._order == "prefix" else self._matches
         names = [
-            tuple(name for name in self._moves.pda.terminals if name in {m.read for m in found}) for found in matches
+            tuple(name for name in self._moves.pda.terminals if name in {m.read for m in found})
+            for found in turn_word(self._matches, self._order)
         ]
         word = fill_decisions([one for one in names if one], self._moves.pda)
         return None if self._moves.pda.accepts(word) else word
@@ -354,7 +352,7 @@ class _PlanReader:
         return Reading(words=((alone,),)) if is_word else lines
 
     def _read_listed_steps(self, listed: Sequence[StepLine]) -> Reading:
-        """Steps on one line; the names of terminals may be in the order of the word, which can be another one."""
+        """Steps on one line; the names of terminals may also be in the order of the word."""
         for line in listed:
             if not self._phrases.whole(line.text):
                 raise unknown_step(line.text, self._phrases.names, line.place, line.source)
@@ -363,7 +361,8 @@ class _PlanReader:
         word = tuple(
             n for text in texts for n in ([text] if text in self._terminals else self.naming.find_terminals(text))
         )
-        return Reading(words=(word,)) if lines.wrong is not None and self._accepts_word(word) else lines
+        ways = (tuple(turn_word(word, self._order)), word) if lines.wrong is not None else ()
+        return next((Reading(words=(way,)) for way in ways if self._accepts_word(way)), lines)
 
     def _accepts_word(self, word: Word) -> bool:
         return (rules := self.cfg or self.base) is not None and rules.accepts(word)
@@ -475,7 +474,7 @@ class _PlanReader:
             candidates = (moved.candidates,) if has_word(moved.candidates) else ()
             decisions = [moved.is_decision(at) for at in range(len(lines))]
         else:
-            ordered = lines[::-1] if self._order == "prefix" else lines
+            ordered = turn_word(lines, self._order)
             words = (tuple(self._resolve_terminal(line.text, line.place, line.source) for line in ordered),)
         wrong = find_wrong_number(lines, decisions)
         if wrong is not None:
