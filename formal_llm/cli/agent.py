@@ -182,8 +182,6 @@ def agent(
     pausing.check(is_single=not chat and not tried.behaviour.endless)
     with ExitStack() as opened:
         found = ensure_text_llm(resolve(llm), calls_tools=native is True)
-        if (client := getattr(found, "client", None)) is not None:
-            opened.callback(client.close)  # of a hosted model: its connections
         made = make_agent(keep_answers(found, cache, record, opened))
         talk = Conversation(made) if chat or made.behaviour.endless else pausing.start(made)
         try:

@@ -348,7 +348,10 @@ class RecordedLLM(Wrapper):
     def __init__(
         self, llm: LLMLike | None, path: str | os.PathLike[str], *, again: bool = False, name: str | None = None
     ) -> None:
-        super().__init__(_Unasked(path) if llm is None else llm)
+        if llm is None:  # whatever is wrapped is never asked, and can do everything
+            unasked = LLM()
+            unasked.name, unasked.can = f"replay:{os.fspath(path)}", KINDS
+        super().__init__(unasked if llm is None else llm)
         self._replays, self._again = llm is None, again
         if name is not None:
             self.identity = {**(self.identity or {}), "name": name}
@@ -492,15 +495,6 @@ class RecordedLLM(Wrapper):
         with self._counting:
             now = self._stats
             self._stats = AnswerStats(now.hits + hits, now.misses + misses, now.saved + saved)
-
-
-class _Unasked(LLM):
-    """What a replay wraps: it can do everything, and is never asked."""
-
-    can = KINDS
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.name = f"replay:{os.fspath(path)}"
 
 
 def digest_data(data: object) -> str:
