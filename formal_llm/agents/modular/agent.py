@@ -15,10 +15,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.util import find_spec
 from typing import TypeAlias
 
-from formal_llm.agents.decoding.masked_objects import MaskedObjects
 from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.modular.binding import Binder
 from formal_llm.agents.modular.journal import RunJournal
@@ -33,7 +31,6 @@ from formal_llm.automata import Limits, Source
 from formal_llm.errors import NoValidPlan, WritesNoText
 from formal_llm.llms.doubles import FunctionLLM, RandomLLM
 from formal_llm.llms.llm import LLM
-from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.providers import resolve
 from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning.json_data import JSON
@@ -202,8 +199,7 @@ class ModularAgent(RunnableAgent):
 def resolve_writer(llm: WriterLike) -> LLM:
     """The model that a provider string, a function or an object stands for, as one that writes objects or text.
 
-    A model that runs here is held to schemas by masks, where xgrammar is installed. Chance (``test:random``) writes
-    random objects.
+    Chance (``test:random``) writes random objects.
 
     Raises:
         UnknownProvider: the string names no provider.
@@ -214,8 +210,6 @@ def resolve_writer(llm: WriterLike) -> LLM:
     found = resolve(llm)
     if isinstance(found, RandomLLM) and found.can == LLM.can:
         return RandomLLM(found.draw_seed(), can={"object"}, words=_WORDS)
-    if isinstance(found, TransformersLLM) and find_spec("xgrammar") is not None:
-        return MaskedObjects(found)
     if {"object", "write"} & {*found.can}:
         return found
     raise WritesNoText(found, "plan or call tools")
