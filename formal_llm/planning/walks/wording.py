@@ -163,9 +163,7 @@ class Wording:
         "A plan is made of these steps:\n{options}\n\nWhich of them does the best plan for the task have?\n"
         "{instruction}\n\nTask description: {task}"
     )
-    draft: str = (
-        "A plan is made of these steps:\n{names}\n\n{limits}{rules}{instruction}\n\nTask description: {task}"
-    )
+    draft: str = "A plan is made of these steps:\n{names}\n\n{limits}{rules}{instruction}\n\nTask description: {task}"
     draft_form: str = (
         "Which steps does the task need? Write just these, as few as possible, in the order in which they are carried "
         'out, by their names from above, as JSON: {"plan": [names]}.'
@@ -435,5 +433,4 @@ def shortened(wording: Wording, name: str = "terse") -> Wording:
 
 def adapt_wording(wording: Wording, llm: LLM) -> Wording:
     """Shorten a default wording for an LLM that prefers a short one (its attribute ``wording``)."""
-    name = getattr(llm, "wording", "")
-    return shortened(wording, name) if name else wording
+    return shortened(wording, llm.wording) if llm.wording else wording
