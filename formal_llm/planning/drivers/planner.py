@@ -126,6 +126,8 @@ class PlansMany:
 Search = Literal["greedy", "best-first", "sample", "draft", "exact"]
 #: The maximum number of choice tables kept, one for each goal and limits of a task; the least recently used one goes.
 _TABLES = 64
+#: With more steps than this, a draft is asked for only where ``search`` says so: the request shows all of them.
+_SHOWN_STEPS = 200
 #: The result of carrying out a plan.
 R = TypeVar("R")
 
@@ -162,7 +164,8 @@ class Planner(PlansMany):
             the rules (see :mod:`formal_llm.planning.drivers.draft`); the LLM must be able to write free text.
             ``"exact"`` asks one question about all steps and finds the best plan by the answer (see
             :mod:`formal_llm.planning.drivers.exact`). None: ``"exact"`` for an LLM that answers best so
-            (``minilm-planner``) if the rules can be weighed, otherwise ``"greedy"``.
+            (``minilm-planner``) if the rules can be weighed; ``"draft"`` for one that writes (hosted models) if there
+            are at most 200 steps; otherwise ``"greedy"``, the search of Formal-LLM.
         seed: the seed of ``"sample"``. The draws continue from plan to plan; in :meth:`plan_all` each task has its own
             draws, independent of the order of the answers.
         length_penalty: for ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
@@ -375,11 +378,15 @@ class Planner(PlansMany):
 
             if knows is None or knows(find_steps(walk.table)):
                 return plan_at_once(walk, ask, or_greedy=self.search is None)
-        if self.search == "draft":
+        if self.search == "draft" or (self.search is None and self._may_draft(walk)):
             from formal_llm.planning.drivers.draft import draft_and_mend  # parses free text, unlike other searches
 
             return draft_and_mend(walk, ask, on_event=self.on_event)
         return greedy(walk, ask)
+
+    def _may_draft(self, walk: Walk) -> bool:
+        """Whether the LLM plans best by drafts, and the steps can be shown."""
+        return self.llm.drafts and len(list(walk.table.vocabulary.terminals)) <= _SHOWN_STEPS
 
     def _ask_question(self, walk: Walk, question: Question) -> Asking:
         """Ask a question until its answer is legal, within the walk's budget, charging the walk for failed attempts."""
