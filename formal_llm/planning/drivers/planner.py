@@ -32,7 +32,6 @@ from formal_llm.planning.walks.wording import Wording, adapt_wording
 
 if TYPE_CHECKING:
     from formal_llm.automata import WeightedRules
-    from formal_llm.planning.drivers.draft import Drafting
 
 
 class PlansMany:
@@ -127,6 +126,8 @@ class PlansMany:
 Search = Literal["greedy", "best-first", "sample", "draft", "exact"]
 #: The maximum number of choice tables kept, one for each goal and limits of a task; the least recently used one goes.
 _TABLES = 64
+#: With more steps than this, a draft is asked for only where ``search`` says so: the request shows all of them.
+_SHOWN_STEPS = 200
 #: The result of carrying out a plan.
 R = TypeVar("R")
 
@@ -138,7 +139,6 @@ class PlannerSettings(SharedSettings, total=False):
     search: Search | None
     seed: int
     length_penalty: float
-    drafting: Drafting | None
     tries: int
     max_states: int
     solver: bool
@@ -164,12 +164,12 @@ class Planner(PlansMany):
             the rules (see :mod:`formal_llm.planning.drivers.draft`); the LLM must be able to write free text.
             ``"exact"`` asks one question about all steps and finds the best plan by the answer (see
             :mod:`formal_llm.planning.drivers.exact`). None: ``"exact"`` for an LLM that answers best so
-            (``minilm-planner``) if the rules can be weighed, otherwise ``"greedy"``.
+            (``minilm-planner``) if the rules can be weighed; ``"draft"`` for one that writes (hosted models) if there
+            are at most 200 steps; otherwise ``"greedy"``, the search of Formal-LLM.
         seed: the seed of ``"sample"``. The draws continue from plan to plan; in :meth:`plan_all` each task has its own
             draws, independent of the order of the answers.
         length_penalty: for ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
-        drafting: for ``"draft"``: when to request another draft.
         wording: how questions are phrased; by default :class:`Wording`, shortened for models that prefer it.
         pages: the maximum number of options of a question, or :class:`~formal_llm.planning.walks.pages.Pages`: how a
             question with more options is split into several. None for no bound.
@@ -205,7 +205,6 @@ class Planner(PlansMany):
         search: Search | None = None,
         seed: int = 0,
         length_penalty: float = 0.0,
-        drafting: Drafting | None = None,
         wording: Wording | None = None,
         pages: Pages | int | None = None,
         budget: Budget | None = None,
@@ -225,8 +224,6 @@ class Planner(PlansMany):
             raise ValueError(f"a length_penalty is for search='best-first', not for {search!r}")
         if length_penalty < 0:
             raise ValueError(f"length_penalty is 0 or more, not {length_penalty}")
-        if drafting is not None and search != "draft":
-            raise ValueError(f"a drafting is for search='draft', not for {search!r}")
         if not patience >= 0:
             raise ValueError(f"patience counts seconds from 0, not {patience}")
         if tries < 1:
@@ -241,7 +238,6 @@ class Planner(PlansMany):
         self.lookahead = lookahead
         self.search: Search | None = search
         self.length_penalty = length_penalty
-        self.drafting = drafting
         self.seed = seed
         self._random = random.Random(seed)
         self.wording = wording or adapt_wording(Wording(), self.llm)
@@ -382,11 +378,15 @@ class Planner(PlansMany):
 
             if knows is None or knows(find_steps(walk.table)):
                 return plan_at_once(walk, ask, or_greedy=self.search is None)
-        if self.search == "draft":
+        if self.search == "draft" or (self.search is None and self._may_draft(walk)):
             from formal_llm.planning.drivers.draft import draft_and_mend  # parses free text, unlike other searches
 
-            return draft_and_mend(walk, ask, self.drafting, on_event=self.on_event)
+            return draft_and_mend(walk, ask, on_event=self.on_event)
         return greedy(walk, ask)
+
+    def _may_draft(self, walk: Walk) -> bool:
+        """Whether the LLM plans best by drafts, and the steps can be shown."""
+        return self.llm.drafts and len(list(walk.table.vocabulary.terminals)) <= _SHOWN_STEPS
 
     def _ask_question(self, walk: Walk, question: Question) -> Asking:
         """Ask a question until its answer is legal, within the walk's budget, charging the walk for failed attempts."""
