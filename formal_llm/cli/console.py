@@ -37,7 +37,7 @@ from formal_llm.errors.visible import visible
 EXIT_CODES = {
     0: "done",
     1: "no valid plan exists; a plan, trip or trace to verify is not valid; check found an example that is not kept, "
-    "or with --strict a warning; author wrote rules that do not keep an answer; diff found a difference; run had to do "
+    "or with --strict a warning; author wrote rules that do not keep an answer; run had to do "
     "without a tool that the plan needs",
     2: "wrong arguments, or a file or server that cannot be used",
     3: "the LLM could not be asked, or gave no legal answer",
@@ -113,8 +113,6 @@ def said_of(error: Exception) -> str:
     if isinstance(error, (InfiniteLanguage, Undecided)):
         for argument in ("max_length", "max_states"):
             message = message.replace(argument, f"--{argument.replace('_', '-')}")
-        for what in ("words", "derivations"):
-            message = message.replace(f"count {what} instead", f"count {what} instead (--of {what})")
     return message
 
 

@@ -100,7 +100,7 @@ Examples:
 
   formal-llm plan openagi 117 --certificate proof && python proof/check.py proof/rules.json proof/certificate.json
 
-  formal-llm plan travel --help
+  formal-llm travel plan --help
 
   formal-llm plan openagi --tasks test --out results.jsonl --llm openai:gpt-6-luna --cache answers.sqlite
 """
