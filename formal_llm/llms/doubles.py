@@ -11,8 +11,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TextIO, cast
 
-from formal_llm.errors import InvalidAnswer, LLMError
-from formal_llm.errors.visible import visible
+from formal_llm.errors import InvalidAnswer, LLMError, visible
 from formal_llm.llms.question import Answer, AnswerLike, Question
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from formal_llm.authored.files import parse_json
-from formal_llm.errors import AnswerFileError, InvalidAnswer, ResultsError
+from formal_llm.errors import AnswerFileError, InvalidAnswer, RecordError
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded import AnswerTable, digest_data, outcome_from_data, outcome_to_data
 from formal_llm.llms.usage import NO_TOKENS
@@ -31,7 +31,7 @@ class AnswerJournal:
         paid_only: whether answers that took no request are left out.
 
     Raises:
-        ResultsError: another run is writing the file, or it belongs to another run or to something else.
+        RecordError: another run is writing the file, or it belongs to another run or to something else.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class AnswerJournal:
         """Write an answer, legal or not; anything else is ignored.
 
         Raises:
-            ResultsError: it could not be written; the file is as it was.
+            RecordError: it could not be written; the file is as it was.
         """
         if not isinstance(given, (Answer, InvalidAnswer)):
             return
@@ -95,16 +95,18 @@ class AnswerJournal:
 
     def _load_answers(self) -> None:
         for number, key, run, walk, outcome in self._table.find():
-            place = f"{self.path}: row {number}"
             if run != self._run.encode():
-                raise ResultsError(
-                    f"{place}: the journal belongs to another run; remove it, or give another file of results"
+                raise RecordError(
+                    f"row {number}: the journal belongs to another run; remove it, or give another file of results",
+                    file=str(self.path),
                 )
             try:
                 slot = int(walk), key.decode()
                 self._waiting.setdefault(slot, deque()).append(outcome_from_data(parse_json(outcome, once=True)))
             except (ValueError, TypeError, AttributeError):
-                raise ResultsError(f"{place}: this is not a row of a journal; remove the file") from None
+                raise RecordError(
+                    f"row {number}: this is not a row of a journal; remove the file", file=str(self.path)
+                ) from None
 
     def _drop_done(self) -> None:
         known = {int(walk) for (walk,) in self._table.execute("SELECT DISTINCT walk FROM answers")}
@@ -119,4 +121,4 @@ def _convert_errors() -> Iterator[None]:
     try:
         yield
     except AnswerFileError as error:
-        raise ResultsError(str(error)) from None
+        raise RecordError(error.problem, file=error.file, line=error.line) from None
