@@ -30,8 +30,8 @@ from formal_llm.automata.models.product import product
 from formal_llm.automata.models.repetition import parse_repetition
 from formal_llm.automata.models.symbols import selection_members
 from formal_llm.automata.models.transition import Transition
-from formal_llm.llms.generation import Writing
 from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning.drivers.driving import Steps
 from formal_llm.planning.drivers.search import Ask, ask_once
 from formal_llm.planning.reading.drafts import DraftStep, DraftSteps, is_silent, read_draft
@@ -446,7 +446,7 @@ def draft_and_mend(
 ) -> Steps:
     """Take a walk to its end along drafts, and along answers where they leave the rules.
 
-    Among the questions that are yielded are :class:`~formal_llm.llms.generation.Writing` requests.
+    Among the questions that are yielded are :class:`~formal_llm.llms.TextRequest` requests.
 
     Raises:
         BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
@@ -515,7 +515,7 @@ class _DraftMender:
             begun = len(made) + next(same, 0)
         return self._align_draft([begun, 0])
 
-    def _build_request(self) -> Writing:
+    def _build_request(self) -> TextRequest:
         walk, wording, table = self._walk, self._walk.wording, self._walk.table
         task = walk.task.description
         if not self._prompt_parts:
@@ -529,7 +529,7 @@ class _DraftMender:
         prompt = wording.ask_draft(task, walk.partial.tree, self._prompt_parts, order, nested=nested)
         before = replace(wording, examples=()).before((), task, table.rules)
         messages = (*before, Message("user", prompt))
-        return Writing(messages, max_tokens=self._drafting.max_tokens, task=task, walk=walk.name)
+        return TextRequest(messages, max_tokens=self._drafting.max_tokens, task=task, walk=walk.name)
 
     def _resume_draft(self) -> DraftWay | None:
         """Where a draft continues that the walk has already: where it was left, or where going back has led."""

@@ -11,8 +11,8 @@ from formal_llm.automata import PDA, Limits, Source
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, pause_garbage_collection
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.driven import adriven, driven
-from formal_llm.llms.generation import TextLLM
-from formal_llm.llms.llm import Asking, LLMLike, aanswered, answered, attempts, resolve
+from formal_llm.llms.llm import Asking, attempts
+from formal_llm.llms.providers import LLMLike, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
 from formal_llm.planning.drivers.batch import Keeping, Outcome, TaskRunBatch
@@ -234,7 +234,7 @@ class Planner(PlansMany):
         (budget or Budget()).check(prices)
         self.source = source_of(source)
         self.llm = resolve(llm)
-        if search == "draft" and not isinstance(self.llm, TextLLM):
+        if search == "draft" and "write" not in self.llm.can:
             raise WritesNoText(self.llm, "draft a plan", "let it choose: search='greedy'")
         self.limits = limits or Limits()
         self.constraints = tuple(constraints)
@@ -335,16 +335,16 @@ class Planner(PlansMany):
 
         walk = self.start(task)
         weigh_steps(walk.table)  # before anything is asked
-        return driven(ask_weights(walk, partial(self._ask_question, walk)), partial(answered, self.llm))
+        return driven(ask_weights(walk, partial(self._ask_question, walk)), self.llm.ask)
 
     def drive(self, walk: Walk) -> Plan:
         """Answer a walk's questions with this planner's LLM and search until the plan is finished."""
-        driven(self.steps(walk), partial(answered, self.llm))
+        driven(self.steps(walk), self.llm.ask)
         return walk.plan
 
     async def adrive(self, walk: Walk) -> Plan:
         """Drive a walk as :meth:`drive` does, without blocking the event loop."""
-        await adriven(self.steps(walk), partial(aanswered, self.llm))
+        await adriven(self.steps(walk), self.llm.aask)
         return walk.plan
 
     def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:
@@ -376,7 +376,7 @@ class Planner(PlansMany):
             return best_first(walk, ask, length_penalty=self.length_penalty)
         if self.search == "sample":
             return sample(walk, rng or self._random, ask)
-        knows = getattr(self.llm, "knows_steps", None) if self.search is None else None
+        knows = self.llm.knows_steps if self.search is None else None
         if self.search == "exact" or knows is not None:
             from formal_llm.planning.drivers.exact import find_steps, plan_at_once  # numpy, unlike other searches
 

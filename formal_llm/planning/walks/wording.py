@@ -443,5 +443,4 @@ def shortened(wording: Wording, name: str = "terse") -> Wording:
 
 def adapt_wording(wording: Wording, llm: LLM) -> Wording:
     """Shorten a default wording for an LLM that prefers a short one (its attribute ``wording``)."""
-    name = getattr(llm, "wording", "")
-    return shortened(wording, name) if name else wording
+    return shortened(wording, llm.wording) if llm.wording else wording
