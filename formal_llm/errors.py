@@ -9,7 +9,7 @@ Each is here behind its base::
     ExecutionError: ToolkitError, InputError, ToolError, CheckpointError, Pending, Cancelled
     AgentError: NotAllowed, EarlyAnswer, WritingError, AgentStopped, AgentPaused
     LLMError: UnknownProvider, MissingKey, MissingDependency, InvalidAnswer, WritesNoText, ProviderError
-    LLMError: ModelError, AnswerFileError, NotRecorded, NotAuthored
+    LLMError: ModelError, NotRecorded, NotAuthored
     ProviderError: UnreadableResponse
 
 ``GrammarWarning`` is the one warning: a grammar that works but probably means something else than its author intended.
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from formal_llm.planning.plans.steps import Step
 
 __all__ = [
-    "AgentError", "AgentPaused", "AgentStopped", "AnswerFileError", "AutomatonError", "BudgetExceeded", "Cancelled",
+    "AgentError", "AgentPaused", "AgentStopped", "AutomatonError", "BudgetExceeded", "Cancelled",
     "CheckpointError", "EarlyAnswer", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning",
     "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError",
     "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotAuthored", "NotRecorded", "NotationError", "Pending",
@@ -135,7 +135,7 @@ class PluginError(FormalLLMError):
 class RecordError(FormalLLMError, ValueError):
     """What was kept of a run cannot be used: it is damaged, in use, or another run's, or it cannot be written.
 
-    It may be a file of results, a journal, a snapshot, a transcript, a trace or the log of a guard.
+    It may be a file of answers or results, a journal, a snapshot, a transcript, a trace or the log of a guard.
 
     Attributes:
         problem: what is wrong, and what to do.
@@ -726,24 +726,6 @@ class ProviderError(LLMError):
 
 class UnreadableResponse(ProviderError):
     """What came back from a provider is no answer: a page of HTML, JSON that was cut. The question is asked again."""
-
-
-@dataclass(eq=False, repr=False)
-class AnswerFileError(LLMError):
-    """A file of recorded answers cannot be used: damaged, of something else, not to be written to.
-
-    Attributes:
-        problem: what is wrong with it, and what to do.
-        line: the line, counted from 1, in a text file.
-    """
-
-    file: str
-    problem: str
-    line: int | None = None
-
-    def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place}: {self.problem}"
 
 
 @dataclass(eq=False, repr=False)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from formal_llm import CFG, Budget, Planner, constraint, errors
 from formal_llm.agents import Monitor
 from formal_llm.errors import (
-    AnswerFileError,
     BudgetExceeded,
     Cancelled,
     CheckpointError,
@@ -86,8 +85,6 @@ SAID = [
     (RecordError("is damaged", file="a.jsonl", line=3), "a.jsonl:3: is damaged"),
     (RecordError("is damaged", file="a.db"), "a.db: is damaged"),
     (RecordError("the snapshot is damaged"), "the snapshot is damaged"),
-    (AnswerFileError("a.jsonl", "is damaged", 3), "a.jsonl:3: is damaged"),
-    (AnswerFileError("a.db", "is damaged"), "a.db: is damaged"),
     (
         GrammarError(
             "an arrow is missing", file="rules.cfg", line=3, column=3, source_line="S\ta b", expected=["->"],
