@@ -110,7 +110,7 @@ class FunctionLLM(WritingLLM):
     def from_object(cls, answerer: Any) -> FunctionLLM:
         """Create the LLM of an object with a method ``answer``, and with whatever else of an LLM it has."""
         llm = cls(answerer.answer)
-        for name in ("name", "identity", "reads", "can", "at_once", "wording", "knows_steps"):
+        for name in ("name", "identity", "reads", "can", "at_once", "wording", "drafts", "knows_steps"):
             if (known := getattr(answerer, name, None)) is not None:
                 setattr(llm, name, known)
         return llm

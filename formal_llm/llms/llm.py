@@ -48,6 +48,7 @@ class LLM:
         at_once: the number of requests that are best under way at once.
         blocks: whether ``submit`` returns only when everything is answered.
         wording: the name of the wording that it reads best; empty if it has no preference.
+        drafts: whether it plans best if it writes a whole plan (``search="draft"``), as large language models do.
         knows_steps: returns whether it plans best if it is asked for all of some steps at once (``search="exact"``).
     """
 
@@ -58,6 +59,7 @@ class LLM:
     at_once: int = 1
     blocks: bool = True
     wording: str = ""
+    drafts: bool = False
     knows_steps: Callable[[Iterable[str]], bool] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

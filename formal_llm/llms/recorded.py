@@ -120,6 +120,10 @@ def outcome_from_data(data: Any) -> Answer | InvalidAnswer:
 # -- the file ------------------------------------------------------------------------------------------------------
 
 
+#: The mark, beside what a model reads, of one that writes drafts: its replay has to be asked for them, too.
+_DRAFTS = "drafts"
+
+
 class Row(NamedTuple):
     """A row of the file; another program may have written anything into it."""
 
@@ -366,6 +370,8 @@ class RecordedLLM(Wrapper):
         if llm is None:
             kinds = self._table.execute("SELECT DISTINCT reads FROM answers")
             self._kinds = [reads.decode("utf-8", "replace").split(",") for (reads,) in kinds if reads]
+            self.drafts = any(_DRAFTS in kind for kind in self._kinds)
+            self._kinds = [[one for one in kind if one != _DRAFTS] for kind in self._kinds]
             digest = hashlib.sha256()
             for row in self._table.find():
                 digest.update(repr(row).encode())
@@ -477,7 +483,7 @@ class RecordedLLM(Wrapper):
 
     def _store(self, key: str, question: Question, outcome: Answer | InvalidAnswer, known: int | None = None) -> None:
         request, data = (json.dumps(text, ensure_ascii=False) for text in (question.content, outcome_to_data(outcome)))
-        reads = ",".join(sorted(self.reads))
+        reads = ",".join([*sorted(self.reads), *([_DRAFTS] if self.drafts else [])])
         self._table.add(key, self._model, question.walk, data, reads, self.name, request, known=known)
 
     def _count_ask(self, key: str, question: Question) -> int:

@@ -78,7 +78,7 @@ class Wrapper(LLM, ABC):
         self.identity, self.reads = self.llm.identity, self.llm.reads
         self.can = frozenset(self.llm.can) - {"score"}
         self.at_once, self.blocks = self.llm.at_once, self.llm.blocks
-        self.wording, self.knows_steps = self.llm.wording, self.llm.knows_steps
+        self.wording, self.drafts, self.knows_steps = self.llm.wording, self.llm.drafts, self.llm.knows_steps
 
     @abstractmethod
     def around(self, request: Question) -> Steps:

@@ -88,6 +88,7 @@ class HostedLLM(LLM):
     """
 
     reads = frozenset({"chat"})
+    drafts = True
     at_once = AWAITED
     blocks = False
 

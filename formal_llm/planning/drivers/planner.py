@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from formal_llm.automata import PDA, Limits, Source
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, pause_garbage_collection
+from formal_llm.automata.models.quantities import Number
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.llm import Asking, attempts
@@ -21,7 +22,7 @@ from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, TaskSolver, asolve_task, solve_task
 from formal_llm.planning.drivers.streams import arun_batch, astream_outcomes, run_batch, stream_outcomes
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.planning.source import source_of
+from formal_llm.planning.source import limits_of, source_of, with_rules
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import QUESTIONS, Budget
 from formal_llm.planning.walks.choices import ChoiceTable
@@ -32,7 +33,6 @@ from formal_llm.planning.walks.wording import Wording, adapt_wording
 
 if TYPE_CHECKING:
     from formal_llm.automata import WeightedRules
-    from formal_llm.planning.drivers.draft import Drafting
 
 
 class PlansMany:
@@ -127,6 +127,8 @@ class PlansMany:
 Search = Literal["greedy", "best-first", "sample", "draft", "exact"]
 #: The maximum number of choice tables kept, one for each goal and limits of a task; the least recently used one goes.
 _TABLES = 64
+#: With more steps than this, a draft is asked for only where ``search`` says so: the request shows all of them.
+_SHOWN_STEPS = 200
 #: The result of carrying out a plan.
 R = TypeVar("R")
 
@@ -138,7 +140,6 @@ class PlannerSettings(SharedSettings, total=False):
     search: Search | None
     seed: int
     length_penalty: float
-    drafting: Drafting | None
     tries: int
     max_states: int
     solver: bool
@@ -153,7 +154,9 @@ class Planner(PlansMany):
         source: a grammar, a flowchart, a behaviour, or an automaton.
         llm: the model that answers: a provider string (``"openai:MODEL"``, ``"builtin"``, ...), a function of the
             question, or an object with ``choose``.
-        limits: limits besides those of ``source``; of two limits on the same thing the tighter one counts.
+        limits: limits besides those of ``source``; of two limits on the same thing the tighter one counts. A mapping
+            has the most uses of steps and the most that quantities may sum to: ``{"scan": 1, "cost": 5}``.
+        rules: rules about order besides those of ``source``: sentences (``"backup before migrate"``) or formulas.
         constraints: finite automata that the plan's word must satisfy as well.
         lookahead: ``"on"`` to offer only options from which a valid plan can be finished; ``"off"`` to offer everything
             that the automaton allows next, and to backtrack from dead ends.
@@ -164,12 +167,12 @@ class Planner(PlansMany):
             the rules (see :mod:`formal_llm.planning.drivers.draft`); the LLM must be able to write free text.
             ``"exact"`` asks one question about all steps and finds the best plan by the answer (see
             :mod:`formal_llm.planning.drivers.exact`). None: ``"exact"`` for an LLM that answers best so
-            (``minilm-planner``) if the rules can be weighed, otherwise ``"greedy"``.
+            (``minilm-planner``) if the rules can be weighed; ``"draft"`` for one that writes (hosted models) if there
+            are at most 200 steps; otherwise ``"greedy"``, the search of Formal-LLM.
         seed: the seed of ``"sample"``. The draws continue from plan to plan; in :meth:`plan_all` each task has its own
             draws, independent of the order of the answers.
         length_penalty: for ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
-        drafting: for ``"draft"``: when to request another draft.
         wording: how questions are phrased; by default :class:`Wording`, shortened for models that prefer it.
         pages: the maximum number of options of a question, or :class:`~formal_llm.planning.walks.pages.Pages`: how a
             question with more options is split into several. None for no bound.
@@ -199,13 +202,13 @@ class Planner(PlansMany):
         source: Source,
         llm: LLMLike = "builtin",
         *,
-        limits: Limits | None = None,
+        limits: Limits | Mapping[str, Number] | None = None,
+        rules: Sequence[str] = (),
         constraints: Sequence[PDA] = (),
         lookahead: LookaheadMode = "on",
         search: Search | None = None,
         seed: int = 0,
         length_penalty: float = 0.0,
-        drafting: Drafting | None = None,
         wording: Wording | None = None,
         pages: Pages | int | None = None,
         budget: Budget | None = None,
@@ -225,23 +228,20 @@ class Planner(PlansMany):
             raise ValueError(f"a length_penalty is for search='best-first', not for {search!r}")
         if length_penalty < 0:
             raise ValueError(f"length_penalty is 0 or more, not {length_penalty}")
-        if drafting is not None and search != "draft":
-            raise ValueError(f"a drafting is for search='draft', not for {search!r}")
         if not patience >= 0:
             raise ValueError(f"patience counts seconds from 0, not {patience}")
         if tries < 1:
             raise ValueError("tries counts from 1")
         (budget or Budget()).check(prices)
-        self.source = source_of(source)
+        self.source = source_of(with_rules(source, rules))
         self.llm = resolve(llm)
         if search == "draft" and "write" not in self.llm.can:
             raise WritesNoText(self.llm, "draft a plan", "let it choose: search='greedy'")
-        self.limits = limits or Limits()
+        self.limits = limits_of(limits, self.source)
         self.constraints = tuple(constraints)
         self.lookahead = lookahead
         self.search: Search | None = search
         self.length_penalty = length_penalty
-        self.drafting = drafting
         self.seed = seed
         self._random = random.Random(seed)
         self.wording = wording or adapt_wording(Wording(), self.llm)
@@ -382,11 +382,15 @@ class Planner(PlansMany):
 
             if knows is None or knows(find_steps(walk.table)):
                 return plan_at_once(walk, ask, or_greedy=self.search is None)
-        if self.search == "draft":
+        if self.search == "draft" or (self.search is None and self._may_draft(walk)):
             from formal_llm.planning.drivers.draft import draft_and_mend  # parses free text, unlike other searches
 
-            return draft_and_mend(walk, ask, self.drafting, on_event=self.on_event)
+            return draft_and_mend(walk, ask, on_event=self.on_event)
         return greedy(walk, ask)
+
+    def _may_draft(self, walk: Walk) -> bool:
+        """Whether the LLM plans best by drafts, and the steps can be shown."""
+        return self.llm.drafts and len(list(walk.table.vocabulary.terminals)) <= _SHOWN_STEPS
 
     def _ask_question(self, walk: Walk, question: Question) -> Asking:
         """Ask a question until its answer is legal, within the walk's budget, charging the walk for failed attempts."""

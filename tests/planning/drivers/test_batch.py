@@ -40,7 +40,7 @@ class Awaited(LLM):
             self.four.set()
         try:
             # Others have their turn before the answer is there.
-            await (asyncio.Event().wait() if self.hangs else asyncio.sleep(0))
+            await (asyncio.Event().wait() if self.hangs else asyncio.sleep(0.02))
         finally:
             self.now -= 1
         found = self.model.answer(question)
