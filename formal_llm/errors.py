@@ -91,7 +91,8 @@ class FormalLLMError(Exception):
         vars(self).update({name: tuple(given) for name, given in vars(self).items() if isinstance(given, list)})
 
     def __str__(self) -> str:
-        return str(getattr(self, "problem", "")) or super().__str__()
+        problem = getattr(self, "problem", None)
+        return super().__str__() if problem is None else str(problem)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Pickled and copied without their constructors, which take facts and not the text.
