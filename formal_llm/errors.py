@@ -156,6 +156,7 @@ class RecordError(FormalLLMError, ValueError):
 # -- rules: their text, what they mean together, what can be found out about them -------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class GrammarWarning(UserWarning):
     """A grammar, formula or behaviour that can be used, but probably means something else than its author intended.
 
@@ -165,14 +166,11 @@ class GrammarWarning(UserWarning):
         line, column: the place, counted from 1; None where it is no single place.
     """
 
-    def __init__(
-        self, problem: str, *, file: str | None = None, line: int | None = None, column: int | None = None
-    ) -> None:
-        self.problem = problem
-        self.file = file
-        self.line = line
-        self.column = column
-        super().__init__(problem)
+    problem: str
+    _: KW_ONLY
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
 
     def __str__(self) -> str:
         place = "" if self.line is None else f":{self.line}:{self.column}"
