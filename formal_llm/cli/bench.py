@@ -194,7 +194,7 @@ def own_data(to: Path, numbers: list[int], samples: int) -> dict[int, TaskData]:
     except ResourceNotFound as error:
         raise InputError(
             f"{own} was made for other tasks and has no task {error.name}: name another folder with --out, "
-            "or data that have all tasks with --data (formal-llm data openagi makes them)"
+            "or data that have all tasks with --data (formal_llm.packs.openagi.data.making.make_data makes them)"
         ) from None
 
 

@@ -52,14 +52,6 @@ COMMANDS = {
         "Guard an agent that exists already: only steps from which the rules can still be kept.",
     ),
     "bench": ("benchmarks:app", MEASURE, "Compare LLMs on tasks or questions."),
-    "data": (
-        "data:data:DATA_HELP", MEASURE,
-        "Make data for the tasks of a pack: degraded pictures and texts, and what should come out.",
-    ),
-    "train-planner": (
-        "train_planner:train_planner:HELP", MEASURE,
-        "Train a planner for the steps of a pack, offline and in a minute or two on a CPU.",
-    ),
     "train": (
         "train:train:HELP", MEASURE,
         "Train a model that runs here on the rewards of its plans (RLTF), through LoRA adapters.",
@@ -74,6 +66,8 @@ GONE = {
     "count": "check --count",
     "sample": "check --sample N",
     "diff": "from Python: formal_llm.automata.languages.comparison.differences",
+    "data": "from Python: formal_llm.packs.openagi.data.making.make_data",
+    "train-planner": "from Python: formal_llm.rltf.head_training.train_head",
 }
 
 

@@ -43,6 +43,7 @@ ROOT = Path(__file__).parents[2]
         (["plan", "g.cfg", "x", "--goal", "Nigth"], 2, "Did you mean 'Night'"),
         (["plan", "g.cfg", "x", "--input", "image"], 2, "--input is for task packs"),
         (["count", "g.cfg"], 2, "In its place: check --count"),
+        (["train-planner", "openagi"], 2, "head_training.train_head"),
         (["diff", "g.cfg", "g.cfg"], 2, "languages.comparison.differences"),
         (["chekc", "g.cfg"], 2, "Did you mean 'check'?"),
         (["plan", "openagi", "3", "--length-penalty", "1"], 2, "--length-penalty is for --search best-first"),
@@ -244,7 +245,7 @@ def test_examples_come_last() -> None:
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("formal-llm tr", ["train", "train-planner", "travel", "try"]),
+        ("formal-llm tr", ["train", "travel", "try"]),
         ("formal-llm plan openagi --search be", ["best-first"]),
         ("formal-llm verify rea", ["react", "react-5", "react-ablated"]),
         ("formal-llm plan openagi --llm test:r", ["test:random"]),

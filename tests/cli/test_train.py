@@ -95,7 +95,7 @@ def test_wrong_settings_say_where_they_stand(recipe: str) -> None:
         (("--train", "trainin"), 2, "Did you mean 'training'?"),
         (("--train", "185"), 2, "no task '185'"),
         (("--reward", "refrences"), 2, "Did you mean 'references'?"),
-        (("--reward", "executed"), 2, "formal-llm data openagi"),
+        (("--reward", "executed"), 2, "making.make_data"),
         (("--pack", "openagy"), 2, "Did you mean 'openagi'?"),
         (("--model", "builtin"), 3, "builtin cannot be trained"),
         (("--model", "some/where/else"), 3, "no folder 'some/where/else'"),
