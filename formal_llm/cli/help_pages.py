@@ -17,7 +17,6 @@ USUAL = {
     "plan": "llm limit require rule search show trace out tasks cache",
     "agent": "llm tools corpus limit require approve state resume page chat",
     "openagi": "llm method methods limit tasks out toolkit concurrency show published",
-    "train": "out resume dry-run model pack reward advantage samples updates learning-rate",
 }
 #: The panels of ``--help-all``, by subject. What is in none of them is listed first.
 PANELS = {
