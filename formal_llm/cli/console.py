@@ -109,7 +109,12 @@ def said_of(error: Exception) -> str:
     if isinstance(error, BudgetExceeded):
         what, _, _ = message.partition("; raise it (")
         hard = f". {error.hard}" if error.hard else ""
-        return f"{what.replace(' (error.plan)', '')}; raise it with --max-{error.kind}{hard}"
+        way = (
+            f"max_{error.kind} in the file of --config"
+            if error.kind in ("steps", "backtracks")
+            else f"--max-{error.kind}"
+        )
+        return f"{what.replace(' (error.plan)', '')}; raise it with {way}{hard}"
     if isinstance(error, (InfiniteLanguage, Undecided)):
         for argument in ("max_length", "max_states"):
             message = message.replace(argument, f"--{argument.replace('_', '-')}")

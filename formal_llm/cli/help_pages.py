@@ -21,13 +21,11 @@ USUAL = {
 #: The panels of ``--help-all``, by subject. What is in none of them is listed first.
 PANELS = {
     "Rules": "limit require rule input goal set",
-    "How it is planned": "lookahead search length-penalty seed conversation wording page-size tries "
-    "method methods temperature",
-    "Bounds": "max-questions max-steps max-backtracks max-states search-time max-requests max-tokens max-cost prices "
-    "times",
+    "How it is planned": "search wording config method methods temperature",
+    "Bounds": "max-questions max-states max-requests max-tokens max-cost prices times",
     "Output": "show trace out certificate page save published",
     "Many tasks": "tasks concurrency retry-failed batch repeats",
-    "Answers and runs that are kept": "cache record rules state resume answer",
+    "Answers and runs that are kept": "cache record state resume answer",
     "How results are judged": "toolkit data device text-score bert clip vit grouping",
 }
 _PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options.split()}

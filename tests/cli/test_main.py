@@ -46,9 +46,13 @@ ROOT = Path(__file__).parents[2]
         (["train-planner", "openagi"], 2, "head_training.train_head"),
         (["diff", "g.cfg", "g.cfg"], 2, "languages.comparison.differences"),
         (["chekc", "g.cfg"], 2, "Did you mean 'check'?"),
-        (["plan", "openagi", "3", "--length-penalty", "1"], 2, "--length-penalty is for --search best-first"),
-        (["plan", "openagi", "3", "--search", "best-first", "--length-penalty", "inf"], 2, "a number from 0, not inf"),
-        (["plan", "openagi", "15", "--max-steps", "3"], 4, "at least 7 are needed; raise it with --max-steps"),
+        (["plan", "openagi", "3", "--config", "longer.toml"], 2, "length_penalty is for --search best-first"),
+        (
+            ["plan", "openagi", "15", "--config", "short.toml"],
+            4,
+            "at least 7 are needed; raise it with max_steps in the file of --config",
+        ),
+        (["plan", "openagi", "3", "--config", "none.toml"], 2, "none.toml: there is no such file"),
         (["plan", "openagi", "3", "--llm", "bultin"], 2, "Did you mean 'builtin'"),
         (["plan", "openagi", "3", "--llm", "openai"], 2, "Did you mean 'openai:MODEL'?"),
         (["plan", "openagi", "3", "--llm", "test:script=9"], 3, "9 is not one of the numbers from 1 to"),
@@ -59,7 +63,7 @@ ROOT = Path(__file__).parents[2]
         (["plan", "openagi", "3", "--llm", "test:script=9,9,9"], 3, "9 is not one of the numbers"),
         (["plan", "openagi", "15", "--max-questions", "1"], 4, "budget of 1 questions is used up with 1 terminals"),
         (["plan", "openagi", "15", "--max-questions", "1"], 4, "in the plan; raise it with --max-questions"),
-        (["plan", "openagi", "3", "--lookahead", "sideways"], 2, "'sideways' is not one of 'on', 'off'"),
+        (["try", "openagi", "3", "--lookahead", "sideways"], 2, "'sideways' is not one of 'on', 'off'"),
         (["plan"], 2, "Missing argument"),
         (["plan", "openagi", "3", "--wording", "none.toml"], 2, "none.toml: there is no such file"),
         (["list", "openagi", "--split", "tset"], 2, "Did you mean 'test'"),
@@ -70,6 +74,8 @@ ROOT = Path(__file__).parents[2]
 def test_what_goes_wrong_ends_with_its_code_and_no_traceback(
     arguments: list[str], code: int, said: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "longer.toml").write_text("length_penalty = 1.0\n", encoding="utf-8")
+    (tmp_path / "short.toml").write_text("max_steps = 3\n", encoding="utf-8")
     (tmp_path / "g.cfg").write_text("Day -> eat Night\nNight -> sleep\n", encoding="utf-8")
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == code, done.stderr
