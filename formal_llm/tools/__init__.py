@@ -5,8 +5,7 @@ from formal_llm.tools.executor import Executor
 from formal_llm.tools.kinds import IMAGE, TEXT, Kind, Value, kind_for, kind_named, read_input, register
 from formal_llm.tools.loading import ModelPool
 from formal_llm.tools.report import html_report, save_report
-from formal_llm.tools.result import Result, StepResult
-from formal_llm.tools.scheduler import Progress
+from formal_llm.tools.result import Progress, Result, StepResult
 from formal_llm.tools.tool import Tool, tool
 from formal_llm.tools.toolkit import Toolkit, ToolkitMaker, toolkit_named
 

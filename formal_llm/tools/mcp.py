@@ -31,7 +31,7 @@ def mcp_tools(
     timeout: float = 60.0,
     pages: int = 100,
     max_bytes: int = 16_000_000,
-    deterministic: bool = False,
+    pure: bool = False,
 ) -> Iterator[list[Tool]]:
     """Provide the tools of an MCP server, connected during the ``with`` block.
 
@@ -48,7 +48,7 @@ def mcp_tools(
         timeout: seconds allowed for one call, and for connecting and listing the tools together.
         pages: the maximum number of pages in which the server may list its tools.
         max_bytes: the size limit for one response of a server given by its address, after decompression.
-        deterministic: whether results may be shared and cached.
+        pure: whether the tools are pure: their results may be shared and cached.
 
     Raises:
         MissingDependency: the package ``mcp`` is not installed.
@@ -71,9 +71,7 @@ def mcp_tools(
         try:
             with _report_unreachable(timeout):
                 found = portal.call(_list_tools, client, pages, timeout - (monotonic() - begun))
-            yield _make_tools(
-                found, partial(_ask_server, portal.call, timeout), client, names, outputs or {}, deterministic
-            )
+            yield _make_tools(found, partial(_ask_server, portal.call, timeout), client, names, outputs or {}, pure)
         finally:
             # Pass no exception: the client would wrap any exception of the block in groups of exceptions.
             connection.__exit__(None, None, None)
@@ -193,7 +191,7 @@ def _make_tools(
     client: Any,
     names: Mapping[str, str] | None,
     outputs: Mapping[str, Kind | str],
-    deterministic: bool,
+    pure: bool,
 ) -> list[Tool]:
     wanted = dict(names) if names is not None else {name: name for name in found}
     if absent := [name for name in {**wanted, **outputs} if name not in found]:
@@ -201,12 +199,12 @@ def _make_tools(
     tools = []
     for name, terminal in wanted.items():
         call = partial(_call_tool, ask, client, name)
-        tools.append(_make_tool(found[name], terminal, kind_for(outputs.get(name, TEXT)), call, deterministic))
+        tools.append(_make_tool(found[name], terminal, kind_for(outputs.get(name, TEXT)), call, pure))
     return tools
 
 
 def _make_tool(
-    entry: Any, terminal: str, output: Kind, call: Callable[[dict[str, Any], Kind], Any], deterministic: bool
+    entry: Any, terminal: str, output: Kind, call: Callable[[dict[str, Any], Kind], Any], pure: bool
 ) -> Tool:
     declared: Mapping[str, Any] = entry.input_schema
     parameters = []
@@ -231,7 +229,7 @@ def _make_tool(
         call_server,
         description=(entry.description or "").strip().split("\n", 1)[0],
         version="mcp",
-        deterministic=deterministic,
+        pure=pure,
         parameters=tuple(one.name for one in signature.required),
         signature=signature,
     )

@@ -17,6 +17,7 @@ import secrets
 import signal
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Never
 
@@ -129,8 +130,9 @@ def serve_calls(where: str, memory: int) -> None:
             count = len(payloads) - len(named)
             kinds = find_kinds(tool, count, named)
             values = [kind.load(data) for kind, data in zip(kinds, payloads, strict=True)]
-            result = tool.function(*values[:count], **dict(zip(named, values[count:], strict=True)))
-            results = [tool.output.dump(tool.output.accept(run_awaitable(result)))]
+            work = partial(tool.function, *values[:count], **dict(zip(named, values[count:], strict=True)))
+            result = run_awaitable(work)
+            results = [tool.output.dump(tool.output.accept(result))]
         except SystemExit as error:
             answer |= {"error": "SystemExit", "text": f"the tool called sys.exit({error.code!r})"[:500]}
         except BaseException as error:  # any exception of a tool is its answer

@@ -26,13 +26,13 @@ NUMBERS = CFG.from_string("""
 """)
 
 
-@tool("count")
+@tool("count", pure=True)
 async def count_letters(text: str, factor: int = 1) -> int:
     await asyncio.sleep(0)
     return len(text) * factor
 
 
-@tool("name")
+@tool("name", pure=True)
 def name_of(person: Person) -> str:
     return person.name
 
@@ -99,7 +99,7 @@ def test_results_are_cached_under_what_they_depend_on(tmp_path: Path) -> None:
 
     assert [run(), run()] == [(3, 3), (3, 0)]
 
-    @tool("count")
+    @tool("count", pure=True)
     async def with_another_default(text: str, factor: int = 2) -> int:
         await asyncio.sleep(0)
         return len(text) * factor
@@ -138,6 +138,6 @@ def test_a_batch_may_be_awaited() -> None:
         await asyncio.sleep(0)
         return [len(text) for text in texts]
 
-    counts = tool("count", batch=count_all)(count_letters.function)  # type: ignore[call-overload]
+    counts = tool("count", pure=True, batch=count_all)(count_letters.function)  # type: ignore[call-overload]
     plan = plan_of(NUMBERS, "add", "count", "text", "count", "text")
     assert Toolkit([counts, add]).run(plan, {"text": ("a", "four")}).output == 5

@@ -76,7 +76,7 @@ def test_the_tools_of_a_server() -> None:
         (shout,) = [tool for tool in tools if tool.name == "shout"]
         assert shout.description == "Capital letters."
         assert shout.parameters == ("text",)
-        assert not shout.deterministic
+        assert not shout.pure
         kit = Toolkit(tools)
         walk = Planner(CFG_TEXTS, "test:script=2,1,3,3").start("t")
         plan = Planner(CFG_TEXTS, "test:script=2,1,3,3").drive(walk)

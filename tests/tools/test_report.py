@@ -93,7 +93,7 @@ def test_failed_shared_and_dropped_values_are_told() -> None:
 
     odd = Kind("odd", str, str.encode, bytes.decode, show=broken_show)
     cfg = CFG.from_string("%order prefix\nT -> odd doc | upper T")
-    kit = Toolkit([Tool("odd", (TEXT,), odd, str), Tool("upper", (odd,), TEXT, str.upper)])
+    kit = Toolkit([Tool("odd", (TEXT,), odd, str, pure=True), Tool("upper", (odd,), TEXT, str.upper)])
     executor = Executor(kit)
     plan = plan_of(cfg, "upper", "odd", "doc")
     page = html_report(executor.run(plan, {"doc": "a"}))

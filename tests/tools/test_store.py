@@ -16,7 +16,7 @@ CHAIN = CFG.from_string("%order prefix\nT -> upper doc")
 
 @pytest.mark.parametrize("content", [b"\xff\xfe not utf-8", b"\x80\x04K\x01."])
 def test_an_entry_of_somebody_else_is_computed_anew(tmp_path: Path, content: bytes) -> None:
-    kit = Toolkit([Tool("upper", (TEXT,), TEXT, str.upper, version="1")])
+    kit = Toolkit([Tool("upper", (TEXT,), TEXT, str.upper, version="1", pure=True)])
     plan = Planner(CHAIN).plan("t")
     Executor(kit, cache=tmp_path).run(plan, {"doc": "a"})
     (file,) = tmp_path.rglob("*.value")
@@ -33,7 +33,9 @@ def test_the_key_is_the_tool_its_version_and_the_content(tmp_path: Path) -> None
     plan = Planner(CHAIN).plan("t")
 
     def executed(doc: str, version: str) -> int:
-        executor = Executor(Toolkit([Tool("upper", (TEXT,), TEXT, str.upper, version=version)]), cache=tmp_path)
+        executor = Executor(
+            Toolkit([Tool("upper", (TEXT,), TEXT, str.upper, version=version, pure=True)]), cache=tmp_path
+        )
         executor.run(plan, {"doc": doc})
         return executor.stats.executed
 
@@ -44,7 +46,7 @@ def test_the_key_is_the_tool_its_version_and_the_content(tmp_path: Path) -> None
 
 def test_memory_goes_by_least_recent_use() -> None:
     plan = Planner(CHAIN).plan("t")
-    executor = Executor(Toolkit([Tool("upper", (TEXT,), TEXT, str.upper, version="1")]), memory=900)
+    executor = Executor(Toolkit([Tool("upper", (TEXT,), TEXT, str.upper, version="1", pure=True)]), memory=900)
     for text in ("a" * 50, "b" * 50, "a" * 50, "c" * 50, "d" * 50, "a" * 50):
         executor.run(plan, {"doc": text})
     assert executor.stats.executed == 4
@@ -76,23 +78,9 @@ def test_what_cannot_be_read_from_disk_is_not_known(tmp_path: Path) -> None:
     assert store.stats.from_memory == 1
 
 
-def test_one_computes_and_others_are_told() -> None:
-    store = Store(1000)
-    assert store.claim_result("k") is None
-    flight = store.claim_result("k")
-    assert flight is not None
-    assert not flight.done()
-    store.settle_result("k", Value(TEXT, "a"))
-    assert flight.result(0) == Value(TEXT, "a")
-    assert store.claim_result("k") is None
-    waiting = store.claim_result("k")
-    assert waiting is not None
-    store.settle_result("k", RuntimeError("no"))
-    assert isinstance(waiting.exception(0), RuntimeError)
-
-
 def test_the_key_depends_on_tool_version_kind_and_contents() -> None:
-    tools = [Tool(name, (TEXT,), TEXT, str, version=version) for name, version in (("a", "1"), ("b", "1"), ("a", "2"))]
+    versions = ("a", "1"), ("b", "1"), ("a", "2")
+    tools = [Tool(name, (TEXT,), TEXT, str, version=version, pure=True) for name, version in versions]
     rows = [[Value(TEXT, "x")], [Value(TEXT, "y")], [Value(TEXT, "x"), Value(TEXT, "y")]]
-    assert len({step_key(tool, row) for tool in tools for row in rows}) == 9
-    assert step_key(tools[0], rows[0]) == step_key(tools[0], [Value(TEXT, "x")])
+    assert len({step_key(tool, row, {}) for tool in tools for row in rows}) == 9
+    assert step_key(tools[0], rows[0], {}) == step_key(tools[0], [Value(TEXT, "x")], {})

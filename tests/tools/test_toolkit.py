@@ -98,7 +98,7 @@ def test_tools_without_inputs_and_classes_of_classes() -> None:
 
 def test_a_toolkit_runs_plans_with_the_usual_settings() -> None:
     cfg = CFG.from_string("%order prefix\nT -> upper doc")
-    kit = Toolkit([Tool("upper", (TEXT,), TEXT, str.upper)])
+    kit = Toolkit([Tool("upper", (TEXT,), TEXT, str.upper, pure=True)])
     assert kit.run(Planner(cfg).plan("t"), {"doc": "a"}).output == "A"
     assert kit.run(Planner(cfg).plan("t"), {"doc": "a"}).steps[0].state == "cached"
     for again in (pickle.loads(pickle.dumps(kit)), copy.deepcopy(kit), kit.without()):

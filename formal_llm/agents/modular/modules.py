@@ -55,7 +55,7 @@ def ask(user: User) -> Module:
         user: who answers: :func:`terminal_user`, :func:`scripted_user`, or any function.
     """
 
-    @tool("ask", description="Ask the user for what only the user can know.", deterministic=False)
+    @tool("ask", description="Ask the user for what only the user can know.")
     def ask_user(question: str) -> str:
         return user(question)
 

@@ -86,7 +86,7 @@ def test_what_was_left_out_is_part_of_the_journal(tmp_path: Path) -> None:
     where = tmp_path / "run.jsonl"
     called: list[int] = []
 
-    @tool(deterministic=False)
+    @tool
     def scale(value: int, factor: int = 2) -> int:
         called.append(factor)
         return value * factor

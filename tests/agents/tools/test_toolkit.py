@@ -46,7 +46,7 @@ def test_an_executor_carries_out_a_plan_of_them() -> None:
 def test_searches_are_not_shared_between_steps() -> None:
     """A search changes what a lookup sees: no result may come from a cache."""
     tools = agent_toolkit()
-    assert [tool.deterministic for tool in tools] == [True, False, False]
+    assert [tool.pure for tool in tools] == [True, False, False]
 
 
 def test_no_corpus() -> None:

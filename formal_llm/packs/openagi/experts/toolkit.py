@@ -54,6 +54,7 @@ class ExpertToolkit(Toolkit):
                     kind_named(expert.output),
                     partial(shared.run_one, expert),
                     batch=partial(shared.run_many, expert),
+                    pure=True,
                     description=f"{_describe_expert(expert)} ({expert.source.checkpoint})",
                     version=_compute_fingerprint(expert),
                     parameters=("document", "question") if expert.inputs == ("text", "text") else expert.inputs,

@@ -1,4 +1,4 @@
-"""What is ready runs at once, what happens is told, and what nobody needs is let go."""
+"""How plans are carried out: side by side where that is allowed, in batches, with progress, until cancelled."""
 
 from __future__ import annotations
 
@@ -12,19 +12,66 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from formal_llm import CFG
-from formal_llm.errors import Cancelled, ToolError
-from formal_llm.tools import Executor, Kind, Progress, Tool, Toolkit, Value, tool
-from formal_llm.tools.calling import Caller, CallLimits
-from formal_llm.tools.graph import CallNode
+from formal_llm import CFG, Planner
+from formal_llm.errors import Cancelled, InputError, ToolError, ToolkitError
+from formal_llm.tools import Executor, Kind, Progress, Tool, Toolkit, tool
 from formal_llm.tools.kinds import IMAGE, TEXT
-from formal_llm.tools.scheduler import CallRunner
-from formal_llm.tools.store import Store, step_key
-from tests.tools.picture_tools import PACK, Log, functions, nested, picture, plan_of
+from tests.tools.picture_tools import PACK, functions, nested, picture, plan_of, toolkit
 from tests.tools.text_tools import TEXTS, TOOLS, join, turned, upper
 
 
-def test_both_branches_of_a_tree_run_at_the_same_time() -> None:
+def test_one_terminal_several_inputs() -> None:
+    plan = plan_of(TEXTS, "join", "doc", "join", "doc", "doc")
+    assert Executor(TOOLS).run(plan, {"doc": ("a", "b")}).output == "a|b|b"
+    with pytest.raises(InputError, match="empty"):
+        Executor(TOOLS).run(plan, {"doc": ()})
+
+
+def test_a_plan_that_is_only_an_input() -> None:
+    assert Executor(TOOLS).run(plan_of(TEXTS, "doc"), {"doc": "a"}).output == "a"
+
+
+def test_errors_before_anything_runs() -> None:
+    executor = Executor(TOOLS)
+    plan = plan_of(TEXTS, "upper", "doc")
+    with pytest.raises(InputError, match="needs doc"):
+        executor.run(plan, {"dog": "x"})
+    with pytest.raises(ToolkitError, match=r"upper\(text\) -> text is applied to bytes at place 2"):
+        executor.run(plan, {"doc": b"x"})
+    with pytest.raises(InputError, match="of class Thread is of no kind"):
+        executor.run(plan, {"doc": threading.Thread()})
+    with pytest.raises(InputError, match="the input doc: a object that cannot be written"):
+        executor.run(plan, {"doc": object()})
+    with pytest.raises(ToolkitError, match="no tool turned"):
+        Executor(TOOLS.without("turned")).run(plan_of(TEXTS, "upper", "turned", "doc"), {"doc": "x"})
+    with pytest.raises(ToolkitError, match=r"upper\(text\) -> text is applied to image at place 2"):
+        executor.run(plan, {"doc": picture()})
+    with pytest.raises(InputError, match="kind text was expected"):
+        Executor(Toolkit([upper], inputs={"doc": TEXT})).run(plan, {"doc": picture()})
+    with pytest.raises(ToolkitError, match="not finished"):
+        executor.run(Planner(TEXTS, "test:script=3").start("t").partial, {"doc": "x"})
+    with pytest.raises(InputError) as caught:
+        executor.run_many([plan, plan_of(TEXTS, "doc")], [{"doc": "x"}, {}])
+    assert caught.value.__notes__ == ["in plan 1 (counted from 0)"]
+    assert executor.stats.calls == 0
+    for wrong in ({"workers": 0}, {"timeout": 0}, {"retries": -1}, {"window": 0}, {"batch_size": 0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Executor(TOOLS, **wrong)  # type: ignore[arg-type]
+
+
+def test_a_damaged_picture_is_told_before_anything_runs(tmp_path: Path) -> None:
+    picture(size=64).save(tmp_path / "whole.png")
+    data = (tmp_path / "whole.png").read_bytes()
+    (tmp_path / "half.png").write_bytes(data[: len(data) // 2])
+    cfg = CFG.from_string("%order prefix\nI -> denoising photo")
+    with (
+        Image.open(tmp_path / "half.png") as half,
+        pytest.raises(InputError, match="the input photo: no acceptable image"),
+    ):
+        Executor(toolkit()).run(plan_of(cfg, "denoising", "photo"), {"photo": half})
+
+
+def test_both_branches_of_pure_tools_run_at_the_same_time() -> None:
     both = threading.Barrier(2, timeout=20)  # a branch that runs alone breaks it
 
     def meet(name: str, function: Any) -> Any:
@@ -36,9 +83,12 @@ def test_both_branches_of_a_tree_run_at_the_same_time() -> None:
 
     table = functions()
     tools = [
-        Tool(name, inputs, output, meet(name, function) if name in ("denoising", "summarization") else function)
+        Tool(
+            name, inputs, output, meet(name, function) if name in ("denoising", "summarization") else function,
+            pure=True,
+        )
         for name, (inputs, output, function) in table.items()
-    ]
+    ]  # fmt: skip
     plan = plan_of(
         PACK.cfg, "visual_question_answering", "colorization", "denoising", "input_image", "translation",
         "summarization", "input_text", goal="text_plan",
@@ -66,14 +116,16 @@ def test_cancel() -> None:
         executor.run(plan, {"doc": "a"}, cancel=cancel)  # which does not wait for the end of the tool
     end.set()
     assert caught.value.result.steps[1].value.get() == "A"
+    begun.clear()
     results = executor.run_many([plan_of(TEXTS, "doc"), plan], {"doc": "a"}, cancel=cancel)
     assert [type(result.error) for result in results] == [type(None), Cancelled]
+    assert not begun.is_set()
 
 
 def test_progress() -> None:
     seen: list[Progress] = []
     plan = plan_of(TEXTS, "upper", "turned", "doc")
-    executor = Executor(TOOLS, workers=1)
+    executor = Executor(TOOLS)
     executor.run(plan, {"doc": "a"}, on_progress=seen.append)
     assert [(p.event, p.tool, p.position, p.done, p.total) for p in seen] == [
         ("started", "turned", 1, 0, 2),
@@ -83,7 +135,9 @@ def test_progress() -> None:
     ]
     seen.clear()
     executor.run(plan, {"doc": "a"}, on_progress=seen.append)
-    assert [p.event for p in seen] == ["started", "cached"] * 2
+    assert [p.event for p in seen] == ["cached"] * 2
+    with pytest.raises(ZeroDivisionError):
+        executor.run(plan, {"doc": "a"}, on_progress=lambda _: 1 / 0)  # type: ignore[arg-type,return-value]
 
 
 def test_values_that_nobody_needs_are_let_go() -> None:
@@ -112,29 +166,14 @@ def test_memory_is_bounded() -> None:
         return made
 
     cfg = CFG.from_string("%order prefix\nI -> A I | photo\nA -> one | two")
-    tools = Toolkit([Tool(name, (IMAGE,), IMAGE, watched, version=name) for name in ("one", "two")])
+    tools = Toolkit([Tool(name, (IMAGE,), IMAGE, watched, version=name, pure=True) for name in ("one", "two")])
     executor = Executor(tools, memory=10_000_000, window=8, workers=2)
     rows = ({"photo": Image.new("RGB", (580, 580), (n, 1, 2))} for n in range(60))
     for result in executor.iterate(plan_of(cfg, "one", "two", "photo"), rows):
         assert result.error is None
     gc.collect()
-    assert executor._store._bytes <= 10_000_000
     assert len(alive) <= 10
     assert most <= 8 * 2 + 10 + 6
-
-
-def claims(executor: Executor) -> threading.Semaphore:
-    """Is released once for each time that somebody asks for a result."""
-    asked, store = threading.Semaphore(0), executor._store
-    claim = store.claim_result
-
-    def noted(key: str) -> Any:
-        flight = claim(key)
-        asked.release()
-        return flight
-
-    store.claim_result = noted  # type: ignore[method-assign]
-    return asked
 
 
 def test_batches() -> None:
@@ -151,7 +190,7 @@ def test_batches() -> None:
             raise ValueError("bad")
         return text.upper()
 
-    tools = Toolkit([Tool("upper", (TEXT,), TEXT, one, batch=many), turned])
+    tools = Toolkit([Tool("upper", (TEXT,), TEXT, one, batch=many, pure=True), turned])
     plan = plan_of(TEXTS, "turned", "upper", "doc")
     executor = Executor(tools, workers=1, batch_size=4)
     results = executor.run_many(plan, [{"doc": f"{n}"} for n in range(10)])
@@ -159,72 +198,9 @@ def test_batches() -> None:
     assert sizes == [4, 4, 2]
     results = executor.run_many(plan, [{"doc": text} for text in ("x", "bad", "y")])
     assert [result.error is None for result in results] == [True, False, True]
-    short = Tool("upper", (TEXT,), TEXT, one, batch=lambda texts: texts[1:])
-    assert [r.output for r in Executor(Toolkit([short, turned])).run_many(plan, [{"doc": "a"}, {"doc": "b"}])] == [
-        "A",
-        "B",
-    ]
-
-
-def test_threads_that_share_an_executor_do_not_do_things_twice() -> None:
-    log = Log()
-    slow = threading.Semaphore(0)
-
-    def once(text: str) -> str:
-        log.note(text)
-        slow.acquire(timeout=10)
-        return text.upper()
-
-    executor = Executor(Toolkit([Tool("upper", (TEXT,), TEXT, once)]))
-    plan = plan_of(TEXTS, "upper", "doc")
-    outputs: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: outputs.append(executor.run(plan, {"doc": "a"}).output)) for _ in range(6)
-    ]
-    asked = claims(executor)
-    for thread in threads:
-        thread.start()
-    for _ in threads:
-        assert asked.acquire(timeout=10)  # all six have asked for the result before it is there
-    slow.release()
-    for thread in threads:
-        thread.join(10)
-    assert outputs == ["A"] * 6
-    assert log.calls == {("a",): 1}
-
-
-def test_who_waits_for_a_cancelled_call_makes_it_itself() -> None:
-    begun, cancel, end = threading.Event(), threading.Event(), threading.Event()
-    calls: list[int] = []
-
-    def once(text: str) -> str:
-        calls.append(1)
-        begun.set()
-        if len(calls) == 1:
-            end.wait(20)
-        return text.upper()
-
-    executor = Executor(Toolkit([Tool("upper", (TEXT,), TEXT, once)]))
-    asked = claims(executor)
-    plan = plan_of(TEXTS, "upper", "doc")
-    errors: list[Exception] = []
-
-    def first() -> None:
-        try:
-            executor.run(plan, {"doc": "a"}, cancel=cancel)
-        except Cancelled as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=first)
-    thread.start()
-    assert begun.wait(20)
-    assert asked.acquire(timeout=20)
-    threading.Thread(target=lambda: asked.acquire(timeout=20) and cancel.set()).start()
-    assert executor.run(plan, {"doc": "a"}).output == "A"
-    thread.join(20)
-    end.set()
-    assert len(errors) == 1
-    assert len(calls) == 2
+    short = Tool("upper", (TEXT,), TEXT, one, batch=lambda texts: texts[1:], pure=True)
+    results = Executor(Toolkit([short, turned])).run_many(plan, [{"doc": "a"}, {"doc": "b"}])
+    assert [result.output for result in results] == ["A", "B"]
 
 
 def test_a_kind_that_cannot_be_written_fails_its_call_only(tmp_path: Path) -> None:
@@ -233,7 +209,7 @@ def test_a_kind_that_cannot_be_written_fails_its_call_only(tmp_path: Path) -> No
 
     odd = Kind("odd", set, write, bytes, canonical=lambda value: repr(sorted(value)).encode(), size=len)
     cfg = CFG.from_string("%order prefix\nT -> letters doc | upper doc")
-    letters = Tool("letters", (TEXT,), odd, set, batch=lambda texts: [set(text) for text in texts])
+    letters = Tool("letters", (TEXT,), odd, set, batch=lambda texts: [set(text) for text in texts], pure=True)
     plans = [plan_of(cfg, name, "doc") for name in ("letters", "upper")] * 2
     rows = [{"doc": text} for text in "abcd"]
     executor = Executor(Toolkit([letters, upper]), cache=tmp_path)
@@ -244,34 +220,42 @@ def test_a_kind_that_cannot_be_written_fails_its_call_only(tmp_path: Path) -> No
     assert Executor(Toolkit([letters, upper])).run(plans[0], rows[0]).output == {"a"}
 
 
-def test_tools_that_are_not_deterministic_run_every_time(tmp_path: Path) -> None:
+def test_tools_that_are_not_pure_run_every_time(tmp_path: Path) -> None:
     numbers = iter(range(100))
-    dice = Tool("upper", (TEXT,), TEXT, lambda text: f"{text}{next(numbers)}", deterministic=False)
-    executor = Executor(Toolkit([dice, join]), workers=1, cache=tmp_path)
+    dice = Tool("upper", (TEXT,), TEXT, lambda text: f"{text}{next(numbers)}")
+    executor = Executor(Toolkit([dice, join]), cache=tmp_path)
     plan = plan_of(TEXTS, "join", "upper", "doc", "upper", "doc")
     assert sorted(executor.run(plan, {"doc": "x"}).output.split("|")) == ["x0", "x1"]
     assert sorted(executor.run(plan, {"doc": "x"}).output.split("|")) == ["x2", "x3"]
 
 
-def test_nobody_waits_for_what_an_interrupted_thread_was_to_make() -> None:
-    class Interrupted(Caller):
-        def call_many(self, *_: Any) -> Any:
-            raise KeyboardInterrupt
+@pytest.mark.parametrize("pair", [({1: "a"}, {"1": "a"}), ((1, 2), [1, 2]), ({"a": (1,)}, {"a": [1]})])
+def test_what_is_written_alike_and_is_not_equal_is_neither_shared_nor_kept(pair: Any, tmp_path: Path) -> None:
+    @tool("show", pure=True)
+    def show(value: Any) -> str:
+        return repr(value)
 
-    store = Store(1000)
-    nodes = [CallNode(n, "upper", upper, (CallNode(9, "doc", None, value=Value(TEXT, f"{n}")),)) for n in range(2)]
-    keys = [step_key(upper, [Value(TEXT, f"{n}")]) for n in range(2)]
-    with pytest.raises(KeyboardInterrupt):
-        CallRunner(store, Interrupted(CallLimits())).run_nodes(nodes)
-    assert [store.claim_result(key) for key in keys] == [None, None]
+    @tool("same", pure=True)
+    def same(value: Any) -> Any:
+        return value
+
+    kit = Toolkit([show, same], inputs={"it": same.output})
+    plan = plan_of(CFG.from_string("%order prefix\nT -> show V\nV -> same it"), "show", "same", "it")
+    executor = Executor(kit, cache=tmp_path)
+    for _ in range(2):
+        results = executor.run_many(plan, [{"it": (value,)} for value in (*pair, *pair)])
+        assert [result.output for result in results] == [repr(value) for value in (*pair, *pair)]
 
 
-def test_known_results_are_not_made_again() -> None:
-    store = Store(1000)
-    node = CallNode(0, "upper", upper, (CallNode(1, "doc", None, value=Value(TEXT, "a")),))
-    outcomes = [CallRunner(store, Caller(CallLimits())).run_nodes([node])[0] for _ in range(2)]
-    assert [(one.state, one.tries, one.given) for one in outcomes] == [
-        ("executed", 1, Value(TEXT, "A")),
-        ("cached", 0, Value(TEXT, "A")),
-    ]
-    assert (store.stats.executed, store.stats.from_memory) == (1, 1)
+def test_what_fits_is_taken() -> None:
+    @tool("f")
+    def half(x: float | None) -> float:
+        return (x or 0) / 2
+
+    @tool("g")
+    def one(numbers: list) -> int:  # type: ignore[type-arg]
+        return len(numbers)
+
+    cfg = CFG.from_string("%order prefix\nT -> f N\nN -> g L\nL -> numbers")
+    plan = plan_of(cfg, "f", "g", "numbers")
+    assert Toolkit([half, one]).run(plan, {"numbers": [1, 2, 3]}).output == 1.5
